@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::support::plugin::Outcome;
-use crate::support::server::{Manner, Server};
+use crate::support::server::{Server, ServerBehavior};
 use serde_json::{Value, json};
 
 const FOLDERS: [&str; 2] = ["/usr/lib/cni", "/opt/cni/bin"];
@@ -111,7 +111,7 @@ fn main_plugins_configure_what_the_plugin_prints() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent.sock");
     // Over the agent's socket: a namespace has no way to the server's port.
-    let agent = Server::on_socket(Manner::Proper, &socket);
+    let agent = Server::on_socket(ServerBehavior::Proper, &socket);
     let ipam = json!({
         "type": "ipam-cni", "socket": socket.to_str().unwrap(), "ipv4_pools": "p4", "ipv6_pools": "p6"
     });

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::support::plugin::{Outcome, Plugin, network};
-use crate::support::server::{Manner, Server, nobody};
+use crate::support::server::{Server, ServerBehavior, nobody};
 use ipam_api::Code;
 use ipam_api::limits::{ATTEMPT_MS_MAX, CNI_STDIN_BYTES_MAX};
 use serde_json::json;
@@ -36,7 +36,7 @@ fn nobody_listens() {
 
 #[test]
 fn a_server_that_hangs_costs_the_deadline_and_no_more() {
-    let server = Server::start(Manner::Hangs);
+    let server = Server::start(ServerBehavior::Hangs);
     for (command, code) in [("ADD", 11), ("DEL", 11), ("CHECK", 11), ("STATUS", 50)] {
         in_time(|| Plugin::new(command).within_ms(300).run(conf(&[&server.url]))).fails(code);
     }
@@ -44,28 +44,32 @@ fn a_server_that_hangs_costs_the_deadline_and_no_more() {
 
 #[test]
 fn an_unclear_fate_is_said_and_may_be_repeated() {
-    for manner in [Manner::Hangs, Manner::CutsShort, Manner::Garbage] {
-        let server = Server::start(manner);
+    for behavior in [ServerBehavior::Hangs, ServerBehavior::CutsShort, ServerBehavior::Garbage] {
+        let server = Server::start(behavior);
         let outcome = in_time(|| Plugin::new("ADD").within_ms(300).run(conf(&[&server.url])));
         let texts = outcome.fails(11);
-        assert!(!texts.contains("panicked") && outcome.stderr.is_empty(), "{manner:?}: {outcome:?}");
+        assert!(!texts.contains("panicked") && outcome.stderr.is_empty(), "{behavior:?}: {outcome:?}");
         assert!(
             texts.contains("deadline-exceeded") || texts.contains("can't be read"),
-            "{manner:?}: {texts}"
+            "{behavior:?}: {texts}"
         );
     }
 }
 
 #[test]
 fn another_server_helps() {
-    let good = Server::start(Manner::Proper);
-    for manner in [Manner::CutsShort, Manner::Refuses(Code::NoLeader), Manner::Refuses(Code::ShuttingDown)] {
-        let bad = Server::start(manner);
+    let good = Server::start(ServerBehavior::Proper);
+    for behavior in [
+        ServerBehavior::CutsShort,
+        ServerBehavior::Refuses(Code::NoLeader),
+        ServerBehavior::Refuses(Code::ShuttingDown),
+    ] {
+        let bad = Server::start(behavior);
         let outcome = in_time(|| Plugin::new("ADD").run(conf(&[&nobody(), &bad.url, &good.url])));
-        assert_eq!(outcome.addresses(), ["10.1.2.2", "2001:db8:1::2"], "{manner:?}");
+        assert_eq!(outcome.addresses(), ["10.1.2.2", "2001:db8:1::2"], "{behavior:?}");
         let outcome = in_time(|| Plugin::new("DEL").run(conf(&[&nobody(), &bad.url, &good.url])));
         outcome.succeeds_in_silence();
-        assert!(good.model().addresses().is_empty(), "{manner:?}");
+        assert!(good.model().addresses().is_empty(), "{behavior:?}");
     }
 }
 
@@ -81,7 +85,7 @@ fn refusals_keep_their_code_and_their_advice() {
         (Code::StorageFull, 11, "storage-full"),
         (Code::Internal, 999, "internal"),
     ] {
-        let server = Server::start(Manner::Refuses(code));
+        let server = Server::start(ServerBehavior::Refuses(code));
         let outcome = in_time(|| Plugin::new("ADD").within_ms(200).run(conf(&[&server.url])));
         let texts = outcome.fails(cni);
         assert!(texts.contains(words), "{texts}");
@@ -95,13 +99,13 @@ fn the_agent_is_asked_first_and_the_servers_when_it_cannot_help() {
     let with = |socket: &str, server: &str| {
         network("1.1.0", server, &json!({"ipam": {"socket": path(socket).to_str().unwrap()}}))
     };
-    let server = Server::start(Manner::Proper);
+    let server = Server::start(ServerBehavior::Proper);
 
-    let agent = Server::on_socket(Manner::Proper, &path("good"));
+    let agent = Server::on_socket(ServerBehavior::Proper, &path("good"));
     assert_eq!(Plugin::new("ADD").run(with("good", &server.url)).code, Some(0));
     assert_eq!((agent.seen().len(), server.seen().len()), (1, 0));
     // A refusal is an answer: nobody else is asked.
-    let _full = Server::on_socket(Manner::Refuses(Code::PoolExhausted), &path("full"));
+    let _full = Server::on_socket(ServerBehavior::Refuses(Code::PoolExhausted), &path("full"));
     Plugin::new("ADD").run(with("full", &server.url)).fails(101);
     assert!(server.seen().is_empty());
 
@@ -110,8 +114,8 @@ fn the_agent_is_asked_first_and_the_servers_when_it_cannot_help() {
     assert_eq!(Plugin::new("ADD").container("c9").run(with("missing", &server.url)).code, Some(0));
     assert!(start.elapsed() < Duration::from_millis(ATTEMPT_MS_MAX));
 
-    let _hangs = Server::on_socket(Manner::Hangs, &path("hangs"));
-    let _leaderless = Server::on_socket(Manner::Refuses(Code::NoLeader), &path("leaderless"));
+    let _hangs = Server::on_socket(ServerBehavior::Hangs, &path("hangs"));
+    let _leaderless = Server::on_socket(ServerBehavior::Refuses(Code::NoLeader), &path("leaderless"));
     std::fs::write(path("no-socket"), "").unwrap();
     for (number, socket) in ["no-socket", "leaderless", "hangs"].into_iter().enumerate() {
         let plugin = Plugin::new("ADD").container(&format!("c{number}")).within_ms(2000);
@@ -130,7 +134,7 @@ fn an_agent_alone() {
         let texts = in_time(|| Plugin::new(command).within_ms(200).run(&conf)).fails(11);
         assert!(texts.contains("agent-unreachable"), "{texts}");
     }
-    let agent = Server::on_socket(Manner::Proper, &path);
+    let agent = Server::on_socket(ServerBehavior::Proper, &path);
     assert_eq!(Plugin::new("ADD").run(&conf).code, Some(0));
     Plugin::new("CHECK").run(&conf).succeeds_in_silence();
     Plugin::new("STATUS").run(&conf).succeeds_in_silence();
@@ -140,7 +144,7 @@ fn an_agent_alone() {
 
 #[test]
 fn servers_from_the_environment() {
-    let server = Server::start(Manner::Proper);
+    let server = Server::start(ServerBehavior::Proper);
     let conf = network("1.1.0", "", &json!({"ipam": {"servers": null}}));
     let servers = format!("{},{}", nobody(), server.url);
     assert_eq!(Plugin::new("ADD").set("IPAM_SERVERS", &servers).run(&conf).code, Some(0));
@@ -153,7 +157,7 @@ fn servers_from_the_environment() {
 
 #[test]
 fn the_request_says_who_asks_since_when() {
-    let server = Server::start(Manner::Proper);
+    let server = Server::start(ServerBehavior::Proper);
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let mut last = 0;
     for (command, line) in [("ADD", "POST /v1/allocations"), ("DEL", "POST /v1/attachments/release")] {
@@ -176,7 +180,7 @@ fn the_request_says_who_asks_since_when() {
 
 #[test]
 fn the_request_carries_the_trace_and_the_token() {
-    let server = Server::start(Manner::Proper);
+    let server = Server::start(ServerBehavior::Proper);
     let file = std::env::temp_dir().join(format!("ipam-cni-token-{}", std::process::id()));
     std::fs::write(&file, "ipamd_secret\n").unwrap();
     let conf = network("1.1.0", "", &json!({"ipam": {"servers": [server.url], "token_file": file}}));
@@ -203,7 +207,7 @@ fn a_huge_configuration_is_refused_without_being_read() {
     assert!(texts.contains("too long: at most 1048576 bytes"), "{texts}");
 
     // The longest one that is allowed, to the byte.
-    let server = Server::start(Manner::Proper);
+    let server = Server::start(ServerBehavior::Proper);
     let bare = conf(&[&server.url]);
     let longest = bare.replacen('{', &format!("{{{}", " ".repeat(CNI_STDIN_BYTES_MAX - bare.len())), 1);
     assert_eq!(longest.len(), CNI_STDIN_BYTES_MAX);
@@ -214,7 +218,7 @@ fn a_huge_configuration_is_refused_without_being_read() {
 /// Cut anywhere, or with a byte that is no text: one error object and no panic.
 #[test]
 fn damaged_configurations_are_refused_in_order() {
-    let server = Server::start(Manner::Proper);
+    let server = Server::start(ServerBehavior::Proper);
     let whole = conf(&[&server.url]).into_bytes();
     for at in (0..whole.len()).step_by(7) {
         Plugin::new("ADD").run(whole.get(..at).unwrap()).fails(6);
@@ -230,7 +234,7 @@ fn damaged_configurations_are_refused_in_order() {
 
 #[test]
 fn a_closed_standard_output_is_a_failure_and_no_panic() {
-    let server = Server::start(Manner::Proper);
+    let server = Server::start(ServerBehavior::Proper);
     for (command, code) in [("ADD", 1), ("DEL", 0), ("FOO", 1)] {
         let mut child = Plugin::new(command).command().spawn().unwrap();
         drop(child.stdout.take());

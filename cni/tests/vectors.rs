@@ -6,13 +6,13 @@
 //! 47 and 49 only the plugin's side is here: without an agent, GC frees nothing.
 
 use crate::support::plugin::{Outcome, Plugin, network};
-use crate::support::server::{Manner, Server, nobody};
+use crate::support::server::{Server, ServerBehavior, nobody};
 use serde_json::{Value, json};
 
 const VERSIONS: [&str; 7] = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 
 fn proper() -> Server {
-    Server::start(Manner::Proper)
+    Server::start(ServerBehavior::Proper)
 }
 
 fn conf(server: &Server) -> String {
@@ -391,7 +391,7 @@ fn vector_49_status() {
     let socket = json!({"ipam": {"servers": null, "socket": "/nonexistent/agent.sock"}});
     let texts = status().run(network("1.1.0", "", &socket)).fails(50);
     assert!(texts.contains("agent-unreachable: no answer at /nonexistent/agent.sock"), "{texts}");
-    let leaderless = Server::start(Manner::Refuses(ipam_api::Code::NoLeader));
+    let leaderless = Server::start(ServerBehavior::Refuses(ipam_api::Code::NoLeader));
     let texts = status().run(conf(&leaderless)).fails(50);
     assert!(texts.contains("no-leader"), "{texts}");
 }

@@ -17,7 +17,7 @@ use super::model::Model;
 
 /// How a server behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum ServerBehavior {
     /// As ipamd does.
     Proper,
     /// Takes requests and never answers.
@@ -42,7 +42,7 @@ pub(crate) struct Server {
 
 #[derive(Debug)]
 struct Shared {
-    manner: Manner,
+    behavior: ServerBehavior,
     model: Mutex<Model>,
     seen: Mutex<Vec<Seen>>,
     before: Mutex<Option<Gate>>,
@@ -59,10 +59,10 @@ pub(crate) struct Seen {
 }
 
 impl Server {
-    pub(crate) fn start(manner: Manner) -> Self {
+    pub(crate) fn start(behavior: ServerBehavior) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let shared = Shared::new(manner);
+        let shared = Shared::new(behavior);
         let handler = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -73,9 +73,9 @@ impl Server {
         Self { url, shared }
     }
 
-    pub(crate) fn on_socket(manner: Manner, path: &Path) -> Self {
+    pub(crate) fn on_socket(behavior: ServerBehavior, path: &Path) -> Self {
         let listener = UnixListener::bind(path).unwrap();
-        let shared = Shared::new(manner);
+        let shared = Shared::new(behavior);
         let handler = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -130,9 +130,9 @@ pub(crate) fn nobody() -> String {
 }
 
 impl Shared {
-    fn new(manner: Manner) -> Arc<Self> {
+    fn new(behavior: ServerBehavior) -> Arc<Self> {
         Arc::new(Self {
-            manner,
+            behavior,
             model: Mutex::default(),
             seen: Mutex::default(),
             before: Mutex::default(),
@@ -144,12 +144,12 @@ impl Shared {
         let Some((line, headers, body)) = read_request(&mut stream) else { return };
         let value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         self.seen.lock().unwrap().push(Seen { line: line.clone(), headers, body: value });
-        let answer = match self.manner {
-            Manner::Proper => self.answer(&line, &body),
-            Manner::Hangs => return hang(stream),
-            Manner::Garbage => http(200, b"<html>it works!</html>"),
-            Manner::CutsShort => b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{\"endp".to_vec(),
-            Manner::Refuses(code) => render::<()>(Err(Problem::new(code, "so says the test"))),
+        let answer = match self.behavior {
+            ServerBehavior::Proper => self.answer(&line, &body),
+            ServerBehavior::Hangs => return hang(stream),
+            ServerBehavior::Garbage => http(200, b"<html>it works!</html>"),
+            ServerBehavior::CutsShort => b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{\"endp".to_vec(),
+            ServerBehavior::Refuses(code) => render::<()>(Err(Problem::new(code, "so says the test"))),
         };
         // Whoever asked may be gone.
         let _ = stream.write_all(&answer);

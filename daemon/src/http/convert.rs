@@ -100,8 +100,8 @@ fn given_address(given: &Given) -> shown::GivenAddress {
         checked: given.checked,
         lease: given.lease.as_ref().map(lease),
         mac: given.mac.as_ref().map(ToString::to_string),
-        hostname: given.note.hostname.as_ref().map(ToString::to_string),
-        description: given.note.description.to_string(),
+        hostname: given.metadata.hostname.as_ref().map(ToString::to_string),
+        description: given.metadata.description.to_string(),
     }
 }
 
@@ -120,8 +120,8 @@ pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<sho
         lifecycle: row.lifecycle,
         lease: row.lease.as_ref().map(lease),
         mac: row.mac.as_ref().map(ToString::to_string),
-        hostname: row.note.hostname.as_ref().map(ToString::to_string),
-        description: row.note.description.to_string(),
+        hostname: row.metadata.hostname.as_ref().map(ToString::to_string),
+        description: row.metadata.description.to_string(),
         checked: row.checked,
         created_at: Timestamp(row.created_wall_ms),
         created_by: row.created_by.to_string(),

@@ -20,8 +20,8 @@ use std::time::Instant;
 use ipam_api::name::Name;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
-    Allocate, AutomaticPool, Controller, EndController, InterfaceRequest, Manner, PoolPatterns, Routing,
-    ScaleController, Stickiness,
+    Allocate, AllocateOptions, AutomaticPool, Controller, EndController, InterfaceRequest, PoolPatterns,
+    Routing, ScaleController, Stickiness,
 };
 use ipam_machine::{Action, At, State, apply};
 
@@ -87,7 +87,7 @@ fn request(endpoint: &str, interface: InterfaceRequest) -> Allocate {
         lifecycle: Lifecycle::Held,
         interfaces: vec![interface],
         started: None,
-        manner: Manner::default(),
+        options: AllocateOptions::default(),
         routing: Routing::default(),
     }
 }

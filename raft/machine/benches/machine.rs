@@ -21,7 +21,7 @@ use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
 use ipam_machine::command::{
-    Allocate, InterfaceRequest, Manner, PoolPatterns, ReleaseAttachment, Routing, Started,
+    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, ReleaseAttachment, Routing, Started,
 };
 use ipam_machine::free_set::FreeSet;
 use ipam_machine::{Action, At, Loading, State, apply};
@@ -209,7 +209,7 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
             network_attachment: None,
         }],
         started: None,
-        manner: Manner::default(),
+        options: AllocateOptions::default(),
         routing: Routing::default(),
     }
 }

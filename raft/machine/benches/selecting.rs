@@ -16,7 +16,9 @@ use ipam_machine::command::Text;
 use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
-use ipam_machine::command::{Allocate, InterfaceRequest, Manner, PoolPatterns, PoolSpec, Routing, Takers};
+use ipam_machine::command::{
+    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, PoolSpec, Routing, Takers,
+};
 use ipam_machine::{Action, State};
 
 use support::{put_namespace, put_node, put_pool, put_subnet, run, whole};
@@ -118,7 +120,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
             lifecycle: Lifecycle::Held,
             interfaces: vec![interface],
             started: None,
-            manner: Manner::default(),
+            options: AllocateOptions::default(),
             routing: Routing::default(),
         });
         let Action::Allocate(Allocate { endpoint: key, .. }) = &request else { continue };

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
 use ipam_machine::command::{
-    Allocate, InterfaceRequest, Manner, PoolPatterns, PoolSpec, Routing, Text, Transaction,
+    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, PoolSpec, Routing, Text, Transaction,
 };
 use ipam_machine::{Action, At, State, apply};
 
@@ -163,14 +163,14 @@ fn request(interfaces: usize, set: impl Fn(&mut InterfaceRequest)) -> Action {
         lifecycle: Lifecycle::Held,
         interfaces: (0..interfaces).map(interface).collect(),
         started: None,
-        manner: Manner::default(),
+        options: AllocateOptions::default(),
         routing: Routing::default(),
     })
 }
 
 fn waiting(request: Action) -> Action {
     let Action::Allocate(mut request) = request else { panic!() };
-    request.manner.wait = true;
+    request.options.wait = true;
     Action::Allocate(request)
 }
 

@@ -8,7 +8,8 @@ use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, 
 use ipam_api::resource::{Allocation, EndpointKey, Lifecycle};
 use ipam_api::{Code, Problem, annotations};
 use ipam_machine::command::{
-    Allocate, GivenInterface, InterfaceRequest, Leases, Manner, Note, PoolPatterns, Routing, Text, Via,
+    Allocate, AllocateOptions, AllocationMetadata, GivenInterface, InterfaceRequest, Leases, PoolPatterns,
+    Routing, Text, Via,
 };
 use ipam_machine::{Action, Answer, State};
 
@@ -83,11 +84,11 @@ pub(in crate::http) fn to_command(request: AllocateRequest) -> Result<Allocate, 
             .map(|said| automatic_pool(said, request.replicas))
             .transpose()?,
         started: request.started.map(started),
-        manner: Manner {
+        options: AllocateOptions {
             ttl_ms: request.ttl_ms,
             adopt: request.adopt,
             wait: request.wait,
-            note: Note {
+            metadata: AllocationMetadata {
                 hostname: request.hostname.map(Text::given),
                 description: Text::given(request.description),
             },

@@ -23,7 +23,7 @@ pub(in crate::http) async fn of_allocation(
     known.check((Verb::Read, Target::Allocation))?;
     let mut command = to_command(request)?;
     // Why it can't be given now is the answer, and not that one could wait.
-    to_command.manner.wait = false;
+    to_command.options.wait = false;
     let action = Action::Allocate(to_command);
     action.check()?;
     // Whoever may look may ask what somebody would get who may take; what the caller's token limits stays so.

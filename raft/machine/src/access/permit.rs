@@ -146,7 +146,7 @@ impl State {
             permit_realm(grant, &key.realm)?;
             permit_attachment(grant, key)?;
         }
-        if request.manner.adopt && grant.role == Role::Node {
+        if request.options.adopt && grant.role == Role::Node {
             // Or a stolen node could take whatever selectors and reservations keep from it.
             return Err(Cause::AdoptionByNode.into());
         }

@@ -70,7 +70,7 @@ impl<'a> Choosing<'a> {
                 Needs::Addresses(portable) => portable,
             };
             seen_to.push(&interface.name);
-            let taken = if request.manner.adopt {
+            let taken = if request.options.adopt {
                 self.pick_adopted(interface, &portable, &picks)?
             } else {
                 let spoken = Spoken { picked: &picks, asked: &asked, place };

@@ -107,7 +107,7 @@ impl<'a> Choosing<'a> {
     pub(crate) fn asked_by_value(self) -> Vec<(usize, Pick)> {
         let request = self.request;
         // What exists already is all asked for by value.
-        if request.interfaces.len() < 2 || request.manner.adopt {
+        if request.interfaces.len() < 2 || request.options.adopt {
             return Vec::new();
         }
         let mut all: Vec<(usize, Pick)> = Vec::new();

@@ -33,7 +33,7 @@ impl Step<'_> {
             if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
                 self.note_repeat(key, started);
             }
-            if let Some(ttl_ms) = request.manner.ttl_ms {
+            if let Some(ttl_ms) = request.options.ttl_ms {
                 // Whoever asks for a lease again renews it, and must be allowed to.
                 self.state.permit_labels_of(search.grant, &ids)?;
                 ids.iter().try_for_each(|id| self.state.permit_lease(search.grant, *id, Some(ttl_ms)))?;
@@ -49,7 +49,7 @@ impl Step<'_> {
         let endpoint = self.state.incarnation_for(request);
         match Choosing::of(self.state, request, endpoint, self.search()?).plan() {
             Ok(plan) => Ok(self.give(request, endpoint, plan)),
-            Err(refusal) if request.manner.wait && !self.work.is_exceeded() => {
+            Err(refusal) if request.options.wait && !self.work.is_exceeded() => {
                 self.wait(request, endpoint, refusal)
             }
             Err(refusal) => Err(refusal),
@@ -152,17 +152,17 @@ impl Step<'_> {
             also_attached: Vec::new(),
             node: request.place().cloned(),
             lifecycle: request.lifecycle,
-            lease: request.manner.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
+            lease: request.options.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
             checked: false,
             mac: request.mac_of(&pick.interface),
-            note: request.manner.note.clone(),
+            metadata: request.options.metadata.clone(),
             setting,
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
             source: self
                 .rights
                 .as_ref()
-                .map_or(Source::Operator, |(grant, _)| Source::of(grant, request.manner.adopt)),
+                .map_or(Source::Operator, |(grant, _)| Source::of(grant, request.options.adopt)),
         };
         let space = self.state.space_mut(pick.pool);
         space.allocated += 1;
@@ -172,10 +172,10 @@ impl Step<'_> {
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.write(pick.pool, moved);
         let reason = match request.attachment {
-            _ if request.manner.adopt => Reason::Adopted,
+            _ if request.options.adopt => Reason::Adopted,
             _ if moves => Reason::Moved,
             Some(_) => Reason::AttachmentAdded,
-            None if request.manner.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
+            None if request.options.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
             None => Reason::Requested,
         };
         self.emit(What::Allocated(Holding {
@@ -271,7 +271,7 @@ impl State {
             checked: row.checked,
             lease: row.lease.clone(),
             mac: row.mac.clone(),
-            note: row.note.clone(),
+            metadata: row.metadata.clone(),
         })
     }
 }

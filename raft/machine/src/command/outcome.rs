@@ -1,6 +1,6 @@
 //! Outcomes of commands: an answer, or a refusal with its reason.
 
-use crate::command::{Dns, GivenPrefix, Note, Text};
+use crate::command::{AllocationMetadata, Dns, GivenPrefix, Text};
 use crate::value::Refusal;
 use crate::value::cause::Cause;
 use crate::value::condition::Why;
@@ -242,7 +242,7 @@ pub struct Given {
     /// The interface's hardware address.
     pub mac: Option<Text>,
     /// Note on it.
-    pub note: Note,
+    pub metadata: AllocationMetadata,
 }
 
 #[cfg(test)]

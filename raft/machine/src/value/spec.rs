@@ -12,7 +12,7 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::value::{AutomaticPool, AutomaticRules, Manner, Quota, Routing, Stickiness, Text};
+use crate::value::{AllocateOptions, AutomaticPool, AutomaticRules, Quota, Routing, Stickiness, Text};
 
 /// Metadata that each resource can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,7 +242,7 @@ pub struct Allocate {
     /// When the asking process began. Required with an attachment.
     pub started: Option<Started>,
     /// In which manner.
-    pub manner: Manner,
+    pub options: AllocateOptions,
     /// Routes of the interfaces.
     pub routing: Routing,
 }

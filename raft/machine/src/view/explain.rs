@@ -111,7 +111,7 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     );
     // What exists already isn't chosen at all.
     let chosen = chosen
-        && !matches!(&command.action, crate::command::Action::Allocate(request) if request.manner.adopt);
+        && !matches!(&command.action, crate::command::Action::Allocate(request) if request.options.adopt);
     Explanation { outcome, choices: if chosen { choices } else { Vec::new() } }
 }
 

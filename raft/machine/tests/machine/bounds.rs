@@ -17,8 +17,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Route;
 use ipam_api::{Code, Name};
 use ipam_machine::command::{
-    Dns, Expect, Given, GivenInterface, Idempotency, Kind, Metadata, Note, PoolSpec, Put, Renewed,
-    Transaction,
+    AllocationMetadata, Dns, Expect, Given, GivenInterface, Idempotency, Kind, Metadata, PoolSpec, Put,
+    Renewed, Transaction,
 };
 use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 use ipam_machine::model::Lease;
@@ -350,7 +350,7 @@ fn both_families() -> (State, Action) {
     let mut command = read(&format!("allocate host/a {}", interfaces.join(" + ")));
     let Action::Allocate(request) = &mut command.action else { panic!("{command:?}") };
     // Four bytes each.
-    request.manner.note.description = Text::given("\u{1F980}".repeat(TEXT_CHARS_MAX));
+    request.options.metadata.description = Text::given("\u{1F980}".repeat(TEXT_CHARS_MAX));
     apply(&mut state, At::default(), &command).0.unwrap();
     (state, command.action)
 }
@@ -434,7 +434,10 @@ fn the_largest_answer_to_one_action_fits() {
         checked: true,
         lease: Some(Lease { ttl_ms: u64::MAX, until_ms: u64::MAX, until_wall_ms: u64::MAX }),
         mac: Some(plain(17)),
-        note: Note { hostname: Some(plain(OBJECT_NAME_CHARS_MAX)), description: text(TEXT_CHARS_MAX) },
+        metadata: AllocationMetadata {
+            hostname: Some(plain(OBJECT_NAME_CHARS_MAX)),
+            description: text(TEXT_CHARS_MAX),
+        },
     };
     let one = GivenInterface {
         name: key.interface.clone(),

@@ -5,8 +5,8 @@ use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
-    Allocate, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete, Expect,
-    InterfaceRequest, Kind, Manner, Metadata, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put,
+    Allocate, AllocateOptions, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete,
+    Expect, InterfaceRequest, Kind, Metadata, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put,
     ReleaseAttachment, Routing, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::event::Readiness;
@@ -63,7 +63,7 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         uid: None,
         attachment: None,
         started: None,
-        manner: Manner::default(),
+        options: AllocateOptions::default(),
         routing: Routing::default(),
         labels: std::collections::BTreeMap::new(),
         node: None,

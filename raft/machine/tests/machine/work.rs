@@ -175,7 +175,7 @@ fn what_examines_more_is_refused_and_changes_nothing() {
         &Command { action: Action::Allocate(request.clone()), ..read("expire") },
     );
     assert_eq!(exhausted.0.unwrap_err().code(), Code::PoolExhausted);
-    request.manner.wait = true;
+    request.options.wait = true;
     let waits =
         apply(&mut state.clone(), AT, &Command { action: Action::Allocate(request), ..read("expire") });
     assert!(matches!(waits.0.unwrap().answer, Answer::Pending(_)));
@@ -308,7 +308,7 @@ fn an_address_by_value_is_looked_up_within_the_budget() {
     refused(&state, &by_value(0));
     // One that is adopted is looked up among all of them.
     let Command { action: Action::Allocate(mut request), .. } = by_value(63) else { panic!() };
-    (request.manner.adopt, request.interfaces[0].pools.ipv6) = (true, Vec::new());
+    (request.options.adopt, request.interfaces[0].pools.ipv6) = (true, Vec::new());
     refused(&state, &Command { action: Action::Allocate(request), ..read("expire") });
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::progress::Progress;
 use crate::store::directory::frame::invalid;
-use crate::store::directory::json_file::{self, Note, VERSION};
+use crate::store::directory::json_file::{self, StoredJson, VERSION};
 use crate::store::directory::{StoreError, disk, lock_dir};
 use crate::store::journal::{JournalFiles, Recent};
 use crate::store::snapshot::{self, Instant};
@@ -97,7 +97,7 @@ impl Restored {
     }
 }
 
-impl Note for Restored {
+impl StoredJson for Restored {
     const FILE: &'static str = "restored.json";
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disk;
 use super::error::StoreError;
-use super::json_file::{self, Note, VERSION};
+use super::json_file::{self, StoredJson, VERSION};
 
 /// The tie of a directory to one member of one cluster. Made with the directory; a directory without it is a new
 /// one, and never takes up an old member's id.
@@ -78,6 +78,6 @@ impl Identity {
     }
 }
 
-impl Note for Identity {
+impl StoredJson for Identity {
     const FILE: &'static str = "identity.json";
 }

@@ -13,7 +13,7 @@ use super::error::StoreError;
 pub(in crate::store) const VERSION: u32 = 1;
 
 /// The content of such a file.
-pub(in crate::store) trait Note: Serialize + DeserializeOwned {
+pub(in crate::store) trait StoredJson: Serialize + DeserializeOwned {
     /// The file's name in the data directory.
     const FILE: &'static str;
 }
@@ -28,7 +28,7 @@ struct Version {
 ///
 /// # Errors
 /// When the file is there but can't be read: damaged is not absent.
-pub(in crate::store) fn load<N: Note>(dir: &Path) -> Result<Option<N>, StoreError> {
+pub(in crate::store) fn load<N: StoredJson>(dir: &Path) -> Result<Option<N>, StoreError> {
     let path = dir.join(N::FILE);
     let Some(content) = disk::if_there(fs::read(&path)).map_err(StoreError::io(&path))? else {
         return Ok(None);
@@ -46,7 +46,7 @@ pub(in crate::store) fn load<N: Note>(dir: &Path) -> Result<Option<N>, StoreErro
 ///
 /// # Errors
 /// When it can't be written.
-pub(in crate::store) fn save<N: Note>(dir: &Path, note: &N) -> Result<(), StoreError> {
+pub(in crate::store) fn save<N: StoredJson>(dir: &Path, note: &N) -> Result<(), StoreError> {
     let path = dir.join(N::FILE);
     let mut content = serde_json::to_vec_pretty(note)
         .map_err(|error| StoreError::io(&path)(std::io::Error::other(error)))?;

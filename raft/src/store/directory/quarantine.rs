@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disk;
 use super::error::StoreError;
-use super::json_file::{self, Note, VERSION};
+use super::json_file::{self, StoredJson, VERSION};
 
 /// The reason for which a member doesn't serve from the state that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl Doubt {
     }
 }
 
-impl Note for Doubt {
+impl StoredJson for Doubt {
     const FILE: &'static str = "doubt.json";
 }
 

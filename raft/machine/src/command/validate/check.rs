@@ -20,8 +20,8 @@ use ipnet::IpNet;
 
 use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
 use crate::command::{
-    Action, Allocate, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, Metadata, NamespaceSpec, Note,
-    PoolPatterns, PoolSpec, Refusal, ReservationSpec, SubnetSpec, Takers, Terms, Text,
+    Action, Allocate, AllocationMetadata, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, Metadata,
+    NamespaceSpec, PoolPatterns, PoolSpec, Refusal, ReservationSpec, SubnetSpec, Takers, Terms, Text,
 };
 use crate::value::cause::{Counted, KeyedField, SpecialUse, TextField};
 use crate::value::refuse_if;
@@ -312,15 +312,15 @@ impl Allocate {
         self.stickiness.check(self.lifecycle)?;
         self.check_automatic()?;
         self.check_lifecycle()?;
-        if self.manner.adopt {
+        if self.options.adopt {
             check_adoption(self)?;
         }
-        if self.manner.wait {
+        if self.options.wait {
             check_wait(self)?;
         }
-        self.manner.note.check()?;
+        self.options.metadata.check()?;
         self.routing.check(self)?;
-        self.manner.check(self.lifecycle)
+        self.options.check(self.lifecycle)
     }
 
     fn check_lifecycle(&self) -> Result<(), Refusal> {
@@ -340,7 +340,7 @@ impl Allocate {
     }
 }
 
-impl Note {
+impl AllocationMetadata {
     fn check(&self) -> Result<(), Refusal> {
         text(TextField::Description, &self.description)?;
         self.hostname.as_ref().map_or(Ok(()), check_hostname)

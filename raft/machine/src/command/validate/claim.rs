@@ -25,7 +25,7 @@ pub(crate) fn check_adoption(request: &Allocate) -> Result<(), Refusal> {
 /// Refuses to let wait what could not be served in order.
 pub(crate) fn check_wait(request: &Allocate) -> Result<(), Refusal> {
     refuse_if(request.attachment.is_some(), || Cause::AttachmentWaits)?;
-    refuse_if(request.manner.adopt, || Cause::AdoptionWaits)?;
+    refuse_if(request.options.adopt, || Cause::AdoptionWaits)?;
     match request.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
         Some(interface) => Err(Cause::AddressWaits { interface: interface.name.clone() }.into()),
         None => Ok(()),

@@ -7,7 +7,7 @@ use crate::command::{
 };
 use crate::value::cause::{Counted, NamedController, TextField};
 use crate::value::prefix::LENGTH_MAX;
-use crate::value::{Controller, Manner, Stickiness};
+use crate::value::{AllocateOptions, Controller, Stickiness};
 use ipam_api::Family;
 use ipam_api::limits::{
     AUTOMATIC_POOL_ADDRESSES_MAX, JSON_INTEGER_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, PREFIX_LEVELS_MAX,
@@ -16,7 +16,7 @@ use ipam_api::limits::{
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::{Lifecycle, PoolSize};
 
-impl Manner {
+impl AllocateOptions {
     pub(crate) fn check(&self, lifecycle: Lifecycle) -> Result<(), Refusal> {
         match (lifecycle, self.ttl_ms) {
             (Lifecycle::Leased, None) => Err(Cause::LeaseWithoutTtl.into()),
@@ -95,10 +95,10 @@ impl Allocate {
         if self.interfaces.iter().all(|interface| interface.subnets.is_empty()) {
             return Err(Cause::AutomaticWithoutSubnet.into());
         }
-        if self.manner.wait {
+        if self.options.wait {
             return Err(Cause::AutomaticWaits.into());
         }
-        if self.manner.adopt {
+        if self.options.adopt {
             return Err(Cause::AutomaticAdopts.into());
         }
         let (PoolSize::Fixed(count) | PoolSize::Flexible(count)) = automatic.size;

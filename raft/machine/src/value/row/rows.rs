@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use crate::value::condition::{Readiness, Why};
 use crate::value::field_name::FieldName;
 use crate::value::{
-    Allocate, Cause, Controller, Credential, Grant, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolSpec,
-    Purpose, ReservationSpec, SecretHash, Setting, Started, SubnetSpec, Text,
+    Allocate, AllocationMetadata, Cause, Controller, Credential, Grant, NamespaceSpec, NetworkSpec, NodeSpec,
+    PoolSpec, Purpose, ReservationSpec, SecretHash, Setting, Started, SubnetSpec, Text,
 };
 
 /// Identity and history of a spec.
@@ -251,7 +251,7 @@ pub struct Allocation {
     /// The interface's hardware address.
     pub mac: Option<Text>,
     /// Note on it.
-    pub note: Note,
+    pub metadata: AllocationMetadata,
     /// Routes of its request; none if it said nothing.
     pub setting: Option<Arc<Setting>>,
     /// When it was made.

@@ -111,7 +111,7 @@ fn the_head_of_a_waiting_line_is_the_place_of_a_claim() {
     let given = world.run(admin(), Action::Allocate(hold(None, "host/a", "new")));
     let claim = |endpoint: &str| {
         let mut request: Allocate = hold(None, endpoint, "new");
-        request.manner.wait = true;
+        request.options.wait = true;
         Action::Allocate(request)
     };
     world.run(admin(), claim("host/b")).unwrap();

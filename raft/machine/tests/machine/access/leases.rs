@@ -3,15 +3,15 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::resource::Lifecycle;
-use ipam_machine::command::{Allocate, Grant, Leases, Manner, Renew};
+use ipam_machine::command::{Allocate, AllocateOptions, Grant, Leases, Renew};
 use ipam_machine::{Action, Outcome, Terms};
 
 use crate::access::world::{World, admin, hold, ids, node};
 
 fn lease(on_node: Option<&str>, endpoint: &str) -> Action {
-    let manner = Manner { ttl_ms: Some(60_000), ..Manner::default() };
+    let options = AllocateOptions { ttl_ms: Some(60_000), ..AllocateOptions::default() };
     let request = hold(on_node, endpoint, "web");
-    Action::Allocate(Allocate { lifecycle: Lifecycle::Leased, manner, ..request })
+    Action::Allocate(Allocate { lifecycle: Lifecycle::Leased, options, ..request })
 }
 
 /// A renewal by name, and one by number.
@@ -61,7 +61,7 @@ fn a_token_with_labels_or_realms_renews_what_it_could_take() {
 fn red_team_a_node_adopts_what_selectors_and_reservations_keep_from_it() {
     let mut world = World::new();
     let mut request = hold(Some("n1"), "host/n1", "web");
-    request.manner.adopt = true;
+    request.options.adopt = true;
     request.interfaces[0].addresses = vec!["10.0.0.15".parse().unwrap()];
     assert_eq!(world.code(node("n1"), Action::Allocate(request.clone())), Some(Code::Forbidden));
     let limited = Grant { labels: "team=db".parse().unwrap(), ..Grant::of(Role::Operator) };

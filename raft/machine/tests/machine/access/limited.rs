@@ -64,7 +64,7 @@ fn prepared(action: &mut Action, dice: &mut Dice) {
         Action::PutReservation(put) => label(&mut put.spec.metadata),
         Action::PutNode(put) => label(&mut put.spec.metadata),
         Action::PutNamespace(put) => label(&mut put.spec.metadata),
-        Action::Allocate(request) => request.manner.wait = false,
+        Action::Allocate(request) => request.options.wait = false,
         Action::Transaction(all) => all.steps.iter_mut().for_each(|step| prepared(step, dice)),
         _ => {}
     }

@@ -67,7 +67,7 @@ impl Actor {
                 }
                 request.endpoint.realm = Name::default_name();
                 request.node = Some(place);
-                request.manner.adopt = false;
+                request.options.adopt = false;
                 // Automatic pools have a test of their own.
                 request.automatic_pool = None;
             }
@@ -305,7 +305,7 @@ impl Run {
                 let node = actor.place()?;
                 let lifecycle = if dice.chance(50) { Lifecycle::Leased } else { Lifecycle::Held };
                 let mut request = hold(Some(node.as_str()), &format!("host/{node}-{}", index % 4), "a");
-                request.manner.ttl_ms = (lifecycle == Lifecycle::Leased).then_some(90_000);
+                request.options.ttl_ms = (lifecycle == Lifecycle::Leased).then_some(90_000);
                 Action::Allocate(Allocate { lifecycle, ..request })
             }
             _ => {

@@ -8,8 +8,8 @@ use ipam_api::limits::{
 use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_machine::Action;
 use ipam_machine::command::{
-    Allocate, Expect, InterfaceRequest, Kind, Leases, Manner, Precondition, ReleaseAttachment, Renew,
-    Started, Stickiness, Text, Transaction,
+    Allocate, AllocateOptions, Expect, InterfaceRequest, Kind, Leases, Precondition, ReleaseAttachment,
+    Renew, Started, Stickiness, Text, Transaction,
 };
 
 use crate::access::world::{
@@ -147,7 +147,7 @@ fn a_node_frees_what_was_adopted_for_its_pod_by_uid() {
     let adopted = |endpoint: &str, uid: Option<&str>, node: &str| {
         let mut request = hold(Some(node), endpoint, "web");
         request.uid = uid.map(Text::given);
-        request.manner = Manner { adopt: true, ..Manner::default() };
+        request.options = AllocateOptions { adopt: true, ..AllocateOptions::default() };
         request
     };
     let mut next = 10..;
@@ -169,12 +169,12 @@ fn red_team_a_node_ends_an_operators_lease_by_renewing_it_for_less() {
     let mut world = World::new();
     let mut request = hold(Some("n1"), "host/n1", "web");
     request.lifecycle = Lifecycle::Leased;
-    request.manner.ttl_ms = Some(86_400_000);
+    request.options.ttl_ms = Some(86_400_000);
     let leased = ids(&world.run(admin(), Action::Allocate(request.clone())))[0];
     let renew = |ttl_ms| Action::Renew(Renew { which: Leases::Allocation(leased.into()), ttl_ms });
     assert_eq!(world.code(node("n1"), renew(None)), None);
     assert_eq!(world.code(node("n1"), renew(Some(60_000))), FOREIGN);
-    request.manner.ttl_ms = Some(60_000);
+    request.options.ttl_ms = Some(60_000);
     assert_eq!(world.code(node("n1"), Action::Allocate(request)), FOREIGN, "a repeated claim renews, too");
 }
 
@@ -203,7 +203,7 @@ fn red_team_a_node_fills_the_queue_of_waiting_claims() {
     let mut world = World::new();
     let claim = |number: usize| {
         let mut request = hold(Some("n2"), &format!("host/h{number}"), "web");
-        request.manner.wait = true;
+        request.options.wait = true;
         Action::Allocate(request)
     };
     world.run(admin(), pool("web", "lan", "10.0.0.10", labelled(&[]))).unwrap();
@@ -213,7 +213,7 @@ fn red_team_a_node_fills_the_queue_of_waiting_claims() {
     }
     assert_eq!(world.code(node("n2"), claim(9_999)), Some(Code::LimitExceeded));
     let mut other = hold(Some("n1"), "host/other", "web");
-    other.manner.wait = true;
+    other.options.wait = true;
     assert_eq!(world.code(node("n1"), Action::Allocate(other)), None, "another node may wait");
 }
 

@@ -6,9 +6,10 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
-    Allocate, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceRequest,
-    Kind, Manager, Manner, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec, Purpose,
-    Put, Quota, ReleaseAttachment, ReservationSpec, Routing, Started, Stored, SubnetSpec, Takers, Text, Via,
+    Allocate, AllocateOptions, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency,
+    InterfaceRequest, Kind, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
+    Purpose, Put, Quota, ReleaseAttachment, ReservationSpec, Routing, Started, Stored, SubnetSpec, Takers,
+    Text, Via,
 };
 use ipam_machine::{
     Action, Answer, Applied, At, Command, Event, Grant, Origin, Outcome, State, Terms, What, apply,
@@ -146,7 +147,7 @@ pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
         lifecycle: Lifecycle::Attached,
         interfaces: vec![request(pool)],
         started: Some(started(1)),
-        manner: Manner::default(),
+        options: AllocateOptions::default(),
         routing: Routing::default(),
     }
 }
@@ -164,7 +165,7 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
         lifecycle: Lifecycle::Held,
         interfaces: vec![request(pool)],
         started: None,
-        manner: Manner::default(),
+        options: AllocateOptions::default(),
         routing: Routing::default(),
     }
 }

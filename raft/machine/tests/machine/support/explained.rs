@@ -14,7 +14,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     let Action::Allocate(request) = &command.action else {
         return assert!(explanation.choices.is_empty(), "there is nothing to choose: {command:?}");
     };
-    if request.manner.adopt {
+    if request.options.adopt {
         return assert!(explanation.choices.is_empty(), "what is adopted isn't chosen: {command:?}");
     }
     for choice in &explanation.choices {
@@ -52,7 +52,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
                     interface.attachment.is_some() && interface.attachment != request.attachment;
                 // A lease beside what an endpoint keeps is nobody's choice, and stays until its time has passed.
                 let is_choice = move |one: &&Given| {
-                    (one.lease.is_none() || request.manner.ttl_ms.is_some())
+                    (one.lease.is_none() || request.options.ttl_ms.is_some())
                         && (!is_elsewhere || stays(one.address.addr()))
                 };
                 interface

@@ -178,11 +178,11 @@ fn given(given: &Given) -> String {
     if let Some(mac) = &given.mac {
         let _ = write!(text, ", mac {mac}");
     }
-    if let Some(hostname) = &given.note.hostname {
+    if let Some(hostname) = &given.metadata.hostname {
         let _ = write!(text, ", called {hostname}");
     }
-    if !given.note.description.is_empty() {
-        let _ = write!(text, ", {:?}", given.note.description);
+    if !given.metadata.description.is_empty() {
+        let _ = write!(text, ", {:?}", given.metadata.description);
     }
     if let Some(lease) = &given.lease {
         let _ = write!(text, ", lease until {}", lease.until_ms);

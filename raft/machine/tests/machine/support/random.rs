@@ -3,7 +3,7 @@
 mod automatic;
 mod change;
 mod interfaces;
-mod manner;
+mod options;
 mod prefix;
 mod put;
 mod sticky;
@@ -20,8 +20,8 @@ use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
 use ipam_machine::command::{
-    Allocate, Delete, Expect, InterfaceRequest, Kind, Manner, Metadata, Origin, PoolPatterns, PoolSpec,
-    Precondition, Put, ReleaseAttachment, Started, Stickiness, Text, Transaction, Via,
+    Allocate, AllocateOptions, Delete, Expect, InterfaceRequest, Kind, Metadata, Origin, PoolPatterns,
+    PoolSpec, Precondition, Put, ReleaseAttachment, Started, Stickiness, Text, Transaction, Via,
 };
 use ipnet::IpNet;
 
@@ -405,7 +405,7 @@ impl Draw<'_> {
             automatic_pool: None,
             started: attachment.as_ref().map(|key| self.started(key)),
             attachment,
-            manner: Manner { ttl_ms, ..Manner::default() },
+            options: AllocateOptions { ttl_ms, ..AllocateOptions::default() },
             routing: self.routing(),
         };
         if let ([first, others @ ..], true) = (&mut request.interfaces[..], self.dice.chance(15)) {

@@ -17,10 +17,10 @@ pub(crate) use rows::{Rows, all_rows, rows};
 use ipam_api::access::{NodeKey, Role};
 use ipam_machine::change::FieldName;
 use ipam_machine::command::{
-    AddressLimits, Allocate, AutomaticPool, AutomaticRules, Controller, ControllerName, Credential, Dns,
-    GivenPrefix, Idempotency, InterfaceRequest, KnownMember, Manager, Manner, Metadata, NamespaceSpec,
-    NetworkSpec, NodeSpec, Note, Origin, PoolPatterns, PoolSpec, Quota, ReservationSpec, Routing, Started,
-    Stickiness, SubnetSpec, Takers, Text, Via,
+    AddressLimits, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool, AutomaticRules, Controller,
+    ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest, KnownMember, Manager,
+    Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Origin, PoolPatterns, PoolSpec, Quota, ReservationSpec,
+    Routing, Started, Stickiness, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -221,7 +221,7 @@ fn request() -> Allocate {
         interfaces: vec![interface],
         automatic_pool: Some(AutomaticPool { size: PoolSize::Flexible(2), replicas: 3, reclaim: true }),
         started: Some(started()),
-        manner: manner(),
+        options: options(),
         routing: routing(),
     }
 }
@@ -254,12 +254,15 @@ fn routing() -> Routing {
     Routing { routes: subnet().routes, clean, default_interface: Some(interface()) }
 }
 
-fn manner() -> Manner {
-    Manner { ttl_ms: Some(600_000), adopt: true, wait: true, note: note() }
+fn options() -> AllocateOptions {
+    AllocateOptions { ttl_ms: Some(600_000), adopt: true, wait: true, metadata: metadata() }
 }
 
-fn note() -> Note {
-    Note { hostname: Some(Text::given("db-07.example.com")), description: Text::given("by the door") }
+fn metadata() -> AllocationMetadata {
+    AllocationMetadata {
+        hostname: Some(Text::given("db-07.example.com")),
+        description: Text::given("by the door"),
+    }
 }
 
 fn lease() -> Lease {

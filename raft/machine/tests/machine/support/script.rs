@@ -36,10 +36,10 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Family, Problem};
 use ipam_machine::command::{
-    Allocate, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceRequest, Kind, Leases,
-    Manner, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns, PoolSpec, Precondition,
-    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Renew, ReservationSpec, Routing, ScaleController,
-    SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Transaction,
+    Allocate, AllocateOptions, AllocationMetadata, Controller, Delegate, Delete, Dns, EndController, Expect,
+    InterfaceRequest, Kind, Leases, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
+    Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Renew, ReservationSpec, Routing,
+    ScaleController, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Transaction,
 };
 
 /// The first epoch's share of every revision and id.
@@ -274,11 +274,11 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         scale_down: words.field("scale_down").map(|text| text.parse()).transpose()?,
     };
     let automatic_pool = words.automatic_pool()?;
-    let manner = Manner {
+    let options = AllocateOptions {
         ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
         adopt: words.flag("adopt"),
         wait: words.flag("wait"),
-        note: Note {
+        metadata: AllocationMetadata {
             hostname: words.field("hostname").map(Text::given),
             description: Text::given(words.field("description").unwrap_or_default()),
         },
@@ -329,7 +329,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         interfaces,
         automatic_pool,
         started,
-        manner,
+        options,
         routing,
     }))
 }

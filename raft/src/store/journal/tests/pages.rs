@@ -17,7 +17,7 @@ use crate::store::{Store, open};
 use crate::types::Entry;
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{
-    Allocate, AutomaticRules, Dns, Expect, InterfaceRequest, Manner, Metadata, Origin, PoolPatterns,
+    Allocate, AllocateOptions, AutomaticRules, Dns, Expect, InterfaceRequest, Metadata, Origin, PoolPatterns,
     PoolSpec, Put, Routing, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms};
@@ -105,7 +105,7 @@ impl Naive {
                     network_attachment: None,
                 }],
                 started: None,
-                manner: Manner::default(),
+                options: AllocateOptions::default(),
                 routing: Routing::default(),
             }),
         }

@@ -62,7 +62,7 @@ impl Model {
             if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
                 self.note_repeat(key, started);
             }
-            self.renew_all(&before, request.manner.ttl_ms);
+            self.renew_all(&before, request.options.ttl_ms);
             let before = self.asked_for(request, before[0].endpoint, before);
             self.resize_pools(request, &before);
             return Ok(said(true, &before, request));
@@ -70,7 +70,7 @@ impl Model {
         let used = self.make_pools(request)?;
         let plan = match self.plan(request, meant.as_ref()) {
             Ok(plan) => plan,
-            Err(code) if request.manner.wait => return self.wait(request, meant.as_ref(), code),
+            Err(code) if request.options.wait => return self.wait(request, meant.as_ref(), code),
             Err(code) => return Err(code),
         };
         let endpoint = meant.as_ref().map_or(self.incarnations + 1, |one| one.number);
@@ -120,7 +120,7 @@ impl Model {
                 setting: Setting::default(),
                 node: request.node.clone().or(request.attachment.as_ref().map(|key| key.node.clone())),
                 attachments: request.attachment.iter().filter(|_| own(request, interface)).cloned().collect(),
-                lease: request.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
+                lease: request.options.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
             }));
         }
         let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();

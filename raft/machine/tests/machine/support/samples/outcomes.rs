@@ -7,7 +7,7 @@ use ipam_api::Family;
 use ipam_machine::event::Why;
 use ipam_machine::model::Network;
 
-use super::{account, attachment, dns, given_prefix, lease, meta, name, network, note, request, subnet};
+use super::{account, attachment, dns, given_prefix, lease, meta, metadata, name, network, request, subnet};
 
 /// Each kind of answer once, and a refusal.
 pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
@@ -24,7 +24,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         checked: true,
         lease: Some(lease()),
         mac: Some(Text::given("0a:58:0a:0a:00:4d")),
-        note: note(),
+        metadata: metadata(),
     };
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),

@@ -17,8 +17,8 @@ use ipam_machine::model::{
 use ipam_machine::table::Row;
 
 use super::{
-    account, attachment, automatic, controller, given_prefix, grant, lease, meta, name, namespace, network,
-    node_spec, note, outcomes, pool, prefix_owner, request, reservation, started, subnet,
+    account, attachment, automatic, controller, given_prefix, grant, lease, meta, metadata, name, namespace,
+    network, node_spec, outcomes, pool, prefix_owner, request, reservation, started, subnet,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -104,7 +104,7 @@ pub(crate) fn all_rows() -> Rows {
         lease: Some(lease()),
         checked: true,
         mac: request().interfaces[0].mac.clone(),
-        note: note(),
+        metadata: metadata(),
         setting: Some(Setting { routes: subnet().routes, clean_gateway: true }.into()),
         created_wall_ms: 14,
         created_by: Text::given("alice"),

@@ -28,7 +28,7 @@ impl Model {
         portable: &[Held],
     ) -> Result<Vec<Choice<'_>>, Code> {
         let request = &all.interfaces[place];
-        if all.manner.adopt {
+        if all.options.adopt {
             return self.choose_adopted(request, taken, portable);
         }
         let asked = |family| request.addresses.iter().copied().find(|address| Family::of(*address) == family);

@@ -21,8 +21,8 @@ impl Draw<'_> {
 
     /// The same for somebody who has time.
     pub(super) fn wait(&mut self, mut request: Allocate) -> Allocate {
-        request.manner.wait = request.attachment.is_none() && self.dice.chance(60);
-        for interface in request.interfaces.iter_mut().filter(|_| request.manner.wait) {
+        request.options.wait = request.attachment.is_none() && self.dice.chance(60);
+        for interface in request.interfaces.iter_mut().filter(|_| request.options.wait) {
             interface.addresses.clear();
         }
         request
@@ -30,7 +30,7 @@ impl Draw<'_> {
 
     /// The same as something that exists already.
     pub(super) fn adopt(&mut self, mut request: Allocate) -> Allocate {
-        request.manner.adopt = true;
+        request.options.adopt = true;
         for interface in &mut request.interfaces {
             interface.families.clear();
             interface.addresses.clear();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// In which manner addresses are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manner {
+pub struct AllocateOptions {
     /// Time that they last without being renewed, in log time. Leases have it, and nothing else has.
     pub ttl_ms: Option<u64>,
     /// True if they exist already, and are only recorded.
@@ -15,12 +15,12 @@ pub struct Manner {
     /// True to wait for them while pools can't give.
     pub wait: bool,
     /// Note on them.
-    pub note: Note,
+    pub metadata: AllocationMetadata,
 }
 
 /// Note on allocations, for people and for programs that read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct AllocationMetadata {
     /// Name of the machine in DNS.
     pub hostname: Option<Text>,
     /// A sentence.
