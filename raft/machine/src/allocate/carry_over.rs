@@ -4,7 +4,7 @@
 
 use crate::allocate::choosing::Choosing;
 use crate::apply::step::Step;
-use crate::command::{Allocate, Cause, InterfaceRequest, Refusal, Setting};
+use crate::command::{Allocate, Cause, InterfaceRequest, Refusal, RouteConfig};
 use crate::event::Reason;
 use crate::state::id::{AllocationId, AttachmentId};
 use crate::state::row::{Endpoint, Sticky};
@@ -123,7 +123,7 @@ impl Step<'_> {
         id: AllocationId,
         request: &Allocate,
         attachment: AttachmentId,
-        setting: Option<Arc<Setting>>,
+        route_config: Option<Arc<RouteConfig>>,
     ) {
         let mut row = self.state.allocations.named(id).clone();
         // Also where only this request makes it one.
@@ -142,7 +142,7 @@ impl Step<'_> {
         row.mac = request.mac_of(&row.interface).or(row.mac);
         // What its first ADD said holds for what nobody has said anything of since.
         if reason != Reason::Claimed || !request.routing.is_empty() {
-            row.setting = setting;
+            row.route_config = route_config;
         }
         self.events.extend(self.state.tied(true, id, &row, reason));
         self.state.write(id, row);

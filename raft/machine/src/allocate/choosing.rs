@@ -2,7 +2,7 @@
 
 use crate::allocate::course::Courses;
 use crate::allocate::pick::{Pick, Spoken, Taken};
-use crate::allocate::routing::Settings;
+use crate::allocate::routing::RouteConfigs;
 use crate::allocate::selectors::Taker;
 use crate::allocate::unclaimed::Needs;
 use crate::apply::work::{Search, Work};
@@ -97,12 +97,12 @@ impl<'a> Choosing<'a> {
         self.limit_plan(&picks, &mut left)?;
         self.check_portable(&along, &left)?;
         self.check_quota(&picks, &left)?;
-        let settings = self.settings(&picks, &along, &left)?;
+        let route_configs = self.route_configs(&picks, &along, &left)?;
         let arrived = row.map(|row| match self.state.is_fixed_for(self.grant, row) {
             true => row.clone(),
             false => request.arrived(row),
         });
-        Ok(Plan { arrived, picks, along, left, settings })
+        Ok(Plan { arrived, picks, along, left, route_configs })
     }
 
     /// Allocations of an earlier request that was the same: by attachment, else by endpoint and interface.
@@ -196,7 +196,7 @@ pub(crate) struct Plan {
     /// Allocations that the endpoint holds no longer.
     pub(super) left: Vec<AllocationId>,
     /// Routing that is kept.
-    pub(super) settings: Settings,
+    pub(super) route_configs: RouteConfigs,
 }
 
 /// Allocations of an earlier request, and its attachment.

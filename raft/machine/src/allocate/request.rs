@@ -7,7 +7,7 @@ use crate::allocate::pick::Pick;
 use crate::allocate::routing::Which;
 use crate::apply::step::Step;
 use crate::broken::broken;
-use crate::command::{Allocate, Answer, Given, GivenInterface, Refusal, Setting, Text};
+use crate::command::{Allocate, Answer, Given, GivenInterface, Refusal, RouteConfig, Text};
 use crate::event::{Holding, Reason, What};
 use crate::invariant::PROMISED_ADDRESS;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
@@ -58,7 +58,7 @@ impl Step<'_> {
 
     /// Writes what was planned.
     pub(super) fn give(&mut self, request: &Allocate, endpoint: Option<EndpointId>, plan: Plan) -> Answer {
-        let Plan { arrived, picks, along, left, settings } = plan;
+        let Plan { arrived, picks, along, left, route_configs } = plan;
         let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == arrived.as_ref();
         if request.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
             return Answer::Allocated {
@@ -74,15 +74,15 @@ impl Step<'_> {
         let mut row = arrived.unwrap_or_else(|| self.new_endpoint(endpoint_id, request));
         if let Some(attachment) = attachment_id {
             for id in &along {
-                self.attach(*id, request, attachment, settings.of(Which::Held(*id)));
+                self.attach(*id, request, attachment, route_configs.of(Which::Held(*id)));
                 self.detach_surplus(*id, request);
             }
         }
         let mut ids = Vec::with_capacity(picks.len());
         for (place, pick) in picks.iter().enumerate() {
             let to = attachment_id.filter(|_| request.is_own(&pick.interface));
-            let setting = settings.of(Which::Pick(place));
-            ids.push(self.write_allocation(request, (endpoint_id, &row), to, pick, setting));
+            let route_config = route_configs.of(Which::Pick(place));
+            ids.push(self.write_allocation(request, (endpoint_id, &row), to, pick, route_config));
         }
         row.allocations.extend_from_slice(&ids);
         if request.attachment.is_none() && ids.is_empty() {
@@ -124,7 +124,7 @@ impl Step<'_> {
         (endpoint, holder): (EndpointId, &Endpoint),
         attachment: Option<AttachmentId>,
         pick: &Pick,
-        setting: Option<Arc<Setting>>,
+        route_config: Option<Arc<RouteConfig>>,
     ) -> AllocationId {
         let id = self.state.new_id();
         let moves = self.state.moves(holder, request.lifecycle, pick);
@@ -156,7 +156,7 @@ impl Step<'_> {
             checked: false,
             mac: request.mac_of(&pick.interface),
             metadata: request.options.metadata.clone(),
-            setting,
+            route_config,
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
             source: self
@@ -263,7 +263,7 @@ impl State {
             address: IpNet::new(row.address, subnet.cidr.prefix_len()).ok()?,
             gateway: pool.gateway.or(subnet.gateway),
             routes: row.routes(&subnet.routes, &pool.routes),
-            clean_gateway: row.setting.as_ref().is_some_and(|setting| setting.clean_gateway),
+            clean_gateway: row.route_config.as_ref().is_some_and(|route_config| route_config.clean_gateway),
             dns: subnet.dns.clone(),
             vlan: subnet.vlan,
             mtu: subnet.mtu,

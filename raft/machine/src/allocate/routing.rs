@@ -2,7 +2,7 @@
 
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Pick;
-use crate::command::{Allocate, Cause, Refusal, Setting};
+use crate::command::{Allocate, Cause, Refusal, RouteConfig};
 use crate::state::id::{AllocationId, PoolId};
 use crate::state::row::Allocation;
 use ipam_api::name::InterfaceName;
@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 /// What is kept with the allocations of a request, in the order in which they are planned.
 #[derive(Debug, Default)]
-pub(super) struct Settings(Vec<(Which, Setting)>);
+pub(super) struct RouteConfigs(Vec<(Which, RouteConfig)>);
 
-impl Settings {
+impl RouteConfigs {
     /// The setting of an allocation; one that says nothing takes no room.
-    pub(super) fn of(&self, which: Which) -> Option<Arc<Setting>> {
-        let (_, setting) = self.0.iter().find(|(other, _)| *other == which)?;
-        (*setting != Setting::default()).then(|| Arc::new(setting.clone()))
+    pub(super) fn of(&self, which: Which) -> Option<Arc<RouteConfig>> {
+        let (_, route_config) = self.0.iter().find(|(other, _)| *other == which)?;
+        (*route_config != RouteConfig::default()).then(|| Arc::new(route_config.clone()))
     }
 }
 
@@ -32,23 +32,24 @@ pub(super) enum Which {
 impl<'a> Choosing<'a> {
     /// What of a request's routing belongs to which of its allocations. Each route is of the first of its interfaces in
     /// whose subnet the gateway is, else of another one that the endpoint has; `left` it has no longer.
-    pub(super) fn settings(
+    pub(super) fn route_configs(
         self,
         picks: &[Pick],
         along: &[AllocationId],
         left: &[AllocationId],
-    ) -> Result<Settings, Refusal> {
+    ) -> Result<RouteConfigs, Refusal> {
         let (request, routing) = (self.request, &self.request.routing);
         if routing.is_empty() {
-            return Ok(Settings::default());
+            return Ok(RouteConfigs::default());
         }
-        let clean = |interface| Setting { routes: Vec::new(), clean_gateway: routing.is_clean(interface) };
+        let clean =
+            |interface| RouteConfig { routes: Vec::new(), clean_gateway: routing.is_clean(interface) };
         let interface_of = |id: AllocationId| self.state.allocations.get(id).map(|row| &row.interface);
         let new = picks.iter().enumerate().map(|(i, pick)| (Which::Pick(i), clean(&pick.interface)));
         let held = along.iter().filter_map(|id| Some((Which::Held(*id), clean(interface_of(*id)?))));
-        let mut settings = Settings(new.chain(held).collect());
+        let mut route_configs = RouteConfigs(new.chain(held).collect());
         if routing.routes.is_empty() {
-            return Ok(settings);
+            return Ok(route_configs);
         }
         let mut places: Vec<(&InterfaceName, IpNet, Which)> = Vec::new();
         for (i, pick) in picks.iter().enumerate() {
@@ -69,11 +70,11 @@ impl<'a> Choosing<'a> {
                 None => return Err(in_nobodys_subnet(request, route)),
             };
             // Another ADD's are said again by that one.
-            if let Some((_, setting)) = settings.0.iter_mut().find(|(other, _)| other == which) {
-                setting.routes.push(route.clone());
+            if let Some((_, route_config)) = route_configs.0.iter_mut().find(|(other, _)| other == which) {
+                route_config.routes.push(route.clone());
             }
         }
-        Ok(settings)
+        Ok(route_configs)
     }
 
     fn cidr_of(self, pool: PoolId) -> Option<IpNet> {
@@ -85,7 +86,7 @@ impl<'a> Choosing<'a> {
 impl Allocation {
     /// Its routes: the subnet's, the pool's over them, and its own over both.
     pub(crate) fn routes(&self, of_subnet: &[Route], of_pool: &[Route]) -> Vec<Route> {
-        let own = self.setting.as_ref().map_or(&[][..], |setting| &setting.routes);
+        let own = self.route_config.as_ref().map_or(&[][..], |route_config| &route_config.routes);
         over(over(of_subnet.to_vec(), of_pool), own)
     }
 }

@@ -31,7 +31,7 @@ pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use self::quota::{AddressLimits, ControllerName, Quota};
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::refuse_if;
-pub use self::routing::{Routing, Setting};
+pub use self::routing::{RouteConfig, Routing};
 pub use self::spec::{
     Allocate, Dns, InterfaceRequest, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
     ReleaseAttachment, ReservationSpec, Started, SubnetSpec, Takers,

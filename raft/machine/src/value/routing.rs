@@ -32,7 +32,7 @@ impl Routing {
 
 /// Routes of an allocation, as its request said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct RouteConfig {
     /// Routes of its own, through its subnet.
     pub routes: Vec<Route>,
     /// True if its gateway gets no default route.

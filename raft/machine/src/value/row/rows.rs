@@ -23,7 +23,7 @@ use crate::value::condition::{Readiness, Why};
 use crate::value::field_name::FieldName;
 use crate::value::{
     Allocate, AllocationMetadata, Cause, Controller, Credential, Grant, NamespaceSpec, NetworkSpec, NodeSpec,
-    PoolSpec, Purpose, ReservationSpec, SecretHash, Setting, Started, SubnetSpec, Text,
+    PoolSpec, Purpose, ReservationSpec, RouteConfig, SecretHash, Started, SubnetSpec, Text,
 };
 
 /// Identity and history of a spec.
@@ -253,7 +253,7 @@ pub struct Allocation {
     /// Note on it.
     pub metadata: AllocationMetadata,
     /// Routes of its request; none if it said nothing.
-    pub setting: Option<Arc<Setting>>,
+    pub route_config: Option<Arc<RouteConfig>>,
     /// When it was made.
     pub created_wall_ms: u64,
     /// Principal that made it.

@@ -90,7 +90,7 @@ fn allocations(state: &State, model: &Model) {
         let living = held.lifecycle != Lifecycle::Attached || all.any(|one| !one.attachments.is_empty());
         assert!(living || state.endpoints.get(row.endpoint).unwrap().sticky.is_some());
         assert!(keys.iter().all(|key| key.interface == row.interface));
-        assert_eq!(row.setting.as_deref().cloned().unwrap_or_default(), held.setting);
+        assert_eq!(row.route_config.as_deref().cloned().unwrap_or_default(), held.route_config);
         assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
         let pool = &model.pools.get(&held.pool).unwrap().spec;
         assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);

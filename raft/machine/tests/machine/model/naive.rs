@@ -24,7 +24,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, ReservationSpec, Setting,
+    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, ReservationSpec, RouteConfig,
     Started, SubnetSpec, Text,
 };
 use ipam_machine::event::Why;
@@ -72,7 +72,7 @@ pub(crate) struct Held {
     pub(crate) interface: InterfaceName,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) node: Option<ObjectName>,
-    pub(crate) setting: Setting,
+    pub(crate) route_config: RouteConfig,
     /// The oldest first.
     pub(crate) attachments: Vec<AttachmentKey>,
     /// How long its lease lasts, and until when.

@@ -12,7 +12,7 @@ use ipam_api::name::NamePattern;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Allocate, InterfaceRequest, Setting, Started};
+use ipam_machine::command::{Allocate, InterfaceRequest, RouteConfig, Started};
 
 use takers::{stands_for, unspecific};
 
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     given: Vec<Held>,
     along: Vec<Spot>,
     left: Vec<Spot>,
-    settings: BTreeMap<Spot, Setting>,
+    route_configs: BTreeMap<Spot, RouteConfig>,
 }
 
 impl Model {
@@ -117,7 +117,7 @@ impl Model {
                 endpoint,
                 interface: interface.name.clone(),
                 lifecycle: request.lifecycle,
-                setting: Setting::default(),
+                route_config: RouteConfig::default(),
                 node: request.node.clone().or(request.attachment.as_ref().map(|key| key.node.clone())),
                 attachments: request.attachment.iter().filter(|_| own(request, interface)).cloned().collect(),
                 lease: request.options.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
@@ -147,12 +147,12 @@ impl Model {
         if self.exceeded(request, meant, &given, &left).is_some() {
             return Err(Code::QuotaExceeded);
         }
-        let settings = self.settings(request, endpoint, &given, &along, &left)?;
-        Ok(Plan { given, along, left, settings })
+        let route_configs = self.route_configs(request, endpoint, &given, &along, &left)?;
+        Ok(Plan { given, along, left, route_configs })
     }
 
     pub(crate) fn give(&mut self, request: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Said {
-        let Plan { mut given, along, left, settings } = plan;
+        let Plan { mut given, along, left, route_configs } = plan;
         let keeps = Model::keeps(request, meant);
         let arrived = meant.map(|meant| Model::arrived(meant, request));
         let repeated =
@@ -170,13 +170,13 @@ impl Model {
                 one.node = request.node.clone().or(Some(key.node.clone()));
                 let is_said_before = !keeps && one.attachments.is_empty() && request.routing.is_empty();
                 if !is_said_before {
-                    one.setting = settings.get(&one.spot()).cloned().unwrap_or_default();
+                    one.route_config = route_configs.get(&one.spot()).cloned().unwrap_or_default();
                 }
                 one.attachments.push(key.clone());
             }
         }
         for one in &mut given {
-            one.setting = settings.get(&one.spot()).cloned().unwrap_or_default();
+            one.route_config = route_configs.get(&one.spot()).cloned().unwrap_or_default();
         }
         for one in &given {
             self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Allocate, PoolSpec, Setting};
+use ipam_machine::command::{Allocate, PoolSpec, RouteConfig};
 use ipnet::IpNet;
 
 use crate::model::naive::{Held, Model, Pool, Spot};
@@ -52,30 +52,30 @@ impl Model {
     pub(crate) fn way_of(&self, held: &Held) -> (Option<IpAddr>, BTreeMap<IpNet, IpAddr>) {
         let pool = &self.pools[&held.pool].spec;
         let subnet = self.subnet_of(pool);
-        let routes = subnet.routes.iter().chain(&pool.routes).chain(&held.setting.routes);
+        let routes = subnet.routes.iter().chain(&pool.routes).chain(&held.route_config.routes);
         let routes = routes.map(|route| (route.destination, route.gateway)).collect();
         (pool.gateway.or(subnet.gateway), routes)
     }
 
     /// What of a request's routing is whose. Of several that could have a route, it is the one whose interface the
     /// request names first; one that this ADD is about before another.
-    pub(crate) fn settings(
+    pub(crate) fn route_configs(
         &self,
         request: &Allocate,
         endpoint: u64,
         given: &[Held],
         along: &[Spot],
         left: &[Spot],
-    ) -> Result<BTreeMap<Spot, Setting>, Code> {
+    ) -> Result<BTreeMap<Spot, RouteConfig>, Code> {
         let of_endpoint = |one: &&Held| one.endpoint == endpoint && !left.contains(&one.spot());
         let (taken, others): (Vec<&Held>, Vec<&Held>) =
             self.held.iter().filter(of_endpoint).partition(|one| along.contains(&one.spot()));
-        let mut settings: BTreeMap<Spot, Setting> = BTreeMap::new();
+        let mut route_configs: BTreeMap<Spot, RouteConfig> = BTreeMap::new();
         for one in given.iter().chain(taken.iter().copied()) {
             let only = &request.routing.default_interface;
             let clean = request.routing.clean.contains(&one.interface)
                 || only.as_ref().is_some_and(|only| *only != one.interface);
-            settings.insert(one.spot(), Setting { routes: Vec::new(), clean_gateway: clean });
+            route_configs.insert(one.spot(), RouteConfig { routes: Vec::new(), clean_gateway: clean });
         }
         for route in &request.routing.routes {
             let could = |one: &&Held| {
@@ -93,10 +93,10 @@ impl Model {
                 }
                 return Err(Code::OutsideSubnet);
             };
-            if let Some(setting) = settings.get_mut(&whose.spot()) {
-                setting.routes.push(route.clone());
+            if let Some(route_config) = route_configs.get_mut(&whose.spot()) {
+                route_config.routes.push(route.clone());
             }
         }
-        Ok(settings)
+        Ok(route_configs)
     }
 }

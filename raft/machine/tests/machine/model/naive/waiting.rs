@@ -86,7 +86,7 @@ impl Model {
             endpoint: 0,
             interface: "any".parse().expect("a name"),
             node: None,
-            setting: ipam_machine::command::Setting::default(),
+            route_config: ipam_machine::command::RouteConfig::default(),
             lifecycle: ipam_api::resource::Lifecycle::Held,
             attachments: Vec::new(),
             lease: None,

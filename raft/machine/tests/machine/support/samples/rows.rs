@@ -1,6 +1,6 @@
 //! Of every row.
 
-use ipam_machine::command::{Cause, Credential, Purpose, Setting, Started, Text};
+use ipam_machine::command::{Cause, Credential, Purpose, RouteConfig, Started, Text};
 use ipam_machine::{Damaged, EventId, RowKey, State};
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ pub(crate) fn all_rows() -> Rows {
         checked: true,
         mac: request().interfaces[0].mac.clone(),
         metadata: metadata(),
-        setting: Some(Setting { routes: subnet().routes, clean_gateway: true }.into()),
+        route_config: Some(RouteConfig { routes: subnet().routes, clean_gateway: true }.into()),
         created_wall_ms: 14,
         created_by: Text::given("alice"),
         source: Source::Node(NodeKey { realm: name("prod"), name: key.node.clone() }),
