@@ -117,7 +117,7 @@ pub const SKIPPED_NAMED_MAX: usize = 4096;
 /// Pools of a subnet between which an explanation looks for addresses that none has.
 pub const GAPS_LOOKED_THROUGH_MAX: usize = 1024;
 /// Realms, nodes, namespaces or network attachments that one pool may name.
-pub const TAKERS_NAMED_MAX: usize = 1024;
+pub const SELECTOR_NAMES_MAX: usize = 1024;
 /// Addresses that one interface may ask for by value.
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.

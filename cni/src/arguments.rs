@@ -147,10 +147,10 @@ mod tests {
         NOMAD_GROUP_NAME=web;NOMAD_ALLOC_ID=d96af0be-747b-91ac-325e-9565b4797e8e";
 
     fn endpoint(text: &str) -> (String, Option<String>) {
-        made_by(text, None)
+        created_by(text, None)
     }
 
-    fn made_by(text: &str, kind: Option<&str>) -> (String, Option<String>) {
+    fn created_by(text: &str, kind: Option<&str>) -> (String, Option<String>) {
         let name = ObjectName::new("mail").unwrap();
         let controller =
             kind.map(|kind| Controller { group: String::new(), kind: kind.to_owned(), name, uid: None });
@@ -184,7 +184,7 @@ mod tests {
             (KUBELET, "StatefulSet", "pod/shop/web-0"),
             ("", "VirtualMachine", "container/node-1/c1"),
         ] {
-            assert_eq!(made_by(text, Some(kind)).0, key, "{text} {kind}");
+            assert_eq!(created_by(text, Some(kind)).0, key, "{text} {kind}");
         }
     }
 

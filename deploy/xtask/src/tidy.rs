@@ -105,7 +105,7 @@ const BROKEN: &str = "raft/machine/src/broken.rs";
 
 /// Files of the machine that give identifiers: principals and request ids of its own, labels of selectors.
 const IDENTIFIERS: [&str; 6] = [
-    "raft/machine/src/state/takers.rs",
+    "raft/machine/src/state/selectors.rs",
     "raft/machine/src/apply/step.rs",
     "raft/machine/src/cluster/epoch.rs",
     // A row that only a defect would write, for tests.

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
 use ipam_machine::command::{
-    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, PoolSpec, Routing, Takers,
+    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, PoolSelectors, PoolSpec, Routing,
 };
 use ipam_machine::{Action, State};
 
@@ -30,7 +30,7 @@ const ROUNDS: u32 = 2000;
 
 fn main() {
     println!("{:<64} {:>10} {:>10}", "an allocation and its release", "median", "p99");
-    let none = |_| Takers::default();
+    let none = |_| PoolSelectors::default();
     row("one pool, named", &mut with_pools(1, none), Some("pool-0"));
     row("one pool, not named", &mut with_pools(1, none), None);
     row("10,000 pools, one named", &mut with_pools(POOLS, divided), Some("pool-0"));
@@ -44,32 +44,32 @@ fn main() {
 }
 
 /// A sixth each by a node and its labels, a namespace and its labels, labels of endpoints, and attachments.
-fn divided(number: u32) -> Takers {
-    let mut takers = Takers::default();
+fn divided(number: u32) -> PoolSelectors {
+    let mut selectors = PoolSelectors::default();
     let part = number / 6;
     match number % 6 {
-        0 => takers.node_names = vec![format!("node-{}", part % NODES).parse().unwrap()],
-        1 => takers.node_selector = format!("rack=rack-{},!legacy", part % NODES).parse().unwrap(),
-        2 => takers.namespaces = vec![format!("space-{}", part % NAMESPACES).parse().unwrap()],
-        3 => takers.namespace_selector = format!("team in (team-{})", part % NAMESPACES).parse().unwrap(),
-        4 => takers.endpoint_selector = format!("app=app-{part},!legacy").parse().unwrap(),
-        _ => takers.network_attachments = vec![format!("net-{part}").parse().unwrap()],
+        0 => selectors.node_names = vec![format!("node-{}", part % NODES).parse().unwrap()],
+        1 => selectors.node_selector = format!("rack=rack-{},!legacy", part % NODES).parse().unwrap(),
+        2 => selectors.namespaces = vec![format!("space-{}", part % NAMESPACES).parse().unwrap()],
+        3 => selectors.namespace_selector = format!("team in (team-{})", part % NAMESPACES).parse().unwrap(),
+        4 => selectors.endpoint_selector = format!("app=app-{part},!legacy").parse().unwrap(),
+        _ => selectors.network_attachments = vec![format!("net-{part}").parse().unwrap()],
     }
-    takers
+    selectors
 }
 
 /// Ten for each rack.
-fn by_racks(number: u32) -> Takers {
+fn by_racks(number: u32) -> PoolSelectors {
     let node_selector = format!("rack=rack-{}", number % NODES).parse().unwrap();
-    Takers { node_selector, ..Takers::default() }
+    PoolSelectors { node_selector, ..PoolSelectors::default() }
 }
 
 /// What no index helps with.
-fn alike(_: u32) -> Takers {
-    Takers { endpoint_selector: "app,!legacy".parse().unwrap(), ..Takers::default() }
+fn alike(_: u32) -> PoolSelectors {
+    PoolSelectors { endpoint_selector: "app,!legacy".parse().unwrap(), ..PoolSelectors::default() }
 }
 
-fn with_pools(count: u32, takers: impl Fn(u32) -> Takers) -> State {
+fn with_pools(count: u32, selectors: impl Fn(u32) -> PoolSelectors) -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));
     for number in 0..NODES {
@@ -83,7 +83,7 @@ fn with_pools(count: u32, takers: impl Fn(u32) -> Takers) -> State {
         let pool = PoolSpec {
             ranges: vec![range.parse().unwrap()],
             default: true,
-            takers: takers(number),
+            selectors: selectors(number),
             ..whole(&format!("pool-{number}"), "lan")
         };
         run(&mut state, put_pool(pool));

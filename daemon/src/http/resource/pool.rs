@@ -8,7 +8,7 @@ use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Condition, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
-use ipam_machine::command::{Expect, PoolSpec, Put, Takers};
+use ipam_machine::command::{Expect, PoolSelectors, PoolSpec, Put};
 use ipam_machine::event::Readiness;
 use ipam_machine::model::PoolState;
 use ipam_machine::space::Space;
@@ -88,7 +88,7 @@ impl NamedResource for Pools {
             gateway: pool.gateway,
             routes: pool.routes,
             default: pool.default,
-            takers: Takers {
+            selectors: PoolSelectors {
                 realms: pool.realms,
                 node_names: pool.node_names,
                 node_selector: pool.node_selector,
@@ -131,13 +131,13 @@ impl NamedResource for Pools {
             gateway: pool.gateway,
             routes: pool.routes.clone(),
             default: pool.default,
-            realms: pool.takers.realms.clone(),
-            node_names: pool.takers.node_names.clone(),
-            node_selector: pool.takers.node_selector.clone(),
-            namespace_selector: pool.takers.namespace_selector.clone(),
-            namespaces: pool.takers.namespaces.clone(),
-            endpoint_selector: pool.takers.endpoint_selector.clone(),
-            network_attachments: pool.takers.network_attachments.clone(),
+            realms: pool.selectors.realms.clone(),
+            node_names: pool.selectors.node_names.clone(),
+            node_selector: pool.selectors.node_selector.clone(),
+            namespace_selector: pool.selectors.namespace_selector.clone(),
+            namespaces: pool.selectors.namespaces.clone(),
+            endpoint_selector: pool.selectors.endpoint_selector.clone(),
+            network_attachments: pool.selectors.network_attachments.clone(),
             scale_down: pool.scale_down,
             disabled: pool.disabled,
             terminating: pool.terminating,

@@ -57,16 +57,16 @@ async fn what_the_pages_for_people_link_to_is_there() {
     let cluster = with_pools(1).await;
     let to = cluster.members[0].client;
     let problem = ask(to, "GET", "/v1/pools/none", &[], &Value::Null).await.problem();
-    let (page, anchor) = problem.kind.split_once('#').unwrap();
+    let (page, selector_key) = problem.kind.split_once('#').unwrap();
     let problems = read(to, page).await;
-    assert!(problems.body.contains(&format!("id=\"{anchor}\"")));
+    assert!(problems.body.contains(&format!("id=\"{selector_key}\"")));
     assert!(problems.headers["content-type"].starts_with("text/html"));
     let docs = read(to, "/docs").await.body;
     for link in docs.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
-        let (page, anchor) = link.split_once('#').unwrap_or((link, ""));
+        let (page, selector_key) = link.split_once('#').unwrap_or((link, ""));
         let target = read(to, page).await.body;
-        assert!(anchor.is_empty() || target.contains(&format!("id=\"{anchor}\"")), "{link}");
-        if anchor == "not-found" {
+        assert!(selector_key.is_empty() || target.contains(&format!("id=\"{selector_key}\"")), "{link}");
+        if selector_key == "not-found" {
             break;
         }
     }

@@ -10,7 +10,7 @@ use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::command::{
     AddressLimits, AutomaticRules, Dns, Expect, Metadata, NamespaceSpec, NodeSpec, Origin, PoolPatterns,
-    PoolSpec, Put, Quota, SubnetSpec, Takers, Via,
+    PoolSelectors, PoolSpec, Put, Quota, SubnetSpec, Via,
 };
 use ipam_machine::{Action, At, Command, Grant, State, Terms, apply};
 
@@ -73,7 +73,7 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolSpec {
         gateway: None,
         routes: Vec::new(),
         default: false,
-        takers: Takers::default(),
+        selectors: PoolSelectors::default(),
         scale_down: Default::default(),
         disabled: false,
         terminating: false,

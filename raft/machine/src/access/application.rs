@@ -47,10 +47,10 @@ impl State {
     /// Says that the rights reach as far as ending what a pool is: a node's do while all that is held is its own.
     pub(crate) fn may_decide(&self, id: PoolId, pool: &Pool, search: Search<'_>) -> bool {
         let Some(node) = &search.grant.node else { return true };
-        let made_by = pool.automatic.as_ref().and_then(|automatic| automatic.made_by.as_ref());
+        let created_by = pool.automatic.as_ref().and_then(|automatic| automatic.created_by.as_ref());
         let held = self.space(id).map_or(0, |space| space.allocated);
         let is_theirs =
-            if held == 0 { made_by == Some(node) } else { !self.others_hold(id, pool, node, search.work) };
+            if held == 0 { created_by == Some(node) } else { !self.others_hold(id, pool, node, search.work) };
         is_theirs && pool.spec.reclaim == Some(true)
     }
 

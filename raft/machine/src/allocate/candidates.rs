@@ -9,7 +9,7 @@ use crate::access::fits;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::course::Course;
 use crate::allocate::pick::UNITS_PER_POOL_JUDGED;
-use crate::allocate::selectors::Taker;
+use crate::allocate::selectors::Requester;
 use crate::command::{Cause, Kind, PoolPatterns, Refusal};
 use crate::state::id::{Id, PoolId};
 use crate::state::key::SelectorKey;
@@ -42,23 +42,23 @@ pub(super) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
 
 impl<'a> Choosing<'a> {
     /// The candidates of each family that the interface gets an address of, the most specific first.
-    pub(super) fn candidates(self, taker: &Taker<'a>) -> Result<Vec<Course<'a>>, Refusal> {
-        let request = taker.interface;
-        let (rule, named) = rule(taker);
+    pub(super) fn candidates(self, requester: &Requester<'a>) -> Result<Vec<Course<'a>>, Refusal> {
+        let request = requester.interface;
+        let (rule, named) = rule(requester);
         let mut all = Vec::new();
         // A list of a family that the request omits is not looked up.
         for family in Family::BOTH.into_iter().filter(|family| request.takes(*family)) {
             let asked = request.asked(family);
             let found: Option<Named<'_>> = match (rule, asked) {
                 (Rule::Subnets, _) => self.pools_of_subnets(family, &request.subnets)?.map(all_of_family),
-                (Rule::Automatic, _) => self.automatic_candidate(family, taker)?.map(all_of_family),
+                (Rule::Automatic, _) => self.automatic_candidate(family, requester)?.map(all_of_family),
                 (Rule::Request | Rule::Namespace | Rule::Configuration, _) => {
                     self.named_pools(family, named.of(family), (rule, &request.name))?
                 }
                 (Rule::Default, Some(address)) => {
                     self.default_pools_around(family, address).map(all_of_family)
                 }
-                (Rule::Default, None) => self.default_pools(family, taker).map(all_of_family),
+                (Rule::Default, None) => self.default_pools(family, requester).map(all_of_family),
             };
             // What was cut short names no pool; its caller refuses.
             self.work.check()?;
@@ -67,7 +67,7 @@ impl<'a> Choosing<'a> {
                     // Who names a subnet, or an address and no pool, is looked at where it is and nowhere else.
                     let candidates = match (rule, asked) {
                         (Rule::Subnets | Rule::Automatic, _) | (Rule::Default, Some(_)) => candidates,
-                        _ => self.with_stand_ins(candidates, *taker),
+                        _ => self.with_stand_ins(candidates, *requester),
                     };
                     all.push(Course::of(family, rule, candidates, misnamed));
                 }
@@ -150,20 +150,19 @@ impl<'a> Choosing<'a> {
     }
 
     /// The default pools that may be for somebody, found as they are asked for; nothing if a family has none at all.
-    fn default_pools(self, family: Family, taker: &Taker<'_>) -> Option<Candidates<'a>> {
+    fn default_pools(self, family: Family, requester: &Requester<'_>) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
-        self.state.default_keys_from(network, family, SelectorKey::Anyone).next()?;
-        let of_anchor = |anchor: SelectorKey| {
-            let keys = self.state.default_keys_from(network, family, anchor.clone());
-            keys.take_while(move |(_, _, of, ..)| *of == anchor).peekable()
+        self.state.default_keys_from(network, family, SelectorKey::Any).next()?;
+        let of_anchor = |selector_key: SelectorKey| {
+            let keys = self.state.default_keys_from(network, family, selector_key.clone());
+            keys.take_while(move |(_, _, of, ..)| *of == selector_key).peekable()
         };
-        let mut found: Vec<_> = taker.anchors().into_iter().map(of_anchor).collect();
+        let mut found: Vec<_> = requester.selector_keys().into_iter().map(of_anchor).collect();
         found.retain_mut(|keys| keys.peek().is_some());
         if found.is_empty() {
             // Whose reasons are to be told.
             let mut seen = BTreeSet::new();
-            let others =
-                self.state.default_keys_from(network, family, SelectorKey::Anyone).map(|(.., id)| *id);
+            let others = self.state.default_keys_from(network, family, SelectorKey::Any).map(|(.., id)| *id);
             let others = others.filter(move |id| seen.insert(*id)).take(REASONS_MAX);
             return Some(Box::new(others.filter_map(move |id| self.candidate(id))));
         }
@@ -182,7 +181,7 @@ impl<'a> Choosing<'a> {
     /// owns the address at most; others of its subnet may have it in their ranges and exclude it.
     fn default_pools_around(self, family: Family, address: IpAddr) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
-        let all = || self.state.default_keys_from(network, family, SelectorKey::Anyone);
+        let all = || self.state.default_keys_from(network, family, SelectorKey::Any);
         all().next()?;
         let subnet = self.state.subnet_at(network, address).map(|(id, _)| id);
         let excluding =
@@ -197,7 +196,7 @@ impl<'a> Choosing<'a> {
         if found.is_empty() {
             found = all().take(REASONS_MAX).filter_map(|(.., id)| self.candidate(*id)).collect();
         }
-        found.sort_by_key(|one| (one.pool.spec.takers.rank(), &one.pool.spec.name));
+        found.sort_by_key(|one| (one.pool.spec.selectors.rank(), &one.pool.spec.name));
         found.dedup_by_key(|one| one.id);
         Some(Box::new(found.into_iter()))
     }
@@ -210,21 +209,21 @@ impl<'a> Choosing<'a> {
     fn automatic_candidate(
         self,
         family: Family,
-        taker: &Taker<'_>,
+        requester: &Requester<'_>,
     ) -> Result<Option<Candidates<'a>>, Refusal> {
-        let Some(subnet) = self.state.subnet_of_family(family, taker.interface)? else { return Ok(None) };
-        let Some(application) = taker.application() else { return Ok(None) };
-        let found = self.state.present_pool(&application.key(), &taker.interface.name, family, subnet);
+        let Some(subnet) = self.state.subnet_of_family(family, requester.interface)? else { return Ok(None) };
+        let Some(application) = requester.application() else { return Ok(None) };
+        let found = self.state.present_pool(&application.key(), &requester.interface.name, family, subnet);
         let found = found.map(|(id, pool, _)| Candidate { id, pool });
         Ok(found.map(|candidate| Box::new(iter::once(candidate)) as Candidates<'_>))
     }
 
     /// Candidates, each followed by the pool that stands in for it.
-    fn with_stand_ins(self, candidates: Candidates<'a>, taker: Taker<'a>) -> Candidates<'a> {
+    fn with_stand_ins(self, candidates: Candidates<'a>, requester: Requester<'a>) -> Candidates<'a> {
         Box::new(candidates.flat_map(move |candidate| {
             let stand_in = self.stand_in(&candidate).filter(|_| {
                 // Nobody comes by this way into a pool who could not take from the drained one.
-                candidate.pool.why_not(&taker).is_none()
+                candidate.pool.why_not(&requester).is_none()
             });
             [candidate].into_iter().chain(stand_in)
         }))
@@ -254,15 +253,15 @@ fn all_of_family(candidates: Candidates<'_>) -> Named<'_> {
 }
 
 /// The first rule that is present, and the pools that it names.
-fn rule<'a>(taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
-    let request = taker.interface;
-    if !request.subnets.is_empty() && taker.has_own_pools() {
+fn rule<'a>(requester: &Requester<'a>) -> (Rule, &'a PoolPatterns) {
+    let request = requester.interface;
+    if !request.subnets.is_empty() && requester.has_own_pools() {
         (Rule::Automatic, &request.pools)
     } else if !request.subnets.is_empty() {
         (Rule::Subnets, &request.pools)
     } else if !request.pools.is_empty() {
         (Rule::Request, &request.pools)
-    } else if let Some(pools) = taker.default_pools() {
+    } else if let Some(pools) = requester.default_pools() {
         (Rule::Namespace, pools)
     } else if !request.default_pools.is_empty() {
         (Rule::Configuration, &request.default_pools)
@@ -275,17 +274,17 @@ fn rule<'a>(taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
 fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
     let mut seen = BTreeSet::new();
     all.retain(|candidate| seen.insert(candidate.id));
-    all.sort_by_cached_key(|candidate| candidate.pool.spec.takers.rank());
+    all.sort_by_cached_key(|candidate| candidate.pool.spec.selectors.rank());
     (!all.is_empty()).then(|| Box::new(all.into_iter()) as Candidates<'_>)
 }
 
 impl<'a> Choosing<'a> {
-    /// Reason of a candidate that gives nothing to a taker.
-    pub(crate) fn why_not(self, candidate: &Candidate<'_>, taker: &Taker<'_>) -> Option<WhyNot> {
+    /// Reason of a candidate that gives nothing to a requester.
+    pub(crate) fn why_not(self, candidate: &Candidate<'_>, requester: &Requester<'_>) -> Option<WhyNot> {
         let spec = &candidate.pool.spec;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
         match () {
-            () if let Some(why) = candidate.pool.why_not(taker) => Some(why),
+            () if let Some(why) = candidate.pool.why_not(requester) => Some(why),
             () if spec.terminating => Some(WhyNot::Terminating),
             () if spec.disabled => Some(WhyNot::Disabled),
             () if spec.drains_to.is_some() => Some(WhyNot::Drained),

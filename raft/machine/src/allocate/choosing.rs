@@ -3,7 +3,7 @@
 use crate::allocate::course::Courses;
 use crate::allocate::pick::{Pick, Spoken, Taken};
 use crate::allocate::routing::RouteConfigs;
-use crate::allocate::selectors::Taker;
+use crate::allocate::selectors::Requester;
 use crate::allocate::unclaimed::Needs;
 use crate::apply::work::{Search, Work};
 use crate::command::{Allocate, Cause, Grant, InterfaceRequest, Refusal};
@@ -37,8 +37,8 @@ impl<'a> Choosing<'a> {
     }
 
     /// Returns what pools see of one of the request's interfaces.
-    pub(crate) fn taker(self, interface: &'a InterfaceRequest) -> Taker<'a> {
-        Taker::of(self.state, self.request, interface)
+    pub(crate) fn requester(self, interface: &'a InterfaceRequest) -> Requester<'a> {
+        Requester::of(self.state, self.request, interface)
     }
 
     /// Returns true if the endpoint keeps what it is given.
@@ -74,7 +74,7 @@ impl<'a> Choosing<'a> {
                 self.pick_adopted(interface, &portable, &picks)?
             } else {
                 let spoken = Spoken { picked: &picks, asked: &asked, place };
-                self.pick_for(self.taker(interface), &portable, spoken, &mut courses)?
+                self.pick_for(self.requester(interface), &portable, spoken, &mut courses)?
             };
             for one in taken {
                 match one {

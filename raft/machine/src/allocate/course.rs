@@ -3,7 +3,7 @@
 use crate::allocate::candidates::{Candidate, Candidates, Passed};
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::{Judged, Judgement};
-use crate::allocate::selectors::Taker;
+use crate::allocate::selectors::Requester;
 use crate::command::{Cause, Refusal};
 use crate::state::id::AllocationId;
 use crate::value::cause::{Rule, Unserved, WhyNot};
@@ -64,20 +64,20 @@ impl<'a> Course<'a> {
 /// Courses of the interfaces of one request. What gave nothing to one interface gives nothing to the next one that is
 /// like it, so each candidate is judged once for all of them.
 #[derive(Default)]
-pub(crate) struct Courses<'a>(Vec<(Taker<'a>, Vec<Course<'a>>)>);
+pub(crate) struct Courses<'a>(Vec<(Requester<'a>, Vec<Course<'a>>)>);
 
 impl<'a> Courses<'a> {
     /// Keeps the courses of an interface for the next one that is like it. A requested address is looked up among all
     /// candidates, which leaves nothing of a course.
-    pub(crate) fn keep(&mut self, taker: Taker<'a>, courses: Vec<Course<'a>>) {
-        if taker.interface.addresses.is_empty() {
-            self.0.push((taker, courses));
+    pub(crate) fn keep(&mut self, requester: Requester<'a>, courses: Vec<Course<'a>>) {
+        if requester.interface.addresses.is_empty() {
+            self.0.push((requester, courses));
         }
     }
 
     /// Takes the courses of an interface that is like this one, if there was one.
-    fn take(&mut self, taker: &Taker<'_>) -> Option<Vec<Course<'a>>> {
-        let place = self.0.iter().position(|(other, _)| other.is_like(taker))?;
+    fn take(&mut self, requester: &Requester<'_>) -> Option<Vec<Course<'a>>> {
+        let place = self.0.iter().position(|(other, _)| other.is_like(requester))?;
         Some(self.0.swap_remove(place).1)
     }
 }
@@ -86,15 +86,16 @@ impl<'a> Choosing<'a> {
     /// The candidates of each family of an interface: those that one like it has left, else all of them.
     pub(crate) fn courses_for(
         self,
-        taker: &Taker<'a>,
+        requester: &Requester<'a>,
         portable: &[AllocationId],
         courses: &mut Courses<'a>,
     ) -> Result<Vec<Course<'a>>, Refusal> {
         // Only what looks for any address of any pool goes on where another one has stopped.
-        let is_plain = portable.is_empty() && taker.interface.addresses.is_empty() && !taker.has_own_pools();
-        match is_plain.then(|| courses.take(taker)).flatten() {
+        let is_plain =
+            portable.is_empty() && requester.interface.addresses.is_empty() && !requester.has_own_pools();
+        match is_plain.then(|| courses.take(requester)).flatten() {
             Some(courses) => Ok(courses),
-            None => self.candidates(taker),
+            None => self.candidates(requester),
         }
     }
 

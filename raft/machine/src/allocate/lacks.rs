@@ -22,17 +22,17 @@ impl<'a> Choosing<'a> {
         let mut picks: Vec<Pick> = Vec::new();
         let mut courses = Courses::default();
         for interface in &self.request.interfaces {
-            let taker = self.taker(interface);
-            let Ok(mut all) = self.courses_for(&taker, &[], &mut courses) else { return Vec::new() };
+            let requester = self.requester(interface);
+            let Ok(mut all) = self.courses_for(&requester, &[], &mut courses) else { return Vec::new() };
             for course in &mut all {
                 // Nothing is asked for by value.
                 let spoken = Spoken { picked: &picks, asked: &[], place: 0 };
-                match self.pick_any(course, &taker, spoken) {
+                match self.pick_any(course, &requester, spoken) {
                     Some(pick) => picks.push(pick),
                     None => return lacking(course, &picks),
                 }
             }
-            courses.keep(taker, all);
+            courses.keep(requester, all);
         }
         self.lacks_of_quota(&picks)
     }

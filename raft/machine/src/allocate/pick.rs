@@ -3,7 +3,7 @@
 use crate::allocate::candidates::{Candidate, Candidates};
 use crate::allocate::choosing::Choosing;
 use crate::allocate::course::{Course, Courses};
-use crate::allocate::selectors::Taker;
+use crate::allocate::selectors::Requester;
 use crate::command::{Cause, Refusal};
 use crate::space::Space;
 use crate::state::id::{AllocationId, NetworkId, PoolId};
@@ -86,18 +86,18 @@ impl<'a> Choosing<'a> {
     /// `portable` are allocations that the endpoint may take along, those first that it rather takes.
     pub(super) fn pick_for(
         self,
-        taker: Taker<'a>,
+        requester: Requester<'a>,
         portable: &[AllocationId],
         spoken: Spoken<'_>,
         courses: &mut Courses<'a>,
     ) -> Result<Vec<Taken>, Refusal> {
-        let mut all = self.courses_for(&taker, portable, courses)?;
+        let mut all = self.courses_for(&requester, portable, courses)?;
         let mut taken = Vec::with_capacity(all.len());
         for course in &mut all {
-            taken.push(self.pick_from(&taker, course, portable, spoken)?);
+            taken.push(self.pick_from(&requester, course, portable, spoken)?);
         }
         if portable.is_empty() {
-            courses.keep(taker, all);
+            courses.keep(requester, all);
         }
         Ok(taken)
     }
@@ -114,13 +114,13 @@ impl<'a> Choosing<'a> {
         for (place, interface) in
             request.interfaces.iter().enumerate().filter(|(_, one)| !one.addresses.is_empty())
         {
-            let taker = self.taker(interface);
+            let requester = self.requester(interface);
             // What can't be looked for is refused in its turn.
-            let Ok(courses) = self.candidates(&taker) else { continue };
+            let Ok(courses) = self.candidates(&requester) else { continue };
             for course in courses {
                 let Some(address) = interface.asked(course.family) else { continue };
                 let picked: Vec<Pick> = all.iter().map(|(_, pick)| pick.clone()).collect();
-                let pick = self.first_with(address, course.candidates, &taker, &picked);
+                let pick = self.first_with(address, course.candidates, &requester, &picked);
                 all.extend(pick.ok().map(|pick| (place, pick)));
             }
         }
@@ -135,7 +135,7 @@ impl<'a> Choosing<'a> {
         self,
         portable: &[AllocationId],
         course: &mut Course<'a>,
-        taker: &Taker<'_>,
+        requester: &Requester<'_>,
     ) -> (Option<Portable<'a>>, Option<Portable<'a>>) {
         let mut places = BTreeMap::new();
         for (place, id) in portable.iter().enumerate() {
@@ -146,7 +146,7 @@ impl<'a> Choosing<'a> {
         let (mut kept, mut drained, mut passed) = (None, None, Vec::new());
         for candidate in course.rest().take_while(|_| self.work.take(1)) {
             let place = places.get(&candidate.id).copied();
-            if let Some(place) = place.filter(|_| candidate.pool.why_not(taker).is_none()) {
+            if let Some(place) = place.filter(|_| candidate.pool.why_not(requester).is_none()) {
                 let is_drained = candidate.pool.spec.drains_to.is_some();
                 let first = if is_drained { &mut drained } else { &mut kept };
                 if first.is_none_or(|(before, _)| place < before) {
@@ -166,12 +166,12 @@ impl<'a> Choosing<'a> {
     /// Chooses an address of one family, or finds it among what the endpoint has.
     pub(crate) fn pick_from(
         self,
-        taker: &Taker<'_>,
+        requester: &Requester<'_>,
         course: &mut Course<'a>,
         portable: &[AllocationId],
         spoken: Spoken<'_>,
     ) -> Result<Taken, Refusal> {
-        let (request, family) = (taker.interface, course.family);
+        let (request, family) = (requester.interface, course.family);
         let asked = request.asked(family);
         let fits = |id: &&AllocationId| {
             self.state.allocations.get(**id).is_some_and(|row| {
@@ -181,7 +181,7 @@ impl<'a> Choosing<'a> {
         let portable: Vec<AllocationId> = portable.iter().filter(fits).copied().collect();
         let (kept, of_drained) = match portable.is_empty() {
             true => (None, None),
-            false => self.take_along(&portable, course, taker),
+            false => self.take_along(&portable, course, requester),
         };
         if let Some(kept) = kept {
             return self.keep((&request.name, family), kept);
@@ -189,12 +189,12 @@ impl<'a> Choosing<'a> {
         let pick = match asked {
             Some(address) => {
                 let candidates = course.rest();
-                self.first_with(address, candidates, taker, spoken.picked)
+                self.first_with(address, candidates, requester, spoken.picked)
                     .map_err(|passed| self.asked_in_vain((&request.name, address), course, &passed, spoken))
             }
-            None => {
-                self.pick_any(course, taker, spoken).ok_or_else(|| self.unserved_by(&request.name, course))
-            }
+            None => self
+                .pick_any(course, requester, spoken)
+                .ok_or_else(|| self.unserved_by(&request.name, course)),
         };
         match (pick, of_drained) {
             (Ok(pick), _) => Ok(Taken::New(pick)),
@@ -221,10 +221,10 @@ impl<'a> Choosing<'a> {
         self,
         candidate: Candidate<'a>,
         asked: Option<IpAddr>,
-        taker: &Taker<'_>,
+        requester: &Requester<'_>,
         spoken: Spoken<'_>,
     ) -> Judged<'a> {
-        let judgement = match (self.why_not(&candidate, taker), asked) {
+        let judgement = match (self.why_not(&candidate, requester), asked) {
             (Some(why), _) => Judgement::Falls(why),
             (None, None) => {
                 let space = self.state.space(candidate.id);
@@ -253,14 +253,14 @@ impl<'a> Choosing<'a> {
     pub(super) fn pick_any(
         self,
         course: &mut Course<'a>,
-        taker: &Taker<'_>,
+        requester: &Requester<'_>,
         spoken: Spoken<'_>,
     ) -> Option<Pick> {
         while let Some(candidate) = course.next() {
             if !self.work.take(UNITS_PER_POOL_JUDGED) {
                 return None;
             }
-            match self.judged(candidate, None, taker, spoken).1 {
+            match self.judged(candidate, None, requester, spoken).1 {
                 Judgement::Falls(why) => course.passed.push((candidate, why)),
                 Judgement::Exhausted { next_free_ms } => {
                     course.next_free_ms = [course.next_free_ms, next_free_ms].into_iter().flatten().min();
@@ -269,7 +269,7 @@ impl<'a> Choosing<'a> {
                 Judgement::Lacks => course.passed.push((candidate, WhyNot::Exhausted)),
                 Judgement::Gives(address) => {
                     course.ahead.push_front(candidate);
-                    let interface = taker.interface.name.clone();
+                    let interface = requester.interface.name.clone();
                     return Some(Pick { interface, pool: candidate.id, address });
                 }
             }
@@ -330,15 +330,15 @@ impl<'a> Choosing<'a> {
         self,
         address: IpAddr,
         candidates: Candidates<'a>,
-        taker: &Taker<'_>,
+        requester: &Requester<'_>,
         picked: &[Pick],
     ) -> Result<Pick, Vec<Judged<'a>>> {
         let spoken = Spoken { picked, asked: &[], place: 0 };
         let mut passed = Vec::new();
         for candidate in candidates.take_while(|_| self.work.take(UNITS_PER_POOL_JUDGED)) {
-            let judged = self.judged(candidate, Some(address), taker, spoken);
+            let judged = self.judged(candidate, Some(address), requester, spoken);
             if let Judgement::Gives(address) = judged.1 {
-                let interface = taker.interface.name.clone();
+                let interface = requester.interface.name.clone();
                 return Ok(Pick { interface, pool: candidate.id, address });
             }
             passed.push(judged);

@@ -1,6 +1,6 @@
 //! Who may take from which pool: what a pool asks of those who take, and how its demands rank it.
 
-use crate::command::{Allocate, InterfaceRequest, NamespaceSpec, PoolPatterns, Takers, Text};
+use crate::command::{Allocate, InterfaceRequest, NamespaceSpec, PoolPatterns, PoolSelectors, Text};
 use crate::state::State;
 use crate::state::key::{Application, SelectorKey};
 use crate::state::row::Pool;
@@ -12,25 +12,25 @@ use std::collections::BTreeMap;
 
 /// Endpoint that takes, for one interface.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taker<'a> {
+pub(crate) struct Requester<'a> {
     request: &'a Allocate,
     pub(super) interface: &'a InterfaceRequest,
     /// Nothing if nobody has described the node.
     node_labels: Option<&'a BTreeMap<Text, Text>>,
     /// Nothing if nobody has described it.
     described_namespace: Option<&'a NamespaceSpec>,
-    made_by: MadeBy<'a>,
+    created_by: CreatedBy<'a>,
 }
 
 /// What makes the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MadeBy<'a> {
-    Nobody,
+enum CreatedBy<'a> {
+    Unknown,
     Attachment(&'a NetworkAttachment),
     Config(&'a ObjectName),
 }
 
-impl<'a> Taker<'a> {
+impl<'a> Requester<'a> {
     pub(crate) fn of(state: &'a State, request: &'a Allocate, interface: &'a InterfaceRequest) -> Self {
         let attachment = request.attachment.as_ref();
         let config = attachment.filter(|key| key.interface == interface.name).map(|key| &key.config);
@@ -42,10 +42,10 @@ impl<'a> Taker<'a> {
             interface,
             node_labels: node.map(|row| &row.spec.metadata.labels),
             described_namespace: state.namespace(realm, namespace).map(|row| &row.spec),
-            made_by: match (&interface.network_attachment, config) {
-                (Some(attachment), _) => MadeBy::Attachment(attachment),
-                (None, Some(config)) => MadeBy::Config(config),
-                (None, None) => MadeBy::Nobody,
+            created_by: match (&interface.network_attachment, config) {
+                (Some(attachment), _) => CreatedBy::Attachment(attachment),
+                (None, Some(config)) => CreatedBy::Config(config),
+                (None, None) => CreatedBy::Unknown,
             },
         }
     }
@@ -63,16 +63,16 @@ impl<'a> Taker<'a> {
     /// Returns true if pools make no difference between the two, both of one request.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let (one, another) = (self.interface, other.interface);
-        self.made_by == other.made_by
+        self.created_by == other.created_by
             && (&one.subnets, &one.pools, &one.default_pools, &one.families)
                 == (&another.subnets, &another.pools, &another.default_pools, &another.families)
     }
 
-    fn is_made_by(&self, wanted: &NetworkAttachment) -> bool {
-        match self.made_by {
-            MadeBy::Nobody => false,
-            MadeBy::Attachment(attachment) => attachment == wanted,
-            MadeBy::Config(config) => config.as_str() == wanted.as_str(),
+    fn is_created_by(&self, wanted: &NetworkAttachment) -> bool {
+        match self.created_by {
+            CreatedBy::Unknown => false,
+            CreatedBy::Attachment(attachment) => attachment == wanted,
+            CreatedBy::Config(config) => config.as_str() == wanted.as_str(),
         }
     }
 
@@ -86,42 +86,43 @@ impl<'a> Taker<'a> {
     }
 
     /// Under which pools that may be for this one are found.
-    pub(crate) fn anchors(&self) -> Vec<SelectorKey> {
-        let mut anchors = vec![
-            SelectorKey::Anyone,
+    pub(crate) fn selector_keys(&self) -> Vec<SelectorKey> {
+        let mut selector_keys = vec![
+            SelectorKey::Any,
             SelectorKey::Realm(self.request.endpoint.realm.clone()),
             SelectorKey::Namespace(self.request.endpoint.namespace.clone()),
         ];
-        anchors.extend(self.request.place().cloned().map(SelectorKey::Node));
-        anchors.extend(match self.made_by {
-            MadeBy::Nobody => None,
-            MadeBy::Attachment(attachment) => Some(SelectorKey::Attachment(attachment.clone())),
-            MadeBy::Config(config) => Some(SelectorKey::Attachment(config.into())),
+        selector_keys.extend(self.request.place().cloned().map(SelectorKey::Node));
+        selector_keys.extend(match self.created_by {
+            CreatedBy::Unknown => None,
+            CreatedBy::Attachment(attachment) => Some(SelectorKey::Attachment(attachment.clone())),
+            CreatedBy::Config(config) => Some(SelectorKey::Attachment(config.into())),
         });
         let labels = |labels: &BTreeMap<Text, Text>, of: fn(Text, Text) -> SelectorKey| {
-            let anchors = labels.iter().map(|(key, value)| of(key.clone(), value.clone()));
-            anchors.collect::<Vec<SelectorKey>>()
+            let selector_keys = labels.iter().map(|(key, value)| of(key.clone(), value.clone()));
+            selector_keys.collect::<Vec<SelectorKey>>()
         };
-        anchors.extend(labels(&self.request.labels, SelectorKey::Label));
-        anchors.extend(self.node_labels.map(|own| labels(own, SelectorKey::NodeLabel)).unwrap_or_default());
-        anchors.extend(
+        selector_keys.extend(labels(&self.request.labels, SelectorKey::Label));
+        selector_keys
+            .extend(self.node_labels.map(|own| labels(own, SelectorKey::NodeLabel)).unwrap_or_default());
+        selector_keys.extend(
             self.namespace_labels().map(|own| labels(own, SelectorKey::NamespaceLabel)).unwrap_or_default(),
         );
-        anchors
+        selector_keys
     }
 }
 
-impl Takers {
+impl PoolSelectors {
     /// Why somebody may not take, if so: the first that doesn't fit.
-    pub(crate) fn why_not(&self, taker: &Taker<'_>) -> Option<WhyNot> {
-        let EndpointKey { realm, namespace, .. } = &taker.request.endpoint;
+    pub(crate) fn why_not(&self, requester: &Requester<'_>) -> Option<WhyNot> {
+        let EndpointKey { realm, namespace, .. } = &requester.request.endpoint;
         if !self.node_names.is_empty() {
-            if taker.request.place().is_none_or(|node| !self.node_names.contains(node)) {
+            if requester.request.place().is_none_or(|node| !self.node_names.contains(node)) {
                 return Some(WhyNot::OtherNodes);
             }
         } else if let Some(why) = why_not_selected(
             &self.node_selector,
-            taker.node_labels,
+            requester.node_labels,
             [WhyNot::NodeLabels, WhyNot::NodeUnknown],
         ) {
             return Some(why);
@@ -132,17 +133,17 @@ impl Takers {
             }
         } else if let Some(why) = why_not_selected(
             &self.namespace_selector,
-            taker.namespace_labels(),
+            requester.namespace_labels(),
             [WhyNot::NamespaceLabels, WhyNot::NamespaceUnknown],
         ) {
             return Some(why);
         }
-        if !self.endpoint_selector.fits(|key| taker.request.labels.get(key).map(|value| &**value)) {
+        if !self.endpoint_selector.fits(|key| requester.request.labels.get(key).map(|value| &**value)) {
             Some(WhyNot::EndpointLabels)
         } else if !self.realms.is_empty() && !self.realms.contains(realm) {
             Some(WhyNot::OtherRealms)
         } else if !self.network_attachments.is_empty()
-            && !self.network_attachments.iter().any(|wanted| taker.is_made_by(wanted))
+            && !self.network_attachments.iter().any(|wanted| requester.is_created_by(wanted))
         {
             Some(WhyNot::OtherAttachments)
         } else {
@@ -169,13 +170,13 @@ fn why_not_selected(
 }
 
 impl Pool {
-    /// Why somebody may not take from it, if so: it is another application's, or what its takers must be.
-    pub(crate) fn why_not(&self, taker: &Taker<'_>) -> Option<WhyNot> {
+    /// Why somebody may not take from it, if so: it is another application's, or what its selectors must be.
+    pub(crate) fn why_not(&self, requester: &Requester<'_>) -> Option<WhyNot> {
         match &self.automatic {
-            Some(automatic) if !taker.application().is_some_and(|own| own.has(automatic)) => {
+            Some(automatic) if !requester.application().is_some_and(|own| own.has(automatic)) => {
                 Some(WhyNot::OtherApplication)
             }
-            _ => self.spec.takers.why_not(taker),
+            _ => self.spec.selectors.why_not(requester),
         }
     }
 }

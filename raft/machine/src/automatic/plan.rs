@@ -243,7 +243,7 @@ impl<'a> Draft<'a> {
             size,
             replicas,
             standing: AutomaticStanding::Present,
-            made_by: search.grant.node.clone(),
+            created_by: search.grant.node.clone(),
         };
         let wanted = automatic.wanted();
         state.check_may_make((subnet, wanted), self.said, (search.grant, planned_pools))?;

@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::apply::work::Work;
-use crate::command::{Metadata, PoolSpec, Takers};
+use crate::command::{Metadata, PoolSelectors, PoolSpec};
 use crate::state::State;
 use crate::state::id::{PoolId, SubnetId};
 use crate::state::row::{Automatic, AutomaticStanding, Pool};
@@ -31,7 +31,7 @@ impl Step<'_> {
             gateway: None,
             routes: Vec::new(),
             default: false,
-            takers: Takers::default(),
+            selectors: PoolSelectors::default(),
             scale_down: ScaleDown::default(),
             disabled: false,
             terminating: false,

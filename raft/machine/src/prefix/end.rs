@@ -28,15 +28,15 @@ impl Step<'_> {
         Ok(Answer::PrefixReleased { cidrs, ending: self.state.prefixes.get(id).is_some() })
     }
 
-    /// Clears away one prefix: the first at the bottom of what ends with `anchor`, or that one itself.
-    pub(crate) fn clear_below(&mut self, anchor: PrefixId) -> Option<IpNet> {
-        let released = self.state.prefixes.get(anchor).is_some_and(|row| row.released);
+    /// Clears away one prefix: the first at the bottom of what ends with `selector_key`, or that one itself.
+    pub(crate) fn clear_below(&mut self, selector_key: PrefixId) -> Option<IpNet> {
+        let released = self.state.prefixes.get(selector_key).is_some_and(|row| row.released);
         let below = |id: &PrefixId| self.state.prefixes_below((*id).into()).next();
-        let id = std::iter::successors(Some(anchor), below).last()?;
+        let id = std::iter::successors(Some(selector_key), below).last()?;
         let row = self.state.erase::<Prefix>(id)?;
         self.state.give_back(&row);
         let of = self.state.delegation(id, &row);
-        self.emit(What::TakenBack { of, with: anchor, released });
+        self.emit(What::TakenBack { of, with: selector_key, released });
         if row.parent == row.pool.into() && !self.remove_if_drained(row.pool) {
             self.refresh_readiness(row.pool);
         }

@@ -1,6 +1,6 @@
 //! Which prefixes are there, and which blocks the others get: looked up and chosen before anything is written.
 
-use crate::command::{Cause, Delegate, Grant, Kind, PrefixLevel, PrefixSource, Refusal, Takers};
+use crate::command::{Cause, Delegate, Grant, Kind, PoolSelectors, PrefixLevel, PrefixSource, Refusal};
 use crate::prefix::delegate::no_prefix;
 use crate::space::free_set::FreeSet;
 use crate::state::State;
@@ -105,13 +105,13 @@ impl State {
     fn check_delegates(&self, pool: PoolId, request: &Delegate) -> Result<(), Refusal> {
         let Some(row) = self.pools.get(pool) else { return Ok(()) };
         let spec = &row.spec;
-        let realms = &spec.takers.realms;
-        let others = Takers { realms: Vec::new(), ..spec.takers.clone() };
+        let realms = &spec.selectors.realms;
+        let others = PoolSelectors { realms: Vec::new(), ..spec.selectors.clone() };
         let why = if !realms.is_empty() && !realms.contains(&request.realm) {
             WhyNot::OtherRealms
         } else if row.automatic.is_some() {
             WhyNot::OtherApplication
-        } else if others != Takers::default() {
+        } else if others != PoolSelectors::default() {
             WhyNot::EndpointsOnly
         } else if spec.terminating {
             WhyNot::Terminating

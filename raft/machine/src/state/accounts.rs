@@ -240,7 +240,7 @@ pub(crate) fn size(pool: &Pool, subnet: &Subnet) -> u64 {
 impl Index {
     /// Counts an automatic pool that begins to exist, or exists no longer.
     pub(crate) fn count_automatic(&mut self, automatic: &Automatic, is_there: bool) {
-        let Some(node) = &automatic.made_by else { return };
+        let Some(node) = &automatic.created_by else { return };
         let mut count = self.automatic_of_node.get(node).copied().unwrap_or(0);
         match is_there {
             true => count += 1,

@@ -22,9 +22,9 @@ pub(crate) fn default_keys(
     subnet: &Subnet,
 ) -> impl Iterator<Item = DefaultKey> + use<> {
     let (network, family) = (subnet.network, Family::of(subnet.spec.cidr.addr()));
-    let anchors = if pool.default { pool.takers.anchors() } else { Vec::new() };
-    let (rank, name) = (pool.takers.rank(), pool.name.clone());
-    anchors.into_iter().map(move |anchor| (network, family, anchor, rank, name.clone(), id))
+    let selector_keys = if pool.default { pool.selectors.selector_keys() } else { Vec::new() };
+    let (rank, name) = (pool.selectors.rank(), pool.name.clone());
+    selector_keys.into_iter().map(move |selector_key| (network, family, selector_key, rank, name.clone(), id))
 }
 
 impl State {

@@ -67,7 +67,7 @@ impl<'a> Application<'a> {
 /// for all those who don't have it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SelectorKey {
-    Anyone,
+    Any,
     Label(Text, Text),
     Node(ObjectName),
     NodeLabel(Text, Text),

@@ -20,10 +20,10 @@ pub(crate) mod refuse;
 mod root;
 pub mod row;
 pub(crate) mod row_key;
+mod selectors;
 pub(crate) mod shape;
 mod sound;
 pub mod table;
-mod takers;
 
 pub use root::*;
 pub use row::Rows;

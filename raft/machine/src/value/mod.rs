@@ -33,8 +33,8 @@ pub use self::refusal::Refusal;
 pub(crate) use self::refusal::refuse_if;
 pub use self::routing::{RouteConfig, Routing};
 pub use self::spec::{
-    Allocate, Dns, InterfaceRequest, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
-    ReleaseAttachment, ReservationSpec, Started, SubnetSpec, Takers,
+    Allocate, Dns, InterfaceRequest, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
+    PoolSelectors, PoolSpec, ReleaseAttachment, ReservationSpec, Started, SubnetSpec,
 };
 pub use self::sticky::{Controller, ScaleController, Stickiness};
 pub use self::terms::{

@@ -103,7 +103,7 @@ pub struct PoolSpec {
     /// True if requests that name no pool may take from it.
     pub default: bool,
     /// Selectors of the requests that it serves.
-    pub takers: Takers,
+    pub selectors: PoolSelectors,
     /// Policy for addresses of endpoints that aren't wanted any more, unless the endpoint has one.
     pub scale_down: ScaleDown,
     /// True if it gives nothing for now.
@@ -120,7 +120,7 @@ pub struct PoolSpec {
 
 /// Selectors of a pool: a request matches all of them. An empty one matches every request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Takers {
+pub struct PoolSelectors {
     /// Realms of endpoints.
     pub realms: Vec<Name>,
     /// Nodes where endpoints are.

@@ -125,9 +125,9 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
     for (place, interface) in request.interfaces.iter().enumerate() {
         // What it has, or finds waiting, is not chosen now.
         let Needs::Addresses(portable) = choosing.needs(interface) else { continue };
-        let taker = choosing.taker(interface);
+        let requester = choosing.requester(interface);
         // What can't even be looked for has no candidates, and ends it; the outcome says why.
-        let Ok(mut all_courses) = choosing.courses_for(&taker, &portable, &mut courses) else { break };
+        let Ok(mut all_courses) = choosing.courses_for(&requester, &portable, &mut courses) else { break };
         let mut taken = Vec::new();
         let spoken = Spoken { picked: &picked, asked: &asked_by_value, place };
         for course in &mut all_courses {
@@ -137,14 +137,14 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
                 course.judged_before().take(CANDIDATES_EXPLAINED_MAX + 1).collect();
             let next = course.peek(CANDIDATES_EXPLAINED_MAX + 1 - judged.len());
             let next = next.take_while(|_| search.work.take(UNITS_PER_POOL_JUDGED));
-            judged.extend(next.map(|candidate| choosing.judged(candidate, asked, &taker, spoken)));
+            judged.extend(next.map(|candidate| choosing.judged(candidate, asked, &requester, spoken)));
             let more = judged.len() > CANDIDATES_EXPLAINED_MAX;
             judged.truncate(CANDIDATES_EXPLAINED_MAX);
             let (skipped, more_skipped) = match (rule, asked) {
-                (Rule::Default, None) => choosing.skipped(family, &taker, &judged),
+                (Rule::Default, None) => choosing.skipped(family, &requester, &judged),
                 _ => (Vec::new(), false),
             };
-            let pick = choosing.pick_from(&taker, course, &portable, spoken);
+            let pick = choosing.pick_from(&requester, course, &portable, spoken);
             if search.work.is_exceeded() {
                 // What was cut short explains nothing; the outcome says why.
                 return all;
@@ -176,7 +176,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
         }
         picked.extend(taken);
         if portable.is_empty() {
-            courses.keep(taker, all_courses);
+            courses.keep(requester, all_courses);
         }
     }
     all

@@ -2,7 +2,7 @@
 
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Judged;
-use crate::allocate::selectors::Taker;
+use crate::allocate::selectors::Requester;
 use crate::state::id::PoolId;
 use crate::state::key::SelectorKey;
 use crate::state::row::Network;
@@ -28,20 +28,20 @@ impl Choosing<'_> {
     pub(crate) fn skipped(
         self,
         family: Family,
-        taker: &Taker<'_>,
+        requester: &Requester<'_>,
         listed: &[Judged<'_>],
     ) -> (Vec<Skipped>, bool) {
         let Some(network) = self.state.find::<Network>(&Name::default_name()) else {
             return (Vec::new(), false);
         };
-        let mut keys = self.state.default_keys_from(network, family, SelectorKey::Anyone);
+        let mut keys = self.state.default_keys_from(network, family, SelectorKey::Any);
         let listed: BTreeSet<PoolId> = listed.iter().map(|(candidate, _)| candidate.id).collect();
         let others = keys.by_ref().take(SKIPPED_LOOKED_THROUGH_MAX).filter(|(.., id)| !listed.contains(id));
         // In the order in which they would be tried, each once.
         let others: BTreeSet<_> = others.map(|(_, _, _, rank, name, id)| (rank, name, *id)).collect();
         let (mut all, mut named): (Vec<Skipped>, usize) = (Vec::new(), 0);
         for candidate in others.into_iter().filter_map(|(.., id)| self.candidate(id)) {
-            let Some(why) = self.why_not(&candidate, taker) else { continue };
+            let Some(why) = self.why_not(&candidate, requester) else { continue };
             let name = candidate.pool.spec.name.clone();
             match all.iter_mut().find(|one| one.why == why) {
                 None => all.push(Skipped { why, count: 1, pools: vec![name] }),

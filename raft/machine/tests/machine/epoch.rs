@@ -6,8 +6,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
     Allocate, AllocateOptions, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete,
-    Expect, InterfaceRequest, Kind, Metadata, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put,
-    ReleaseAttachment, Routing, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Via,
+    Expect, InterfaceRequest, Kind, Metadata, PoolPatterns, PoolSelectors, PoolSpec, PrefixLevel,
+    PrefixSource, Put, ReleaseAttachment, Routing, SplitPool, Started, Stickiness, SubnetSpec, Text, Via,
 };
 use ipam_machine::event::Readiness;
 use ipam_machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, What, apply};
@@ -46,7 +46,7 @@ fn pool(name: &str, range: &str) -> Action {
         gateway: None,
         routes: Vec::new(),
         default: false,
-        takers: Takers::default(),
+        selectors: PoolSelectors::default(),
         scale_down: Default::default(),
         disabled: false,
         terminating: false,

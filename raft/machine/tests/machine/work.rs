@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::support::script;
 use crate::support::script::Line;
 use ipam_api::limits::{
-    EXPIRIES_PER_COMMAND_MAX, SKIPPED_LOOKED_THROUGH_MAX, SKIPPED_NAMED_MAX, TAKERS_NAMED_MAX,
+    EXPIRIES_PER_COMMAND_MAX, SELECTOR_NAMES_MAX, SKIPPED_LOOKED_THROUGH_MAX, SKIPPED_NAMED_MAX,
     WORK_PER_COMMAND_MAX,
 };
 use ipam_api::{Code, Family, Name};
@@ -335,8 +335,8 @@ fn an_explanation_counts_and_names_a_bounded_number_of_skipped_pools() {
     let only = &choice.skipped[0];
     assert_eq!((only.count, only.pools.len()), (others as u64, 1 + SKIPPED_NAMED_MAX));
     // What is found by many nodes has as many entries.
-    let nodes: Vec<String> = (0..TAKERS_NAMED_MAX).map(|number| format!("m{number}")).collect();
-    let many = (SKIPPED_LOOKED_THROUGH_MAX - others) / TAKERS_NAMED_MAX;
+    let nodes: Vec<String> = (0..SELECTOR_NAMES_MAX).map(|number| format!("m{number}")).collect();
+    let many = (SKIPPED_LOOKED_THROUGH_MAX - others) / SELECTOR_NAMES_MAX;
     for number in 0..=many {
         put(&mut state, others + number, &nodes.join(","));
     }

@@ -64,7 +64,7 @@ pub(crate) struct CreateArguments {
     #[arg(long)]
     disabled: bool,
     #[command(flatten)]
-    takers: SelectorArguments,
+    selectors: SelectorArguments,
     #[command(flatten)]
     metadata: MetadataArguments,
 }
@@ -87,7 +87,7 @@ impl CreateArguments {
             ..blank
         };
         add_routes(&mut pool.routes, &self.routes);
-        self.takers.apply(&mut pool);
+        self.selectors.apply(&mut pool);
         self.metadata.apply(&mut pool)?;
         Ok(pool)
     }
@@ -141,7 +141,7 @@ pub(crate) struct SetArguments {
     #[command(flatten)]
     switches: SwitchArguments,
     #[command(flatten)]
-    takers: SelectorArguments,
+    selectors: SelectorArguments,
     /// Anybody may take from it, or only those that are named beside this
     #[arg(long)]
     for_anybody: bool,
@@ -244,7 +244,7 @@ impl SetArguments {
             pool.network_attachments.clear();
             pool.endpoint_selector = Selector::default();
         }
-        self.takers.apply(pool);
+        self.selectors.apply(pool);
         self.metadata.apply(pool)
     }
 

@@ -10,8 +10,8 @@ use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, COOLING_MS_MAX, DNS_DOMAIN_CHARS_MAX,
     DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX, LABEL_KEY_CHARS_MAX,
     LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX,
-    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
-    SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
+    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX,
+    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::place::{PeerAddress, is_client_url};
 use ipam_api::resource::Lifecycle;
@@ -21,7 +21,7 @@ use ipnet::IpNet;
 use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
 use crate::command::{
     Action, Allocate, AllocationMetadata, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, Metadata,
-    NamespaceSpec, PoolPatterns, PoolSpec, Refusal, ReservationSpec, SubnetSpec, Takers, Terms, Text,
+    NamespaceSpec, PoolPatterns, PoolSelectors, PoolSpec, Refusal, ReservationSpec, SubnetSpec, Terms, Text,
 };
 use crate::value::cause::{Counted, KeyedField, SpecialUse, TextField};
 use crate::value::refuse_if;
@@ -238,17 +238,17 @@ impl PoolSpec {
         if self.cooling_ms > COOLING_MS_MAX {
             return Err(Cause::CoolingTooLong { cooling_ms: self.cooling_ms }.into());
         }
-        self.takers.check()?;
+        self.selectors.check()?;
         self.metadata.check()
     }
 }
 
-impl Takers {
+impl PoolSelectors {
     fn check(&self) -> Result<(), Refusal> {
-        within(Counted::PoolRealms, self.realms.len(), TAKERS_NAMED_MAX)?;
-        within(Counted::PoolNodes, self.node_names.len(), TAKERS_NAMED_MAX)?;
-        within(Counted::PoolNamespaces, self.namespaces.len(), TAKERS_NAMED_MAX)?;
-        within(Counted::PoolAttachments, self.network_attachments.len(), TAKERS_NAMED_MAX)
+        within(Counted::PoolRealms, self.realms.len(), SELECTOR_NAMES_MAX)?;
+        within(Counted::PoolNodes, self.node_names.len(), SELECTOR_NAMES_MAX)?;
+        within(Counted::PoolNamespaces, self.namespaces.len(), SELECTOR_NAMES_MAX)?;
+        within(Counted::PoolAttachments, self.network_attachments.len(), SELECTOR_NAMES_MAX)
     }
 }
 

@@ -96,7 +96,7 @@ pub struct Automatic {
     /// Standing of the application.
     pub standing: AutomaticStanding,
     /// The node whose request made the pool, if one did.
-    pub made_by: Option<NodeKey>,
+    pub created_by: Option<NodeKey>,
 }
 
 /// Standing of the application of an automatic pool. Variants are only ever appended.

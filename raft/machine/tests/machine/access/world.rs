@@ -7,9 +7,9 @@ use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
     Allocate, AllocateOptions, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency,
-    InterfaceRequest, Kind, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
-    Purpose, Put, Quota, ReleaseAttachment, ReservationSpec, Routing, Started, Stored, SubnetSpec, Takers,
-    Text, Via,
+    InterfaceRequest, Kind, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
+    PoolSelectors, PoolSpec, Purpose, Put, Quota, ReleaseAttachment, ReservationSpec, Routing, Started,
+    Stored, SubnetSpec, Text, Via,
 };
 use ipam_machine::{
     Action, Answer, Applied, At, Command, Event, Grant, Origin, Outcome, State, Terms, What, apply,
@@ -81,7 +81,7 @@ pub(crate) fn pool(name: &str, subnet: &str, range: &str, metadata: Metadata) ->
         gateway: None,
         routes: Vec::new(),
         default: false,
-        takers: Takers::default(),
+        selectors: PoolSelectors::default(),
         scale_down: Default::default(),
         disabled: false,
         terminating: false,

@@ -277,7 +277,7 @@ impl Draw<'_> {
             gateway: self.dice.chance(30).then_some(gateway),
             routes: self.routes(through),
             default: self.dice.chance(40),
-            takers: self.takers(),
+            selectors: self.selectors(),
             scale_down: if self.dice.chance(20) { ScaleDown::Keep } else { ScaleDown::Release },
             disabled: self.dice.chance(4),
             terminating: self.dice.chance(3),

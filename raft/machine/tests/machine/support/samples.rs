@@ -19,8 +19,8 @@ use ipam_machine::change::FieldName;
 use ipam_machine::command::{
     AddressLimits, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool, AutomaticRules, Controller,
     ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest, KnownMember, Manager,
-    Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Origin, PoolPatterns, PoolSpec, Quota, ReservationSpec,
-    Routing, Started, Stickiness, SubnetSpec, Takers, Text, Via,
+    Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Origin, PoolPatterns, PoolSelectors, PoolSpec, Quota,
+    ReservationSpec, Routing, Started, Stickiness, SubnetSpec, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -128,7 +128,7 @@ fn pool() -> PoolSpec {
         gateway: Some("10.1.2.254".parse().unwrap()),
         routes: subnet().routes,
         default: true,
-        takers: takers(),
+        selectors: selectors(),
         scale_down: ScaleDown::Keep,
         disabled: false,
         terminating: true,
@@ -138,8 +138,8 @@ fn pool() -> PoolSpec {
     }
 }
 
-fn takers() -> Takers {
-    Takers {
+fn selectors() -> PoolSelectors {
+    PoolSelectors {
         realms: vec![name("prod")],
         node_names: vec!["node-1".parse().unwrap()],
         node_selector: "zone in (a,b)".parse().unwrap(),
@@ -244,7 +244,7 @@ fn automatic() -> Automatic {
         size: PoolSize::Flexible(2),
         replicas: 3,
         standing: AutomaticStanding::Elsewhere,
-        made_by: Some(node()),
+        created_by: Some(node()),
     }
 }
 

@@ -37,9 +37,9 @@ use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Family, Problem};
 use ipam_machine::command::{
     Allocate, AllocateOptions, AllocationMetadata, Controller, Delegate, Delete, Dns, EndController, Expect,
-    InterfaceRequest, Kind, Leases, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
-    Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Renew, ReservationSpec, Routing,
-    ScaleController, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Transaction,
+    InterfaceRequest, Kind, Leases, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
+    PoolSelectors, PoolSpec, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Renew,
+    ReservationSpec, Routing, ScaleController, SplitPool, Started, Stickiness, SubnetSpec, Text, Transaction,
 };
 
 /// The first epoch's share of every revision and id.
@@ -198,7 +198,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 gateway: words.field("gateway").map(|text| parse_address(&text)).transpose()?,
                 routes: words.all("route").iter().map(|text| route(text)).collect::<Result<_, _>>()?,
                 default: words.flag("default"),
-                takers: Takers {
+                selectors: PoolSelectors {
                     realms: names(&words.list("realms"))?,
                     node_names: names(&words.list("nodes"))?,
                     node_selector: words.all("node_labelled").join(",").parse()?,

@@ -18,7 +18,7 @@ use crate::types::Entry;
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{
     Allocate, AllocateOptions, AutomaticRules, Dns, Expect, InterfaceRequest, Metadata, Origin, PoolPatterns,
-    PoolSpec, Put, Routing, SubnetSpec, Takers, Text, Via,
+    PoolSelectors, PoolSpec, Put, Routing, SubnetSpec, Text, Via,
 };
 use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms};
 
@@ -74,7 +74,7 @@ impl Naive {
                     gateway: None,
                     routes: Vec::new(),
                     default: true,
-                    takers: Takers::default(),
+                    selectors: PoolSelectors::default(),
                     scale_down: Default::default(),
                     disabled: false,
                     terminating: false,

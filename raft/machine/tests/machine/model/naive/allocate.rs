@@ -2,7 +2,7 @@
 
 mod adopt;
 mod choose;
-mod takers;
+mod selectors;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 use ipam_machine::command::{Allocate, InterfaceRequest, RouteConfig, Started};
 
-use takers::{stands_for, unspecific};
+use selectors::{stands_for, unspecific};
 
 use crate::model::naive::unclaimed::{Found, own, waits_for};
 use crate::model::naive::waiting::Claim;

@@ -8,7 +8,7 @@ use ipam_api::name::{InterfaceName, Name};
 use ipam_api::resource::{PoolSize, ScaleDown, Strategy};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Allocate, EndController, InterfaceRequest, Metadata, PoolSpec, ScaleController, Takers,
+    Allocate, EndController, InterfaceRequest, Metadata, PoolSelectors, PoolSpec, ScaleController,
 };
 use ipam_machine::model::{Automatic, AutomaticStanding};
 
@@ -176,7 +176,7 @@ impl Model {
                             size: said.size,
                             replicas: said.replicas,
                             standing: AutomaticStanding::Present,
-                            made_by: None,
+                            created_by: None,
                         };
                         if before.subnets[&subnet].automatic.is_none() {
                             return Err(Code::Forbidden);
@@ -377,7 +377,7 @@ fn plain(name: Name, subnet: Name) -> PoolSpec {
         gateway: None,
         routes: Vec::new(),
         default: false,
-        takers: Takers::default(),
+        selectors: PoolSelectors::default(),
         scale_down: ScaleDown::Release,
         disabled: false,
         terminating: false,

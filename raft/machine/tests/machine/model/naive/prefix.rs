@@ -6,7 +6,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::{EXPIRIES_PER_COMMAND_MAX, PREFIX_DAMPING_MS_MAX};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Delegate, PoolSpec, PrefixSource, Takers};
+use ipam_machine::command::{Delegate, PoolSelectors, PoolSpec, PrefixSource};
 use ipnet::IpNet;
 
 use crate::model::naive::{Model, Said};
@@ -226,9 +226,9 @@ impl Model {
 }
 
 fn why_not(pool: &PoolSpec, realm: &Name) -> Option<Code> {
-    let others = Takers { realms: Vec::new(), ..pool.takers.clone() };
-    let realms = &pool.takers.realms;
-    if others != Takers::default() || !realms.is_empty() && !realms.contains(realm) {
+    let others = PoolSelectors { realms: Vec::new(), ..pool.selectors.clone() };
+    let realms = &pool.selectors.realms;
+    if others != PoolSelectors::default() || !realms.is_empty() && !realms.contains(realm) {
         Some(Code::NoPoolFits)
     } else if pool.terminating {
         Some(Code::Terminating)

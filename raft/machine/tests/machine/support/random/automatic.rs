@@ -76,7 +76,7 @@ impl Draw<'_> {
             3 => spec.drains_to = Some(Name::new("a").unwrap()),
             4 => spec.terminating = !spec.terminating,
             5 => spec.disabled = !spec.disabled,
-            6 => spec.takers.node_names = vec!["n1".parse().unwrap()],
+            6 => spec.selectors.node_names = vec!["n1".parse().unwrap()],
             7 => spec.reclaim = None,
             8 | 9 => spec.reclaim = spec.reclaim.map(|reclaim| !reclaim),
             _ => spec.cooling_ms = self.dice.below(2) * 30,

@@ -7,7 +7,7 @@ use ipam_api::name::Name;
 use ipam_api::resource::Route;
 use ipam_api::{Code, Family};
 use ipam_machine::Action;
-use ipam_machine::command::{Dns, Expect, NetworkSpec, Put, ReservationSpec, SubnetSpec, Takers};
+use ipam_machine::command::{Dns, Expect, NetworkSpec, PoolSelectors, Put, ReservationSpec, SubnetSpec};
 
 use ipnet::IpNet;
 
@@ -60,31 +60,32 @@ impl Draw<'_> {
     }
 
     /// Mostly anybody.
-    pub(super) fn takers(&mut self) -> Takers {
-        let mut takers = Takers::default();
+    pub(super) fn selectors(&mut self) -> PoolSelectors {
+        let mut selectors = PoolSelectors::default();
         if self.dice.chance(8) {
-            takers.realms = vec![self.dice.pick(&["default", "prod"]).parse().unwrap()];
+            selectors.realms = vec![self.dice.pick(&["default", "prod"]).parse().unwrap()];
         }
         if self.dice.chance(10) {
-            takers.node_names = vec![self.dice.pick(&["n1", "n2"]).parse().unwrap()];
+            selectors.node_names = vec![self.dice.pick(&["n1", "n2"]).parse().unwrap()];
         }
         if self.dice.chance(10) {
-            takers.namespaces = vec![self.dice.pick(&["web", "default"]).parse().unwrap()];
+            selectors.namespaces = vec![self.dice.pick(&["web", "default"]).parse().unwrap()];
         }
         if self.dice.chance(10) {
-            takers.node_selector = self.dice.pick(&["zone=a", "zone in (a,b)", "zone!=a"]).parse().unwrap();
+            selectors.node_selector =
+                self.dice.pick(&["zone=a", "zone in (a,b)", "zone!=a"]).parse().unwrap();
         }
         if self.dice.chance(10) {
-            takers.namespace_selector = self.dice.pick(&["team=x", "!team", "team!=x"]).parse().unwrap();
+            selectors.namespace_selector = self.dice.pick(&["team=x", "!team", "team!=x"]).parse().unwrap();
         }
         if self.dice.chance(12) {
             let selectors = ["app=a", "app in (a,b)", "app!=a", "!app", "app", "app=b,app!=c"];
-            takers.endpoint_selector = self.dice.pick(&selectors).parse().unwrap();
+            selectors.endpoint_selector = self.dice.pick(&selectors).parse().unwrap();
         }
         if self.dice.chance(6) {
-            takers.network_attachments = vec![self.dice.pick(&["net", "ns/other"]).parse().unwrap()];
+            selectors.network_attachments = vec![self.dice.pick(&["net", "ns/other"]).parse().unwrap()];
         }
-        takers
+        selectors
     }
 
     pub(super) fn put_reservation(&mut self, name: &str, expect: Expect) -> Action {

@@ -37,7 +37,7 @@ impl Model {
             if !names.is_empty() && pools.is_empty() {
                 return Err(Code::FamilyMismatch);
             }
-            pools.sort_by_key(|pool| unspecific(&pool.spec.takers));
+            pools.sort_by_key(|pool| unspecific(&pool.spec.selectors));
             if names.is_empty() {
                 let default = Name::default_name();
                 pools = self.pools.values().collect();

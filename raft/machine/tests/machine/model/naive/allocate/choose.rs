@@ -7,7 +7,7 @@ use ipam_api::{Code, Family};
 use ipam_machine::command::{Allocate, InterfaceRequest, PoolPatterns};
 
 use super::Choice;
-use super::takers::{may_take, stands_for, unspecific};
+use super::selectors::{may_take, stands_for, unspecific};
 use crate::model::naive::{Held, Model, Pool};
 
 /// The pools that one family is taken from, in the order in which they are tried.
@@ -37,11 +37,11 @@ impl Model {
         for Candidates { family, pools: candidates, misnamed } in self.candidates(all, request)? {
             let still_fits = |one: &&Held| {
                 let is_open = |pool: &&Pool| {
-                    let takers = &pool.spec.takers;
+                    let selectors = &pool.spec.selectors;
                     pool.spec.drains_to.is_none()
                         && Model::is_for(pool, all)
-                        && may_take(takers, all, request)
-                        && self.is_selected(takers, all)
+                        && may_take(selectors, all, request)
+                        && self.is_selected(selectors, all)
                 };
                 let mut open = candidates.iter().copied().filter(is_open);
                 Family::of(one.address) == family
@@ -65,11 +65,11 @@ impl Model {
                 let of_family = Family::of(one.address) == family;
                 of_family && asked(family).is_none_or(|address| address == one.address) && {
                     let is_open = |pool: &&Pool| {
-                        let (takers, name) = (&pool.spec.takers, &pool.spec.name);
+                        let (selectors, name) = (&pool.spec.selectors, &pool.spec.name);
                         *name == one.pool
                             && Model::is_for(pool, all)
-                            && may_take(takers, all, request)
-                            && self.is_selected(takers, all)
+                            && may_take(selectors, all, request)
+                            && self.is_selected(selectors, all)
                     };
                     candidates.iter().copied().any(|pool| is_open(&pool))
                 }
@@ -173,7 +173,7 @@ impl Model {
             return Err(Code::NoPoolSelected);
         }
         for Candidates { family, pools: candidates, .. } in &mut per_family {
-            candidates.sort_by_key(|pool| unspecific(&pool.spec.takers));
+            candidates.sort_by_key(|pool| unspecific(&pool.spec.selectors));
             if named.is_some() || (!by_subnet && asked(*family).is_none()) {
                 let fits = |pool: &Pool| self.why_not(pool, all, request) != Some(Code::NoPoolFits);
                 *candidates = self.with_stand_ins(candidates, fits);

@@ -1,6 +1,6 @@
 //! Pools by what their demands are and by name: the order in which requests find them.
 
-use crate::command::{PoolSpec, Takers, Text};
+use crate::command::{PoolSelectors, PoolSpec, Text};
 use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId};
 use crate::state::index::{DefaultKey, Index};
@@ -11,7 +11,7 @@ use ipam_api::{Family, Selector};
 use std::cmp::Reverse;
 
 fn key(pool: &PoolSpec, subnet: &Subnet) -> (Family, Rank, ResourceName) {
-    (Family::of(subnet.spec.cidr.addr()), pool.takers.rank(), (&pool.name).into())
+    (Family::of(subnet.spec.cidr.addr()), pool.selectors.rank(), (&pool.name).into())
 }
 
 impl Index {
@@ -26,28 +26,28 @@ impl Index {
     }
 }
 
-impl Takers {
+impl PoolSelectors {
     /// Anchors of the pool: one of its demands, the one that most likely tells it from others.
-    pub(crate) fn anchors(&self) -> Vec<SelectorKey> {
+    pub(crate) fn selector_keys(&self) -> Vec<SelectorKey> {
         let labels = |selector: &Selector, of: fn(Text, Text) -> SelectorKey| {
             let (key, values) = selector.telling()?;
             let label = |value: &String| of(Text::identifier(key), Text::identifier(value.as_str()));
             Some(values.iter().map(label).collect::<Vec<SelectorKey>>())
         };
-        if let Some(anchors) = labels(&self.endpoint_selector, SelectorKey::Label) {
-            return anchors;
+        if let Some(selector_keys) = labels(&self.endpoint_selector, SelectorKey::Label) {
+            return selector_keys;
         }
         if !self.node_names.is_empty() {
             return self.node_names.iter().cloned().map(SelectorKey::Node).collect();
         }
-        if let Some(anchors) = labels(&self.node_selector, SelectorKey::NodeLabel) {
-            return anchors;
+        if let Some(selector_keys) = labels(&self.node_selector, SelectorKey::NodeLabel) {
+            return selector_keys;
         }
         if !self.namespaces.is_empty() {
             return self.namespaces.iter().cloned().map(SelectorKey::Namespace).collect();
         }
-        if let Some(anchors) = labels(&self.namespace_selector, SelectorKey::NamespaceLabel) {
-            return anchors;
+        if let Some(selector_keys) = labels(&self.namespace_selector, SelectorKey::NamespaceLabel) {
+            return selector_keys;
         }
         if !self.network_attachments.is_empty() {
             return self.network_attachments.iter().cloned().map(SelectorKey::Attachment).collect();
@@ -55,7 +55,7 @@ impl Takers {
         if !self.realms.is_empty() {
             return self.realms.iter().cloned().map(SelectorKey::Realm).collect();
         }
-        vec![SelectorKey::Anyone]
+        vec![SelectorKey::Any]
     }
 
     /// Rank by what is asked for, not by how much of it.
@@ -79,9 +79,9 @@ impl State {
         &self,
         network: NetworkId,
         family: Family,
-        anchor: SelectorKey,
+        selector_key: SelectorKey,
     ) -> impl Iterator<Item = &DefaultKey> {
-        let from = (network, family, anchor, MOST_SPECIFIC, Name::lowest(), Id::MIN);
+        let from = (network, family, selector_key, MOST_SPECIFIC, Name::lowest(), Id::MIN);
         let keys = self.index.default_pools.range(from..);
         keys.take_while(move |(of, in_family, ..)| (*of, *in_family) == (network, family))
     }

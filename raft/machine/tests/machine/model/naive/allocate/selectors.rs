@@ -2,7 +2,7 @@
 
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::{Code, Selector};
-use ipam_machine::command::{Allocate, InterfaceRequest, Metadata, Takers};
+use ipam_machine::command::{Allocate, InterfaceRequest, Metadata, PoolSelectors};
 
 use crate::model::naive::{Model, Pool};
 
@@ -18,33 +18,36 @@ pub(super) fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
 }
 
 /// How little a pool asks for, in the order of what counts most.
-pub(super) fn unspecific(takers: &Takers) -> [bool; 7] {
+pub(super) fn unspecific(selectors: &PoolSelectors) -> [bool; 7] {
     [
-        takers.endpoint_selector.is_empty(),
-        takers.node_names.is_empty(),
-        takers.node_selector.is_empty() || !takers.node_names.is_empty(),
-        takers.namespaces.is_empty(),
-        takers.namespace_selector.is_empty() || !takers.namespaces.is_empty(),
-        takers.network_attachments.is_empty(),
-        takers.realms.is_empty(),
+        selectors.endpoint_selector.is_empty(),
+        selectors.node_names.is_empty(),
+        selectors.node_selector.is_empty() || !selectors.node_names.is_empty(),
+        selectors.namespaces.is_empty(),
+        selectors.namespace_selector.is_empty() || !selectors.namespaces.is_empty(),
+        selectors.network_attachments.is_empty(),
+        selectors.realms.is_empty(),
     ]
 }
 
-pub(super) fn may_take(takers: &Takers, request: &Allocate, interface: &InterfaceRequest) -> bool {
+pub(super) fn may_take(selectors: &PoolSelectors, request: &Allocate, interface: &InterfaceRequest) -> bool {
     let node = request.node.as_ref().or(request.attachment.as_ref().map(|key| &key.node));
     let config = request.attachment.as_ref().filter(|key| key.interface == interface.name);
     let by = interface.network_attachment.as_ref().map(|by| by.as_str());
     let by = by.or(config.map(|key| key.config.as_str()));
     let among =
         |names: Vec<&str>, one: Option<&str>| names.is_empty() || one.is_some_and(|one| names.contains(&one));
-    among(takers.realms.iter().map(|name| name.as_str()).collect(), Some(request.endpoint.realm.as_str()))
-        && among(takers.node_names.iter().map(|name| name.as_str()).collect(), node.map(|name| name.as_str()))
+    among(selectors.realms.iter().map(|name| name.as_str()).collect(), Some(request.endpoint.realm.as_str()))
         && among(
-            takers.namespaces.iter().map(|name| name.as_str()).collect(),
+            selectors.node_names.iter().map(|name| name.as_str()).collect(),
+            node.map(|name| name.as_str()),
+        )
+        && among(
+            selectors.namespaces.iter().map(|name| name.as_str()).collect(),
             Some(request.endpoint.namespace.as_str()),
         )
-        && among(takers.network_attachments.iter().map(|name| name.as_str()).collect(), by)
-        && takers.endpoint_selector.fits(|key| request.labels.get(key).map(|value| &**value))
+        && among(selectors.network_attachments.iter().map(|name| name.as_str()).collect(), by)
+        && selectors.endpoint_selector.fits(|key| request.labels.get(key).map(|value| &**value))
 }
 
 impl Model {
@@ -55,10 +58,10 @@ impl Model {
         request: &Allocate,
         interface: &InterfaceRequest,
     ) -> Option<Code> {
-        let takers = &pool.spec.takers;
+        let selectors = &pool.spec.selectors;
         if !Model::is_for(pool, request)
-            || !may_take(takers, request, interface)
-            || !self.is_selected(takers, request)
+            || !may_take(selectors, request, interface)
+            || !self.is_selected(selectors, request)
         {
             Some(Code::NoPoolFits)
         } else if pool.spec.terminating {
@@ -71,7 +74,7 @@ impl Model {
     }
 
     /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
-    pub(super) fn is_selected(&self, takers: &Takers, request: &Allocate) -> bool {
+    pub(super) fn is_selected(&self, selectors: &PoolSelectors, request: &Allocate) -> bool {
         let selects = |selector: &Selector, metadata: Option<&Metadata>| {
             selector.is_empty()
                 || metadata.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
@@ -81,8 +84,8 @@ impl Model {
         let node = node.and_then(|node| self.nodes.get(&ResourceName::in_realm(realm, node)));
         let namespace = ResourceName::in_realm(&request.endpoint.realm, &request.endpoint.namespace);
         let namespace = self.namespaces.get(&namespace);
-        (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.metadata)))
-            && (!takers.namespaces.is_empty()
-                || selects(&takers.namespace_selector, namespace.map(|one| &one.metadata)))
+        (!selectors.node_names.is_empty() || selects(&selectors.node_selector, node.map(|one| &one.metadata)))
+            && (!selectors.namespaces.is_empty()
+                || selects(&selectors.namespace_selector, namespace.map(|one| &one.metadata)))
     }
 }
