@@ -41,10 +41,10 @@ use crate::version::CniVersion;
 /// Runs the operation that the environment asks for, and prints its result or its error.
 #[must_use]
 pub fn plugin(environment: &dyn Fn(&str) -> Option<String>, started: Option<Started>) -> ExitCode {
-    let mut spoken = CniVersion::LATEST;
-    let (output, code) = match run(environment, started, &mut spoken) {
+    let mut supported = CniVersion::LATEST;
+    let (output, code) = match run(environment, started, &mut supported) {
         Ok(output) => (output, ExitCode::SUCCESS),
-        Err(failure) => (failure.to_json(spoken), ExitCode::FAILURE),
+        Err(failure) => (failure.to_json(supported), ExitCode::FAILURE),
     };
     // A runtime that no longer listens has given up on this operation: it must not look like a success.
     match write_all(&output) {
@@ -59,16 +59,16 @@ pub fn plugin(environment: &dyn Fn(&str) -> Option<String>, started: Option<Star
 fn run(
     environment: &dyn Fn(&str) -> Option<String>,
     started: Option<Started>,
-    spoken: &mut CniVersion,
+    supported: &mut CniVersion,
 ) -> Result<Vec<u8>, Failure> {
     let environment = Environment::read(environment)?;
     if environment.verb == Verb::Version {
         return verbs::version::version();
     }
     let document = json::parse(&read_input()?)?;
-    *spoken = CniVersion::of(&document)?;
-    environment.verb.check_version(*spoken)?;
-    let network = Network::new(document, *spoken)?;
+    *supported = CniVersion::of(&document)?;
+    environment.verb.check_version(*supported)?;
+    let network = Network::new(document, *supported)?;
     // One thread and one connection: all that one question needs.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()

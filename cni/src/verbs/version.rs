@@ -10,7 +10,7 @@ use crate::version::CniVersion;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Spoken {
+struct SupportedVersions {
     cni_version: CniVersion,
     supported_versions: [CniVersion; 7],
 }
@@ -20,6 +20,7 @@ struct Spoken {
 /// # Errors
 /// None in practice.
 pub fn version() -> Result<Vec<u8>, Failure> {
-    let spoken = Spoken { cni_version: CniVersion::LATEST, supported_versions: CniVersion::ALL };
-    lines(&spoken).map_err(|error| defect(&error.to_string()))
+    let supported =
+        SupportedVersions { cni_version: CniVersion::LATEST, supported_versions: CniVersion::ALL };
+    lines(&supported).map_err(|error| defect(&error.to_string()))
 }

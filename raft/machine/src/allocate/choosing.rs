@@ -1,7 +1,7 @@
 //! Choice of a request's addresses on the state as it is: all of them, or the reason of the refusal.
 
 use crate::allocate::course::Courses;
-use crate::allocate::pick::{Pick, Spoken, Taken};
+use crate::allocate::pick::{Claimed, Pick, Taken};
 use crate::allocate::routing::RouteConfigs;
 use crate::allocate::selectors::Requester;
 use crate::allocate::unclaimed::Needs;
@@ -73,8 +73,8 @@ impl<'a> Choosing<'a> {
             let taken = if request.options.adopt {
                 self.pick_adopted(interface, &portable, &picks)?
             } else {
-                let spoken = Spoken { picked: &picks, asked: &asked, place };
-                self.pick_for(self.requester(interface), &portable, spoken, &mut courses)?
+                let claimed = Claimed { picked: &picks, asked: &asked, place };
+                self.pick_for(self.requester(interface), &portable, claimed, &mut courses)?
             };
             for one in taken {
                 match one {

@@ -3,7 +3,7 @@
 use crate::allocate::candidates::Passed;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::course::{Course, Courses};
-use crate::allocate::pick::{Pick, Spoken};
+use crate::allocate::pick::{Claimed, Pick};
 use crate::state::id::PoolId;
 use crate::state::row::WaitTarget;
 use ipam_api::Code;
@@ -26,8 +26,8 @@ impl<'a> Choosing<'a> {
             let Ok(mut all) = self.courses_for(&requester, &[], &mut courses) else { return Vec::new() };
             for course in &mut all {
                 // Nothing is asked for by value.
-                let spoken = Spoken { picked: &picks, asked: &[], place: 0 };
-                match self.pick_any(course, &requester, spoken) {
+                let claimed = Claimed { picked: &picks, asked: &[], place: 0 };
+                match self.pick_any(course, &requester, claimed) {
                     Some(pick) => picks.push(pick),
                     None => return lacking(course, &picks),
                 }

@@ -31,7 +31,7 @@ pub(crate) struct Pick {
 
 /// Addresses of a request that none of its other interfaces gets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spoken<'a> {
+pub(crate) struct Claimed<'a> {
     /// Choices of its interfaces before this one.
     pub(crate) picked: &'a [Pick],
     /// Addresses that interfaces ask for by value, with their places: other interfaces leave them to those behind.
@@ -40,7 +40,7 @@ pub(crate) struct Spoken<'a> {
     pub(crate) place: usize,
 }
 
-impl Spoken<'_> {
+impl Claimed<'_> {
     fn has(&self, pool: PoolId, address: IpAddr) -> bool {
         let behind = self.asked.iter().filter(|(place, _)| *place > self.place).map(|(_, pick)| pick);
         self.picked.iter().chain(behind).any(|pick| pick.pool == pool && pick.address == address)
@@ -88,13 +88,13 @@ impl<'a> Choosing<'a> {
         self,
         requester: Requester<'a>,
         portable: &[AllocationId],
-        spoken: Spoken<'_>,
+        claimed: Claimed<'_>,
         courses: &mut Courses<'a>,
     ) -> Result<Vec<Taken>, Refusal> {
         let mut all = self.courses_for(&requester, portable, courses)?;
         let mut taken = Vec::with_capacity(all.len());
         for course in &mut all {
-            taken.push(self.pick_from(&requester, course, portable, spoken)?);
+            taken.push(self.pick_from(&requester, course, portable, claimed)?);
         }
         if portable.is_empty() {
             courses.keep(requester, all);
@@ -169,7 +169,7 @@ impl<'a> Choosing<'a> {
         requester: &Requester<'_>,
         course: &mut Course<'a>,
         portable: &[AllocationId],
-        spoken: Spoken<'_>,
+        claimed: Claimed<'_>,
     ) -> Result<Taken, Refusal> {
         let (request, family) = (requester.interface, course.family);
         let asked = request.asked(family);
@@ -189,11 +189,11 @@ impl<'a> Choosing<'a> {
         let pick = match asked {
             Some(address) => {
                 let candidates = course.rest();
-                self.first_with(address, candidates, requester, spoken.picked)
-                    .map_err(|passed| self.asked_in_vain((&request.name, address), course, &passed, spoken))
+                self.first_with(address, candidates, requester, claimed.picked)
+                    .map_err(|passed| self.asked_in_vain((&request.name, address), course, &passed, claimed))
             }
             None => self
-                .pick_any(course, requester, spoken)
+                .pick_any(course, requester, claimed)
                 .ok_or_else(|| self.unserved_by(&request.name, course)),
         };
         match (pick, of_drained) {
@@ -222,20 +222,20 @@ impl<'a> Choosing<'a> {
         candidate: Candidate<'a>,
         asked: Option<IpAddr>,
         requester: &Requester<'_>,
-        spoken: Spoken<'_>,
+        claimed: Claimed<'_>,
     ) -> Judged<'a> {
         let judgement = match (self.why_not(&candidate, requester), asked) {
             (Some(why), _) => Judgement::Falls(why),
             (None, None) => {
                 let space = self.state.space(candidate.id);
-                match space.and_then(|space| self.pick_in((&candidate, space), spoken)) {
+                match space.and_then(|space| self.pick_in((&candidate, space), claimed)) {
                     Some(address) => Judgement::Gives(address),
                     None => Judgement::Exhausted {
                         next_free_ms: space.and_then(|space| self.state.next_free_ms(space)),
                     },
                 }
             }
-            (None, Some(address)) if self.has_to_give(address, &candidate, spoken.picked) => {
+            (None, Some(address)) if self.has_to_give(address, &candidate, claimed.picked) => {
                 Judgement::Gives(address)
             }
             (None, Some(_)) => Judgement::Lacks,
@@ -254,13 +254,13 @@ impl<'a> Choosing<'a> {
         self,
         course: &mut Course<'a>,
         requester: &Requester<'_>,
-        spoken: Spoken<'_>,
+        claimed: Claimed<'_>,
     ) -> Option<Pick> {
         while let Some(candidate) = course.next() {
             if !self.work.take(UNITS_PER_POOL_JUDGED) {
                 return None;
             }
-            match self.judged(candidate, None, requester, spoken).1 {
+            match self.judged(candidate, None, requester, claimed).1 {
                 Judgement::Falls(why) => course.passed.push((candidate, why)),
                 Judgement::Exhausted { next_free_ms } => {
                     course.next_free_ms = [course.next_free_ms, next_free_ms].into_iter().flatten().min();
@@ -279,9 +279,9 @@ impl<'a> Choosing<'a> {
 
     /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
     /// longest.
-    fn pick_in(self, (candidate, space): (&Candidate<'_>, &Space), spoken: Spoken<'_>) -> Option<IpAddr> {
+    fn pick_in(self, (candidate, space): (&Candidate<'_>, &Space), claimed: Claimed<'_>) -> Option<IpAddr> {
         let spec = &candidate.pool.spec;
-        let is_picked = |address: IpAddr| spoken.has(candidate.id, address);
+        let is_picked = |address: IpAddr| claimed.has(candidate.id, address);
         let from = |start: u128| {
             let mut next = space.free.lowest_from(start)?;
             while is_picked(space.family.address(next)) {
@@ -301,7 +301,7 @@ impl<'a> Choosing<'a> {
             Strategy::Sequential => from(0),
             Strategy::Next => behind_cursor().or_else(|| from(0)),
             Strategy::Random => {
-                self.drawn(candidate.id, space, spoken.picked).and_then(from).or_else(|| from(0))
+                self.drawn(candidate.id, space, claimed.picked).and_then(from).or_else(|| from(0))
             }
         };
         if fresh.is_some() || spec.strict_cooling {
@@ -333,10 +333,10 @@ impl<'a> Choosing<'a> {
         requester: &Requester<'_>,
         picked: &[Pick],
     ) -> Result<Pick, Vec<Judged<'a>>> {
-        let spoken = Spoken { picked, asked: &[], place: 0 };
+        let claimed = Claimed { picked, asked: &[], place: 0 };
         let mut passed = Vec::new();
         for candidate in candidates.take_while(|_| self.work.take(UNITS_PER_POOL_JUDGED)) {
-            let judged = self.judged(candidate, Some(address), requester, spoken);
+            let judged = self.judged(candidate, Some(address), requester, claimed);
             if let Judgement::Gives(address) = judged.1 {
                 let interface = requester.interface.name.clone();
                 return Ok(Pick { interface, pool: candidate.id, address });
@@ -353,7 +353,7 @@ impl<'a> Choosing<'a> {
         (interface, address): (&InterfaceName, IpAddr),
         course: &Course<'_>,
         passed: &[Judged<'_>],
-        spoken: Spoken<'_>,
+        claimed: Claimed<'_>,
     ) -> Refusal {
         let first = |of: fn(&Space) -> &RangeSet| {
             let has = |one: &&Judged<'_>| {
@@ -366,7 +366,7 @@ impl<'a> Choosing<'a> {
         let inside = first(|space| &space.giveable).or_else(|| first(|space| &space.ranges));
         let refusal = inside.and_then(|(candidate, judgement)| match judgement {
             Judgement::Falls(why) => Some(self.nothing_fits(interface, course.family, &[(*candidate, *why)])),
-            _ => self.check_givable(address, candidate, spoken.picked).err(),
+            _ => self.check_givable(address, candidate, claimed.picked).err(),
         });
         refusal.unwrap_or_else(|| {
             if passed.is_empty() && !course.passed.is_empty() {

@@ -3,7 +3,7 @@
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::course::Courses;
-use crate::allocate::pick::{Judged, Judgement, Pick, Spoken, Taken, UNITS_PER_POOL_JUDGED};
+use crate::allocate::pick::{Claimed, Judged, Judgement, Pick, Taken, UNITS_PER_POOL_JUDGED};
 use crate::allocate::unclaimed::Needs;
 use crate::apply::work::{Search, Work};
 use crate::command::{Allocate, Command, Outcome, Refusal};
@@ -129,7 +129,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
         // What can't even be looked for has no candidates, and ends it; the outcome says why.
         let Ok(mut all_courses) = choosing.courses_for(&requester, &portable, &mut courses) else { break };
         let mut taken = Vec::new();
-        let spoken = Spoken { picked: &picked, asked: &asked_by_value, place };
+        let claimed = Claimed { picked: &picked, asked: &asked_by_value, place };
         for course in &mut all_courses {
             let (family, rule) = (course.family, course.rule);
             let asked = interface.asked(family);
@@ -137,14 +137,14 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
                 course.judged_before().take(CANDIDATES_EXPLAINED_MAX + 1).collect();
             let next = course.peek(CANDIDATES_EXPLAINED_MAX + 1 - judged.len());
             let next = next.take_while(|_| search.work.take(UNITS_PER_POOL_JUDGED));
-            judged.extend(next.map(|candidate| choosing.judged(candidate, asked, &requester, spoken)));
+            judged.extend(next.map(|candidate| choosing.judged(candidate, asked, &requester, claimed)));
             let more = judged.len() > CANDIDATES_EXPLAINED_MAX;
             judged.truncate(CANDIDATES_EXPLAINED_MAX);
             let (skipped, more_skipped) = match (rule, asked) {
                 (Rule::Default, None) => choosing.skipped(family, &requester, &judged),
                 _ => (Vec::new(), false),
             };
-            let pick = choosing.pick_from(&requester, course, &portable, spoken);
+            let pick = choosing.pick_from(&requester, course, &portable, claimed);
             if search.work.is_exceeded() {
                 // What was cut short explains nothing; the outcome says why.
                 return all;
