@@ -19,7 +19,7 @@ pub(crate) struct Stage<Context> {
 }
 
 #[derive(Clone, Copy)]
-enum Fate {
+enum StageResult {
     Ended { passed: bool, took: Duration },
     NotRun,
 }
@@ -35,19 +35,19 @@ pub(crate) fn run_all<Context: Sync>(
     let mut failed: Vec<&str> = Vec::new();
     for group in stages.chunk_by(|_, next| next.beside_previous) {
         if !failed.is_empty() && !keep_going {
-            rows.extend(group.iter().map(|stage| row(stage.name, stage.budget, &Fate::NotRun)));
+            rows.extend(group.iter().map(|stage| row(stage.name, stage.budget, &StageResult::NotRun)));
             continue;
         }
-        let fates: Vec<Fate> = std::thread::scope(|scope| {
+        let results: Vec<StageResult> = std::thread::scope(|scope| {
             let threads: Vec<_> = group.iter().map(|stage| scope.spawn(|| run_one(context, stage))).collect();
-            let failure = Fate::Ended { passed: false, took: Duration::ZERO };
+            let failure = StageResult::Ended { passed: false, took: Duration::ZERO };
             threads.into_iter().map(|thread| thread.join().unwrap_or(failure)).collect()
         });
-        for (stage, fate) in group.iter().zip(&fates) {
-            if !matches!(fate, Fate::Ended { passed: true, .. }) {
+        for (stage, result) in group.iter().zip(&results) {
+            if !matches!(result, StageResult::Ended { passed: true, .. }) {
                 failed.push(stage.name);
             }
-            rows.push(row(stage.name, stage.budget, fate));
+            rows.push(row(stage.name, stage.budget, result));
         }
     }
     println!("\n{}", table(&rows, began.elapsed()));
@@ -57,14 +57,14 @@ pub(crate) fn run_all<Context: Sync>(
     }
 }
 
-fn run_one<Context>(context: &Context, stage: &Stage<Context>) -> Fate {
+fn run_one<Context>(context: &Context, stage: &Stage<Context>) -> StageResult {
     println!("\n== {}: {}", stage.name, stage.what);
     let began = Instant::now();
     let outcome = (stage.run)(context);
     if let Err(error) = &outcome {
         loudly(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
     }
-    Fate::Ended { passed: outcome.is_ok(), took: began.elapsed() }
+    StageResult::Ended { passed: outcome.is_ok(), took: began.elapsed() }
 }
 
 fn again(name: &str) -> String {
@@ -86,11 +86,11 @@ struct Row {
     budget: Duration,
 }
 
-fn row(name: &str, budget: Duration, fate: &Fate) -> Row {
-    let (result, took) = match fate {
-        Fate::Ended { passed: true, took } => ("ok", *took),
-        Fate::Ended { passed: false, took } => ("FAILED", *took),
-        Fate::NotRun => ("not run", Duration::ZERO),
+fn row(name: &str, budget: Duration, result: &StageResult) -> Row {
+    let (result, took) = match result {
+        StageResult::Ended { passed: true, took } => ("ok", *took),
+        StageResult::Ended { passed: false, took } => ("FAILED", *took),
+        StageResult::NotRun => ("not run", Duration::ZERO),
     };
     Row { name: name.to_owned(), result, took, budget }
 }
@@ -194,9 +194,9 @@ mod tests {
     fn the_table_says_what_took_too_long() {
         let seconds = Duration::from_secs;
         let rows = [
-            row("lints", seconds(180), &Fate::Ended { passed: true, took: seconds(61) }),
-            row("docs", seconds(5), &Fate::Ended { passed: false, took: seconds(6) }),
-            row("tests", seconds(5), &Fate::NotRun),
+            row("lints", seconds(180), &StageResult::Ended { passed: true, took: seconds(61) }),
+            row("docs", seconds(5), &StageResult::Ended { passed: false, took: seconds(6) }),
+            row("tests", seconds(5), &StageResult::NotRun),
         ];
         let expected = "\
 stage       result         took   budget

@@ -7,7 +7,7 @@ use ipam_api::explain::{Candidate, Choice, Explanation, Help, Skipped};
 use ipam_api::request::AllocateRequest;
 use ipam_api::{Code, Problem};
 use ipam_machine::command::{Credential, Text, Via};
-use ipam_machine::explain::{Considered, Explained, Fate, explain};
+use ipam_machine::explain::{CandidateOutcome, Considered, Explained, explain};
 use ipam_machine::{Action, Answer, Command, Grant, Origin, Terms};
 
 use super::allocate::to_command;
@@ -87,12 +87,12 @@ fn choice(explained: Explained, all_skipped: bool) -> Choice {
 }
 
 fn candidate(considered: Considered) -> Candidate {
-    let Considered { pool, fate, counts, next_free_ms, spare: _ } = considered;
-    let (verdict, reason, address) = match fate {
-        Fate::Falls { why } => (why.code().to_string(), Some(why.to_string()), None),
-        Fate::Exhausted => ("exhausted".to_owned(), None, None),
-        Fate::Lacks => ("lacks".to_owned(), None, None),
-        Fate::Gives(address) => ("gives".to_owned(), None, Some(address)),
+    let Considered { pool, outcome, counts, next_free_ms, spare: _ } = considered;
+    let (verdict, reason, address) = match outcome {
+        CandidateOutcome::Rejected { why } => (why.code().to_string(), Some(why.to_string()), None),
+        CandidateOutcome::Exhausted => ("exhausted".to_owned(), None, None),
+        CandidateOutcome::Unavailable => ("lacks".to_owned(), None, None),
+        CandidateOutcome::Gives(address) => ("gives".to_owned(), None, Some(address)),
     };
     Candidate { pool, verdict, reason, address, counts: counts.into(), next_free_ms }
 }
@@ -107,12 +107,14 @@ fn helps(choices: &[Explained]) -> Vec<Help> {
         }
         let help =
             |what: &str| Help { what: what.to_owned(), pool: one.pool.clone(), wait_ms: None, range: None };
-        match &one.fate {
-            Fate::Exhausted => {
+        match &one.outcome {
+            CandidateOutcome::Exhausted => {
                 helps.extend(one.next_free_ms.map(|wait_ms| Help { wait_ms: Some(wait_ms), ..help("wait") }));
                 helps.extend(one.spare.map(|range| Help { range: Some(range), ..help("add-range") }));
             }
-            Fate::Falls { why } if why.code() == Code::PoolDisabled => helps.push(help("enable")),
+            CandidateOutcome::Rejected { why } if why.code() == Code::PoolDisabled => {
+                helps.push(help("enable"))
+            }
             _ => {}
         }
     }

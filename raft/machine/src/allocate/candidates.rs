@@ -8,7 +8,7 @@
 use crate::access::fits;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::course::Course;
-use crate::allocate::pick::UNITS_PER_POOL_JUDGED;
+use crate::allocate::pick::UNITS_PER_POOL_EVALUATED;
 use crate::allocate::selectors::Requester;
 use crate::command::{Cause, Kind, PoolPatterns, Refusal};
 use crate::state::id::{Id, PoolId};
@@ -188,7 +188,7 @@ impl<'a> Choosing<'a> {
             subnet.into_iter().flat_map(|id| self.state.index.excluding.range((id, Id::MIN)..=(id, Id::MAX)));
         let near = self.state.pool_at(network, address).into_iter().chain(excluding.map(|(_, pool)| *pool));
         let near =
-            near.take_while(|_| self.work.take(UNITS_PER_POOL_JUDGED)).filter_map(|id| self.candidate(id));
+            near.take_while(|_| self.work.take(UNITS_PER_POOL_EVALUATED)).filter_map(|id| self.candidate(id));
         let has =
             |id: PoolId| self.state.space(id).is_some_and(|space| space.ranges.contains(number(address)));
         let mut found: Vec<Candidate<'_>> =

@@ -2,7 +2,7 @@
 
 use crate::allocate::candidates::{Candidate, Candidates, Passed};
 use crate::allocate::choosing::Choosing;
-use crate::allocate::pick::{Judged, Judgement};
+use crate::allocate::pick::{Evaluated, Evaluation};
 use crate::allocate::selectors::Requester;
 use crate::command::{Cause, Refusal};
 use crate::state::id::AllocationId;
@@ -40,10 +40,10 @@ impl<'a> Course<'a> {
     }
 
     /// The candidates that gave nothing, with the reason.
-    pub(crate) fn judged_before(&self) -> impl Iterator<Item = Judged<'a>> {
+    pub(crate) fn evaluated_before(&self) -> impl Iterator<Item = Evaluated<'a>> {
         self.passed.iter().map(|(candidate, why)| match why {
-            WhyNot::Exhausted => (*candidate, Judgement::Exhausted { next_free_ms: None }),
-            why => (*candidate, Judgement::Falls(*why)),
+            WhyNot::Exhausted => (*candidate, Evaluation::Exhausted { next_free_ms: None }),
+            why => (*candidate, Evaluation::Rejected(*why)),
         })
     }
 

@@ -60,26 +60,26 @@ pub(crate) enum Taken {
 type Portable<'a> = (AllocationId, Candidate<'a>);
 
 /// A candidate, and what becomes of it.
-pub(crate) type Judged<'a> = (Candidate<'a>, Judgement);
+pub(crate) type Evaluated<'a> = (Candidate<'a>, Evaluation);
 
 /// What becomes of a candidate at its turn.
 #[derive(Debug)]
-pub(crate) enum Judgement {
+pub(crate) enum Evaluation {
     /// It gives nothing to the caller.
-    Falls(WhyNot),
+    Rejected(WhyNot),
     /// It has nothing left.
     Exhausted {
         /// In how many milliseconds of log time its next address has rested.
         next_free_ms: Option<u64>,
     },
     /// It can't give the address that is asked for by value.
-    Lacks,
+    Unavailable,
     /// It gives this address.
     Gives(IpAddr),
 }
 
 /// Units for one pool whose selectors and free addresses are looked at.
-pub(crate) const UNITS_PER_POOL_JUDGED: u64 = 1;
+pub(crate) const UNITS_PER_POOL_EVALUATED: u64 = 1;
 
 impl<'a> Choosing<'a> {
     /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has.
@@ -217,30 +217,30 @@ impl<'a> Choosing<'a> {
     }
 
     /// Judges a candidate at its turn. Only the first that gives is taken from.
-    pub(crate) fn judged(
+    pub(crate) fn evaluated(
         self,
         candidate: Candidate<'a>,
         asked: Option<IpAddr>,
         requester: &Requester<'_>,
         claimed: Claimed<'_>,
-    ) -> Judged<'a> {
-        let judgement = match (self.why_not(&candidate, requester), asked) {
-            (Some(why), _) => Judgement::Falls(why),
+    ) -> Evaluated<'a> {
+        let evaluation = match (self.why_not(&candidate, requester), asked) {
+            (Some(why), _) => Evaluation::Rejected(why),
             (None, None) => {
                 let space = self.state.space(candidate.id);
                 match space.and_then(|space| self.pick_in((&candidate, space), claimed)) {
-                    Some(address) => Judgement::Gives(address),
-                    None => Judgement::Exhausted {
+                    Some(address) => Evaluation::Gives(address),
+                    None => Evaluation::Exhausted {
                         next_free_ms: space.and_then(|space| self.state.next_free_ms(space)),
                     },
                 }
             }
             (None, Some(address)) if self.has_to_give(address, &candidate, claimed.picked) => {
-                Judgement::Gives(address)
+                Evaluation::Gives(address)
             }
-            (None, Some(_)) => Judgement::Lacks,
+            (None, Some(_)) => Evaluation::Unavailable,
         };
-        (candidate, judgement)
+        (candidate, evaluation)
     }
 
     fn has_to_give(self, address: IpAddr, candidate: &Candidate<'_>, picked: &[Pick]) -> bool {
@@ -257,17 +257,17 @@ impl<'a> Choosing<'a> {
         claimed: Claimed<'_>,
     ) -> Option<Pick> {
         while let Some(candidate) = course.next() {
-            if !self.work.take(UNITS_PER_POOL_JUDGED) {
+            if !self.work.take(UNITS_PER_POOL_EVALUATED) {
                 return None;
             }
-            match self.judged(candidate, None, requester, claimed).1 {
-                Judgement::Falls(why) => course.passed.push((candidate, why)),
-                Judgement::Exhausted { next_free_ms } => {
+            match self.evaluated(candidate, None, requester, claimed).1 {
+                Evaluation::Rejected(why) => course.passed.push((candidate, why)),
+                Evaluation::Exhausted { next_free_ms } => {
                     course.next_free_ms = [course.next_free_ms, next_free_ms].into_iter().flatten().min();
                     course.passed.push((candidate, WhyNot::Exhausted));
                 }
-                Judgement::Lacks => course.passed.push((candidate, WhyNot::Exhausted)),
-                Judgement::Gives(address) => {
+                Evaluation::Unavailable => course.passed.push((candidate, WhyNot::Exhausted)),
+                Evaluation::Gives(address) => {
                     course.ahead.push_front(candidate);
                     let interface = requester.interface.name.clone();
                     return Some(Pick { interface, pool: candidate.id, address });
@@ -332,16 +332,16 @@ impl<'a> Choosing<'a> {
         candidates: Candidates<'a>,
         requester: &Requester<'_>,
         picked: &[Pick],
-    ) -> Result<Pick, Vec<Judged<'a>>> {
+    ) -> Result<Pick, Vec<Evaluated<'a>>> {
         let claimed = Claimed { picked, asked: &[], place: 0 };
         let mut passed = Vec::new();
-        for candidate in candidates.take_while(|_| self.work.take(UNITS_PER_POOL_JUDGED)) {
-            let judged = self.judged(candidate, Some(address), requester, claimed);
-            if let Judgement::Gives(address) = judged.1 {
+        for candidate in candidates.take_while(|_| self.work.take(UNITS_PER_POOL_EVALUATED)) {
+            let evaluated = self.evaluated(candidate, Some(address), requester, claimed);
+            if let Evaluation::Gives(address) = evaluated.1 {
                 let interface = requester.interface.name.clone();
                 return Ok(Pick { interface, pool: candidate.id, address });
             }
-            passed.push(judged);
+            passed.push(evaluated);
         }
         Err(passed)
     }
@@ -352,20 +352,22 @@ impl<'a> Choosing<'a> {
         self,
         (interface, address): (&InterfaceName, IpAddr),
         course: &Course<'_>,
-        passed: &[Judged<'_>],
+        passed: &[Evaluated<'_>],
         claimed: Claimed<'_>,
     ) -> Refusal {
         let first = |of: fn(&Space) -> &RangeSet| {
-            let has = |one: &&Judged<'_>| {
+            let has = |one: &&Evaluated<'_>| {
                 self.state.space(one.0.id).is_some_and(|space| of(space).contains(number(address)))
             };
-            let is_meant = |one: &&Judged<'_>| !matches!(one.1, Judgement::Falls(_));
+            let is_meant = |one: &&Evaluated<'_>| !matches!(one.1, Evaluation::Rejected(_));
             passed.iter().filter(has).find(is_meant).or_else(|| passed.iter().find(has))
         };
         // What one pool excludes may be another's: first who could give it, then who at least can say why not.
         let inside = first(|space| &space.giveable).or_else(|| first(|space| &space.ranges));
-        let refusal = inside.and_then(|(candidate, judgement)| match judgement {
-            Judgement::Falls(why) => Some(self.nothing_fits(interface, course.family, &[(*candidate, *why)])),
+        let refusal = inside.and_then(|(candidate, evaluation)| match evaluation {
+            Evaluation::Rejected(why) => {
+                Some(self.nothing_fits(interface, course.family, &[(*candidate, *why)]))
+            }
             _ => self.check_givable(address, candidate, claimed.picked).err(),
         });
         refusal.unwrap_or_else(|| {

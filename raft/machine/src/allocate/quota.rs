@@ -46,7 +46,7 @@ impl<'a> Choosing<'a> {
     }
 
     /// What of a quota a request that waits lacks, if its pools could give all of it.
-    pub(super) fn lacks_of_quota(self, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
+    pub(super) fn missing_of_quota(self, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
         let exceeded = self.exceeded(picks, &[]);
         let lacking = exceeded.map(|(Bound { account, family, .. }, asked)| {
             let brought = self.row.map_or(0, |row| self.state.brought(row, &account, family));

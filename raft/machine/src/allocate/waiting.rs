@@ -28,7 +28,7 @@ impl State {
     #[must_use]
     pub fn why_waiting(&self, waiting: &Waiting) -> (Why, Cause) {
         let as_it_was = || (waiting.why, Cause::clone(&waiting.cause));
-        let pools = waiting.lacks.iter().filter_map(|(of, _)| match of {
+        let pools = waiting.missing.iter().filter_map(|(of, _)| match of {
             WaitTarget::Pool(pool) => Some((&self.pools.get(*pool)?.spec.name, self.why_closed(*pool))),
             WaitTarget::Quota(..) => None,
         });
@@ -58,23 +58,23 @@ impl Step<'_> {
         refusal: Refusal,
     ) -> Result<Answer, Refusal> {
         // What could help is looked for among the pools that gave nothing, once more and on an account of its own.
-        let search = Search { work: &self.serving.lacks, ..self.search()? };
+        let search = Search { work: &self.serving.missing, ..self.search()? };
         let choosing = Choosing::of(self.state, request, endpoint, search);
         if choosing.holds_some() {
             // What it has stays as it is, and is nothing to wait with.
             return Err(refusal);
         }
-        let lacks = choosing.lacks();
+        let missing = choosing.missing();
         search.work.check()?;
         if let Some((endpoint, waiting)) = endpoint.and_then(|id| Some((id, self.state.waiting(id)?))) {
             if waiting.request != *request {
                 return Err(Cause::WaitsAlready { endpoint: request.endpoint.clone() }.into());
             }
-            let why = why(&refusal, &lacks);
-            self.note_waiting(endpoint, lacks, why, refusal.cause);
+            let why = why(&refusal, &missing);
+            self.note_waiting(endpoint, missing, why, refusal.cause);
             return Ok(self.pending(endpoint, true));
         }
-        if lacks.is_empty() {
+        if missing.is_empty() {
             return Err(refusal);
         }
         within(Counted::WaitingClaims, self.state.waiting_count() + 1, WAITING_MAX)?;
@@ -96,9 +96,9 @@ impl Step<'_> {
             principal: Text::clone(&self.origin.principal),
             request_id: Text::clone(&self.origin.request_id),
             since_wall_ms: self.at.wall_ms,
-            why: why(&refusal, &lacks),
+            why: why(&refusal, &missing),
             cause: refusal.cause,
-            lacks,
+            missing,
         };
         self.emit(What::Waits { endpoint: request.endpoint.clone(), why: waiting.why });
         self.put_waiting(endpoint, Some(waiting));
@@ -155,17 +155,17 @@ impl Step<'_> {
         let refused = step.try_waiting(endpoint, &waiting).err();
         self.events = step.events;
         let Some(refusal) = refused else { return };
-        let lacks = rights.as_ref().map(|(grant, _)| {
+        let missing = rights.as_ref().map(|(grant, _)| {
             let search = Search { grant, work: &self.serving.work };
-            Choosing::of(self.state, &waiting.request, Some(endpoint), search).lacks()
+            Choosing::of(self.state, &waiting.request, Some(endpoint), search).missing()
         });
-        let lacks = lacks.unwrap_or_default();
+        let missing = missing.unwrap_or_default();
         if self.serving.work.is_exceeded() && spent > 0 {
             // The others before it used up what there was; the next command begins with it.
             return;
         }
-        let why = why(&refusal, &lacks);
-        self.note_waiting(endpoint, lacks, why, refusal.cause);
+        let why = why(&refusal, &missing);
+        self.note_waiting(endpoint, missing, why, refusal.cause);
     }
 
     fn try_waiting(&mut self, endpoint: EndpointId, waiting: &Waiting) -> Result<(), Refusal> {
@@ -177,9 +177,9 @@ impl Step<'_> {
     }
 }
 
-fn why(refusal: &Refusal, lacks: &[(WaitTarget, u32)]) -> Why {
+fn why(refusal: &Refusal, missing: &[(WaitTarget, u32)]) -> Why {
     match refusal.code() {
-        _ if lacks.is_empty() => Why::AllocationFailed,
+        _ if missing.is_empty() => Why::AllocationFailed,
         Code::PoolExhausted => Why::PoolExhausted,
         Code::QuotaExceeded => Why::QuotaExceeded,
         _ => Why::PoolNotReady,

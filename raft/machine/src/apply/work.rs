@@ -117,7 +117,7 @@ pub(crate) struct Serving {
     /// Spent on those that waited before it.
     pub(crate) work: Work,
     /// Spent on what those lack that begin to wait with it.
-    pub(crate) lacks: Work,
+    pub(crate) missing: Work,
     tries_left: Cell<usize>,
 }
 
@@ -125,7 +125,7 @@ impl Default for Serving {
     fn default() -> Self {
         Self {
             work: Work::default(),
-            lacks: Work::default(),
+            missing: Work::default(),
             tries_left: Cell::new(WAITING_TRIED_PER_COMMAND_MAX),
         }
     }

@@ -15,7 +15,7 @@ impl State {
     fn brought_by(&self, endpoint: EndpointId) -> Vec<u32> {
         let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
         let Some(waiting) = &row.waiting else { return Vec::new() };
-        let brought = waiting.lacks.iter().map(|(of, _)| match of {
+        let brought = waiting.missing.iter().map(|(of, _)| match of {
             WaitTarget::Pool(_) => 0,
             WaitTarget::Quota(account, family) => {
                 u32::try_from(self.brought(row, account, *family)).unwrap_or(u32::MAX)
@@ -31,10 +31,10 @@ impl Step<'_> {
         let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
         let mut touched = Vec::new();
         if let Some(old) = &row.waiting {
-            touched.extend(old.lacks.iter().map(|(of, _)| of.clone()));
+            touched.extend(old.missing.iter().map(|(of, _)| of.clone()));
         }
         if let Some(new) = &waiting {
-            touched.extend(new.lacks.iter().map(|(of, _)| of.clone()));
+            touched.extend(new.missing.iter().map(|(of, _)| of.clone()));
         }
         row.waiting = waiting.map(Box::new);
         self.state.write(endpoint, row);
@@ -54,7 +54,7 @@ impl Step<'_> {
         if before != after
             && let Some(mut waiting) = self.state.waiting(endpoint).cloned()
         {
-            for ((_, need), (before, after)) in waiting.lacks.iter_mut().zip(before.iter().zip(&after)) {
+            for ((_, need), (before, after)) in waiting.missing.iter_mut().zip(before.iter().zip(&after)) {
                 *need = need.saturating_sub(*before).saturating_add(*after);
             }
             self.put_waiting(endpoint, Some(waiting));
@@ -65,16 +65,16 @@ impl Step<'_> {
     pub(crate) fn note_waiting(
         &mut self,
         endpoint: EndpointId,
-        lacks: Vec<(WaitTarget, u32)>,
+        missing: Vec<(WaitTarget, u32)>,
         why: Why,
         cause: Box<Cause>,
     ) {
         let Some(old) = self.state.waiting(endpoint).cloned() else { return };
         // The cause alone, with its counts, is no reason to write anything.
-        if (&lacks, why) == (&old.lacks, old.why) {
+        if (&missing, why) == (&old.missing, old.why) {
             return;
         }
-        let new = Waiting { lacks, why, cause, ..old.clone() };
+        let new = Waiting { missing, why, cause, ..old.clone() };
         self.state.tick();
         if new.why != old.why {
             self.emit(What::Waits { endpoint: old.request.endpoint.clone(), why });
@@ -117,27 +117,28 @@ impl Step<'_> {
     /// Turns claims that wait for one pool to another one, too.
     pub(crate) fn wait_for_both(&mut self, one: PoolId, other: PoolId) {
         for (endpoint, waiting) in self.state.waiting_for(one) {
-            let mut lacks = waiting.lacks.clone();
-            let need = lacks.iter().find(|(of, _)| *of == WaitTarget::Pool(one)).map_or(1, |(_, need)| *need);
+            let mut missing = waiting.missing.clone();
+            let need =
+                missing.iter().find(|(of, _)| *of == WaitTarget::Pool(one)).map_or(1, |(_, need)| *need);
             let more = (WaitTarget::Pool(other), need);
-            if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&more) {
-                lacks.push(more);
+            if missing.len() < WAITING_POOLS_MAX && !missing.contains(&more) {
+                missing.push(more);
             }
-            self.note_waiting(endpoint, lacks, waiting.why, waiting.cause);
+            self.note_waiting(endpoint, missing, waiting.why, waiting.cause);
         }
     }
 
     /// Turns claims away from a pool that is gone.
     pub(crate) fn forget_waiting_for(&mut self, pool: PoolId) {
         for (endpoint, waiting) in self.state.waiting_for(pool) {
-            let lacks: Vec<(WaitTarget, u32)> =
-                waiting.lacks.iter().filter(|(of, _)| *of != WaitTarget::Pool(pool)).cloned().collect();
-            let (why, cause) = if lacks.is_empty() {
+            let missing: Vec<(WaitTarget, u32)> =
+                waiting.missing.iter().filter(|(of, _)| *of != WaitTarget::Pool(pool)).cloned().collect();
+            let (why, cause) = if missing.is_empty() {
                 (Why::AllocationFailed, Box::new(Cause::AwaitedPoolsGone))
             } else {
                 (waiting.why, waiting.cause)
             };
-            self.note_waiting(endpoint, lacks, why, cause);
+            self.note_waiting(endpoint, missing, why, cause);
         }
         self.state.refresh_head(&WaitTarget::Pool(pool));
     }

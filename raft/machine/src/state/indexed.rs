@@ -216,7 +216,7 @@ impl Indexed for Endpoint {
         }
         if let Some(waiting) = &self.waiting {
             change.in_map(&mut index.waiting, waiting.order, id);
-            for (of, need) in &waiting.lacks {
+            for (of, need) in &waiting.missing {
                 change.in_set(&mut index.waiting_for, (of.clone(), *need, waiting.order));
             }
             if let Some(node) = waiting.place() {

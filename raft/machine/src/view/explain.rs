@@ -3,7 +3,7 @@
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::course::Courses;
-use crate::allocate::pick::{Claimed, Judged, Judgement, Pick, Taken, UNITS_PER_POOL_JUDGED};
+use crate::allocate::pick::{Claimed, Evaluated, Evaluation, Pick, Taken, UNITS_PER_POOL_EVALUATED};
 use crate::allocate::unclaimed::Needs;
 use crate::apply::work::{Search, Work};
 use crate::command::{Allocate, Command, Outcome, Refusal};
@@ -60,7 +60,7 @@ pub struct Considered {
     /// Its name.
     pub pool: Name,
     /// Its fate.
-    pub fate: Fate,
+    pub outcome: CandidateOutcome,
     /// Counts of its addresses.
     pub counts: Counts,
     /// In how many milliseconds of log time its next address has rested.
@@ -71,16 +71,16 @@ pub struct Considered {
 
 /// Fate of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum CandidateOutcome {
     /// It is not for the caller, or gives nothing now.
-    Falls {
+    Rejected {
         /// Reason.
         why: WhyNot,
     },
     /// It has nothing left.
     Exhausted,
     /// It hasn't the address that is asked for by value.
-    Lacks,
+    Unavailable,
     /// It would give this address, had none before it.
     Gives(IpAddr),
 }
@@ -133,15 +133,15 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
         for course in &mut all_courses {
             let (family, rule) = (course.family, course.rule);
             let asked = interface.asked(family);
-            let mut judged: Vec<Judged<'_>> =
-                course.judged_before().take(CANDIDATES_EXPLAINED_MAX + 1).collect();
-            let next = course.peek(CANDIDATES_EXPLAINED_MAX + 1 - judged.len());
-            let next = next.take_while(|_| search.work.take(UNITS_PER_POOL_JUDGED));
-            judged.extend(next.map(|candidate| choosing.judged(candidate, asked, &requester, claimed)));
-            let more = judged.len() > CANDIDATES_EXPLAINED_MAX;
-            judged.truncate(CANDIDATES_EXPLAINED_MAX);
+            let mut evaluated: Vec<Evaluated<'_>> =
+                course.evaluated_before().take(CANDIDATES_EXPLAINED_MAX + 1).collect();
+            let next = course.peek(CANDIDATES_EXPLAINED_MAX + 1 - evaluated.len());
+            let next = next.take_while(|_| search.work.take(UNITS_PER_POOL_EVALUATED));
+            evaluated.extend(next.map(|candidate| choosing.evaluated(candidate, asked, &requester, claimed)));
+            let more = evaluated.len() > CANDIDATES_EXPLAINED_MAX;
+            evaluated.truncate(CANDIDATES_EXPLAINED_MAX);
             let (skipped, more_skipped) = match (rule, asked) {
-                (Rule::Default, None) => choosing.skipped(family, &requester, &judged),
+                (Rule::Default, None) => choosing.skipped(family, &requester, &evaluated),
                 _ => (Vec::new(), false),
             };
             let pick = choosing.pick_from(&requester, course, &portable, claimed);
@@ -166,7 +166,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
                 interface: interface.name.clone(),
                 family,
                 rule,
-                candidates: judged.iter().map(|one| considered(state, one)).collect(),
+                candidates: evaluated.iter().map(|one| considered(state, one)).collect(),
                 more: more || more_skipped,
                 skipped,
                 given,
@@ -182,20 +182,20 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
     all
 }
 
-fn considered(state: &State, judged: &Judged<'_>) -> Considered {
-    let (Candidate { id, pool }, judgement) = judged;
-    let fate = match judgement {
-        Judgement::Falls(why) => Fate::Falls { why: *why },
-        Judgement::Exhausted { .. } => Fate::Exhausted,
-        Judgement::Lacks => Fate::Lacks,
-        Judgement::Gives(address) => Fate::Gives(*address),
+fn considered(state: &State, evaluated: &Evaluated<'_>) -> Considered {
+    let (Candidate { id, pool }, evaluation) = evaluated;
+    let outcome = match evaluation {
+        Evaluation::Rejected(why) => CandidateOutcome::Rejected { why: *why },
+        Evaluation::Exhausted { .. } => CandidateOutcome::Exhausted,
+        Evaluation::Unavailable => CandidateOutcome::Unavailable,
+        Evaluation::Gives(address) => CandidateOutcome::Gives(*address),
     };
     // No operator adds a range to a pool that follows its application.
-    let may_grow = matches!(fate, Fate::Exhausted) && pool.automatic.is_none();
+    let may_grow = matches!(outcome, CandidateOutcome::Exhausted) && pool.automatic.is_none();
     let spare = may_grow.then(|| state.spare_range(pool.subnet)).flatten();
     Considered {
         pool: pool.spec.name.clone(),
-        fate,
+        outcome,
         counts: state.space_of(*id).counts(),
         next_free_ms: state.space(*id).and_then(|space| state.next_free_ms(space)),
         spare,

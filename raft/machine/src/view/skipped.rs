@@ -1,7 +1,7 @@
 //! Default pools that an explanation doesn't list: they are not for the caller, and are counted by reason.
 
 use crate::allocate::choosing::Choosing;
-use crate::allocate::pick::Judged;
+use crate::allocate::pick::Evaluated;
 use crate::allocate::selectors::Requester;
 use crate::state::id::PoolId;
 use crate::state::key::SelectorKey;
@@ -29,7 +29,7 @@ impl Choosing<'_> {
         self,
         family: Family,
         requester: &Requester<'_>,
-        listed: &[Judged<'_>],
+        listed: &[Evaluated<'_>],
     ) -> (Vec<Skipped>, bool) {
         let Some(network) = self.state.find::<Network>(&Name::default_name()) else {
             return (Vec::new(), false);

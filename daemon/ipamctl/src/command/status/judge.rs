@@ -21,7 +21,7 @@ pub(super) enum Health {
 
 /// The whole picture.
 #[derive(Debug)]
-pub(super) struct Judgement<'a> {
+pub(super) struct Diagnosis<'a> {
     pub(super) health: Health,
     /// The answer that is shown: the leader's, or without a leader the most recent one.
     pub(super) best: &'a Said,
@@ -45,7 +45,7 @@ pub(super) struct Seen<'a> {
     pub(super) version: Option<&'a str>,
 }
 
-impl<'a> Judgement<'a> {
+impl<'a> Diagnosis<'a> {
     /// Judges the answers; none if there is no answer.
     pub(super) fn of(observed: &'a [Observed]) -> Option<Self> {
         let said: Vec<(&str, &Said)> = observed

@@ -7,7 +7,7 @@ use ipam_api::{Code, Problem};
 use tokio::time::{Instant, sleep};
 
 use super::ask::{DEADLINE, Observed, ask_all};
-use super::judge::Judgement;
+use super::judge::Diagnosis;
 use super::view;
 use crate::client::session::Session;
 use crate::output::error::Failure;
@@ -38,13 +38,13 @@ pub(crate) async fn run(session: &Session, arguments: &StatusArguments) -> Resul
         Some(patience) => wait(session, patience).await,
         None => ask_all(session).await,
     };
-    let Some(judgement) = Judgement::of(&observed) else {
+    let Some(diagnosis) = Diagnosis::of(&observed) else {
         return Err(no_server_answered(session, &observed));
     };
-    let best = judgement.best;
-    session.show(&best.body, &best.cluster.id, || Ok(view::text(&judgement, session)))?;
+    let best = diagnosis.best;
+    session.show(&best.body, &best.cluster.id, || Ok(view::text(&diagnosis, session)))?;
     let wanted = arguments.check || arguments.wait.is_some();
-    if wanted && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
+    if wanted && !diagnosis.is_well() { Err(Failure::Found) } else { Ok(()) }
 }
 
 /// Looks until all is well or patience ends; returns the last observation.
@@ -52,7 +52,7 @@ async fn wait(session: &Session, patience: Duration) -> Vec<Observed> {
     let begun = Instant::now();
     loop {
         let observed = ask_all(session).await;
-        let settled = Judgement::of(&observed).is_some_and(|judgement| judgement.is_settled());
+        let settled = Diagnosis::of(&observed).is_some_and(|diagnosis| diagnosis.is_settled());
         if settled || begun.elapsed() >= patience {
             return observed;
         }

@@ -3,7 +3,7 @@
 use ipam_api::{Code, Problem};
 
 use super::ask::{Observed, Said, reason};
-use super::judge::{Health, Judgement};
+use super::judge::{Diagnosis, Health};
 use super::view;
 
 fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
@@ -42,7 +42,7 @@ fn down(id: u64, why: &str) -> Observed {
 }
 
 fn screen(observed: &[Observed], width: usize) -> String {
-    view::render(&Judgement::of(observed).unwrap(), Some(width), |word, _| word.to_owned())
+    view::render(&Diagnosis::of(observed).unwrap(), Some(width), |word, _| word.to_owned())
 }
 
 fn healthy() -> Vec<Observed> {
@@ -72,9 +72,9 @@ addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 3
 fn without_a_leader_one_member_is_enough() {
     let observed =
         [down(1, "connection refused"), down(2, "timed out"), up(3, said("n3", Some("n2"), 14_000, 18))];
-    let judgement = Judgement::of(&observed).unwrap();
-    assert_eq!(judgement.health, Health::NoLeader);
-    assert!(!judgement.is_well());
+    let diagnosis = Diagnosis::of(&observed).unwrap();
+    assert_eq!(diagnosis.health, Health::NoLeader);
+    assert!(!diagnosis.is_well());
     assert_eq!(
         screen(&observed, 120),
         "\
@@ -107,8 +107,8 @@ needs attention (2)
 fn one_member_down_is_not_well() {
     let mut observed = healthy();
     observed[0] = down(1, "connection refused");
-    let judgement = Judgement::of(&observed).unwrap();
-    assert_eq!(judgement.health, Health::Degraded);
+    let diagnosis = Diagnosis::of(&observed).unwrap();
+    assert_eq!(diagnosis.health, Health::Degraded);
     assert!(screen(&observed, 120).contains("DEGRADED  2 of 3 members answer · leader n2 · can lose 0"));
 }
 
@@ -118,7 +118,7 @@ fn a_full_disk_is_not_well() {
     if let Ok(said) = &mut observed[2].answer {
         (said.cluster.disk_free_bytes, said.cluster.disk_room) = (Some(5 << 20), Some("nothing".to_owned()));
     }
-    assert_eq!(Judgement::of(&observed).unwrap().health, Health::Degraded);
+    assert_eq!(Diagnosis::of(&observed).unwrap().health, Health::Degraded);
     let text = screen(&observed, 120);
     assert!(text.contains(" 5.0 MiB "), "{text}");
     assert!(text.contains("  make room on the disk of n3:   df -h   (on that machine)\n"), "{text}");
@@ -131,7 +131,7 @@ fn a_leader_that_was_cut_off_is_not_believed() {
         up(2, said("n2", Some("n2"), 0, 17)),
         up(3, said("n3", Some("n2"), 0, 17)),
     ];
-    assert_eq!(Judgement::of(&observed).unwrap().best.cluster.answered_by, "n2");
+    assert_eq!(Diagnosis::of(&observed).unwrap().best.cluster.answered_by, "n2");
 }
 
 #[test]
@@ -140,18 +140,18 @@ fn different_states_and_different_clusters_are_told() {
     if let Ok(said) = &mut observed[2].answer {
         said.cluster.digest = "d2".to_owned();
     }
-    let judgement = Judgement::of(&observed).unwrap();
-    assert_eq!(judgement.health, Health::Diverged);
-    assert_eq!(judgement.diverged, [("n1", "n3"), ("n2", "n3")]);
+    let diagnosis = Diagnosis::of(&observed).unwrap();
+    assert_eq!(diagnosis.health, Health::Diverged);
+    assert_eq!(diagnosis.diverged, [("n1", "n3"), ("n2", "n3")]);
     assert!(screen(&observed, 120).contains("STATES DIFFER"));
 
     let mut observed = healthy();
     if let Ok(said) = &mut observed[0].answer {
         said.cluster.id = "other".to_owned();
     }
-    let judgement = Judgement::of(&observed).unwrap();
-    assert_eq!(judgement.health, Health::Mixed);
-    assert_eq!(judgement.others, [("http://n1.ipam.example:7440", "other")]);
+    let diagnosis = Diagnosis::of(&observed).unwrap();
+    assert_eq!(diagnosis.health, Health::Mixed);
+    assert_eq!(diagnosis.others, [("http://n1.ipam.example:7440", "other")]);
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn a_member_in_doubt_is_told() {
     if let Ok(said) = &mut observed[1].answer {
         said.cluster.members[2].in_doubt = Some("its state is in doubt: it differs".to_owned());
     }
-    let judgement = Judgement::of(&observed).unwrap();
-    assert_eq!(judgement.health, Health::Degraded);
+    let diagnosis = Diagnosis::of(&observed).unwrap();
+    assert_eq!(diagnosis.health, Health::Degraded);
     let text = screen(&observed, 120);
     assert!(text.contains("2       39.0 GiB   in doubt, serves nobody\n"), "{text}");
     assert!(text.contains("  n3 serves nobody:   its state is in doubt: it differs\n"), "{text}");
@@ -172,7 +172,7 @@ fn a_member_is_known_by_its_name_whatever_its_address() {
     let mut observed = healthy();
     observed[0].server = "http://127.0.0.1:17440".to_owned();
     observed.push(down(1, "timed out"));
-    assert_eq!(Judgement::of(&observed).unwrap().health, Health::Ok);
+    assert_eq!(Diagnosis::of(&observed).unwrap().health, Health::Ok);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_reason_is_cut_out_of_the_problem() {
 
 #[test]
 fn without_answers_there_is_no_judgement() {
-    assert!(Judgement::of(&[down(1, "timed out")]).is_none());
+    assert!(Diagnosis::of(&[down(1, "timed out")]).is_none());
 }
 
 #[test]
@@ -205,8 +205,8 @@ fn who_is_not_let_in_is_told_so() {
 #[test]
 fn settled_is_a_cluster_whose_members_all_follow_the_leader() {
     let mut observed = healthy();
-    assert!(Judgement::of(&observed).unwrap().is_settled());
+    assert!(Diagnosis::of(&observed).unwrap().is_settled());
     observed[2] = up(3, said("n3", None, 14_000, 17));
-    let judgement = Judgement::of(&observed).unwrap();
-    assert!(judgement.is_well() && !judgement.is_settled());
+    let diagnosis = Diagnosis::of(&observed).unwrap();
+    assert!(diagnosis.is_well() && !diagnosis.is_settled());
 }

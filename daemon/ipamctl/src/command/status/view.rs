@@ -3,7 +3,7 @@
 use ipam_api::Code;
 use ipam_api::cluster::Member;
 
-use super::judge::{Health, Judgement, Seen, leads};
+use super::judge::{Diagnosis, Health, Seen, leads};
 use crate::client::session::Session;
 use crate::output::screen::Tone;
 use crate::output::table::Table;
@@ -13,24 +13,24 @@ use crate::output::text::{self, Fields};
 const WHO_ASKS: [Code; 3] = [Code::Unauthenticated, Code::TokenExpired, Code::Forbidden];
 
 /// The screen, with the colours and the width of a session.
-pub(super) fn text(judgement: &Judgement<'_>, session: &Session) -> String {
-    render(judgement, session.environment.width, |word, tone| session.paint(word, tone))
+pub(super) fn text(diagnosis: &Diagnosis<'_>, session: &Session) -> String {
+    render(diagnosis, session.environment.width, |word, tone| session.paint(word, tone))
 }
 
 /// The screen.
 pub(super) fn render(
-    judgement: &Judgement<'_>,
+    diagnosis: &Diagnosis<'_>,
     width: Option<usize>,
     paint: impl Fn(&str, Tone) -> String,
 ) -> String {
-    let cluster = &judgement.best.cluster;
+    let cluster = &diagnosis.best.cluster;
     let mut fields = Fields::default();
     let id = if cluster.id.is_empty() { "not founded yet" } else { &cluster.id };
     fields.line("cluster", format!("{id}   epoch {}   feature level {}", cluster.epoch, cluster.level));
-    health(&mut fields, judgement, paint);
+    health(&mut fields, diagnosis, paint);
     fields.line("state", format!("revision {}   term {}", cluster.revision, cluster.term));
     fields.raw("");
-    fields.raw(&members(judgement).render(true, width));
+    fields.raw(&members(diagnosis).render(true, width));
     fields.raw("");
     let counts = &cluster.addresses;
     fields.line(
@@ -44,13 +44,13 @@ pub(super) fn render(
             text::plural(cluster.pools, "pool", "pools")
         ),
     );
-    attention(&mut fields, judgement);
+    attention(&mut fields, diagnosis);
     fields.text()
 }
 
-fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, Tone) -> String) {
-    let cluster = &judgement.best.cluster;
-    let (voters, answering) = judgement.voters();
+fn health(fields: &mut Fields, diagnosis: &Diagnosis<'_>, paint: impl Fn(&str, Tone) -> String) {
+    let cluster = &diagnosis.best.cluster;
+    let (voters, answering) = diagnosis.voters();
     let needed = voters / 2 + 1;
     let some = format!(
         "{} of {voters} {}",
@@ -58,7 +58,7 @@ fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, T
         if answering.len() == 1 { "members answers" } else { "members answer" }
     );
     let leader = cluster.leader.as_deref().unwrap_or("-");
-    let line = match judgement.health {
+    let line = match diagnosis.health {
         Health::NoLeader => {
             let word = paint(&format!("NO LEADER for {}", text::roughly(cluster.stale_ms)), Tone::Bad);
             let names =
@@ -67,7 +67,7 @@ fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, T
         }
         Health::Ok | Health::Degraded => {
             let can_lose = answering.len().saturating_sub(needed);
-            let word = if judgement.is_well() {
+            let word = if diagnosis.is_well() {
                 paint("OK       ", Tone::Good)
             } else {
                 paint("DEGRADED ", Tone::Attention)
@@ -78,7 +78,7 @@ fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, T
         Health::Mixed => format!("{}   the servers asked aren't one cluster", paint("MIXED", Tone::Bad)),
     };
     fields.line("health", line);
-    if judgement.health == Health::NoLeader {
+    if diagnosis.health == Health::NoLeader {
         let (by, revision, ago) = (&cluster.answered_by, cluster.revision, text::roughly(cluster.stale_ms));
         fields
             .line("", format!("What stands below is from {by} alone, as of revision {revision}, {ago} ago."));
@@ -88,15 +88,15 @@ fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, T
     }
 }
 
-fn members(judgement: &Judgement<'_>) -> Table {
-    let led = judgement.health != Health::NoLeader;
+fn members(diagnosis: &Diagnosis<'_>) -> Table {
+    let led = diagnosis.health != Health::NoLeader;
     // Without a leader the last one is a voter like the others.
     let role = |member: &Member| {
         if !led && member.role == "leader" { "voter".to_owned() } else { member.role.clone() }
     };
     let behind = |member: &Member| member.behind.filter(|_| led && member.role != "leader");
     let disk_free = |seen: &Seen<'_>| seen.answer.ok().and_then(|own| own.disk_free_bytes).map(text::bytes);
-    Table::of(&judgement.members)
+    Table::of(&diagnosis.members)
         .text("MEMBER", |seen| &seen.member.name)
         .text("ROLE", |seen| role(seen.member))
         .spare("ADDRESS", 1, |seen| text::dash(address(&seen.member.client_url)))
@@ -124,17 +124,17 @@ fn state(seen: &Seen<'_>) -> String {
 }
 
 /// Lines for all that needs attention, each with the command to begin with.
-fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
+fn attention(fields: &mut Fields, diagnosis: &Diagnosis<'_>) {
     let mut lines = Vec::new();
-    for (one, other) in &judgement.diverged {
+    for (one, other) in &diagnosis.diverged {
         lines.push(format!(
             "members {one} and {other} have different states at the same place of the log; stop one of them and report it"
         ));
     }
-    for (server, id) in &judgement.others {
+    for (server, id) in &diagnosis.others {
         lines.push(format!("{server} belongs to cluster {id}; take it out of --server or IPAM_SERVERS"));
     }
-    for seen in &judgement.members {
+    for seen in &diagnosis.members {
         let name = &seen.member.name;
         if let Some(why) = &seen.member.in_doubt {
             lines.push(format!("{name} serves nobody:   {why}"));
@@ -155,7 +155,7 @@ fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
             }
         }
     }
-    for (server, why) in &judgement.strangers {
+    for (server, why) in &diagnosis.strangers {
         lines.push(format!("{server} doesn't answer ({why}) and is no member's address"));
     }
     if lines.is_empty() {

@@ -189,7 +189,7 @@ pub struct Waiting {
     /// Cause with names and numbers.
     pub cause: Box<Cause>,
     /// Resources that may help, each with the number of addresses it needs; none if nothing helps by itself.
-    pub lacks: Vec<(WaitTarget, u32)>,
+    pub missing: Vec<(WaitTarget, u32)>,
 }
 
 /// Scarce resource that a claim waits for.

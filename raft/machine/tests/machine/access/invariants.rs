@@ -121,7 +121,7 @@ fn the_head_of_a_waiting_line_is_the_place_of_a_claim() {
     let order = world.state.endpoints.get(first).unwrap().waiting.as_ref().unwrap().order;
     let mut row = world.state.endpoints.get(second).unwrap().clone();
     row.waiting.as_mut().unwrap().order = order;
-    row.waiting.as_mut().unwrap().lacks.clear();
+    row.waiting.as_mut().unwrap().missing.clear();
     world.state.spoil_row::<Endpoint>(second, row);
     world.events(admin(), Action::ReleaseEndpoint { key: "host/c".parse().unwrap() });
     let broken = stopped(&mut world, Action::ReleaseAllocation { id: ids(&given)[0].into() });

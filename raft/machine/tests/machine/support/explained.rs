@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipam_api::Code;
 use ipam_machine::command::{Allocate, Given, GivenInterface};
 use ipam_machine::event::Why;
-use ipam_machine::explain::{Explained, Explanation, Fate};
+use ipam_machine::explain::{CandidateOutcome, Explained, Explanation};
 use ipam_machine::{Action, Answer, Command, Outcome};
 
 /// Compares an explanation with what became of its request.
@@ -22,13 +22,13 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
         if choice.more || choice.stays {
             continue;
         }
-        let gives = |fate: &Fate| matches!(fate, Fate::Gives(_));
-        let first = choice.candidates.iter().find(|one| gives(&one.fate));
+        let gives = |outcome: &CandidateOutcome| matches!(outcome, CandidateOutcome::Gives(_));
+        let first = choice.candidates.iter().find(|one| gives(&one.outcome));
         let first = first.map(|one| {
             (
                 one.pool.clone(),
-                match one.fate {
-                    Fate::Gives(address) => address,
+                match one.outcome {
+                    CandidateOutcome::Gives(address) => address,
                     _ => unreachable!("it gives"),
                 },
             )

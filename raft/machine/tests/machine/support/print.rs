@@ -9,7 +9,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_machine::change::FieldChange;
 use ipam_machine::command::{Given, GivenPrefix, Kind, Renewed, Started};
 use ipam_machine::event::{Delegation, Holding, Reason};
-use ipam_machine::explain::{Explanation, Fate};
+use ipam_machine::explain::{CandidateOutcome, Explanation};
 use ipam_machine::model::{Automatic, Boot, Endpoint};
 use ipam_machine::space::Counts;
 use ipam_machine::state::Occupant;
@@ -62,16 +62,16 @@ pub(crate) fn explanation(explanation: &Explanation) -> String {
             let _ = writeln!(text, "  stays at {address} of {pool}");
         }
         for (number, one) in (1..).zip(&choice.candidates) {
-            let fate = match &one.fate {
-                Fate::Falls { why } => format!("falls, {}: {why}", why.code()),
-                Fate::Exhausted => {
+            let outcome = match &one.outcome {
+                CandidateOutcome::Rejected { why } => format!("falls, {}: {why}", why.code()),
+                CandidateOutcome::Exhausted => {
                     let Counts { size, allocated, cooling, .. } = one.counts;
                     format!("exhausted, {allocated} of {size} held and {cooling} cooling")
                 }
-                Fate::Lacks => "can't give the address asked for".to_owned(),
-                Fate::Gives(address) => format!("gives {address}"),
+                CandidateOutcome::Unavailable => "can't give the address asked for".to_owned(),
+                CandidateOutcome::Gives(address) => format!("gives {address}"),
             };
-            let _ = write!(text, "  {number} {}: {fate}", one.pool);
+            let _ = write!(text, "  {number} {}: {outcome}", one.pool);
             if let Some(wait_ms) = one.next_free_ms {
                 let _ = write!(text, "; next free in {wait_ms} ms");
             }

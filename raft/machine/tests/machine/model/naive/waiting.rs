@@ -17,13 +17,13 @@ pub(crate) struct Claim {
     pub(crate) request: Allocate,
     pub(crate) why: Why,
     /// Pools that may help, with how many addresses each would have to have.
-    pub(crate) lacks: Vec<(Name, usize)>,
+    pub(crate) missing: Vec<(Name, usize)>,
     /// The quota that leaves too little, with how much it would have to leave besides what the endpoint brings along.
     pub(crate) quota: Option<(Bound, usize)>,
 }
 
 /// Pools, or a quota.
-type Lacks = (Vec<(Name, usize)>, Option<(Bound, usize)>);
+type Missing = (Vec<(Name, usize)>, Option<(Bound, usize)>);
 
 impl Model {
     /// Lets a request wait that was refused.
@@ -36,24 +36,24 @@ impl Model {
         if request.interfaces.iter().any(|interface| !self.portable(request, meant, interface).is_empty()) {
             return Err(code);
         }
-        let (lacks, quota) = self.lacks(request, meant);
-        let why = why(code, lacks.is_empty() && quota.is_none());
+        let (missing, quota) = self.missing(request, meant);
+        let why = why(code, missing.is_empty() && quota.is_none());
         let number = meant.map_or(self.incarnations + 1, |one| one.number);
         if let Some(claim) = self.claim_of(number) {
             if claim.request != *request {
                 return Err(Code::AlreadyExists);
             }
-            (claim.why, claim.lacks, claim.quota) = (why, lacks, quota);
+            (claim.why, claim.missing, claim.quota) = (why, missing, quota);
             return Ok(Said::Pending { repeated: true, why });
         }
-        if lacks.is_empty() && quota.is_none() {
+        if missing.is_empty() && quota.is_none() {
             return Err(code);
         }
         if meant.is_none() {
             self.begin_incarnation(request);
         }
         self.places += 1;
-        let claim = Claim { place: self.places, request: request.clone(), why, lacks, quota };
+        let claim = Claim { place: self.places, request: request.clone(), why, missing, quota };
         let endpoint = self.endpoints.iter_mut().find(|one| one.number == number);
         endpoint.expect("it was just made").claim = Some(claim);
         Ok(Said::Pending { repeated: false, why })
@@ -94,7 +94,7 @@ impl Model {
     }
 
     /// The pools of the first family that can't be given; or the quota.
-    fn lacks(&self, request: &Allocate, meant: Option<&Incarnation>) -> Lacks {
+    fn missing(&self, request: &Allocate, meant: Option<&Incarnation>) -> Missing {
         let mut taken: Vec<Held> = Vec::new();
         for interface in &request.interfaces {
             let Ok(families) = self.candidates(request, interface) else { return (Vec::new(), None) };
@@ -126,7 +126,7 @@ impl Model {
                 let leaves_enough = |bound: &Bound, asked: usize| {
                     self.room_of_quota(bound) >= asked + self.brought(one, bound)
                 };
-                claim.lacks.iter().any(|(pool, need)| self.room(pool) >= *need)
+                claim.missing.iter().any(|(pool, need)| self.room(pool) >= *need)
                     || claim.quota.iter().any(|(bound, asked)| leaves_enough(bound, *asked))
             };
             let claims = self.endpoints.iter().filter_map(|one| Some((one, one.claim.as_ref()?)));
@@ -135,13 +135,13 @@ impl Model {
             let place = claim.place;
             if let Err(code) = self.give_to_waiting(&claim) {
                 let waits = |one: &&Incarnation| one.claim.as_ref() == Some(&claim);
-                let (lacks, quota) = self.lacks(&claim.request, self.endpoints.iter().find(waits));
+                let (missing, quota) = self.missing(&claim.request, self.endpoints.iter().find(waits));
                 let of =
                     |one: &&mut Incarnation| one.claim.as_ref().is_some_and(|claim| claim.place == place);
                 let claim = self.endpoints.iter_mut().find(of).and_then(|one| one.claim.as_mut());
                 let claim = claim.expect("it waits");
-                claim.why = why(code, lacks.is_empty() && quota.is_none());
-                (claim.lacks, claim.quota) = (lacks, quota);
+                claim.why = why(code, missing.is_empty() && quota.is_none());
+                (claim.missing, claim.quota) = (missing, quota);
             }
         }
     }
@@ -163,17 +163,17 @@ impl Model {
     /// Whoever waits for one pool waits for another one, too.
     pub(crate) fn wait_for_both(&mut self, name: &Name, to: &Name) {
         for claim in self.endpoints.iter_mut().filter_map(|one| one.claim.as_mut()) {
-            let need = claim.lacks.iter().find(|(pool, _)| pool == name).map(|(_, need)| *need);
-            claim.lacks.extend(need.map(|need| (to.clone(), need)));
+            let need = claim.missing.iter().find(|(pool, _)| pool == name).map(|(_, need)| *need);
+            claim.missing.extend(need.map(|need| (to.clone(), need)));
         }
     }
 
     /// Nobody waits for a pool that is gone.
     pub(crate) fn forget_waiting_for(&mut self, name: &Name) {
         for claim in self.endpoints.iter_mut().filter_map(|one| one.claim.as_mut()) {
-            let waited = claim.lacks.iter().any(|(pool, _)| pool == name);
-            claim.lacks.retain(|(pool, _)| pool != name);
-            if waited && claim.lacks.is_empty() {
+            let waited = claim.missing.iter().any(|(pool, _)| pool == name);
+            claim.missing.retain(|(pool, _)| pool != name);
+            if waited && claim.missing.is_empty() {
                 claim.why = Why::AllocationFailed;
             }
         }

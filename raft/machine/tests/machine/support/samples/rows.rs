@@ -70,7 +70,7 @@ pub(crate) fn all_rows() -> Rows {
         since_wall_ms: 5,
         why: Why::AllocationFailed,
         cause: Box::new(Cause::AwaitedPoolsGone),
-        lacks: vec![(WaitTarget::Pool(103.into()), 2), (WaitTarget::Quota(account(), Family::V6), 1)],
+        missing: vec![(WaitTarget::Pool(103.into()), 2), (WaitTarget::Quota(account(), Family::V6), 1)],
     };
     let waiting = Some(Box::new(waiting));
     let controller = Some(Box::new(controller()));

@@ -12,13 +12,13 @@ use ipam_api::limits::WAITING_POOLS_MAX;
 impl<'a> Choosing<'a> {
     /// Lacks of a request: the pools of the first family that can't be given, with how many addresses of each it
     /// would have to have; or what a quota leaves. None if nothing of that could ever help.
-    pub(super) fn lacks(self) -> Vec<(WaitTarget, u32)> {
-        let lacks = self.lacks_of_pools();
+    pub(super) fn missing(self) -> Vec<(WaitTarget, u32)> {
+        let missing = self.missing_of_pools();
         // What was cut short is no complete list of what may help.
-        if self.work.is_exceeded() { Vec::new() } else { lacks }
+        if self.work.is_exceeded() { Vec::new() } else { missing }
     }
 
-    fn lacks_of_pools(self) -> Vec<(WaitTarget, u32)> {
+    fn missing_of_pools(self) -> Vec<(WaitTarget, u32)> {
         let mut picks: Vec<Pick> = Vec::new();
         let mut courses = Courses::default();
         for interface in &self.request.interfaces {
@@ -34,7 +34,7 @@ impl<'a> Choosing<'a> {
             }
             courses.keep(requester, all);
         }
-        self.lacks_of_quota(&picks)
+        self.missing_of_quota(&picks)
     }
 
     /// Returns true if the endpoint has addresses on one of these interfaces: then it comes back, and asks for others.
