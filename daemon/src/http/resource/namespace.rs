@@ -8,7 +8,7 @@ use ipam_api::resource::{
 use ipam_machine::command::{
     AddressLimits, ControllerName, Expect, NamespaceSpec, PoolPatterns, Put, Quota, Text,
 };
-use ipam_machine::quota::Had;
+use ipam_machine::quota::QuotaUsage;
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
@@ -84,7 +84,7 @@ impl NamedResource for Namespaces {
             annotations,
             managed_by,
         };
-        let Had { ipv4, ipv6 } = state.had_by_namespace(realm, name);
+        let QuotaUsage { ipv4, ipv6 } = state.used_by_namespace(realm, name);
         let held = HeldAddresses { ipv4: ipv4.min(JSON_INTEGER_MAX), ipv6: ipv6.min(JSON_INTEGER_MAX) };
         Resource { spec, meta: meta(&row.meta), status: NamespaceStatus { held } }
     }

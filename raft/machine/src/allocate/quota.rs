@@ -4,12 +4,12 @@ use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Pick;
 use crate::command::Refusal;
-use crate::state::accounts::Bound;
 use crate::state::id::AllocationId;
-use crate::state::row::{Account, WaitTarget};
+use crate::state::row::{QuotaScope, WaitTarget};
+use crate::state::scopes::Bound;
 use ipam_api::Family;
 
-pub use crate::state::key::Had;
+pub use crate::state::key::QuotaUsage;
 
 impl<'a> Choosing<'a> {
     /// The first quota that a request would exceed, by how much it asks for.
@@ -21,7 +21,7 @@ impl<'a> Choosing<'a> {
         let quota = self.state.quota_of(&request.endpoint.realm, &request.endpoint.namespace)?;
         let before = row.and_then(|row| row.controller.as_deref());
         let controller = request.stickiness.controller.as_ref().or(before);
-        for account in Account::all_of(&request.endpoint, controller) {
+        for scope in QuotaScope::all_of(&request.endpoint, controller) {
             for family in Family::BOTH {
                 let is_new =
                     |pick: &&Pick| Family::of(pick.address) == family && self.state.counts_given(pick.pool);
@@ -29,10 +29,10 @@ impl<'a> Choosing<'a> {
                 if asked == 0 {
                     continue;
                 }
-                let Some(mut bound) = self.state.bound(quota, account.clone(), family) else { continue };
+                let Some(mut bound) = self.state.bound(quota, scope.clone(), family) else { continue };
                 // Whoever is of another application now takes along to it what he has.
-                bound.had += row.map_or(0, |row| self.state.brought(row, &account, family));
-                if (bound.had + asked).saturating_sub(self.state.given_to(left, family)) > bound.limit {
+                bound.used += row.map_or(0, |row| self.state.brought(row, &scope, family));
+                if (bound.used + asked).saturating_sub(self.state.given_to(left, family)) > bound.limit {
                     return Some((bound, asked));
                 }
             }
@@ -48,9 +48,9 @@ impl<'a> Choosing<'a> {
     /// What of a quota a request that waits lacks, if its pools could give all of it.
     pub(super) fn missing_of_quota(self, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
         let exceeded = self.exceeded(picks, &[]);
-        let lacking = exceeded.map(|(Bound { account, family, .. }, asked)| {
-            let brought = self.row.map_or(0, |row| self.state.brought(row, &account, family));
-            (WaitTarget::Quota(account, family), u32::try_from(asked + brought).unwrap_or(u32::MAX))
+        let lacking = exceeded.map(|(Bound { scope, family, .. }, asked)| {
+            let brought = self.row.map_or(0, |row| self.state.brought(row, &scope, family));
+            (WaitTarget::Quota(scope, family), u32::try_from(asked + brought).unwrap_or(u32::MAX))
         });
         lacking.into_iter().collect()
     }

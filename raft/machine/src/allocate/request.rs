@@ -189,8 +189,8 @@ impl Step<'_> {
             reason,
         }));
         self.refresh_readiness(pick.pool);
-        let accounts = self.state.accounts(holder, pick.pool);
-        self.state.count_address(accounts, pick.address, true);
+        let scopes = self.state.scopes(holder, pick.pool);
+        self.state.count_address(scopes, pick.address, true);
         id
     }
 }

@@ -5,10 +5,10 @@
 
 use crate::command::{AutomaticPool, Cause, Grant, Refusal};
 use crate::state::State;
-use crate::state::accounts::{Bound, size};
 use crate::state::id::{PoolId, SubnetId};
 use crate::state::key::Application;
 use crate::state::row::Pool;
+use crate::state::scopes::{Bound, size};
 use ipam_api::Family;
 use ipam_api::limits::AUTOMATIC_POOLS_PER_NODE_MAX;
 

@@ -17,8 +17,8 @@ impl State {
         let Some(waiting) = &row.waiting else { return Vec::new() };
         let brought = waiting.missing.iter().map(|(of, _)| match of {
             WaitTarget::Pool(_) => 0,
-            WaitTarget::Quota(account, family) => {
-                u32::try_from(self.brought(row, account, *family)).unwrap_or(u32::MAX)
+            WaitTarget::Quota(scope, family) => {
+                u32::try_from(self.brought(row, scope, *family)).unwrap_or(u32::MAX)
             }
         });
         brought.collect()

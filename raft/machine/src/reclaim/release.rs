@@ -80,7 +80,7 @@ impl Step<'_> {
         let pool = &self.state.pools.named(row.pool).spec;
         let (pool_name, cooling_ms) = (pool.name.clone(), pool.cooling_ms);
         let holder = self.state.endpoints.named(row.endpoint);
-        let (endpoint, accounts) = (holder.key.clone(), self.state.accounts(holder, row.pool));
+        let (endpoint, scopes) = (holder.key.clone(), self.state.scopes(holder, row.pool));
         let revision = self.state.tick();
         self.with_its_needs(row.endpoint, |step| {
             step.state.erase::<Allocation>(id);
@@ -93,7 +93,7 @@ impl Step<'_> {
         less(&mut space.allocated, 1);
         space.vacate(number(row.address));
         let address = row.address;
-        self.state.count_address(accounts, address, false);
+        self.state.count_address(scopes, address, false);
         let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.spec.terminating);
         let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
         let rests = cooling_ms > 0 && !drained;

@@ -43,8 +43,8 @@ impl State {
             self.allocations.iter().map(|(_, row)| (row.pool, row.address, row.endpoint)).collect();
         for (pool, address, endpoint) in allocated {
             self.loaded_space(pool, address)?.allocated += 1;
-            let accounts = self.accounts(self.endpoints.named(endpoint), pool);
-            self.count_address(accounts, address, true);
+            let scopes = self.scopes(self.endpoints.named(endpoint), pool);
+            self.count_address(scopes, address, true);
         }
         let coolings: Vec<(CoolingId, PoolId, IpAddr)> =
             self.coolings.iter().map(|(id, row)| (id, row.pool, row.address)).collect();

@@ -3,7 +3,7 @@
 use crate::command::NamespaceSpec;
 use crate::state::State;
 use crate::state::id::{EndpointId, PoolId};
-use crate::state::row::{Account, WaitTarget, Waiting};
+use crate::state::row::{QuotaScope, WaitTarget, Waiting};
 use crate::value::cause::Closed;
 use ipam_api::Family;
 use ipam_api::limits::INTERFACES_MAX;
@@ -52,7 +52,7 @@ impl State {
         }
         let room = match of {
             WaitTarget::Pool(pool) => self.room(*pool),
-            WaitTarget::Quota(account, family) => self.room_of_quota(account, *family),
+            WaitTarget::Quota(scope, family) => self.room_of_quota(scope, *family),
         };
         // The first of all who need as much, for each number that a claim needs.
         let first_from = |need: u32| {
@@ -86,11 +86,10 @@ impl State {
     /// The same for what a namespace's quota leaves, which has changed.
     pub(crate) fn refresh_heads_of(&mut self, namespace: &NamespaceSpec) {
         let (realm, name) = (&namespace.realm, &namespace.name);
-        let whole = Account::of_namespace(realm, name);
+        let whole = QuotaScope::of_namespace(realm, name);
         let from = (WaitTarget::Quota(whole, Family::V4), 0, 0);
         let behind = self.index.waiting_for.range(from..).map(|(of, ..)| of);
-        let is_of =
-            |of: &&WaitTarget| matches!(of, WaitTarget::Quota(account, _) if account.is_of(realm, name));
+        let is_of = |of: &&WaitTarget| matches!(of, WaitTarget::Quota(scope, _) if scope.is_of(realm, name));
         let all: BTreeSet<WaitTarget> = behind.take_while(is_of).cloned().collect();
         for of in &all {
             self.refresh_head(of);

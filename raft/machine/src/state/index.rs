@@ -9,8 +9,10 @@ use crate::state::id::{
     AllocationId, BootHistoryId, CoolingId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, ReplayId,
     SubnetId, TokenId, TombstoneId,
 };
-use crate::state::key::{ControllerKey, GatewayKey, Had, PoolNames, Rank, ReplayUsage, SelectorKey, Usage};
-use crate::state::row::{Account, Attachment, PrefixOwner, Tombstone, WaitTarget};
+use crate::state::key::{
+    ControllerKey, GatewayKey, PoolNames, QuotaUsage, Rank, ReplayUsage, SelectorKey, Usage,
+};
+use crate::state::row::{Attachment, PrefixOwner, QuotaScope, Tombstone, WaitTarget};
 use crate::state::{Occupant, State};
 use imbl::{OrdMap, OrdSet};
 use ipam_api::access::NodeKey;
@@ -120,7 +122,7 @@ index! {
     /// The same by place.
     heads: OrdSet<(u64, WaitTarget)>;
     /// Numbers of addresses that namespaces and applications have.
-    had: OrdMap<Account, Had>;
+    used: OrdMap<QuotaScope, QuotaUsage>;
     /// When leases end.
     lease_ends: OrdSet<(u64, AllocationId)>;
     token_secrets: OrdMap<SecretHash, TokenId>;

@@ -85,14 +85,14 @@ pub(crate) const MOST_SPECIFIC: Rank = [Reverse(true); 7];
 
 /// Numbers of held addresses by family.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Had {
+pub struct QuotaUsage {
     /// IPv4 addresses.
     pub ipv4: u64,
     /// IPv6 addresses.
     pub ipv6: u64,
 }
 
-impl Had {
+impl QuotaUsage {
     pub(crate) fn of(self, family: Family) -> u64 {
         match family {
             Family::V4 => self.ipv4,

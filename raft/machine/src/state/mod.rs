@@ -1,6 +1,5 @@
 //! State: rows, tables and the index that is derived from the rows.
 
-pub(crate) mod accounts;
 pub(crate) mod attachment_index;
 mod blocks;
 pub(crate) mod damaged;
@@ -20,6 +19,7 @@ pub(crate) mod refuse;
 mod root;
 pub mod row;
 pub(crate) mod row_key;
+pub(crate) mod scopes;
 mod selectors;
 pub(crate) mod shape;
 mod sound;

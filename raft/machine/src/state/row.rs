@@ -12,7 +12,7 @@ use crate::state::row_key::RowKey;
 use crate::state::table::{Ledger, Row, Table};
 use crate::value::Text;
 pub use crate::value::prefix::PrefixOwner;
-pub use crate::value::quota::Account;
+pub use crate::value::quota::QuotaScope;
 pub use crate::value::row::*;
 
 /// The answer to a request that had a key.

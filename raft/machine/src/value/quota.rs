@@ -87,7 +87,7 @@ impl std::fmt::Display for ControllerName {
 
 /// Addresses that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Account {
+pub struct QuotaScope {
     /// The realm.
     pub realm: Name,
     /// The namespace.

@@ -99,14 +99,14 @@ impl Cause {
                 };
                 shown.pools = unserved.pools.iter().map(verdict).collect();
             }
-            Cause::QuotaExceeded { account, family, limit, had, asked, .. } => {
+            Cause::QuotaExceeded { scope, family, limit, used, asked, .. } => {
                 shown.family = Some(*family);
                 shown.quota = Some(ipam_api::problem::QuotaUse {
-                    realm: account.realm.clone(),
-                    namespace: account.namespace.clone(),
-                    application: account.application.as_ref().map(ToString::to_string),
+                    realm: scope.realm.clone(),
+                    namespace: scope.namespace.clone(),
+                    application: scope.application.as_ref().map(ToString::to_string),
                     limit: *limit,
-                    held: *had,
+                    held: *used,
                     asked: *asked,
                 });
             }

@@ -17,7 +17,7 @@ use crate::value::cause::words::{
 };
 use crate::value::field_name::FieldName;
 use crate::value::prefix::LENGTH_MAX;
-use crate::value::quota::Account;
+use crate::value::quota::QuotaScope;
 use crate::value::spec::{BOOT_ID_BYTES_MAX, VLAN_MAX};
 use crate::value::{Kind, Leases, Started, Text};
 use ipam_api::access::{NodeKey, Role, Target, Verb};
@@ -282,14 +282,14 @@ causes! {
         help "Say how many IPv4 or IPv6 addresses it may have, or leave it out.";
     QuotaTooLarge { limit: u64 } => InvalidField: "a quota of {limit} is more than {JSON_INTEGER_MAX}"
         help "Leave out what is not to be bounded.";
-    QuotaExceeded { account: Account, family: Family, limit: u64, is_own: bool, had: u64, asked: u64 } => QuotaExceeded:
+    QuotaExceeded { scope: QuotaScope, family: Family, limit: u64, is_own: bool, used: u64, asked: u64 } => QuotaExceeded:
         ({
             let addresses = if *limit == 1 { "address" } else { "addresses" };
-            format!("{account} may have {limit} {family} {addresses} and has {had}; this needs {asked} more")
+            format!("{scope} may have {limit} {family} {addresses} and has {used}; this needs {asked} more")
         })
         help (Some(format!(
             "Release some of them, or raise {} of the namespace.",
-            quota_field(account, *family, *is_own)
+            quota_field(scope, *family, *is_own)
         )));
 
     // Requests for addresses.

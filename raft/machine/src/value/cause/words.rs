@@ -16,7 +16,7 @@ use crate::value::cause::parts::{
 };
 use crate::value::cause::{Cause, Rule};
 use crate::value::field_name::FieldName;
-use crate::value::quota::Account;
+use crate::value::quota::QuotaScope;
 
 impl Cause {
     /// One sentence with the names and numbers, for display only.
@@ -235,12 +235,12 @@ pub(crate) fn how_to_change(field: FieldName) -> &'static str {
 }
 
 /// The field of a namespace that has a limit.
-pub(crate) fn quota_field(account: &Account, family: Family, is_own: bool) -> String {
+pub(crate) fn quota_field(scope: &QuotaScope, family: Family, is_own: bool) -> String {
     let family = match family {
         Family::V4 => "ipv4",
         Family::V6 => "ipv6",
     };
-    match &account.application {
+    match &scope.application {
         None => format!("quota.{family}"),
         Some(application) if is_own => format!("quota.applications of {application}, {family}"),
         Some(_) => format!("quota.per_application.{family}"),

@@ -6,7 +6,7 @@ use crate::value::id::{
     TokenId,
 };
 use crate::value::prefix::PrefixOwner;
-use crate::value::quota::Account;
+use crate::value::quota::QuotaScope;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -198,7 +198,7 @@ pub enum WaitTarget {
     /// A pool, by its id.
     Pool(PoolId),
     /// Remains of a quota for a family.
-    Quota(Account, Family),
+    Quota(QuotaScope, Family),
 }
 
 /// Stickiness of an endpoint that comes back.

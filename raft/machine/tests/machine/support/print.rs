@@ -313,8 +313,8 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
         "namespace" => {
             let name: ResourceName = which.parse().unwrap();
             let (realm, namespace) = name.parts().unwrap();
-            let had = state.had_by_namespace(&realm, &namespace);
-            format!("has {} IPv4 and {} IPv6 addresses\n", had.ipv4, had.ipv6)
+            let used = state.used_by_namespace(&realm, &namespace);
+            format!("has {} IPv4 and {} IPv6 addresses\n", used.ipv4, used.ipv6)
         }
         "node" => {
             let row = state.boots.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, PoolSize, Route, ScaleDown, Strategy};
-use ipam_machine::model::{Account, Automatic, AutomaticStanding, Lease, Meta, PrefixOwner};
+use ipam_machine::model::{Automatic, AutomaticStanding, Lease, Meta, PrefixOwner, QuotaScope};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -173,9 +173,9 @@ fn quota() -> Quota {
     }
 }
 
-fn account() -> Account {
+fn scope() -> QuotaScope {
     let application = Some(ControllerName::of(&controller()));
-    Account { realm: name("prod"), namespace: "web".parse().unwrap(), application }
+    QuotaScope { realm: name("prod"), namespace: "web".parse().unwrap(), application }
 }
 
 fn reservation() -> ReservationSpec {

@@ -46,7 +46,7 @@ impl Model {
     }
 
     /// Addresses that somebody has already.
-    pub(crate) fn had(&self, bound: &Bound) -> usize {
+    pub(crate) fn used(&self, bound: &Bound) -> usize {
         let of_pools = self.pools.values().filter_map(|pool| {
             let own = pool.automatic.as_ref()?;
             let is_own = bound.is_of(&own.realm, &own.namespace, Some(&own.controller));
@@ -73,7 +73,7 @@ impl Model {
     /// How many more somebody may have; any number without a quota.
     pub(crate) fn room_of_quota(&self, bound: &Bound) -> usize {
         let limit = self.limit(bound).map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
-        limit.saturating_sub(self.had(bound))
+        limit.saturating_sub(self.used(bound))
     }
 
     /// What an endpoint would bring along to an application that it isn't of yet.
@@ -133,7 +133,7 @@ impl Model {
             };
             let asked = given.iter().filter(is_asked).count();
             let limit = after.limit(&bound).map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
-            (asked > 0 && after.had(&bound) > limit).then_some((bound, asked))
+            (asked > 0 && after.used(&bound) > limit).then_some((bound, asked))
         })
     }
 

@@ -7,7 +7,7 @@ use ipam_api::Family;
 use ipam_machine::event::Why;
 use ipam_machine::model::Network;
 
-use super::{account, attachment, dns, given_prefix, lease, meta, metadata, name, network, request, subnet};
+use super::{attachment, dns, given_prefix, lease, meta, metadata, name, network, request, scope, subnet};
 
 /// Each kind of answer once, and a refusal.
 pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
@@ -79,11 +79,11 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         replayed: true,
     };
     let by_quota = Refusal::from(Cause::QuotaExceeded {
-        account: account(),
+        scope: scope(),
         family: Family::V6,
         limit: 20,
         is_own: true,
-        had: 19,
+        used: 19,
         asked: 2,
     });
     let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));

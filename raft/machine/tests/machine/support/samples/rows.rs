@@ -17,8 +17,8 @@ use ipam_machine::model::{
 use ipam_machine::table::Row;
 
 use super::{
-    account, attachment, automatic, controller, given_prefix, grant, lease, meta, metadata, name, namespace,
-    network, node_spec, outcomes, pool, prefix_owner, request, reservation, started, subnet,
+    attachment, automatic, controller, given_prefix, grant, lease, meta, metadata, name, namespace, network,
+    node_spec, outcomes, pool, prefix_owner, request, reservation, scope, started, subnet,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -70,7 +70,7 @@ pub(crate) fn all_rows() -> Rows {
         since_wall_ms: 5,
         why: Why::AllocationFailed,
         cause: Box::new(Cause::AwaitedPoolsGone),
-        missing: vec![(WaitTarget::Pool(103.into()), 2), (WaitTarget::Quota(account(), Family::V6), 1)],
+        missing: vec![(WaitTarget::Pool(103.into()), 2), (WaitTarget::Quota(scope(), Family::V6), 1)],
     };
     let waiting = Some(Box::new(waiting));
     let controller = Some(Box::new(controller()));

@@ -11,10 +11,10 @@ use crate::state::State;
 use crate::state::id::{AllocationId, PoolId};
 use crate::state::index::Index;
 use crate::state::indexed::less;
-use crate::state::key::{Application, Had, ReplayUsage};
+use crate::state::key::{Application, QuotaUsage, ReplayUsage};
 use crate::state::row::{Automatic, Endpoint, Pool, Subnet, WaitTarget};
 use crate::value::Controller;
-use crate::value::quota::Account;
+use crate::value::quota::QuotaScope;
 use crate::value::shape::owned;
 use ipam_api::Family;
 use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, INTERFACES_MAX};
@@ -25,7 +25,7 @@ use std::net::IpAddr;
 /// The most that a claim can need of a quota: what it asks for, and what its endpoint brings along.
 const NEED_MAX: u64 = (INTERFACES_MAX + ALLOCATIONS_PER_ENDPOINT_MAX) as u64;
 
-impl Account {
+impl QuotaScope {
     /// Account of a namespace.
     pub(crate) fn of_namespace(realm: &Name, namespace: &ObjectName) -> Self {
         Self { realm: realm.clone(), namespace: namespace.clone(), application: None }
@@ -51,7 +51,7 @@ impl Account {
     }
 }
 
-impl std::fmt::Display for Account {
+impl std::fmt::Display for QuotaScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(application) = &self.application {
             write!(f, "{application} of ")?;
@@ -66,30 +66,30 @@ impl std::fmt::Display for Account {
 /// Bound of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bound {
-    pub(crate) account: Account,
+    pub(crate) scope: QuotaScope,
     pub(crate) family: Family,
     pub(crate) limit: u64,
     /// True if the quota names this application.
     is_own: bool,
-    pub(crate) had: u64,
+    pub(crate) used: u64,
 }
 
 impl Bound {
     pub(crate) fn room(&self) -> u64 {
-        self.limit.saturating_sub(self.had)
+        self.limit.saturating_sub(self.used)
     }
 
     /// The refusal of so many addresses more.
     pub(crate) fn refusal(&self, asked: u64) -> Refusal {
-        let Self { account, family, limit, is_own, had } = self.clone();
-        Cause::QuotaExceeded { account, family, limit, is_own, had, asked }.into()
+        let Self { scope, family, limit, is_own, used } = self.clone();
+        Cause::QuotaExceeded { scope, family, limit, is_own, used, asked }.into()
     }
 }
 
 impl Quota {
     /// The limit of an account's addresses of a family, and true if the quota names that application.
-    fn limit(&self, account: &Account, family: Family) -> Option<(u64, bool)> {
-        match &account.application {
+    fn limit(&self, scope: &QuotaScope, family: Family) -> Option<(u64, bool)> {
+        match &scope.application {
             None => self.whole.of(family).map(|limit| (limit, false)),
             Some(application) => self.of_application(application, family),
         }
@@ -99,44 +99,44 @@ impl Quota {
 impl State {
     /// Number of addresses of a namespace's endpoints and applications.
     #[must_use]
-    pub fn had_by_namespace(&self, realm: &Name, namespace: &ObjectName) -> Had {
-        self.had(&Account::of_namespace(realm, namespace))
+    pub fn used_by_namespace(&self, realm: &Name, namespace: &ObjectName) -> QuotaUsage {
+        self.used(&QuotaScope::of_namespace(realm, namespace))
     }
 
-    fn had(&self, account: &Account) -> Had {
-        self.index.had.get(account).copied().unwrap_or_default()
+    fn used(&self, scope: &QuotaScope) -> QuotaUsage {
+        self.index.used.get(scope).copied().unwrap_or_default()
     }
 
     /// Counts addresses that an account has from now on, or no longer.
-    fn count_for(&mut self, account: Account, family: Family, has: bool, number: u64) {
+    fn count_for(&mut self, scope: QuotaScope, family: Family, has: bool, number: u64) {
         if number == 0 {
             return;
         }
-        let had = self.index.had.entry(account.clone()).or_default();
-        let of_family = had.of_mut(family);
+        let used = self.index.used.entry(scope.clone()).or_default();
+        let of_family = used.of_mut(family);
         match has {
             true => *of_family = of_family.saturating_add(number),
             false => less(of_family, number),
         }
-        if *had == Had::default() {
-            self.index.had.remove(&account);
+        if *used == QuotaUsage::default() {
+            self.index.used.remove(&scope);
         }
         if !self.index.waiting_for.is_empty() {
-            self.refresh_head(&WaitTarget::Quota(account, family));
+            self.refresh_head(&WaitTarget::Quota(scope, family));
         }
     }
 
     /// Counts an address that accounts have from now on, or no longer.
-    pub(crate) fn count_address(&mut self, accounts: Vec<Account>, address: IpAddr, has: bool) {
-        for account in accounts {
-            self.count_for(account, Family::of(address), has, 1);
+    pub(crate) fn count_address(&mut self, scopes: Vec<QuotaScope>, address: IpAddr, has: bool) {
+        for scope in scopes {
+            self.count_for(scope, Family::of(address), has, 1);
         }
     }
 
     /// Accounts that count an endpoint's address of a pool when it is given.
-    pub(crate) fn accounts(&self, endpoint: &Endpoint, pool: PoolId) -> Vec<Account> {
+    pub(crate) fn scopes(&self, endpoint: &Endpoint, pool: PoolId) -> Vec<QuotaScope> {
         match self.counts_given(pool) {
-            true => Account::all_of(&endpoint.key, endpoint.controller.as_deref()).collect(),
+            true => QuotaScope::all_of(&endpoint.key, endpoint.controller.as_deref()).collect(),
             false => Vec::new(),
         }
     }
@@ -146,9 +146,9 @@ impl State {
         let Some(automatic) = pool.automatic.as_deref() else { return };
         let (family, number) = (Family::of(subnet.spec.cidr.addr()), size(pool, subnet));
         let (realm, namespace) = (&automatic.realm, &automatic.namespace);
-        let own = Account::of_application(realm, namespace, &automatic.controller);
+        let own = QuotaScope::of_application(realm, namespace, &automatic.controller);
         self.count_for(own, family, has, number);
-        self.count_for(Account::of_namespace(realm, namespace), family, has, number);
+        self.count_for(QuotaScope::of_namespace(realm, namespace), family, has, number);
     }
 
     /// Returns true if the addresses of a pool are counted when they are given.
@@ -166,18 +166,18 @@ impl State {
     /// Counts what an endpoint has as that of the application that it is of now.
     pub(crate) fn count_for_another(&mut self, old: &Endpoint, new: &Endpoint) {
         let (realm, namespace) = (&old.key.realm, &old.key.namespace);
-        let account = |row: &Endpoint| {
-            row.controller.as_deref().map(|own| Account::of_application(realm, namespace, own))
+        let scope = |row: &Endpoint| {
+            row.controller.as_deref().map(|own| QuotaScope::of_application(realm, namespace, own))
         };
-        let (before, after) = (account(old), account(new));
+        let (before, after) = (scope(old), scope(new));
         if before == after {
             return;
         }
         for family in Family::BOTH {
             let number = self.given_to(&old.allocations, family);
-            for (account, has) in [(&before, false), (&after, true)] {
-                if let Some(account) = account {
-                    self.count_for(account.clone(), family, has, number);
+            for (scope, has) in [(&before, false), (&after, true)] {
+                if let Some(scope) = scope {
+                    self.count_for(scope.clone(), family, has, number);
                 }
             }
         }
@@ -189,24 +189,24 @@ impl State {
         (!quota.is_empty()).then_some(quota)
     }
 
-    pub(crate) fn bound(&self, quota: &Quota, account: Account, family: Family) -> Option<Bound> {
-        let (limit, is_own) = quota.limit(&account, family)?;
-        let had = self.had(&account).of(family);
-        Some(Bound { account, family, limit, is_own, had })
+    pub(crate) fn bound(&self, quota: &Quota, scope: QuotaScope, family: Family) -> Option<Bound> {
+        let (limit, is_own) = quota.limit(&scope, family)?;
+        let used = self.used(&scope).of(family);
+        Some(Bound { scope, family, limit, is_own, used })
     }
 
     /// Number of addresses that a quota leaves to an account, as far as that matters to a claim that waits.
-    pub(crate) fn room_of_quota(&self, account: &Account, family: Family) -> u32 {
-        let quota = self.quota_of(&account.realm, &account.namespace);
-        let bound = quota.and_then(|quota| self.bound(quota, account.clone(), family));
+    pub(crate) fn room_of_quota(&self, scope: &QuotaScope, family: Family) -> u32 {
+        let quota = self.quota_of(&scope.realm, &scope.namespace);
+        let bound = quota.and_then(|quota| self.bound(quota, scope.clone(), family));
         let room = bound.map_or(NEED_MAX, |bound| bound.room().min(NEED_MAX));
         u32::try_from(room).unwrap_or(0)
     }
 
     /// Number of addresses of a family that an endpoint would bring along to an application: none if it is of that
     /// application already, or if a whole namespace is counted.
-    pub(crate) fn brought(&self, row: &Endpoint, account: &Account, family: Family) -> u64 {
-        let Some(application) = &account.application else { return 0 };
+    pub(crate) fn brought(&self, row: &Endpoint, scope: &QuotaScope, family: Family) -> u64 {
+        let Some(application) = &scope.application else { return 0 };
         match row.controller.as_deref().map(ControllerName::of) {
             Some(own) if own == *application => 0,
             _ => self.given_to(&row.allocations, family),
@@ -221,14 +221,14 @@ impl State {
     ) -> impl Iterator<Item = Bound> + use<'_> {
         let Application { realm, namespace, controller } = application;
         let quota = self.quota_of(realm, namespace);
-        let accounts = quota.map(|quota| {
+        let scopes = quota.map(|quota| {
             let of_both = [
-                Account::of_namespace(realm, namespace),
-                Account::of_application(realm, namespace, controller),
+                QuotaScope::of_namespace(realm, namespace),
+                QuotaScope::of_application(realm, namespace, controller),
             ];
-            of_both.map(|account| self.bound(quota, account, family))
+            of_both.map(|scope| self.bound(quota, scope, family))
         });
-        accounts.into_iter().flatten().flatten()
+        scopes.into_iter().flatten().flatten()
     }
 }
 
