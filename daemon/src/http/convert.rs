@@ -7,7 +7,7 @@ use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
 use ipam_machine::State;
 use ipam_machine::command::{Cause, Dns, Given, GivenInterface, Metadata, Started, Text};
-use ipam_machine::event::Why;
+use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Allocation, Lease, Meta};
 use ipnet::IpNet;
 
@@ -129,7 +129,7 @@ pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<sho
 }
 
 /// Why an endpoint waits.
-pub(super) fn waits(why: Why, cause: &Cause, since_wall_ms: u64) -> shown::Condition {
+pub(super) fn waits(why: WaitReason, cause: &Cause, since_wall_ms: u64) -> shown::Condition {
     shown::Condition {
         kind: "Ready".to_owned(),
         status: "False".to_owned(),

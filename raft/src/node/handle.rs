@@ -202,7 +202,7 @@ impl Node {
     /// # Errors
     /// When its state is in doubt.
     pub fn check_trust(&self) -> Result<(), ReadError> {
-        self.inner().integrity.trust.why_not().map_or(Ok(()), |why| Err(ReadError::InDoubt(why)))
+        self.inner().integrity.trust.reject_reason().map_or(Ok(()), |why| Err(ReadError::InDoubt(why)))
     }
 
     /// The next level, if all members have said lately that they know it.

@@ -136,7 +136,7 @@ impl Inner {
         if let Some(why) = self.lifecycle.failure() {
             return Err(format!("it has failed: {why}"));
         }
-        if let Some(why) = self.integrity.trust.why_not() {
+        if let Some(why) = self.integrity.trust.reject_reason() {
             return Err(why);
         }
         let Some(running) = self.lifecycle.running() else {

@@ -88,7 +88,7 @@ impl Node {
         let (inner, deadline) = (self.inner(), bounded(deadline));
         Counters::add(&inner.counters.reads);
         loop {
-            if let Some(why) = inner.integrity.trust.why_not() {
+            if let Some(why) = inner.integrity.trust.reject_reason() {
                 return Err(ReadError::InDoubt(why));
             }
             if inner.lifecycle.is_stopping() {
@@ -140,7 +140,7 @@ fn admit(inner: &Inner, command: &Command) -> Result<usize, ProposeError> {
     if bytes > COMMAND_BYTES_MAX {
         return Err(ProposeError::TooLarge { bytes });
     }
-    inner.integrity.trust.why_not().map_or(Ok(bytes), |why| Err(ProposeError::InDoubt(why)))
+    inner.integrity.trust.reject_reason().map_or(Ok(bytes), |why| Err(ProposeError::InDoubt(why)))
 }
 
 /// A deadline that is not later than any request may wait.
@@ -151,7 +151,7 @@ fn bounded(deadline: impl Into<Instant>) -> Instant {
 /// The state, unless it is in doubt.
 fn trusted(inner: &Inner) -> Result<State, ReadError> {
     let state = inner.state.view();
-    inner.integrity.trust.why_not().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
+    inner.integrity.trust.reject_reason().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
 }
 
 /// Tries until it is decided, or it is certain that it isn't and the time is up.

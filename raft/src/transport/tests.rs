@@ -21,7 +21,7 @@ use crate::socket::PrivateSocket;
 use crate::store::IncomingSnapshot;
 use crate::types::{Member, Types, Vote};
 use ipam_machine::command::{Cause, Grant, Pending as Waits, Terms, Text, Via};
-use ipam_machine::event::Why;
+use ipam_machine::event::WaitReason;
 use ipam_machine::{Action, Applied, Command, Origin};
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
@@ -62,7 +62,7 @@ impl Host for Told {
             Request::Propose { .. } => {
                 // One long text, since a test encodes many small things so slowly that the peer seems to be silent.
                 let cause = Box::new(Cause::NotMac { mac: Text::given("x".repeat(FRAME_BYTES_MAX)) });
-                let why = Why::AllocationFailed;
+                let why = WaitReason::AllocationFailed;
                 let pending = Waits { repeated: false, why, cause, since_wall_ms: 1 };
                 let answer = ipam_machine::Answer::Pending(pending);
                 Answer::Propose(Ok(Ok(Applied { revision: 1, answer, replayed: false })))

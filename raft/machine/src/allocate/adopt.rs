@@ -101,7 +101,7 @@ impl<'a> Choosing<'a> {
         let pool = &candidate.pool.spec;
         self.check_not_held(address, candidate)?;
         self.check_not_in_prefix(address, candidate)?;
-        if let Some(why) = self.why_never_given(address, candidate) {
+        if let Some(why) = self.never_given_reason(address, candidate) {
             return Err(Cause::NeverAdopted { address, pool: pool.name.clone(), why }.into());
         }
         if pool.terminating {

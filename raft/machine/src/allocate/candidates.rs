@@ -15,7 +15,7 @@ use crate::state::id::{Id, PoolId};
 use crate::state::key::SelectorKey;
 use crate::state::refuse::not_found;
 use crate::state::row::{Network, Pool, Subnet};
-use crate::value::cause::{Rule, Unserved, Verdict, WhyNot};
+use crate::value::cause::{RejectReason, Rule, Unserved, Verdict};
 use ipam_api::address::number;
 use ipam_api::limits::{POOLS_NAMED_MAX, POOLS_OF_SUBNET_MAX, REASONS_MAX};
 use ipam_api::name::{InterfaceName, Name, NamePattern};
@@ -35,7 +35,7 @@ pub(crate) struct Candidate<'a> {
 pub(super) type Named<'a> = (Candidates<'a>, Vec<Candidate<'a>>);
 
 /// A candidate that gives nothing, and the reason.
-pub(super) type Passed<'a> = (Candidate<'a>, WhyNot);
+pub(super) type Passed<'a> = (Candidate<'a>, RejectReason);
 
 /// Candidates of one family, in the order in which they are tried.
 pub(super) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
@@ -223,7 +223,7 @@ impl<'a> Choosing<'a> {
         Box::new(candidates.flat_map(move |candidate| {
             let stand_in = self.stand_in(&candidate).filter(|_| {
                 // Nobody comes by this way into a pool who could not take from the drained one.
-                candidate.pool.why_not(&requester).is_none()
+                candidate.pool.reject_reason(&requester).is_none()
             });
             [candidate].into_iter().chain(stand_in)
         }))
@@ -280,16 +280,20 @@ fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
 
 impl<'a> Choosing<'a> {
     /// Reason of a candidate that gives nothing to a requester.
-    pub(crate) fn why_not(self, candidate: &Candidate<'_>, requester: &Requester<'_>) -> Option<WhyNot> {
+    pub(crate) fn reject_reason(
+        self,
+        candidate: &Candidate<'_>,
+        requester: &Requester<'_>,
+    ) -> Option<RejectReason> {
         let spec = &candidate.pool.spec;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
         match () {
-            () if let Some(why) = candidate.pool.why_not(requester) => Some(why),
-            () if spec.terminating => Some(WhyNot::Terminating),
-            () if spec.disabled => Some(WhyNot::Disabled),
-            () if spec.drains_to.is_some() => Some(WhyNot::Drained),
-            () if !self.state.is_confirmed(candidate.id) => Some(WhyNot::Unconfirmed),
-            () if !fits(self.grant, &spec.metadata) => Some(WhyNot::TokenLabels),
+            () if let Some(why) = candidate.pool.reject_reason(requester) => Some(why),
+            () if spec.terminating => Some(RejectReason::Terminating),
+            () if spec.disabled => Some(RejectReason::Disabled),
+            () if spec.drains_to.is_some() => Some(RejectReason::Drained),
+            () if !self.state.is_confirmed(candidate.id) => Some(RejectReason::Unconfirmed),
+            () if !fits(self.grant, &spec.metadata) => Some(RejectReason::TokenLabels),
             () => None,
         }
     }

@@ -6,7 +6,7 @@ use crate::allocate::pick::{Evaluated, Evaluation};
 use crate::allocate::selectors::Requester;
 use crate::command::{Cause, Refusal};
 use crate::state::id::AllocationId;
-use crate::value::cause::{Rule, Unserved, WhyNot};
+use crate::value::cause::{RejectReason, Rule, Unserved};
 use ipam_api::Family;
 use ipam_api::name::InterfaceName;
 use std::collections::VecDeque;
@@ -31,7 +31,7 @@ impl<'a> Course<'a> {
         candidates: Candidates<'a>,
         misnamed: Vec<Candidate<'a>>,
     ) -> Self {
-        let passed = misnamed.into_iter().map(|candidate| (candidate, WhyNot::OtherFamily)).collect();
+        let passed = misnamed.into_iter().map(|candidate| (candidate, RejectReason::OtherFamily)).collect();
         Self { family, rule, ahead: VecDeque::new(), candidates, passed, next_free_ms: None }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Course<'a> {
     /// The candidates that gave nothing, with the reason.
     pub(crate) fn evaluated_before(&self) -> impl Iterator<Item = Evaluated<'a>> {
         self.passed.iter().map(|(candidate, why)| match why {
-            WhyNot::Exhausted => (*candidate, Evaluation::Exhausted { next_free_ms: None }),
+            RejectReason::Exhausted => (*candidate, Evaluation::Exhausted { next_free_ms: None }),
             why => (*candidate, Evaluation::Rejected(*why)),
         })
     }
@@ -101,7 +101,7 @@ impl<'a> Choosing<'a> {
 
     /// The refusal when no candidate gives.
     pub(super) fn unserved_by(self, interface: &InterfaceName, course: &Course<'_>) -> Refusal {
-        let is_exhausted = |(_, why): &Passed<'_>| *why == WhyNot::Exhausted;
+        let is_exhausted = |(_, why): &Passed<'_>| *why == RejectReason::Exhausted;
         let (mut passed, fallen): (Vec<_>, Vec<_>) = course.passed.iter().copied().partition(is_exhausted);
         let Some((first, _)) = passed.first().copied() else {
             return self.nothing_fits(interface, course.family, &fallen);

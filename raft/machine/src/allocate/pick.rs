@@ -12,7 +12,7 @@ use crate::state::row_key::RowKey;
 use crate::state::table::Row as _;
 use crate::state::table::hash;
 use crate::state::{Occupant, State};
-use crate::value::cause::{NamedPrefix, NeverGiven, WhyNot};
+use crate::value::cause::{NamedPrefix, NeverGiven, RejectReason};
 use ipam_api::address::number;
 use ipam_api::limits::REASONS_MAX;
 use ipam_api::name::InterfaceName;
@@ -66,7 +66,7 @@ pub(crate) type Evaluated<'a> = (Candidate<'a>, Evaluation);
 #[derive(Debug)]
 pub(crate) enum Evaluation {
     /// It gives nothing to the caller.
-    Rejected(WhyNot),
+    Rejected(RejectReason),
     /// It has nothing left.
     Exhausted {
         /// In how many milliseconds of log time its next address has rested.
@@ -146,7 +146,7 @@ impl<'a> Choosing<'a> {
         let (mut kept, mut drained, mut passed) = (None, None, Vec::new());
         for candidate in course.rest().take_while(|_| self.work.take(1)) {
             let place = places.get(&candidate.id).copied();
-            if let Some(place) = place.filter(|_| candidate.pool.why_not(requester).is_none()) {
+            if let Some(place) = place.filter(|_| candidate.pool.reject_reason(requester).is_none()) {
                 let is_drained = candidate.pool.spec.drains_to.is_some();
                 let first = if is_drained { &mut drained } else { &mut kept };
                 if first.is_none_or(|(before, _)| place < before) {
@@ -212,7 +212,7 @@ impl<'a> Choosing<'a> {
     ) -> Result<Taken, Refusal> {
         match self.state.is_confirmed(candidate.id) {
             true => Ok(Taken::Along(id)),
-            false => Err(self.nothing_fits(interface, family, &[(candidate, WhyNot::Unconfirmed)])),
+            false => Err(self.nothing_fits(interface, family, &[(candidate, RejectReason::Unconfirmed)])),
         }
     }
 
@@ -224,7 +224,7 @@ impl<'a> Choosing<'a> {
         requester: &Requester<'_>,
         claimed: Claimed<'_>,
     ) -> Evaluated<'a> {
-        let evaluation = match (self.why_not(&candidate, requester), asked) {
+        let evaluation = match (self.reject_reason(&candidate, requester), asked) {
             (Some(why), _) => Evaluation::Rejected(why),
             (None, None) => {
                 let space = self.state.space(candidate.id);
@@ -264,9 +264,9 @@ impl<'a> Choosing<'a> {
                 Evaluation::Rejected(why) => course.passed.push((candidate, why)),
                 Evaluation::Exhausted { next_free_ms } => {
                     course.next_free_ms = [course.next_free_ms, next_free_ms].into_iter().flatten().min();
-                    course.passed.push((candidate, WhyNot::Exhausted));
+                    course.passed.push((candidate, RejectReason::Exhausted));
                 }
-                Evaluation::Unavailable => course.passed.push((candidate, WhyNot::Exhausted)),
+                Evaluation::Unavailable => course.passed.push((candidate, RejectReason::Exhausted)),
                 Evaluation::Gives(address) => {
                     course.ahead.push_front(candidate);
                     let interface = requester.interface.name.clone();
@@ -398,8 +398,11 @@ impl<'a> Choosing<'a> {
         self.check_not_in_prefix(address, candidate)?;
         let is_reserved =
             self.state.space(candidate.id).is_some_and(|space| space.reserved.contains(number(address)));
-        let why =
-            if is_reserved { Some(NeverGiven::Reserved) } else { self.why_never_given(address, candidate) };
+        let why = if is_reserved {
+            Some(NeverGiven::Reserved)
+        } else {
+            self.never_given_reason(address, candidate)
+        };
         if let Some(why) = why {
             return Err(Cause::NeverGiven { address, pool: pool.name.clone(), why }.into());
         }
@@ -441,7 +444,7 @@ impl<'a> Choosing<'a> {
     }
 
     /// Reason of a pool that never gives an address that is in its ranges, if so; reservations aside.
-    pub(super) fn why_never_given(self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
+    pub(super) fn never_given_reason(self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
         if self.state.space(candidate.id)?.giveable.contains(number(address)) {
             return None;
         }

@@ -4,7 +4,7 @@ use crate::command::{Allocate, InterfaceRequest, NamespaceSpec, PoolPatterns, Po
 use crate::state::State;
 use crate::state::key::{Application, SelectorKey};
 use crate::state::row::Pool;
-use crate::value::cause::WhyNot;
+use crate::value::cause::RejectReason;
 use ipam_api::Selector;
 use ipam_api::name::{NetworkAttachment, ObjectName};
 use ipam_api::resource::EndpointKey;
@@ -114,38 +114,38 @@ impl<'a> Requester<'a> {
 
 impl PoolSelectors {
     /// Why somebody may not take, if so: the first that doesn't fit.
-    pub(crate) fn why_not(&self, requester: &Requester<'_>) -> Option<WhyNot> {
+    pub(crate) fn reject_reason(&self, requester: &Requester<'_>) -> Option<RejectReason> {
         let EndpointKey { realm, namespace, .. } = &requester.request.endpoint;
         if !self.node_names.is_empty() {
             if requester.request.place().is_none_or(|node| !self.node_names.contains(node)) {
-                return Some(WhyNot::OtherNodes);
+                return Some(RejectReason::OtherNodes);
             }
-        } else if let Some(why) = why_not_selected(
+        } else if let Some(why) = unselected_reason(
             &self.node_selector,
             requester.node_labels,
-            [WhyNot::NodeLabels, WhyNot::NodeUnknown],
+            [RejectReason::NodeLabels, RejectReason::NodeUnknown],
         ) {
             return Some(why);
         }
         if !self.namespaces.is_empty() {
             if !self.namespaces.contains(namespace) {
-                return Some(WhyNot::OtherNamespaces);
+                return Some(RejectReason::OtherNamespaces);
             }
-        } else if let Some(why) = why_not_selected(
+        } else if let Some(why) = unselected_reason(
             &self.namespace_selector,
             requester.namespace_labels(),
-            [WhyNot::NamespaceLabels, WhyNot::NamespaceUnknown],
+            [RejectReason::NamespaceLabels, RejectReason::NamespaceUnknown],
         ) {
             return Some(why);
         }
         if !self.endpoint_selector.fits(|key| requester.request.labels.get(key).map(|value| &**value)) {
-            Some(WhyNot::EndpointLabels)
+            Some(RejectReason::EndpointLabels)
         } else if !self.realms.is_empty() && !self.realms.contains(realm) {
-            Some(WhyNot::OtherRealms)
+            Some(RejectReason::OtherRealms)
         } else if !self.network_attachments.is_empty()
             && !self.network_attachments.iter().any(|wanted| requester.is_created_by(wanted))
         {
-            Some(WhyNot::OtherAttachments)
+            Some(RejectReason::OtherAttachments)
         } else {
             None
         }
@@ -154,11 +154,11 @@ impl PoolSelectors {
 
 /// Why labels are not those that are asked for, if so: they are others, or nobody has said which they are. Of what is
 /// not described nothing is known, not even that a label is missing.
-fn why_not_selected(
+fn unselected_reason(
     selector: &Selector,
     labels: Option<&BTreeMap<Text, Text>>,
-    [others, unknown]: [WhyNot; 2],
-) -> Option<WhyNot> {
+    [others, unknown]: [RejectReason; 2],
+) -> Option<RejectReason> {
     match labels {
         _ if selector.is_empty() => None,
         None => Some(unknown),
@@ -171,12 +171,12 @@ fn why_not_selected(
 
 impl Pool {
     /// Why somebody may not take from it, if so: it is another application's, or what its selectors must be.
-    pub(crate) fn why_not(&self, requester: &Requester<'_>) -> Option<WhyNot> {
+    pub(crate) fn reject_reason(&self, requester: &Requester<'_>) -> Option<RejectReason> {
         match &self.automatic {
             Some(automatic) if !requester.application().is_some_and(|own| own.has(automatic)) => {
-                Some(WhyNot::OtherApplication)
+                Some(RejectReason::OtherApplication)
             }
-            _ => self.spec.selectors.why_not(requester),
+            _ => self.spec.selectors.reject_reason(requester),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::state::State;
 use crate::state::id::EndpointId;
 use crate::state::row::{WaitTarget, Waiting};
 use crate::value::cause::{Closed, Counted};
-use crate::value::condition::Why;
+use crate::value::condition::WaitReason;
 use ipam_api::Code;
 use ipam_api::limits::WAITING_MAX;
 use ipam_api::name::Name;
@@ -26,10 +26,10 @@ use ipam_api::name::Name;
 impl State {
     /// Why somebody waits, as it is now: pools may have been opened or closed since they were tried.
     #[must_use]
-    pub fn why_waiting(&self, waiting: &Waiting) -> (Why, Cause) {
+    pub fn why_waiting(&self, waiting: &Waiting) -> (WaitReason, Cause) {
         let as_it_was = || (waiting.why, Cause::clone(&waiting.cause));
         let pools = waiting.missing.iter().filter_map(|(of, _)| match of {
-            WaitTarget::Pool(pool) => Some((&self.pools.get(*pool)?.spec.name, self.why_closed(*pool))),
+            WaitTarget::Pool(pool) => Some((&self.pools.get(*pool)?.spec.name, self.closed_reason(*pool))),
             WaitTarget::Quota(..) => None,
         });
         let pools: Vec<_> = pools.collect();
@@ -37,12 +37,12 @@ impl State {
             pools.iter().filter_map(|(name, why)| Some((Name::clone(name), (*why)?))).collect();
         match waiting.why {
             _ if pools.is_empty() => as_it_was(),
-            Why::PoolExhausted | Why::PoolNotReady if closed.len() == pools.len() => {
-                (Why::PoolNotReady, Cause::PoolsClosed { pools: closed })
+            WaitReason::PoolExhausted | WaitReason::PoolNotReady if closed.len() == pools.len() => {
+                (WaitReason::PoolNotReady, Cause::PoolsClosed { pools: closed })
             }
-            Why::PoolNotReady if closed.is_empty() => {
+            WaitReason::PoolNotReady if closed.is_empty() => {
                 let pools = pools.iter().map(|(name, _)| Name::clone(name)).collect();
-                (Why::PoolExhausted, Cause::NothingFree { pools })
+                (WaitReason::PoolExhausted, Cause::NothingFree { pools })
             }
             _ => as_it_was(),
         }
@@ -109,7 +109,7 @@ impl Step<'_> {
         let waiting = self.state.waiting(endpoint);
         Answer::Pending(Pending {
             repeated,
-            why: waiting.map_or(Why::AllocationFailed, |waiting| waiting.why),
+            why: waiting.map_or(WaitReason::AllocationFailed, |waiting| waiting.why),
             cause: waiting.map_or_else(|| Box::new(Cause::AwaitedPoolsGone), |waiting| waiting.cause.clone()),
             since_wall_ms: waiting.map_or(0, |waiting| waiting.since_wall_ms),
         })
@@ -177,11 +177,11 @@ impl Step<'_> {
     }
 }
 
-fn why(refusal: &Refusal, missing: &[(WaitTarget, u32)]) -> Why {
+fn why(refusal: &Refusal, missing: &[(WaitTarget, u32)]) -> WaitReason {
     match refusal.code() {
-        _ if missing.is_empty() => Why::AllocationFailed,
-        Code::PoolExhausted => Why::PoolExhausted,
-        Code::QuotaExceeded => Why::QuotaExceeded,
-        _ => Why::PoolNotReady,
+        _ if missing.is_empty() => WaitReason::AllocationFailed,
+        Code::PoolExhausted => WaitReason::PoolExhausted,
+        Code::QuotaExceeded => WaitReason::QuotaExceeded,
+        _ => WaitReason::PoolNotReady,
     }
 }

@@ -3,7 +3,7 @@
 use crate::command::{AllocationMetadata, Dns, GivenPrefix, Text};
 use crate::value::Refusal;
 use crate::value::cause::Cause;
-use crate::value::condition::Why;
+use crate::value::condition::WaitReason;
 use crate::value::id::AllocationId;
 use crate::value::row::{Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
 use ipam_api::limits::RESPONSE_ADDRESSES_MAX;
@@ -160,7 +160,7 @@ pub struct Pending {
     /// True if it waited already.
     pub repeated: bool,
     /// Reason as a word.
-    pub why: Why,
+    pub why: WaitReason,
     /// Cause with names and numbers.
     pub cause: Box<Cause>,
     /// Since when, as a label.

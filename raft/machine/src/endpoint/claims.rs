@@ -6,7 +6,7 @@ use crate::event::What;
 use crate::state::State;
 use crate::state::id::{EndpointId, PoolId};
 use crate::state::row::{Pool, WaitTarget, Waiting};
-use crate::value::condition::Why;
+use crate::value::condition::WaitReason;
 use ipam_api::limits::WAITING_POOLS_MAX;
 use ipam_api::resource::EndpointKey;
 
@@ -66,7 +66,7 @@ impl Step<'_> {
         &mut self,
         endpoint: EndpointId,
         missing: Vec<(WaitTarget, u32)>,
-        why: Why,
+        why: WaitReason,
         cause: Box<Cause>,
     ) {
         let Some(old) = self.state.waiting(endpoint).cloned() else { return };
@@ -134,7 +134,7 @@ impl Step<'_> {
             let missing: Vec<(WaitTarget, u32)> =
                 waiting.missing.iter().filter(|(of, _)| *of != WaitTarget::Pool(pool)).cloned().collect();
             let (why, cause) = if missing.is_empty() {
-                (Why::AllocationFailed, Box::new(Cause::AwaitedPoolsGone))
+                (WaitReason::AllocationFailed, Box::new(Cause::AwaitedPoolsGone))
             } else {
                 (waiting.why, waiting.cause)
             };

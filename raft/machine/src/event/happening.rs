@@ -6,7 +6,7 @@ use crate::event::field_change::FieldChange;
 use crate::event::reason::Reason;
 use crate::state::id::{AllocationId, PrefixId};
 use crate::state::row::{MemberStanding, PrefixOwner};
-use crate::value::condition::{Readiness, Why};
+use crate::value::condition::{Readiness, WaitReason};
 use crate::value::event_id::EventId;
 use ipam_api::address::AddressRange;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
@@ -203,7 +203,7 @@ pub enum What {
         /// Which one.
         endpoint: EndpointKey,
         /// Reason.
-        why: Why,
+        why: WaitReason,
     },
     /// An endpoint waits no longer, and was given nothing.
     Withdrawn {

@@ -7,5 +7,5 @@ mod reason;
 
 pub use self::by::By;
 pub use self::happening::*;
-pub use crate::value::condition::{Readiness, Why};
+pub use crate::value::condition::{Readiness, WaitReason};
 pub use reason::Reason;

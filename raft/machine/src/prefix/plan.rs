@@ -8,7 +8,7 @@ use crate::state::division::Division;
 use crate::state::id::{ParentId, PoolId, PrefixId};
 use crate::state::refuse::not_found;
 use crate::state::row::{Pool, Prefix, PrefixOwner};
-use crate::value::cause::{NamedPrefix, WhyNot};
+use crate::value::cause::{NamedPrefix, RejectReason};
 use ipam_api::Family;
 use ipnet::IpNet;
 
@@ -108,19 +108,19 @@ impl State {
         let realms = &spec.selectors.realms;
         let others = PoolSelectors { realms: Vec::new(), ..spec.selectors.clone() };
         let why = if !realms.is_empty() && !realms.contains(&request.realm) {
-            WhyNot::OtherRealms
+            RejectReason::OtherRealms
         } else if row.automatic.is_some() {
-            WhyNot::OtherApplication
+            RejectReason::OtherApplication
         } else if others != PoolSelectors::default() {
-            WhyNot::EndpointsOnly
+            RejectReason::EndpointsOnly
         } else if spec.terminating {
-            WhyNot::Terminating
+            RejectReason::Terminating
         } else if spec.disabled {
-            WhyNot::Disabled
+            RejectReason::Disabled
         } else if spec.drains_to.is_some() {
-            WhyNot::Drained
+            RejectReason::Drained
         } else if !self.is_confirmed(pool) {
-            WhyNot::Unconfirmed
+            RejectReason::Unconfirmed
         } else {
             return Ok(());
         };

@@ -15,7 +15,7 @@ impl State {
         let most = INTERFACES_MAX as u128;
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else { return 0 };
         let spec = &row.spec;
-        if self.why_closed(pool).is_some() {
+        if self.closed_reason(pool).is_some() {
             return 0;
         }
         let free = space.counts().free.min(most);
@@ -30,7 +30,7 @@ impl State {
     }
 
     /// Reason of a pool that gives nothing, whatever it has.
-    pub(crate) fn why_closed(&self, pool: PoolId) -> Option<Closed> {
+    pub(crate) fn closed_reason(&self, pool: PoolId) -> Option<Closed> {
         let row = &self.pools.get(pool)?.spec;
         match () {
             () if row.terminating => Some(Closed::Terminating),

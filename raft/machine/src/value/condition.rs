@@ -7,7 +7,7 @@ use crate::value::words::words;
 words! {
     /// Reason of a wait. Variants are only ever appended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    pub enum Why {
+    pub enum WaitReason {
         /// Nothing is free in its pools.
         PoolExhausted = "PoolExhausted",
         /// Its pools give nothing for now: disabled, terminating, drained, or not confirmed since a restore.

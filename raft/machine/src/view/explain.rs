@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::state::id::SubnetId;
 use crate::state::row::Subnet;
 use crate::value::At;
-use crate::value::cause::{Rule, WhyNot};
+use crate::value::cause::{RejectReason, Rule};
 use crate::value::counts::Counts;
 use crate::view::skipped::Skipped;
 use ipam_api::Family;
@@ -75,7 +75,7 @@ pub enum CandidateOutcome {
     /// It is not for the caller, or gives nothing now.
     Rejected {
         /// Reason.
-        why: WhyNot,
+        why: RejectReason,
     },
     /// It has nothing left.
     Exhausted,

@@ -6,7 +6,7 @@ use crate::allocate::selectors::Requester;
 use crate::state::id::PoolId;
 use crate::state::key::SelectorKey;
 use crate::state::row::Network;
-use crate::value::cause::WhyNot;
+use crate::value::cause::RejectReason;
 use ipam_api::Family;
 use ipam_api::limits::{SKIPPED_LOOKED_THROUGH_MAX, SKIPPED_NAMED_MAX};
 use ipam_api::name::Name;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The reason.
-    pub why: WhyNot,
+    pub why: RejectReason,
     /// The number of these pools.
     pub count: u64,
     /// Their names, the most specific pool first; the first of very many.
@@ -41,7 +41,7 @@ impl Choosing<'_> {
         let others: BTreeSet<_> = others.map(|(_, _, _, rank, name, id)| (rank, name, *id)).collect();
         let (mut all, mut named): (Vec<Skipped>, usize) = (Vec::new(), 0);
         for candidate in others.into_iter().filter_map(|(.., id)| self.candidate(id)) {
-            let Some(why) = self.why_not(&candidate, requester) else { continue };
+            let Some(why) = self.reject_reason(&candidate, requester) else { continue };
             let name = candidate.pool.spec.name.clone();
             match all.iter_mut().find(|one| one.why == why) {
                 None => all.push(Skipped { why, count: 1, pools: vec![name] }),

@@ -30,14 +30,14 @@ impl Trust {
     }
 
     /// The reason for which this member doesn't serve, if it doesn't.
-    pub(in super::super) fn why_not(&self) -> Option<String> {
+    pub(in super::super) fn reject_reason(&self) -> Option<String> {
         let broken = self.state.broken().map(|broken| broken.to_string());
         broken.or_else(|| Some(format!("its state is in doubt: {}", self.doubt.borrow().as_ref()?.why)))
     }
 
     /// True if it doesn't serve.
     pub(in super::super) fn is_in_doubt(&self) -> bool {
-        self.why_not().is_some()
+        self.reject_reason().is_some()
     }
 
     /// True if another comparison could end its doubt.

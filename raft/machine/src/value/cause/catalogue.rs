@@ -9,7 +9,7 @@
 use crate::value::cause::Rule;
 use crate::value::cause::parts::{
     Closed, Constant, Counted, Example, HeldBy, KeyedField, NamedController, NamedPrefix, NeverGiven,
-    SpecialUse, TextField, Unserved, UsedBy, WhyNot,
+    RejectReason, SpecialUse, TextField, Unserved, UsedBy,
 };
 use crate::value::cause::words::{
     addresses_are, bad_label, beyond_labels, host_bits, how_to_change, listed, more_addresses, quota_field,
@@ -449,7 +449,7 @@ causes! {
     NoBlockInPrefix { length: u8, cidr: IpNet } => PoolExhausted:
         "no aligned block of /{length} is free in prefix {cidr}"
         help "Ask for a longer prefix, or release what is no longer needed.";
-    PoolDelegatesNot { pool: Name, why: WhyNot } => (why.code()): "pool {pool} is {why}";
+    PoolDelegatesNot { pool: Name, why: RejectReason } => (why.code()): "pool {pool} is {why}";
     PrefixEnded { prefix: NamedPrefix } => InUse: "{prefix} has ended and is being cleared away"
         help "Ask again when it is gone.";
     TooMuchWork => LimitExceeded:

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 words! {
     /// The reason why a pool gives nothing to a request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    pub enum WhyNot {
+    pub enum RejectReason {
         /// It has no free address.
         Exhausted = "exhausted",
         /// It names other nodes.
@@ -54,7 +54,7 @@ words! {
     }
 }
 
-impl WhyNot {
+impl RejectReason {
     /// The code of a refusal with this reason alone.
     #[must_use]
     pub fn code(self) -> Code {
@@ -86,7 +86,7 @@ pub struct Verdict {
     /// The pool.
     pub pool: Name,
     /// The reason.
-    pub why: WhyNot,
+    pub why: RejectReason,
     /// Its addresses by state.
     pub counts: Counts,
 }

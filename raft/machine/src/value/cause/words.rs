@@ -11,8 +11,8 @@ use ipnet::IpNet;
 use crate::testing::TestOption;
 use crate::value::Kind;
 use crate::value::cause::parts::{
-    Closed, Constant, Counted, HeldBy, KeyedField, NamedController, NamedPrefix, NeverGiven, SpecialUse,
-    TextField, Unserved, UsedBy, Verdict, WhyNot,
+    Closed, Constant, Counted, HeldBy, KeyedField, NamedController, NamedPrefix, NeverGiven, RejectReason,
+    SpecialUse, TextField, Unserved, UsedBy, Verdict,
 };
 use crate::value::cause::{Cause, Rule};
 use crate::value::field_name::FieldName;
@@ -64,7 +64,7 @@ macro_rules! worded {
     };
 }
 
-worded!(WhyNot, Closed, NeverGiven, SpecialUse, TextField, KeyedField);
+worded!(RejectReason, Closed, NeverGiven, SpecialUse, TextField, KeyedField);
 
 impl Display for Counted {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -171,7 +171,7 @@ impl Display for Verdict {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { pool, why, counts } = self;
         match why {
-            WhyNot::Exhausted => write!(
+            RejectReason::Exhausted => write!(
                 f,
                 "0 free in {pool} ({}: {} held, {} cooling, {} reserved, {} excluded)",
                 counts.size, counts.allocated, counts.cooling, counts.reserved, counts.excluded

@@ -19,7 +19,7 @@ use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize, ScaleDown};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::value::condition::{Readiness, Why};
+use crate::value::condition::{Readiness, WaitReason};
 use crate::value::field_name::FieldName;
 use crate::value::{
     Allocate, AllocationMetadata, Cause, Controller, Credential, Grant, NamespaceSpec, NetworkSpec, NodeSpec,
@@ -185,7 +185,7 @@ pub struct Waiting {
     /// Since when, as a label.
     pub since_wall_ms: u64,
     /// Reason as a word.
-    pub why: Why,
+    pub why: WaitReason,
     /// Cause with names and numbers.
     pub cause: Box<Cause>,
     /// Resources that may help, each with the number of addresses it needs; none if nothing helps by itself.

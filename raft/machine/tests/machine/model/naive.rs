@@ -27,7 +27,7 @@ use ipam_machine::command::{
     Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, ReservationSpec, RouteConfig,
     Started, SubnetSpec, Text,
 };
-use ipam_machine::event::Why;
+use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Automatic, Sticky};
 use ipam_machine::{Action, At, Command};
 
@@ -47,7 +47,7 @@ pub(crate) enum Said {
     Released(Vec<IpAddr>),
     Late,
     Renewed(Vec<(IpAddr, u64)>),
-    Pending { repeated: bool, why: Why },
+    Pending { repeated: bool, why: WaitReason },
     Expired(u64),
     Steps(Vec<Said>),
     Delegated { repeated: bool, cidrs: Vec<IpNet> },

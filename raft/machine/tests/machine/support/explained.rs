@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipam_api::Code;
 use ipam_machine::command::{Allocate, Given, GivenInterface};
-use ipam_machine::event::Why;
+use ipam_machine::event::WaitReason;
 use ipam_machine::explain::{CandidateOutcome, Explained, Explanation};
 use ipam_machine::{Action, Answer, Command, Outcome};
 
@@ -73,7 +73,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
         }
         Ok(Answer::Pending(pending)) => {
             let refused = explanation.choices.iter().any(|choice| choice.refused.is_some());
-            let otherwise = matches!(pending.why, Why::AllocationFailed | Why::QuotaExceeded);
+            let otherwise = matches!(pending.why, WaitReason::AllocationFailed | WaitReason::QuotaExceeded);
             assert!(refused || otherwise, "it waits for nothing: {command:?}");
         }
         Ok(_) => assert!(explanation.choices.is_empty(), "nothing was chosen: {command:?}"),

@@ -127,7 +127,7 @@ impl Model {
             if self.pools.get(&spec.name).is_some_and(|pool| pool.automatic.is_some()) {
                 return Err(Code::NoPoolFits);
             }
-            if let Some(code) = why_not(&spec, &request.realm) {
+            if let Some(code) = reject_reason(&spec, &request.realm) {
                 return Err(code);
             }
             let cidr = draft.lowest(&spec, parent, length)?;
@@ -225,7 +225,7 @@ impl Model {
     }
 }
 
-fn why_not(pool: &PoolSpec, realm: &Name) -> Option<Code> {
+fn reject_reason(pool: &PoolSpec, realm: &Name) -> Option<Code> {
     let others = PoolSelectors { realms: Vec::new(), ..pool.selectors.clone() };
     let realms = &pool.selectors.realms;
     if others != PoolSelectors::default() || !realms.is_empty() && !realms.contains(realm) {

@@ -138,7 +138,7 @@ impl Model {
     }
 
     /// The code for an application's own pool that has nothing left, since it couldn't grow.
-    pub(crate) fn why_exhausted(&self, pool: &Pool) -> Code {
+    pub(crate) fn exhausted_reason(&self, pool: &Pool) -> Code {
         let Some(own) = &pool.automatic else { return Code::PoolExhausted };
         let family = Family::of(self.subnet_of(&pool.spec).cidr.addr());
         let room = self.room_for_pools(&own.realm, &own.namespace, &own.controller, family);

@@ -18,7 +18,7 @@ pub(crate) fn counts(explanation: &Explanation, model: &Model, command: &Command
         let is_default = choice.rule == Rule::Default && interface.asked(choice.family).is_none();
         let pools = model.default_pools(choice.family).into_iter().filter_map(|pool| {
             let name = &pool.spec.name;
-            let code = model.why_not(pool, request, interface)?;
+            let code = model.reject_reason(pool, request, interface)?;
             let is_listed = choice.candidates.iter().any(|one| one.pool == *name);
             (is_default && !is_listed).then(|| (name.clone(), code))
         });

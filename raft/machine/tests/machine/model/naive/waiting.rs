@@ -4,7 +4,7 @@ use ipam_api::Code;
 use ipam_api::limits::{INTERFACES_MAX, WAITING_POOLS_MAX, WAITING_TRIED_PER_COMMAND_MAX};
 use ipam_api::name::Name;
 use ipam_machine::command::Allocate;
-use ipam_machine::event::Why;
+use ipam_machine::event::WaitReason;
 
 use crate::model::naive::quota::Bound;
 use crate::model::naive::{Held, Incarnation, Model, Said};
@@ -15,7 +15,7 @@ pub(crate) struct Claim {
     /// Its place in line.
     pub(crate) place: u64,
     pub(crate) request: Allocate,
-    pub(crate) why: Why,
+    pub(crate) why: WaitReason,
     /// Pools that may help, with how many addresses each would have to have.
     pub(crate) missing: Vec<(Name, usize)>,
     /// The quota that leaves too little, with how much it would have to leave besides what the endpoint brings along.
@@ -99,14 +99,15 @@ impl Model {
         for interface in &request.interfaces {
             let Ok(families) = self.candidates(request, interface) else { return (Vec::new(), None) };
             for pools in families.into_iter().map(|family| family.pools) {
-                let ready = pools.iter().filter(|pool| self.why_not(pool, request, interface).is_none());
+                let ready =
+                    pools.iter().filter(|pool| self.reject_reason(pool, request, interface).is_none());
                 let given = ready.clone().find_map(|pool| Some((*pool, self.next_in(pool, &taken)?)));
                 if let Some((pool, address)) = given {
                     taken.push(self.as_held(pool, address));
                     continue;
                 }
                 let hopeless = |pool: &crate::model::naive::Pool| {
-                    self.why_not(pool, request, interface) == Some(Code::NoPoolFits)
+                    self.reject_reason(pool, request, interface) == Some(Code::NoPoolFits)
                 };
                 let lacking = pools.iter().filter(|pool| !hopeless(pool)).map(|pool| {
                     let name = pool.spec.name.clone();
@@ -174,17 +175,17 @@ impl Model {
             let waited = claim.missing.iter().any(|(pool, _)| pool == name);
             claim.missing.retain(|(pool, _)| pool != name);
             if waited && claim.missing.is_empty() {
-                claim.why = Why::AllocationFailed;
+                claim.why = WaitReason::AllocationFailed;
             }
         }
     }
 }
 
-fn why(code: Code, is_hopeless: bool) -> Why {
+fn why(code: Code, is_hopeless: bool) -> WaitReason {
     match code {
-        _ if is_hopeless => Why::AllocationFailed,
-        Code::PoolExhausted => Why::PoolExhausted,
-        Code::QuotaExceeded => Why::QuotaExceeded,
-        _ => Why::PoolNotReady,
+        _ if is_hopeless => WaitReason::AllocationFailed,
+        Code::PoolExhausted => WaitReason::PoolExhausted,
+        Code::QuotaExceeded => WaitReason::QuotaExceeded,
+        _ => WaitReason::PoolNotReady,
     }
 }

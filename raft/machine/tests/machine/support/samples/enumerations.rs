@@ -4,7 +4,7 @@ use ipam_api::access::Role;
 use ipam_machine::command::{Expect, Kind, Purpose, Via};
 
 use ipam_api::resource::{EndpointKind, Lifecycle, PoolSize, ScaleDown, Strategy};
-use ipam_machine::event::{Readiness, Reason, Why};
+use ipam_machine::event::{Readiness, Reason, WaitReason};
 use ipam_machine::model::{AutomaticStanding, MemberStanding, Source};
 
 /// Enumerations that travel by position, all of their values.
@@ -50,7 +50,15 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
         ("reason-of-leases-and-claims", bytes(&[Reason::LeaseEnded, Reason::Adopted, Reason::Waited])),
         ("reason-of-nodes", bytes(&[Reason::Migrated, Reason::Superseded])),
         ("source", bytes(&[Source::Operator, Source::Adopted])),
-        ("why", bytes(&[Why::PoolExhausted, Why::PoolNotReady, Why::AllocationFailed, Why::QuotaExceeded])),
+        (
+            "why",
+            bytes(&[
+                WaitReason::PoolExhausted,
+                WaitReason::PoolNotReady,
+                WaitReason::AllocationFailed,
+                WaitReason::QuotaExceeded,
+            ]),
+        ),
         ("readiness-of-a-drained-pool", bytes(&[Readiness::Drained])),
         ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
         ("pool-size", bytes(&[PoolSize::Fixed(5), PoolSize::Flexible(2)])),

@@ -5,7 +5,7 @@ use ipam_machine::{Action, By, Event, Id, What};
 
 use ipam_api::name::InterfaceName;
 use ipam_machine::change::{FieldChange, FieldName, Notation};
-use ipam_machine::event::{Delegation, Holding, Readiness, Reason, Why};
+use ipam_machine::event::{Delegation, Holding, Readiness, Reason, WaitReason};
 use ipam_machine::model::MemberStanding;
 
 use super::{command, given_prefix, name, prefix_owner, request};
@@ -62,7 +62,7 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::TakenBack { of: delegation, with: (1 << 40 | 8).into(), released: true },
         What::Attached(Holding { reason: Reason::Reattached, ..holding.clone() }),
         What::Detached(Holding { reason: Reason::Kept, ..holding }),
-        What::Waits { endpoint: request().endpoint, why: Why::PoolExhausted },
+        What::Waits { endpoint: request().endpoint, why: WaitReason::PoolExhausted },
         What::Withdrawn { endpoint: request().endpoint },
     ];
     let origin = command(Action::Expire).origin;

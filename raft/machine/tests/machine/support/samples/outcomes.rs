@@ -4,7 +4,7 @@ use ipam_machine::command::{Cause, Given, GivenInterface, Pending, Renewed, Stor
 use ipam_machine::{Answer, Applied, Outcome, Refusal};
 
 use ipam_api::Family;
-use ipam_machine::event::Why;
+use ipam_machine::event::WaitReason;
 use ipam_machine::model::Network;
 
 use super::{attachment, dns, given_prefix, lease, meta, metadata, name, network, request, scope, subnet};
@@ -55,7 +55,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::PrefixReleased { cidrs: vec!["10.1.2.128/26".parse().unwrap()], ending: true },
         Answer::Pending(Pending {
             repeated: true,
-            why: Why::PoolNotReady,
+            why: WaitReason::PoolNotReady,
             cause: Box::new(Cause::NothingFree { pools: vec![name("web")] }),
             since_wall_ms: 7,
         }),

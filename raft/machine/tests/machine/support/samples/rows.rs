@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use ipam_api::Family;
 use ipam_api::access::NodeKey;
 use ipam_api::resource::{Lifecycle, ScaleDown};
-use ipam_machine::event::{Readiness, Why};
+use ipam_machine::event::{Readiness, WaitReason};
 use ipam_machine::journal::Segment;
 use ipam_machine::model::{
     Allocation, Attachment, Boot, BootHistory, Cooling, Endpoint, Epoch, Member, MemberStanding, Namespace,
@@ -68,7 +68,7 @@ pub(crate) fn all_rows() -> Rows {
         principal: Text::given("alice"),
         request_id: Text::given("request"),
         since_wall_ms: 5,
-        why: Why::AllocationFailed,
+        why: WaitReason::AllocationFailed,
         cause: Box::new(Cause::AwaitedPoolsGone),
         missing: vec![(WaitTarget::Pool(103.into()), 2), (WaitTarget::Quota(scope(), Family::V6), 1)],
     };

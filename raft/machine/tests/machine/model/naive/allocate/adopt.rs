@@ -52,7 +52,7 @@ impl Model {
             if let Some(along) = pools.iter().find_map(own) {
                 return Ok(Choice::Along(along.clone()));
             }
-            let why_not = |pool: &Pool| {
+            let reject_reason = |pool: &Pool| {
                 let network = network(pool);
                 let is_chosen = |one: &Held| one.pool == pool.spec.name && one.address == address;
                 if self.holder(&network, address).is_some() || self.block_at(&network, address).is_some() {
@@ -67,11 +67,12 @@ impl Model {
                     None
                 }
             };
-            match pools.iter().find(|pool| why_not(pool).is_none()) {
+            match pools.iter().find(|pool| reject_reason(pool).is_none()) {
                 Some(pool) => Ok(Choice::New(pool, address)),
-                None => {
-                    Err(pools.first().and_then(|pool| why_not(pool)).unwrap_or(Code::AddressOutsidePools))
-                }
+                None => Err(pools
+                    .first()
+                    .and_then(|pool| reject_reason(pool))
+                    .unwrap_or(Code::AddressOutsidePools)),
             }
         };
         addresses.into_iter().map(adopt).collect()

@@ -32,7 +32,7 @@ impl Model {
             return self.choose_adopted(request, taken, portable);
         }
         let asked = |family| request.addresses.iter().copied().find(|address| Family::of(*address) == family);
-        let why_not = |pool: &Pool| self.why_not(pool, all, request);
+        let reject_reason = |pool: &Pool| self.reject_reason(pool, all, request);
         let mut chosen = Vec::new();
         for Candidates { family, pools: candidates, misnamed } in self.candidates(all, request)? {
             let still_fits = |one: &&Held| {
@@ -54,11 +54,11 @@ impl Model {
             }
             let new = match asked(family) {
                 Some(_) if candidates.is_empty() => Err(Model::nothing_fits(misnamed, Vec::new())),
-                Some(address) => self.choose_asked(address, &candidates, taken, why_not),
+                Some(address) => self.choose_asked(address, &candidates, taken, reject_reason),
                 None => {
                     let mut taken = taken.to_vec();
                     taken.extend(self.asked_behind(all, place));
-                    self.choose_any((&candidates, misnamed), &taken, why_not)
+                    self.choose_any((&candidates, misnamed), &taken, reject_reason)
                 }
             };
             let is_drained = |one: &&Held| {
@@ -91,8 +91,8 @@ impl Model {
             for Candidates { family, pools, .. } in self.candidates(all, request).unwrap_or_default() {
                 for address in request.addresses.iter().filter(|address| Family::of(**address) == family) {
                     let taken: Vec<Held> = asked.iter().map(|(_, one)| one.clone()).collect();
-                    let why_not = |pool: &Pool| self.why_not(pool, all, request);
-                    if let Ok((pool, address)) = self.choose_asked(*address, &pools, &taken, why_not) {
+                    let reject_reason = |pool: &Pool| self.reject_reason(pool, all, request);
+                    if let Ok((pool, address)) = self.choose_asked(*address, &pools, &taken, reject_reason) {
                         asked.push((of, self.as_held(pool, address)));
                     }
                 }
@@ -175,7 +175,7 @@ impl Model {
         for Candidates { family, pools: candidates, .. } in &mut per_family {
             candidates.sort_by_key(|pool| unspecific(&pool.spec.selectors));
             if named.is_some() || (!by_subnet && asked(*family).is_none()) {
-                let fits = |pool: &Pool| self.why_not(pool, all, request) != Some(Code::NoPoolFits);
+                let fits = |pool: &Pool| self.reject_reason(pool, all, request) != Some(Code::NoPoolFits);
                 *candidates = self.with_stand_ins(candidates, fits);
             }
         }
@@ -197,15 +197,15 @@ impl Model {
         &self,
         (all, misnamed): (&[&'a Pool], usize),
         taken: &[Held],
-        why_not: impl Fn(&Pool) -> Option<Code>,
+        reject_reason: impl Fn(&Pool) -> Option<Code>,
     ) -> Result<(&'a Pool, IpAddr), Code> {
-        let fit: Vec<&'a Pool> = all.iter().copied().filter(|pool| why_not(pool).is_none()).collect();
+        let fit: Vec<&'a Pool> = all.iter().copied().filter(|pool| reject_reason(pool).is_none()).collect();
         if fit.is_empty() {
-            let why = all.iter().filter_map(|pool| why_not(pool)).collect();
+            let why = all.iter().filter_map(|pool| reject_reason(pool)).collect();
             return Err(Model::nothing_fits(misnamed, why));
         }
         let first = fit.iter().find_map(|pool| Some((*pool, self.next_in(pool, taken)?)));
-        first.ok_or_else(|| self.why_exhausted(fit[0]))
+        first.ok_or_else(|| self.exhausted_reason(fit[0]))
     }
 
     /// The code where no pool gives: that of the only one that was meant.
@@ -222,19 +222,19 @@ impl Model {
         address: IpAddr,
         all: &[&'a Pool],
         taken: &[Held],
-        why_not: impl Fn(&Pool) -> Option<Code>,
+        reject_reason: impl Fn(&Pool) -> Option<Code>,
     ) -> Result<(&'a Pool, IpAddr), Code> {
-        let says = |pool: &Pool| why_not(pool).or_else(|| self.why_not_by_value(pool, address, taken));
+        let says = |pool: &Pool| reject_reason(pool).or_else(|| self.by_value_reason(pool, address, taken));
         if let Some(pool) = all.iter().find(|pool| says(pool).is_none()) {
             return Ok((pool, address));
         }
         let mut having: Vec<&Pool> = all.to_vec();
         having.retain(|pool| self.has(&pool.spec, address));
-        having.sort_by_key(|pool| (!self.giveable(&pool.spec, address), why_not(pool).is_some()));
+        having.sort_by_key(|pool| (!self.giveable(&pool.spec, address), reject_reason(pool).is_some()));
         Err(having.first().and_then(|pool| says(pool)).unwrap_or(Code::AddressOutsidePools))
     }
 
-    fn why_not_by_value(&self, pool: &Pool, address: IpAddr, taken: &[Held]) -> Option<Code> {
+    fn by_value_reason(&self, pool: &Pool, address: IpAddr, taken: &[Held]) -> Option<Code> {
         let network = &self.subnet_of(&pool.spec).network;
         let is_chosen = |one: &Held| one.pool == pool.spec.name && one.address == address;
         if !self.has(&pool.spec, address) {

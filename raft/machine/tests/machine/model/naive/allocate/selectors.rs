@@ -52,7 +52,7 @@ pub(super) fn may_take(selectors: &PoolSelectors, request: &Allocate, interface:
 
 impl Model {
     /// Why a pool gives nothing at all now, or not to this one.
-    pub(crate) fn why_not(
+    pub(crate) fn reject_reason(
         &self,
         pool: &Pool,
         request: &Allocate,
