@@ -4,7 +4,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use ipam_api::access::Target;
 use ipam_api::address::{AddressRange, canonical_mac};
-use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
+use ipam_api::request::{self, AllocateRequest, Allocated, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Lifecycle};
 use ipam_api::{Code, Problem, annotations};
 use ipam_machine::command::{
@@ -64,7 +64,7 @@ pub(in crate::http) fn to_command(request: AllocateRequest) -> Result<Allocate, 
         (None, Some(_)) => Lifecycle::Leased,
         (None, None) => Lifecycle::Held,
     };
-    let is_clean = |one: &&InterfaceRequest| one.clean_gateway;
+    let is_clean = |one: &&request::InterfaceRequest| one.clean_gateway;
     let routing = Routing {
         routes: request.routes,
         clean: request.interfaces.iter().filter(is_clean).map(|one| one.name.clone()).collect(),
@@ -97,8 +97,8 @@ pub(in crate::http) fn to_command(request: AllocateRequest) -> Result<Allocate, 
     })
 }
 
-fn interface_request(request: InterfaceRequest) -> InterfaceRequest {
-    let InterfaceRequest {
+fn interface_request(request: request::InterfaceRequest) -> InterfaceRequest {
+    let request::InterfaceRequest {
         name,
         subnets,
         ipv4_pools,

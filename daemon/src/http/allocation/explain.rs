@@ -23,8 +23,8 @@ pub(in crate::http) async fn of_allocation(
     known.check((Verb::Read, Target::Allocation))?;
     let mut command = to_command(request)?;
     // Why it can't be given now is the answer, and not that one could wait.
-    to_command.options.wait = false;
-    let action = Action::Allocate(to_command);
+    command.options.wait = false;
+    let action = Action::Allocate(command);
     action.check()?;
     // Whoever may look may ask what somebody would get who may take; what the caller's token limits stays so.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });

@@ -255,10 +255,10 @@ fn routing() -> Routing {
 }
 
 fn options() -> AllocateOptions {
-    AllocateOptions { ttl_ms: Some(600_000), adopt: true, wait: true, metadata: metadata() }
+    AllocateOptions { ttl_ms: Some(600_000), adopt: true, wait: true, metadata: allocation_metadata() }
 }
 
-fn metadata() -> AllocationMetadata {
+fn allocation_metadata() -> AllocationMetadata {
     AllocationMetadata {
         hostname: Some(Text::given("db-07.example.com")),
         description: Text::given("by the door"),

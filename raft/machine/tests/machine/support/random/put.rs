@@ -79,8 +79,8 @@ impl Draw<'_> {
             selectors.namespace_selector = self.dice.pick(&["team=x", "!team", "team!=x"]).parse().unwrap();
         }
         if self.dice.chance(12) {
-            let selectors = ["app=a", "app in (a,b)", "app!=a", "!app", "app", "app=b,app!=c"];
-            selectors.endpoint_selector = self.dice.pick(&selectors).parse().unwrap();
+            let expressions = ["app=a", "app in (a,b)", "app!=a", "!app", "app", "app=b,app!=c"];
+            selectors.endpoint_selector = self.dice.pick(&expressions).parse().unwrap();
         }
         if self.dice.chance(6) {
             selectors.network_attachments = vec![self.dice.pick(&["net", "ns/other"]).parse().unwrap()];

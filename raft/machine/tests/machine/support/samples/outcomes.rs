@@ -7,7 +7,9 @@ use ipam_api::Family;
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::Network;
 
-use super::{attachment, dns, given_prefix, lease, meta, metadata, name, network, request, scope, subnet};
+use super::{
+    allocation_metadata, attachment, dns, given_prefix, lease, meta, name, network, request, scope, subnet,
+};
 
 /// Each kind of answer once, and a refusal.
 pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
@@ -24,7 +26,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         checked: true,
         lease: Some(lease()),
         mac: Some(Text::given("0a:58:0a:0a:00:4d")),
-        metadata: metadata(),
+        metadata: allocation_metadata(),
     };
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),

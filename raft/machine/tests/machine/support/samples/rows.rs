@@ -17,8 +17,9 @@ use ipam_machine::model::{
 use ipam_machine::table::Row;
 
 use super::{
-    attachment, automatic, controller, given_prefix, grant, lease, meta, metadata, name, namespace, network,
-    node_spec, outcomes, pool, prefix_owner, request, reservation, scope, started, subnet,
+    allocation_metadata, attachment, automatic, controller, given_prefix, grant, lease, meta, name,
+    namespace, network, node_spec, outcomes, pool, prefix_owner, request, reservation, scope, started,
+    subnet,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -104,7 +105,7 @@ pub(crate) fn all_rows() -> Rows {
         lease: Some(lease()),
         checked: true,
         mac: request().interfaces[0].mac.clone(),
-        metadata: metadata(),
+        metadata: allocation_metadata(),
         route_config: Some(RouteConfig { routes: subnet().routes, clean_gateway: true }.into()),
         created_wall_ms: 14,
         created_by: Text::given("alice"),
