@@ -61,9 +61,9 @@ pub struct Member {
     /// Log entries that it still lacks; known to the leader only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
-    /// Why it serves nobody, if its state is in doubt: it differs from the others', or may differ.
+    /// Why it serves nobody, if its state is quarantined: it differs from the others', or may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_doubt: Option<String>,
+    pub quarantined: Option<String>,
     /// The version of its program; absent while it doesn't answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,

@@ -226,7 +226,7 @@ catalogue! {
     TlsRequired "tls-required" 400 / 7 exit USAGE retry Changed
         "TLS is required here", "Write https:// in the address, and name the CA of the servers.";
     StateDiverged "state-diverged" 503 / 11 exit UNAVAILABLE retry Same
-        "This member's state is in doubt", "Repeat; another member will do. For operators: ipamctl status.";
+        "This member's state is quarantined", "Repeat; another member will do. For operators: ipamctl status.";
     MemberUnfit "member-unfit" 409 / 7 exit REFUSED retry After
         "The member can't do that now", "Look at the members: ipamctl cluster members.";
     QuorumAtRisk "quorum-at-risk" 409 / 7 exit REFUSED retry Changed

@@ -70,8 +70,8 @@ pub struct MemberInfo {
     pub silent_ms: Option<u64>,
     /// True if it answers the leader; known to the leader only.
     pub answers: Option<bool>,
-    /// The reason for which it doesn't serve, if its state is in doubt, as it said when it was last asked.
-    pub in_doubt: Option<String>,
+    /// The reason for which it doesn't serve, if its state is quarantined, as it said when it was last asked.
+    pub quarantined: Option<String>,
     /// The version of its program; unknown while it doesn't answer.
     pub version: Option<String>,
     /// The highest level that its program knows; unknown while it doesn't answer.

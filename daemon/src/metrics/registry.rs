@@ -56,7 +56,7 @@ pub struct Metrics {
     snapshots_built: Counter,
     snapshots_failed: Counter,
     snapshots_installed: Counter,
-    state_in_doubt: Gauge,
+    state_quarantined: Gauge,
     state_divergences: Counter,
     states_rebuilt: Counter,
     start_rows: Number,
@@ -107,7 +107,7 @@ impl Metrics {
             snapshots_built: all.plain("raft_snapshots_built", "Snapshots that this member made"),
             snapshots_failed: all.plain("raft_snapshots_failed", "How often a snapshot couldn't be made of the state; the log is kept then, and grows"),
             snapshots_installed: all.plain("raft_snapshots_installed", "Snapshots that this member got from a leader, since the log no longer had what it lacked"),
-            state_in_doubt: all.plain("state_in_doubt", "Whether this member serves nobody, since its state differs from the others' or may differ"),
+            state_quarantined: all.plain("state_quarantined", "Whether this member serves nobody, since its state differs from the others' or may differ"),
             state_divergences: all.plain("state_divergences", "How often a majority of the members had another state than this one"),
             states_rebuilt: all.plain("states_rebuilt", "How often this member made its state again while it ran"),
             start_rows: all.plain("start_rows", "Rows of the state that a start under way has read; 0 when it is over"),
@@ -208,7 +208,7 @@ impl Metrics {
         raise(&self.snapshots_built, counters.snapshots_built);
         raise(&self.snapshots_failed, counters.snapshots_failed);
         raise(&self.snapshots_installed, counters.snapshots_installed);
-        self.state_in_doubt.set(i64::from(node.check_trust().is_err()));
+        self.state_quarantined.set(i64::from(node.check_trust().is_err()));
         raise(&self.state_divergences, counters.divergences);
         raise(&self.states_rebuilt, counters.states_rebuilt);
         self.pools.set(self.per_pool.then_some(state));

@@ -28,7 +28,7 @@ const UNSEEN: &[(&str, &str)] = &[
     ("Epoch.confirmed_at", "nothing is restored here; tests/cluster/backup has it"),
     ("Epoch.from_revision", "nothing is restored here; tests/cluster/backup has it"),
     ("Epoch.since", "nothing is restored here; tests/cluster/backup has it"),
-    ("Member.in_doubt", "no member's state differs; raft/tests/cluster/digests.rs has one"),
+    ("Member.quarantined", "no member's state differs; raft/tests/cluster/digests.rs has one"),
     ("NamespacePage.count", "ipamctl asks for no counts"),
     ("NetworkPage.count", "ipamctl asks for no counts"),
     ("NodePage.count", "ipamctl asks for no counts"),

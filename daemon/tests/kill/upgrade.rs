@@ -67,7 +67,7 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
     let shown = holds_on_every_member(&cluster, &ledger).await;
     assert!(held(&ledger).acknowledged() > many(1200, 200));
     for member in &shown.members {
-        assert_eq!((member.level, member.in_doubt.as_deref()), (Some(2), None), "{}", member.name);
+        assert_eq!((member.level, member.quarantined.as_deref()), (Some(2), None), "{}", member.name);
     }
     // One entry, the same one everywhere, and every rule before and after it is the right one.
     let page: EventPage = get(&client, "/v1/events?kind=cluster").await.unwrap();
@@ -209,7 +209,7 @@ async fn members_with_other_sentences_stay_equal() {
 
     for member in &cluster.members {
         let metrics = ask(member.client, "GET", "/metrics", &[], &Value::Null).await.body;
-        for name in ["state_divergences", "states_rebuilt", "state_in_doubt"] {
+        for name in ["state_divergences", "states_rebuilt", "state_quarantined"] {
             let line = metrics.lines().find(|line| line.contains(name) && !line.starts_with('#'));
             let value = line.and_then(|line| line.rsplit(' ').next());
             assert_eq!(value, Some("0"), "{}: {line:?}", member.name);

@@ -87,7 +87,7 @@ pub enum ProposeError {
     ShuttingDown,
     /// This member's state may not be that of the others; nothing was appended.
     #[error("{0}")]
-    InDoubt(String),
+    Quarantined(String),
     /// There is no room for it on the disks of a majority; nothing was appended.
     #[error("the disks of a majority of the members are full")]
     DiskFull,
@@ -121,7 +121,7 @@ impl From<ProposeError> for Problem {
             ProposeError::Unknown { .. } => (Code::NoLeader, true),
             ProposeError::OutcomeTooLarge { .. } => (Code::TooLarge, true),
             ProposeError::ShuttingDown => (Code::ShuttingDown, false),
-            ProposeError::InDoubt(_) => (Code::StateDiverged, false),
+            ProposeError::Quarantined(_) => (Code::StateDiverged, false),
             ProposeError::DiskFull => (Code::StorageFull, false),
         };
         let problem = Self::new(code, error.to_string());
@@ -154,7 +154,7 @@ pub enum ReadError {
     ShuttingDown,
     /// This member's state may not be that of the others.
     #[error("{0}")]
-    InDoubt(String),
+    Quarantined(String),
 }
 
 impl From<ReadError> for Problem {
@@ -165,7 +165,7 @@ impl From<ReadError> for Problem {
             ReadError::DeadlineExceeded => Code::DeadlineExceeded,
             ReadError::NotReached { .. } => Code::RevisionNotReached,
             ReadError::ShuttingDown => Code::ShuttingDown,
-            ReadError::InDoubt(_) => Code::StateDiverged,
+            ReadError::Quarantined(_) => Code::StateDiverged,
         };
         Self::new(code, error.to_string())
     }

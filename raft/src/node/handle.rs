@@ -183,26 +183,30 @@ impl Node {
     /// breaks the same one.
     ///
     /// # Errors
-    /// [`ReadError::InDoubt`] with the broken invariant.
+    /// [`ReadError::Quarantined`] with the broken invariant.
     pub fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, ReadError> {
-        self.inner().state.guard(call).map_err(|broken| ReadError::InDoubt(broken.to_string()))
+        self.inner().state.guard(call).map_err(|broken| ReadError::Quarantined(broken.to_string()))
     }
 
     /// Does the same with work that waits in between, as a request does.
     ///
     /// # Errors
-    /// [`ReadError::InDoubt`] with the broken invariant.
+    /// [`ReadError::Quarantined`] with the broken invariant.
     pub async fn guard_work<F: Future>(&self, work: F) -> Result<F::Output, ReadError> {
         let done = self.inner().state.guard_work(work).await;
-        done.map_err(|broken| ReadError::InDoubt(broken.to_string()))
+        done.map_err(|broken| ReadError::Quarantined(broken.to_string()))
     }
 
     /// Checks that the state of this member may be shown, however old it may be.
     ///
     /// # Errors
-    /// When its state is in doubt.
+    /// When its state is quarantined.
     pub fn check_trust(&self) -> Result<(), ReadError> {
-        self.inner().integrity.trust.reject_reason().map_or(Ok(()), |why| Err(ReadError::InDoubt(why)))
+        self.inner()
+            .integrity
+            .trust
+            .quarantine_reason()
+            .map_or(Ok(()), |why| Err(ReadError::Quarantined(why)))
     }
 
     /// The next level, if all members have said lately that they know it.

@@ -175,8 +175,8 @@ impl Inner {
             }
             Request::Vote(vote) => Answer::Vote(raft.vote(vote).await.map_err(text)?),
             Request::PreVote(vote) => Answer::Vote(raft.pre_vote(vote).await.map_err(text)?),
-            Request::TransferLeader(_) if self.integrity.trust.is_in_doubt() => {
-                return Err("its state is in doubt".to_owned());
+            Request::TransferLeader(_) if self.integrity.trust.is_quarantined() => {
+                return Err("its state is quarantined".to_owned());
             }
             Request::TransferLeader(request) => {
                 Answer::TransferLeader(raft.handle_transfer_leader(request).await.map_err(text)?)
@@ -211,7 +211,7 @@ impl Inner {
         if self.lifecycle.is_stopping() {
             return Err(Declined::ShuttingDown);
         }
-        if self.integrity.trust.is_in_doubt() {
+        if self.integrity.trust.is_quarantined() {
             return Err(Declined::NoLeader);
         }
         let _waiting = self.counters.wait().ok_or(Declined::Overloaded)?;

@@ -270,7 +270,7 @@ mod tests {
             behind: Some(0),
             silent_ms: Some(0),
             answers: Some(true),
-            in_doubt: None,
+            quarantined: None,
             version: None,
             level: None,
         });

@@ -111,7 +111,7 @@ impl Inner {
                 behind,
                 level: said.as_ref().map(|said| said.level),
                 version: said.as_ref().map(|said| said.version.clone()),
-                in_doubt: said.and_then(|said| said.doubt),
+                quarantined: said.and_then(|said| said.quarantine),
                 silent_ms,
                 answers,
             });
@@ -136,7 +136,7 @@ impl Inner {
         if let Some(why) = self.lifecycle.failure() {
             return Err(format!("it has failed: {why}"));
         }
-        if let Some(why) = self.integrity.trust.reject_reason() {
+        if let Some(why) = self.integrity.trust.quarantine_reason() {
             return Err(why);
         }
         let Some(running) = self.lifecycle.running() else {

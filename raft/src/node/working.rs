@@ -88,8 +88,8 @@ impl Node {
         let (inner, deadline) = (self.inner(), bounded(deadline));
         Counters::add(&inner.counters.reads);
         loop {
-            if let Some(why) = inner.integrity.trust.reject_reason() {
-                return Err(ReadError::InDoubt(why));
+            if let Some(why) = inner.integrity.trust.quarantine_reason() {
+                return Err(ReadError::Quarantined(why));
             }
             if inner.lifecycle.is_stopping() {
                 return Err(ReadError::ShuttingDown);
@@ -140,7 +140,7 @@ fn admit(inner: &Inner, command: &Command) -> Result<usize, ProposeError> {
     if bytes > COMMAND_BYTES_MAX {
         return Err(ProposeError::TooLarge { bytes });
     }
-    inner.integrity.trust.reject_reason().map_or(Ok(bytes), |why| Err(ProposeError::InDoubt(why)))
+    inner.integrity.trust.quarantine_reason().map_or(Ok(bytes), |why| Err(ProposeError::Quarantined(why)))
 }
 
 /// A deadline that is not later than any request may wait.
@@ -148,10 +148,10 @@ fn bounded(deadline: impl Into<Instant>) -> Instant {
     deadline.into().min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX))
 }
 
-/// The state, unless it is in doubt.
+/// The state, unless it is quarantined.
 fn trusted(inner: &Inner) -> Result<State, ReadError> {
     let state = inner.state.view();
-    inner.integrity.trust.reject_reason().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
+    inner.integrity.trust.quarantine_reason().map_or(Ok(state), |why| Err(ReadError::Quarantined(why)))
 }
 
 /// Tries until it is decided, or it is certain that it isn't and the time is up.
@@ -174,7 +174,7 @@ async fn propose_until(
         let known = leader(&running.raft);
         // Another member finds the next leader sooner.
         if matches!(known, Leader::Me)
-            && !inner.integrity.trust.is_in_doubt()
+            && !inner.integrity.trust.is_quarantined()
             && inner.gate.stalled().is_some()
         {
             break Declined::NoLeader;
@@ -209,7 +209,7 @@ async fn ask(
 ) -> Result<(Outcome, ProposalTiming), Declined> {
     match known {
         Leader::Nobody => Err(Declined::NoLeader),
-        Leader::Me if inner.integrity.trust.is_in_doubt() => Err(Declined::NoLeader),
+        Leader::Me if inner.integrity.trust.is_quarantined() => Err(Declined::NoLeader),
         // Under another leader, too, the log here says what becomes of an entry.
         Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
         Leader::Other(id, member) => {

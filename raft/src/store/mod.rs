@@ -1,6 +1,6 @@
 //! The data of a member on disk: log, rows, snapshot, and the marker that vouches for them.
 //!
-//! Log and snapshot are the truth. The rows are there to make a start quick, and are thrown away on any doubt.
+//! Log and snapshot are the truth. The rows are there to make a start quick, and are thrown away on any quarantine.
 //! The marker says how much of log and rows must be there, so that something missing is never taken for
 //! something that was never written.
 //!
@@ -25,7 +25,7 @@ mod tests;
 pub(crate) use backup::BackupSource;
 pub use backup::{Backup, Recovered, RestoreError, Restored, Survivor, restore};
 pub use directory::{DirLock, DiskLimits, DiskSpace, Identity, Room, StoreError, lock_dir};
-pub(crate) use directory::{Doubt, Headroom, StoreCounters, StoreFailure, replace};
+pub(crate) use directory::{Headroom, Quarantine, StoreCounters, StoreFailure, replace};
 pub(crate) use journal::Journal;
 pub use journal::{
     DamagedFile, EventFilter, EventPage, EventQuery, JournalError, JournalReport, check_journal,

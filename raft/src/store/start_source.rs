@@ -1,4 +1,4 @@
-//! The source of a start: the rows, or the snapshot if that is quicker or the rows are in doubt.
+//! The source of a start: the rows, or the snapshot if that is quicker or the rows are quarantined.
 
 use std::path::Path;
 use std::thread;
@@ -14,7 +14,7 @@ use crate::types::LogId;
 /// Entries that are applied in a moment: one takes 12 ms at most, when it carries 1,000 allocations.
 const NEAR_ENTRIES: u64 = 256;
 
-/// The rows and how far they are, if there is no doubt about that; whatever is doubtful is put aside.
+/// The rows and how far they are, if there is no quarantine about that; whatever is doubtful is put aside.
 pub(super) fn sound_rows(
     dir: &Path,
     marker: &Marker,
@@ -39,8 +39,8 @@ pub(super) fn sound_rows(
 fn believed<T>(dir: &Path, rows: Result<T, String>) -> Result<Option<T>, StoreError> {
     match rows {
         Ok(rows) => Ok(Some(rows)),
-        Err(doubt) => {
-            tracing::warn!(doubt, "rows put aside; they are rebuilt from snapshot and log");
+        Err(quarantine) => {
+            tracing::warn!(quarantine, "rows put aside; they are rebuilt from snapshot and log");
             rows::put_aside(dir).map_err(StoreError::io(&rows::path(dir)))?;
             Ok(None)
         }
@@ -87,10 +87,10 @@ pub(super) fn begin(
             let instant = Instant { state, applied, membership, journal };
             Ok(Start { instant, rows: Some((rows, applied)) })
         }
-        Err(doubt) => {
+        Err(quarantine) => {
             // sled writes on while it is open.
             drop(rows);
-            believed::<()>(dir, Err(doubt))?;
+            believed::<()>(dir, Err(quarantine))?;
             from_snapshot(snapshots, None, progress)
         }
     }

@@ -110,7 +110,7 @@ pub(crate) enum Answer {
 pub(crate) struct Report {
     /// Its state at the newest places at which it can be compared.
     pub(crate) checkpoints: Vec<Checkpoint>,
-    /// Its state is in doubt, and another comparison could end that.
+    /// Its state is quarantined, and another comparison could end that.
     pub(crate) waits: bool,
     /// For people and for the leader.
     pub(crate) said: Said,
@@ -119,8 +119,8 @@ pub(crate) struct Report {
 /// A member's statement about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Said {
-    /// The reason for which it doesn't serve, if its state is in doubt.
-    pub(crate) doubt: Option<String>,
+    /// The reason for which it doesn't serve, if its state is quarantined.
+    pub(crate) quarantine: Option<String>,
     /// The version of its program.
     pub(crate) version: String,
     /// The highest level that its program knows.

@@ -73,7 +73,7 @@ fn answers() -> Vec<Answer> {
         replayed: false,
     });
     let checkpoint = Checkpoint { index: 64, revision: 1 << 40 | 9, digest: 1 << 100 };
-    let said = Said { doubt: Some("it differs".to_owned()), version: "0.1.0".to_owned(), level: 1 };
+    let said = Said { quarantine: Some("it differs".to_owned()), version: "0.1.0".to_owned(), level: 1 };
     vec![
         Answer::Pong,
         Answer::Append(Ok(Some(log_id(5)))),

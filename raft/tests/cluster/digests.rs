@@ -39,8 +39,8 @@ fn is_trusted(node: &Node) -> bool {
     node.check_trust().is_ok()
 }
 
-async fn until_in_doubt(node: &Node) {
-    eventually("the member is in doubt", || std::future::ready(!is_trusted(node))).await;
+async fn until_quarantined(node: &Node) {
+    eventually("the member is quarantined", || std::future::ready(!is_trusted(node))).await;
 }
 
 async fn until_all_are_trusted(cluster: &Cluster) {
@@ -66,13 +66,13 @@ async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
     spoil(cluster.node(odd), "spoilt");
     let node = cluster.node(odd);
     let refusing = async {
-        until_in_doubt(node).await;
+        until_quarantined(node).await;
         let refused = node.propose(command("refused"), Instant::now() + LONG).await.unwrap_err();
-        assert!(matches!(refused, ProposeError::InDoubt(_)), "{refused}");
+        assert!(matches!(refused, ProposeError::Quarantined(_)), "{refused}");
         assert_eq!(Problem::from(refused).code, Code::StateDiverged);
         let unread = node.read(Instant::now() + LONG).await.unwrap_err();
-        assert!(matches!(unread, ReadError::InDoubt(_)), "{unread}");
-        assert!(node.ready().unwrap_err().contains("in doubt"));
+        assert!(matches!(unread, ReadError::Quarantined(_)), "{unread}");
+        assert!(node.ready().unwrap_err().contains("quarantined"));
     };
     // At once, since it is over soon.
     tokio::join!(fill(&cluster, leader, "filled"), refusing);
@@ -82,7 +82,7 @@ async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
     assert!(has(&state, "before") && !has(&state, "spoilt"));
     assert_eq!((node.metrics().divergences, node.metrics().states_rebuilt), (1, 1));
     eventually("the rows are put aside", || std::future::ready(rows_put_aside(&cluster, odd) == 1)).await;
-    // The others never were in doubt, and it is a full member again.
+    // The others never were quarantined, and it is a full member again.
     for (_, other) in cluster.nodes().filter(|(at, _)| *at != odd) {
         assert_eq!((other.metrics().divergences, other.metrics().states_rebuilt), (0, 0));
     }
@@ -95,7 +95,7 @@ async fn a_leader_that_differs_hands_over_and_makes_its_state_again() {
     let cluster = Cluster::up(3).await;
     let (odd, other) = (leader_of_equals(&cluster).await, cluster.follower().await);
     spoil(cluster.node(odd), "spoilt");
-    tokio::join!(fill(&cluster, other, "filled"), until_in_doubt(cluster.node(odd)));
+    tokio::join!(fill(&cluster, other, "filled"), until_quarantined(cluster.node(odd)));
     eventually("another one leads", || {
         std::future::ready(cluster.nodes().any(|(at, node)| at != odd && leads(node)))
     })
@@ -125,7 +125,7 @@ async fn what_its_own_snapshot_has_wrong_comes_from_another_member() {
         std::future::ready(cluster.node(odd).status().snapshot > spoilt_at)
     })
     .await;
-    tokio::join!(fill(&cluster, leader, "filled"), until_in_doubt(cluster.node(odd)));
+    tokio::join!(fill(&cluster, leader, "filled"), until_quarantined(cluster.node(odd)));
     until_all_are_trusted(&cluster).await;
     cluster.settled().await;
     let node = cluster.node(odd);
@@ -154,7 +154,7 @@ async fn three_that_differ_all_stop_and_stay_so() {
         cluster.propose(leader, &format!("filled-{number}")).await;
     }
     for (_, node) in cluster.nodes() {
-        until_in_doubt(node).await;
+        until_quarantined(node).await;
         let why = node.check_trust().unwrap_err().to_string();
         assert!(why.contains("ipamd restore"), "{why}");
         assert_eq!(node.metrics().states_rebuilt, 0, "nobody guesses");
@@ -165,7 +165,7 @@ async fn three_that_differ_all_stop_and_stay_so() {
     assert!(!is_trusted(cluster.node(leader)));
     let other = cluster.follower_of(leader);
     let refused = propose(cluster.node(other), "refused").await.unwrap_err();
-    assert!(matches!(refused, ProposeError::InDoubt(_)), "{refused}");
+    assert!(matches!(refused, ProposeError::Quarantined(_)), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,8 +177,8 @@ async fn two_that_differ_wait_for_the_third_to_say_which_is_wrong() {
     let (leader, odd) = (leader_of_equals(&cluster).await, cluster.follower().await);
     spoil(cluster.node(odd), "spoilt");
     fill(&cluster, leader, "filled").await;
-    until_in_doubt(cluster.node(leader)).await;
-    until_in_doubt(cluster.node(odd)).await;
+    until_quarantined(cluster.node(leader)).await;
+    until_quarantined(cluster.node(odd)).await;
     cluster.start(away).await;
     until_all_are_trusted(&cluster).await;
     cluster.settled().await;

@@ -20,11 +20,11 @@ fn soon() -> Instant {
 async fn assert_stopped(node: &Node, invariant: &str) {
     let Failure::Broken(why) = node.failed().await else { panic!("it ends for another reason") };
     assert!(why.contains(invariant), "{why}");
-    let refused = ReadError::InDoubt(why.clone());
+    let refused = ReadError::Quarantined(why.clone());
     assert_eq!(node.check_trust().unwrap_err(), refused);
     assert_eq!(node.read(soon()).await.unwrap_err(), refused);
     assert_eq!(node.reached(0, soon()).await.unwrap_err(), refused);
-    assert_eq!(propose(node, "refused").await.unwrap_err(), ProposeError::InDoubt(why));
+    assert_eq!(propose(node, "refused").await.unwrap_err(), ProposeError::Quarantined(why));
     assert!(node.ready().is_err());
 }
 
@@ -66,7 +66,7 @@ async fn a_dry_run_that_breaks_an_invariant_ends_its_member() {
     let node = cluster.node(0);
     assert_eq!(node.guard(|| 7), Ok(7));
     let refused = node.guard(|| broken(INVARIANT, "allocation 7"));
-    assert!(matches!(refused, Err(ReadError::InDoubt(why)) if why.contains(INVARIANT)));
+    assert!(matches!(refused, Err(ReadError::Quarantined(why)) if why.contains(INVARIANT)));
     assert_stopped(node, INVARIANT).await;
 }
 
@@ -80,7 +80,7 @@ async fn a_request_that_finds_an_invariant_broken_ends_its_member() {
         broken(INVARIANT, format!("revision {}", state.revision()))
     };
     let refused: Result<(), _> = node.guard_work(request).await;
-    assert!(matches!(refused, Err(ReadError::InDoubt(why)) if why.contains(INVARIANT)));
+    assert!(matches!(refused, Err(ReadError::Quarantined(why)) if why.contains(INVARIANT)));
     assert_stopped(node, INVARIANT).await;
 }
 

@@ -58,7 +58,7 @@ pub(in crate::http) fn member(info: MemberInfo) -> Member {
         client_url: info.client_url,
         peer_address: info.peer_address,
         behind: info.behind,
-        in_doubt: info.in_doubt,
+        quarantined: info.quarantined,
         version: info.version,
         level: info.level,
         silent_ms: info.silent_ms,

@@ -18,7 +18,7 @@ use super::super::transfer::hand_over;
 use super::integrity::Integrity;
 use super::judging::{Verdict, judge};
 use super::{rebuilding, report};
-use crate::store::Doubt;
+use crate::store::Quarantine;
 use crate::sync::held;
 use crate::transport::Report;
 
@@ -69,7 +69,7 @@ impl Comparing {
                         "at log entry {index} two members have different states, and too few others answer to \
                          say which is wrong; start the other members"
                     );
-                    integrity.trust.doubt(Doubt::in_doubt(why));
+                    integrity.trust.quarantine(Quarantine::quarantined(why));
                 }
             }
             Verdict::Split { index } => {
@@ -78,7 +78,7 @@ impl Comparing {
                      can't be told from here; stop all members, compare what they hold with the network \
                      (ipamctl status names their digests), and found the cluster anew from a backup: ipamd restore"
                 );
-                integrity.trust.doubt(Doubt::halted(why));
+                integrity.trust.quarantine(Quarantine::halted(why));
             }
         }
     }
@@ -95,7 +95,7 @@ impl Comparing {
         let names = running.names(fellows);
         let why =
             format!("at log entry {index} its state differs from that of {names}; it is being made again");
-        integrity.trust.doubt(Doubt::in_doubt(why));
+        integrity.trust.quarantine(Quarantine::quarantined(why));
         Counters::add(&integrity.counters.divergences);
         // Until its state is right it mustn't lead; who leads answers from its state.
         running.elections.allow(false);
@@ -119,7 +119,7 @@ impl Comparing {
         }
     }
 
-    /// As the leader, adds an entry to compare at: when a member in doubt can't be compared yet, and when
+    /// As the leader, adds an entry to compare at: when a member quarantined can't be compared yet, and when
     /// what was applied has stayed uncompared for long.
     async fn prompt(&mut self, integrity: &Integrity, running: &Running, reports: &BTreeMap<u64, Report>) {
         let mine = reports.get(&running.me.member_id).and_then(|report| report.checkpoints.last());

@@ -34,7 +34,7 @@ impl Integrity {
     /// The statement of this member about itself.
     pub(in super::super) fn said(&self) -> Said {
         Said {
-            doubt: self.trust.reject_reason(),
+            quarantine: self.trust.quarantine_reason(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             level: level::known(),
         }

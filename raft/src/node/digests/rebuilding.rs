@@ -74,7 +74,7 @@ pub(in super::super) async fn send_snapshot(
     to: u64,
     at_least: u64,
 ) -> Result<(), String> {
-    if let Some(why) = integrity.trust.reject_reason() {
+    if let Some(why) = integrity.trust.quarantine_reason() {
         return Err(why);
     }
     let member = running.members().into_iter().find(|(id, _)| *id == to);

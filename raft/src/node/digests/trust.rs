@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
 use super::super::elections::Elections;
-use crate::store::{Doubt, SharedState, StoreError};
+use crate::store::{Quarantine, SharedState, StoreError};
 
 /// A member's trust in its state. Doubt outlives a restart.
 pub(in super::super) struct Trust {
     dir: PathBuf,
     state: SharedState,
-    doubt: watch::Sender<Option<Doubt>>,
+    quarantine: watch::Sender<Option<Quarantine>>,
 }
 
 impl Trust {
     /// As the directory has it.
     pub(in super::super) fn load(dir: PathBuf, state: SharedState) -> Result<Self, StoreError> {
-        let doubt = Doubt::load(&dir)?;
-        if let Some(doubt) = &doubt {
-            tracing::warn!(why = doubt.why, "this member's state is in doubt since before its start");
+        let quarantine = Quarantine::load(&dir)?;
+        if let Some(quarantine) = &quarantine {
+            tracing::warn!(why = quarantine.why, "this member's state is quarantined since before its start");
         }
-        Ok(Self { dir, state, doubt: watch::Sender::new(doubt) })
+        Ok(Self { dir, state, quarantine: watch::Sender::new(quarantine) })
     }
 
     /// The data directory.
@@ -30,45 +30,46 @@ impl Trust {
     }
 
     /// The reason for which this member doesn't serve, if it doesn't.
-    pub(in super::super) fn reject_reason(&self) -> Option<String> {
+    pub(in super::super) fn quarantine_reason(&self) -> Option<String> {
         let broken = self.state.broken().map(|broken| broken.to_string());
-        broken.or_else(|| Some(format!("its state is in doubt: {}", self.doubt.borrow().as_ref()?.why)))
+        broken
+            .or_else(|| Some(format!("its state is quarantined: {}", self.quarantine.borrow().as_ref()?.why)))
     }
 
     /// True if it doesn't serve.
-    pub(in super::super) fn is_in_doubt(&self) -> bool {
-        self.reject_reason().is_some()
+    pub(in super::super) fn is_quarantined(&self) -> bool {
+        self.quarantine_reason().is_some()
     }
 
-    /// True if another comparison could end its doubt.
+    /// True if another comparison could end its quarantine.
     pub(in super::super) fn waits(&self) -> bool {
-        self.doubt.borrow().as_ref().is_some_and(|doubt| !doubt.halted)
+        self.quarantine.borrow().as_ref().is_some_and(|quarantine| !quarantine.halted)
     }
 
     /// Serves no request from now on.
-    pub(super) fn doubt(&self, doubt: Doubt) {
-        let known = self.doubt.borrow().clone();
-        if known.as_ref() == Some(&doubt) {
+    pub(super) fn quarantine(&self, quarantine: Quarantine) {
+        let known = self.quarantine.borrow().clone();
+        if known.as_ref() == Some(&quarantine) {
             return;
         }
-        tracing::error!(why = doubt.why, "this member's state is in doubt; it serves nobody");
-        self.doubt.send_replace(Some(doubt.clone()));
+        tracing::error!(why = quarantine.why, "this member's state is quarantined; it serves nobody");
+        self.quarantine.send_replace(Some(quarantine.clone()));
         // Without the file a start would serve from this state until the next comparison.
-        if let Err(error) = doubt.save(&self.dir) {
-            tracing::error!(%error, "the doubt can't be written down");
+        if let Err(error) = quarantine.save(&self.dir) {
+            tracing::error!(%error, "the quarantine can't be written down");
         }
     }
 
     /// Serves again, if it didn't.
     pub(super) fn restore(&self, elections: &Elections) {
-        if self.doubt.borrow().is_none() {
+        if self.quarantine.borrow().is_none() {
             return;
         }
-        if let Err(error) = Doubt::lift(&self.dir) {
-            tracing::error!(%error, "the doubt can't be taken back, and so it stays");
+        if let Err(error) = Quarantine::lift(&self.dir) {
+            tracing::error!(%error, "the quarantine can't be taken back, and so it stays");
             return;
         }
-        self.doubt.send_replace(None);
+        self.quarantine.send_replace(None);
         elections.allow(true);
         tracing::info!("this member's state is that of the majority; it serves again");
     }

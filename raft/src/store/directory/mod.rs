@@ -31,4 +31,4 @@ pub use free_space::{DiskLimits, DiskSpace, Room};
 pub use identity::Identity;
 pub use lock::{DirLock, lock_dir};
 pub(super) use marker::{LogMark, Marker};
-pub(crate) use quarantine::Doubt;
+pub(crate) use quarantine::Quarantine;

@@ -10,7 +10,7 @@ use super::json_file::{self, StoredJson, VERSION};
 
 /// The reason for which a member doesn't serve from the state that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Doubt {
+pub(crate) struct Quarantine {
     /// Version of this file.
     version: u32,
     /// No majority agrees on any state, so it isn't known whose is right.
@@ -19,9 +19,9 @@ pub(crate) struct Doubt {
     pub(crate) why: String,
 }
 
-impl Doubt {
+impl Quarantine {
     /// This member differs, or may differ, from a majority that agrees.
-    pub(crate) fn in_doubt(why: String) -> Self {
+    pub(crate) fn quarantined(why: String) -> Self {
         Self { version: VERSION, halted: false, why }
     }
 
@@ -57,8 +57,8 @@ impl Doubt {
     }
 }
 
-impl StoredJson for Doubt {
-    const FILE: &'static str = "doubt.json";
+impl StoredJson for Quarantine {
+    const FILE: &'static str = "quarantine.json";
 }
 
 #[cfg(test)]
@@ -68,14 +68,14 @@ mod tests {
     #[test]
     fn what_is_in_doubt_stays_so_until_it_is_lifted() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Doubt::load(dir.path()).unwrap(), None);
-        let doubt = Doubt::halted("because".to_owned());
-        doubt.save(dir.path()).unwrap();
-        assert_eq!(Doubt::load(dir.path()).unwrap(), Some(doubt));
-        Doubt::lift(dir.path()).unwrap();
-        Doubt::lift(dir.path()).unwrap();
-        assert_eq!(Doubt::load(dir.path()).unwrap(), None);
-        std::fs::write(dir.path().join(Doubt::FILE), "{").unwrap();
-        assert!(Doubt::load(dir.path()).is_err(), "damaged is not absent");
+        assert_eq!(Quarantine::load(dir.path()).unwrap(), None);
+        let quarantine = Quarantine::halted("because".to_owned());
+        quarantine.save(dir.path()).unwrap();
+        assert_eq!(Quarantine::load(dir.path()).unwrap(), Some(quarantine));
+        Quarantine::lift(dir.path()).unwrap();
+        Quarantine::lift(dir.path()).unwrap();
+        assert_eq!(Quarantine::load(dir.path()).unwrap(), None);
+        std::fs::write(dir.path().join(Quarantine::FILE), "{").unwrap();
+        assert!(Quarantine::load(dir.path()).is_err(), "damaged is not absent");
     }
 }

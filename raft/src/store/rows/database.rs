@@ -2,7 +2,7 @@
 //!
 //! sled 0.34 doesn't sync, and on damage it panics or quietly goes back to an older page. So nothing is
 //! believed here that isn't checked: every row has a sum, the batch's point has the digest of all rows, and the
-//! marker says how far the rows must reach. On any doubt the directory is put aside: log and snapshot have all
+//! marker says how far the rows must reach. On any quarantine the directory is put aside: log and snapshot have all
 //! of it.
 
 use std::fs::{self, File};
@@ -58,7 +58,7 @@ pub(in crate::store) fn path(dir: &Path) -> PathBuf {
     dir.join("rows")
 }
 
-/// Puts a directory in doubt aside, for an analysis; only the newest is kept.
+/// Puts a directory quarantined aside, for an analysis; only the newest is kept.
 pub(in crate::store) fn put_aside(dir: &Path) -> io::Result<()> {
     let rows = path(dir);
     if !rows.exists() {

@@ -13,7 +13,7 @@ use openraft::{EntryPayload, RaftLogReader as _, RaftSnapshotBuilder as _};
 use crate::store::tests::sample::{
     command, log_id, membership, read_all, run, start, stop, vote, write_behind,
 };
-use crate::store::{Doubt, EventQuery, Identity, Store};
+use crate::store::{EventQuery, Identity, Quarantine, Store};
 use crate::types::Entry;
 use ipam_machine::State;
 use ipam_machine::batch::{Batch, Leadership, Opened};
@@ -35,7 +35,7 @@ fn entry(index: u64) -> Entry {
     Entry { log_id: log_id(3, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
 
-/// Every kind of file that a directory can have: log, rows, snapshot, segments, marker, identity, doubt.
+/// Every kind of file that a directory can have: log, rows, snapshot, segments, marker, identity, quarantine.
 async fn write_directory(dir: &Path) {
     let identity = Identity {
         version: 1,
@@ -46,7 +46,7 @@ async fn write_directory(dir: &Path) {
         founding: false,
     };
     identity.save(dir).unwrap();
-    Doubt::in_doubt("to have one".to_owned()).save(dir).unwrap();
+    Quarantine::quarantined("to have one".to_owned()).save(dir).unwrap();
     let mut store = start(dir).await;
     store.log.save_vote(&vote(3, true)).await.unwrap();
     run(&mut store, vec![membership(3, 0)]).await;
@@ -63,7 +63,7 @@ async fn write_directory(dir: &Path) {
 async fn print_directory(dir: &Path) -> String {
     let mut text = String::new();
     writeln!(text, "{:?}", Identity::load(dir).unwrap()).unwrap();
-    writeln!(text, "{:?}", Doubt::load(dir).unwrap()).unwrap();
+    writeln!(text, "{:?}", Quarantine::load(dir).unwrap()).unwrap();
     let mut store = start(dir).await;
     assert_eq!(store.counters.rows_rebuilt.load(Relaxed), 0, "the rows are read, not put aside");
     writeln!(text, "{:?}", store.log.read_vote().await.unwrap()).unwrap();

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use crate::store::rows::Wakeup;
 use crate::store::tests::sample::{entries, kill, network, run, start, write_behind};
 use crate::store::{
-    BREAKING_TO_LOAD, BREAKING_TO_SEND, BREAKING_TO_WRITE, Doubt, SnapshotFile, Source, Store, StoreError,
-    StoreFailure, open,
+    BREAKING_TO_LOAD, BREAKING_TO_SEND, BREAKING_TO_WRITE, Quarantine, SnapshotFile, Source, Store,
+    StoreError, StoreFailure, open,
 };
 
 /// A store with a network of this name.
@@ -45,7 +45,7 @@ async fn assert_refused(dir: &Path) {
     }
     let mut names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(!names.any(|name| name.to_string_lossy().starts_with("rows.damaged-")), "rows are put aside");
-    assert_eq!(Doubt::load(dir).unwrap(), None);
+    assert_eq!(Quarantine::load(dir).unwrap(), None);
 }
 
 #[tokio::test]

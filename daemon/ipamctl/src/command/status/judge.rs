@@ -85,7 +85,7 @@ impl<'a> Diagnosis<'a> {
             Health::NoLeader
         } else if members
             .iter()
-            .any(|seen| seen.answer.map_or(true, has_no_room) || seen.member.in_doubt.is_some())
+            .any(|seen| seen.answer.map_or(true, has_no_room) || seen.member.quarantined.is_some())
         {
             Health::Degraded
         } else {

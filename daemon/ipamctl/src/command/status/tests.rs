@@ -158,13 +158,13 @@ fn different_states_and_different_clusters_are_told() {
 fn a_member_in_doubt_is_told() {
     let mut observed = healthy();
     if let Ok(said) = &mut observed[1].answer {
-        said.cluster.members[2].in_doubt = Some("its state is in doubt: it differs".to_owned());
+        said.cluster.members[2].quarantined = Some("its state is quarantined: it differs".to_owned());
     }
     let diagnosis = Diagnosis::of(&observed).unwrap();
     assert_eq!(diagnosis.health, Health::Degraded);
     let text = screen(&observed, 120);
-    assert!(text.contains("2       39.0 GiB   in doubt, serves nobody\n"), "{text}");
-    assert!(text.contains("  n3 serves nobody:   its state is in doubt: it differs\n"), "{text}");
+    assert!(text.contains("2       39.0 GiB   quarantined, serves nobody\n"), "{text}");
+    assert!(text.contains("  n3 serves nobody:   its state is quarantined: it differs\n"), "{text}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn address(url: &str) -> &str {
 
 fn state(seen: &Seen<'_>) -> String {
     match seen.answer {
-        Ok(_) if seen.member.in_doubt.is_some() => "in doubt, serves nobody".to_owned(),
+        Ok(_) if seen.member.quarantined.is_some() => "quarantined, serves nobody".to_owned(),
         Ok(own) if leads(own) => "ok".to_owned(),
         Ok(own) => format!("sees no leader for {}, term {}", text::roughly(own.stale_ms), own.term),
         Err(why) => format!("no answer: {why}"),
@@ -136,7 +136,7 @@ fn attention(fields: &mut Fields, diagnosis: &Diagnosis<'_>) {
     }
     for seen in &diagnosis.members {
         let name = &seen.member.name;
-        if let Some(why) = &seen.member.in_doubt {
+        if let Some(why) = &seen.member.quarantined {
             lines.push(format!("{name} serves nobody:   {why}"));
         }
         match seen.answer {

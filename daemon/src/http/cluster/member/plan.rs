@@ -237,7 +237,7 @@ mod tests {
                 behind: Some(id),
                 silent_ms: Some(0),
                 answers,
-                in_doubt: None,
+                quarantined: None,
                 version: None,
                 level: None,
             }
