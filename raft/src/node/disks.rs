@@ -33,7 +33,7 @@ pub(super) async fn run(lifecycle: Arc<Lifecycle>, gate: Arc<Gate>, timing: Timi
         }
         if let Some(stalled) = gate.stalled() {
             tracing::warn!(?stalled, "the disk doesn't answer; another member shall lead");
-            // Even if none takes the office: from here on this member is silent, and the others elect.
+            // Even if none takes the leadership: from here on this member is silent, and the others elect.
             hand_over(&running, timing, Instant::now() + PATIENCE, |_| true).await;
             continue;
         }

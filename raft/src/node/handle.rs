@@ -175,8 +175,8 @@ impl Node {
     #[must_use]
     pub fn log_time_ms(&self) -> Option<u64> {
         let running = self.inner().lifecycle.running()?;
-        let tenure = running.office.borrow().clone()?;
-        Some(tenure.log_time_ms(Instant::now()))
+        let held_leadership = running.own_leadership.borrow().clone()?;
+        Some(held_leadership.log_time_ms(Instant::now()))
     }
 
     /// Calls the machine on a copy of the state, as a dry run does. A broken invariant ends this member: its state

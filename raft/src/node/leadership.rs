@@ -32,15 +32,16 @@ impl Leadership {
     /// Passes on the number of this member's leadership.
     pub(super) async fn follow(self: Arc<Self>, lifecycle: Arc<Lifecycle>) {
         let mut running = lifecycle.running.subscribe();
-        let office = match running.wait_for(Option::is_some).await {
-            Ok(running) => running.as_ref().map(|running| running.office.clone()),
+        let own_leadership = match running.wait_for(Option::is_some).await {
+            Ok(running) => running.as_ref().map(|running| running.own_leadership.clone()),
             Err(_) => return,
         };
-        let Some(mut office) = office else { return };
+        let Some(mut own_leadership) = own_leadership else { return };
         loop {
-            let number = office.borrow_and_update().as_ref().map(|tenure| tenure.number);
+            let number =
+                own_leadership.borrow_and_update().as_ref().map(|held_leadership| held_leadership.number);
             self.leads.send_replace(number);
-            if office.changed().await.is_err() {
+            if own_leadership.changed().await.is_err() {
                 self.leads.send_replace(None);
                 return;
             }

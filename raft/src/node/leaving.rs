@@ -1,4 +1,4 @@
-//! Stopping unnoticed: the office is handed over first.
+//! Stopping unnoticed: the leadership is handed over first.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -125,13 +125,13 @@ impl Lifecycle {
     /// Waits until another member may lead, or this one more surely.
     pub(super) async fn change(&self, running: &Running, deadline: Instant) {
         let mut leaders = running.raft.server_metrics();
-        let mut office = running.office.clone();
-        office.mark_unchanged();
+        let mut own_leadership = running.own_leadership.clone();
+        own_leadership.mark_unchanged();
         let mut stopping = self.stopping.subscribe();
         tokio::select! {
             // Where raft has ended there are no changes to wait for.
             Ok(()) = leaders.changed() => {}
-            Ok(()) = office.changed() => {}
+            Ok(()) = own_leadership.changed() => {}
             _ = stopping.changed() => {}
             () = sleep(LOOK_AGAIN.min(deadline.saturating_duration_since(Instant::now()))) => {}
         }

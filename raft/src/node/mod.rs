@@ -24,6 +24,7 @@ mod leaving;
 mod lifecycle;
 mod members;
 mod membership;
+mod own_leadership;
 mod profile;
 mod proposal_timing;
 mod proposals;
@@ -35,7 +36,6 @@ mod snapshots;
 mod starting;
 mod status;
 mod tasks;
-mod tenure;
 mod transfer;
 mod working;
 

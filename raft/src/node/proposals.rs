@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::gate::Gate;
+use super::own_leadership::OwnLeadership;
 use super::proposal_timing::ProposalTiming;
 use super::queue::{Costs, Queue, Queued, take};
 use super::raft::RaftHandle;
-use super::tenure::Tenure;
 use crate::durations::as_ms;
 use crate::sync::held;
 use crate::transport::{Declined, Stage};
@@ -70,7 +70,7 @@ impl Ticket {
 /// The queue of proposals.
 pub(super) struct Proposals {
     queue: mpsc::Sender<Proposal>,
-    office: watch::Receiver<Option<Tenure>>,
+    own_leadership: watch::Receiver<Option<OwnLeadership>>,
     gate: Arc<Gate>,
 }
 
@@ -78,12 +78,15 @@ impl Proposals {
     /// Starts the queue on a member, whether it leads or not.
     pub(super) fn new(
         raft: RaftHandle,
-        office: watch::Receiver<Option<Tenure>>,
+        own_leadership: watch::Receiver<Option<OwnLeadership>>,
         gate: Arc<Gate>,
         counters: Arc<Counters>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(PROPOSALS_WAITING_MAX);
-        (Self { queue, office: office.clone(), gate }, run(raft, office, waiting, counters))
+        (
+            Self { queue, own_leadership: own_leadership.clone(), gate },
+            run(raft, own_leadership, waiting, counters),
+        )
     }
 
     /// Proposes on this member, and waits for the outcome.
@@ -99,7 +102,7 @@ impl Proposals {
         bytes: usize,
         deadline: Instant,
     ) -> Result<Decided> {
-        match self.office.borrow().as_ref().map(|tenure| tenure.number) {
+        match self.own_leadership.borrow().as_ref().map(|held_leadership| held_leadership.number) {
             Some(number) if leadership.is_none_or(|leadership| leadership == number) => {}
             _ => return Err(Declined::NoLeader),
         }
@@ -124,7 +127,7 @@ impl Proposals {
 
 async fn run(
     raft: RaftHandle,
-    office: watch::Receiver<Option<Tenure>>,
+    own_leadership: watch::Receiver<Option<OwnLeadership>>,
     mut arriving: mpsc::Receiver<Proposal>,
     counters: Arc<Counters>,
 ) {
@@ -146,18 +149,18 @@ async fn run(
         let taken = taken.into_iter().map(|queued| queued.item);
         // One instant for the budgets and the entry's log time: a pause of the process between them can't let in what
         // is late by then.
-        let tenure = office.borrow().clone().filter(Tenure::has_quorum);
+        let held_leadership = own_leadership.borrow().clone().filter(OwnLeadership::has_quorum);
         let now = Instant::now();
-        let Some(tenure) = tenure else {
+        let Some(held_leadership) = held_leadership else {
             taken.for_each(|proposal| proposal.ticket.answer(Err(Declined::NoLeader)));
             continue;
         };
-        let log_time_ms = tenure.log_time_ms(now);
-        let (commands, tickets) = still_wanted(taken, tenure.number, log_time_ms, now);
+        let log_time_ms = held_leadership.log_time_ms(now);
+        let (commands, tickets) = still_wanted(taken, held_leadership.number, log_time_ms, now);
         if !commands.is_empty() {
             let (costs, counters) = (Arc::clone(&costs), Arc::clone(&counters));
             let entry = Entry { tickets, place, counters, costs };
-            append(&raft, &tenure, log_time_ms, commands, entry).await;
+            append(&raft, &held_leadership, log_time_ms, commands, entry).await;
         }
     }
 }
@@ -200,9 +203,15 @@ impl Entry {
     }
 }
 
-async fn append(raft: &RaftHandle, tenure: &Tenure, log_time_ms: u64, commands: Vec<Command>, entry: Entry) {
+async fn append(
+    raft: &RaftHandle,
+    held_leadership: &OwnLeadership,
+    log_time_ms: u64,
+    commands: Vec<Command>,
+    entry: Entry,
+) {
     let opened = Opened {
-        leadership: Leadership::Number(tenure.number),
+        leadership: Leadership::Number(held_leadership.number),
         log_time_ms,
         wall_ms: Timestamp::now().0,
         commands,
@@ -218,7 +227,7 @@ async fn append(raft: &RaftHandle, tenure: &Tenure, log_time_ms: u64, commands: 
     let (responder, outcome) = ProgressResponder::complete_only();
     let begun = Instant::now();
     // Naming the leadership, so that a batch can't enter the log with the log time of another one.
-    match raft.write(batch).with_leader(tenure.leader_id).responder(responder).await {
+    match raft.write(batch).with_leader(held_leadership.leader_id).responder(responder).await {
         Ok(()) => {
             tokio::spawn(deliver(outcome, begun, entry));
         }

@@ -7,10 +7,10 @@ use openraft::async_runtime::watch::WatchReceiver;
 use tokio::sync::watch;
 
 use super::elections::Elections;
+use super::own_leadership::OwnLeadership;
 use super::proposals::Proposals;
 use super::raft::RaftHandle;
 use super::reads::Reads;
-use super::tenure::Tenure;
 use crate::store::LogStore;
 use crate::transport::{Party, Peers};
 use crate::types::Member;
@@ -21,7 +21,7 @@ pub(super) struct Running {
     pub(super) peers: Peers,
     pub(super) cluster_id: String,
     pub(super) me: Party,
-    pub(super) office: watch::Receiver<Option<Tenure>>,
+    pub(super) own_leadership: watch::Receiver<Option<OwnLeadership>>,
     pub(super) proposals: Proposals,
     pub(super) reads: Reads,
     pub(super) elections: Arc<Elections>,

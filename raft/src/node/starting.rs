@@ -8,11 +8,11 @@ use super::elections::{Candidate, Elections};
 use super::error::StartError;
 use super::founders::{self, Founders};
 use super::inner::{Inner, RaftParts};
+use super::own_leadership::LeadershipDriver;
 use super::proposals::Proposals;
 use super::raft::RaftHandle;
 use super::reads::Reads;
 use super::running::Running;
-use super::tenure::Tenures;
 use super::{membership, snapshots};
 use crate::store::{Identity, Restored, StoreError};
 use crate::transport::{Network, Own, Party, Peers, Ticket};
@@ -114,10 +114,16 @@ async fn run(
     let raft =
         RaftHandle::new(me.member_id, Arc::new(config), Network(peers.clone()), log.clone(), machine).await;
     let raft = raft.map_err(|error| StartError::Raft(error.to_string()))?;
-    let (in_office, office) = watch::channel(None);
+    let (publish_leadership, own_leadership) = watch::channel(None);
     let (state, counted) = (inner.state.clone(), counters.clone());
-    let tenures = Tenures { raft: raft.clone(), timing, state, office: in_office, counters: counted };
-    tasks.spawn(tenures.follow());
+    let driver = LeadershipDriver {
+        raft: raft.clone(),
+        timing,
+        state,
+        own_leadership: publish_leadership,
+        counters: counted,
+    };
+    tasks.spawn(driver.follow());
     tasks.spawn(snapshots::run(raft.clone(), reach, policy));
     let elections = Arc::new(Elections::new());
     let candidate = Candidate {
@@ -129,9 +135,9 @@ async fn run(
     };
     tasks.spawn(candidate.run());
     let (proposals, proposing) =
-        Proposals::new(raft.clone(), office.clone(), inner.gate.clone(), counters.clone());
+        Proposals::new(raft.clone(), own_leadership.clone(), inner.gate.clone(), counters.clone());
     tasks.spawn(proposing);
     let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters.clone());
     tasks.spawn(reading);
-    Ok(Running { raft, peers, cluster_id, me, office, proposals, reads, elections, log })
+    Ok(Running { raft, peers, cluster_id, me, own_leadership, proposals, reads, elections, log })
 }

@@ -11,7 +11,7 @@ use super::config::Timing;
 use super::raft::{Leader, leader};
 use super::running::Running;
 
-/// Gives the office to the voter that lacks least of those that suit, and waits until one has it.
+/// Gives the leadership to the voter that lacks least of those that suit, and waits until one has it.
 pub(super) async fn hand_over(
     running: &Running,
     timing: Timing,

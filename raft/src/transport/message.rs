@@ -29,7 +29,7 @@ pub(crate) enum Request {
     Vote(VoteRequest<Types>),
     /// Would there be a vote? Changes nothing.
     PreVote(VoteRequest<Types>),
-    /// The leader hands its office over.
+    /// The leader hands its leadership over.
     TransferLeader(TransferLeaderRequest<Types>),
     /// A proposal that came to a member that doesn't lead.
     Propose {
@@ -78,7 +78,7 @@ pub(crate) enum Answer {
     Append(Appended),
     /// The vote, or what it would be.
     Vote(VoteResponse<Types>),
-    /// The target's word about taking the office.
+    /// The target's word about taking the leadership.
     TransferLeader(TransferLeaderResponse<Types>),
     /// The result of the proposal.
     Propose(Result<Outcome, Declined>),
@@ -141,7 +141,7 @@ pub(crate) enum Declined {
         /// True if it may have entered the log.
         maybe_applied: bool,
     },
-    /// It entered the log, and the leader lost its office before it knew the outcome.
+    /// It entered the log, and the leader lost its leadership before it knew the outcome.
     Unknown,
     /// There is no room on the disks of a majority; nothing was appended.
     DiskFull,

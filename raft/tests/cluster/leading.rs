@@ -121,7 +121,7 @@ async fn log_time_goes_on_where_a_lost_leader_left_it() {
         cluster.propose_through(at, &format!("after-{round}")).await;
         cluster.start(leader).await;
     }
-    // It is a count of the time in office, and nowhere near the wall clock's.
+    // It is a count of the time in leadership, and nowhere near the wall clock's.
     assert!(log_time_ms < 10 * 60 * 1000, "{log_time_ms}");
     cluster.leader().await;
     cluster.settled().await;

@@ -95,8 +95,8 @@ async fn nobody_leads_who_cant() {
     let gone = cluster.follower().await;
     let id = cluster.node(gone).status().member_id.unwrap();
     cluster.crash(gone);
-    // On a busy machine a leader may lose its office without any of this; then that try shows nothing.
-    eventually("both are refused, and nobody loses its office", || async {
+    // On a busy machine a leader may lose its leadership without any of this; then that try shows nothing.
+    eventually("both are refused, and nobody loses its leadership", || async {
         let leader = cluster.node(cluster.leader().await);
         let term = leader.status().term;
         eventually("it is seen to be gone", || async {

@@ -42,7 +42,7 @@ async fn garbage_on_the_peer_port_disturbs_nobody() {
     let follower = cluster.follower().await;
     propose(cluster.node(follower), "undisturbed").await.unwrap();
     cluster.node(follower).read(Instant::now() + LONG).await.unwrap();
-    assert_eq!(cluster.node(leader).status().term, term, "nobody lost its office");
+    assert_eq!(cluster.node(leader).status().term, term, "nobody lost its leadership");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -80,7 +80,7 @@ async fn red_team_a_member_of_another_cluster_is_refused_by_its_ca() {
         }
     }
     others_are_served(&cluster).await;
-    assert_eq!(cluster.shown(0).await.term, before.term, "nobody lost its office");
+    assert_eq!(cluster.shown(0).await.term, before.term, "nobody lost its leadership");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -285,7 +285,7 @@ impl Candidate {
     /// Ends openraft's own election for the vote of this member, by a vote for no member in the next term.
     ///
     /// Otherwise a late answer could make this member the leader of its term while the voters have the term that the
-    /// campaign names: openraft would keep that office, which no voter follows, and start no other election.
+    /// campaign names: openraft would keep that leadership, which no voter follows, and start no other election.
     async fn stand_down(&self, own: VoteResponse<Types>) -> Option<VoteResponse<Types>> {
         let vote = Vote::new(own.vote.leader_id().term.saturating_add(1), 0);
         self.raft.vote(VoteRequest::new(vote, own.last_log_id)).await.ok()?;

@@ -79,7 +79,7 @@ pub(super) fn remove(all: &[MemberInfo], name: &Name, was_removed: bool) -> Resu
         found => found?,
     };
     let after: Vec<&MemberInfo> = before.iter().copied().filter(|voter| voter.id != member.id).collect();
-    let mut steps = office(all, &after, member);
+    let mut steps = leadership(all, &after, member);
     steps.push(format!("{} (member {}) leaves; its id never comes back", member.name, member.id));
     let change = change(&before, &after, steps, Danger::Moderate);
     check_quorum(&after, &change)?;
@@ -113,7 +113,7 @@ pub(super) fn replace(
         promote.push(successor.id);
         steps.push(format!("{} (member {}) gets a vote", successor.name, successor.id));
     }
-    steps.extend(office(all, &after, member));
+    steps.extend(leadership(all, &after, member));
     steps.push(format!(
         "{} (member {}) leaves in the same step; its id never comes back",
         member.name, member.id
@@ -124,7 +124,7 @@ pub(super) fn replace(
 }
 
 /// What happens with leadership when a member goes.
-fn office(all: &[MemberInfo], after: &[&MemberInfo], member: &MemberInfo) -> Vec<String> {
+fn leadership(all: &[MemberInfo], after: &[&MemberInfo], member: &MemberInfo) -> Vec<String> {
     if member.role != Role::Leader {
         return Vec::new();
     }

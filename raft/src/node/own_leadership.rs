@@ -37,7 +37,7 @@ const TICK: Duration = Duration::from_millis(LOG_TIME_TICK_MS_MAX / 10);
 
 /// One leadership of this member.
 #[derive(Clone)]
-pub(super) struct Tenure {
+pub(super) struct OwnLeadership {
     /// Number of the leadership; unique in the log.
     pub(super) number: u64,
     /// Raft's own name of it: entries are appended under it alone.
@@ -49,7 +49,7 @@ pub(super) struct Tenure {
     patience: Duration,
 }
 
-impl Tenure {
+impl OwnLeadership {
     /// Returns true if a majority has acknowledged this leader within the last election timeout.
     pub(super) fn has_quorum(&self) -> bool {
         let metrics = self.raft.metrics();
@@ -100,16 +100,16 @@ fn raft_leadership(metrics: &RaftServerMetrics<Types>) -> Option<CommittedLeader
 }
 
 /// Begins and ends the leaderships of this member.
-pub(super) struct Tenures {
+pub(super) struct LeadershipDriver {
     pub(super) raft: RaftHandle,
     pub(super) timing: Timing,
     pub(super) state: SharedState,
     /// Publishes the present leadership.
-    pub(super) office: watch::Sender<Option<Tenure>>,
+    pub(super) own_leadership: watch::Sender<Option<OwnLeadership>>,
     pub(super) counters: Arc<Counters>,
 }
 
-impl Tenures {
+impl LeadershipDriver {
     /// Follows Raft for as long as it runs.
     pub(super) async fn follow(self) {
         let mut changes = self.raft.server_metrics();
@@ -128,12 +128,12 @@ impl Tenures {
                 Counters::add(&self.counters.leader_changes);
             }
             self.end_what_ended(leads.as_ref());
-            let begins = leads.filter(|_| self.office.borrow().is_none());
+            let begins = leads.filter(|_| self.own_leadership.borrow().is_none());
             tokio::select! {
                 changed = changes.changed() => {
                     // An attempt to begin is given up: Raft may have another leader, or have ended.
                     if changed.is_err() {
-                        self.office.send_replace(None);
+                        self.own_leadership.send_replace(None);
                         return;
                     }
                 }
@@ -145,18 +145,22 @@ impl Tenures {
 
     /// Ends the present leadership if Raft has another leader or no majority is left; lets its log time advance if not.
     fn end_what_ended(&self, leads: Option<&CommittedLeaderIdOf<Types>>) {
-        let Some(tenure) = self.office.borrow().clone() else { return };
-        if leads != Some(&tenure.leader_id) {
-            tracing::info!(leadership = tenure.number, "this member no longer leads");
-        } else if !tenure.has_quorum() {
-            let patience = tenure.patience;
-            tracing::warn!(leadership = tenure.number, ?patience, "no majority acknowledges this leader");
+        let Some(held_leadership) = self.own_leadership.borrow().clone() else { return };
+        if leads != Some(&held_leadership.leader_id) {
+            tracing::info!(leadership = held_leadership.number, "this member no longer leads");
+        } else if !held_leadership.has_quorum() {
+            let patience = held_leadership.patience;
+            tracing::warn!(
+                leadership = held_leadership.number,
+                ?patience,
+                "no majority acknowledges this leader"
+            );
             Counters::add(&self.counters.leaderships_without_quorum);
         } else {
-            tenure.log_time_ms(Instant::now());
+            held_leadership.log_time_ms(Instant::now());
             return;
         }
-        self.office.send_replace(None);
+        self.own_leadership.send_replace(None);
     }
 
     /// Begins a leadership, or waits for ever if there is none to begin.
@@ -184,7 +188,7 @@ impl Tenures {
         let slow = now.duration_since(begun).saturating_mul(SILENT_COMMITS);
         let election = Duration::from_millis(self.timing.election_max_ms);
         let patience = election.max(slow.min(Duration::from_millis(ELECTION_TIMEOUT_MS_MAX)));
-        self.office.send_replace(Some(Tenure {
+        self.own_leadership.send_replace(Some(OwnLeadership {
             number,
             leader_id,
             clock,
