@@ -67,12 +67,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 async fn runs(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
-    let room = tempfile::TempDir::with_prefix("ipam-jepsen-").context("no place for temporary files")?;
-    let tools = Tools::make(room.path())?;
+    let work_dir = tempfile::TempDir::with_prefix("ipam-jepsen-").context("no place for temporary files")?;
+    let tools = Tools::make(work_dir.path())?;
     let mut clean = true;
     println!("fsync +ms  kills  median s  max s  terms  elections of each kill (gap s / terms)");
     for &fsync_ms in &arguments.fsync_ms {
-        let dir = arguments.keep.as_deref().unwrap_or(room.path()).join(format!("{fsync_ms}ms"));
+        let dir = arguments.keep.as_deref().unwrap_or(work_dir.path()).join(format!("{fsync_ms}ms"));
         let program = [tools.outside().to_owned(), "slow-fsync".into(), dir.join("delay"), ipamd.clone()];
         let mut cluster = Cluster::make(&dir, &program)?;
         cluster.start_all()?;

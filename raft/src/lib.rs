@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** openraft, raft-log and sled are named nowhere outside this crate.
 
+pub mod connection_limit;
 pub mod durations;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -12,7 +13,6 @@ pub mod fuzzing;
 pub mod node;
 pub mod progress;
 mod rate_limit;
-pub mod room;
 pub mod socket;
 mod store;
 mod sync;

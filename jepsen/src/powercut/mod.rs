@@ -12,9 +12,9 @@ mod ledger;
 mod load;
 mod member;
 mod plan;
-mod room;
 mod tally;
 mod tools;
+mod work_dir;
 
 use std::path::PathBuf;
 
@@ -22,9 +22,9 @@ use anyhow::{Context as _, Result, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::course::Course;
-use self::room::Room;
 use self::tally::Tally;
 pub(crate) use self::tools::Tools;
+use self::work_dir::WorkDir;
 use crate::random::Random;
 
 /// The pool that is written to, and its subnet.
@@ -60,15 +60,15 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let ipamd = std::fs::canonicalize(&arguments.ipamd)
         .with_context(|| format!("{} isn't there; first: cargo xtask build", arguments.ipamd.display()))?;
-    room::enter()?;
+    work_dir::enter()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(cuts(arguments, ipamd))
 }
 
 async fn cuts(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let room = Room::make()?;
-    let tools = Tools::make(room.path())?;
+    let work_dir = WorkDir::make()?;
+    let tools = Tools::make(work_dir.path())?;
     let before = if arguments.without_fsync {
         vec![tools.outside.clone(), PathBuf::from("without-fsync")]
     } else {
@@ -76,7 +76,7 @@ async fn cuts(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
     };
     let course = Course {
         tools: &tools,
-        dir: room.path().to_owned(),
+        dir: work_dir.path().to_owned(),
         program: before.into_iter().chain([ipamd]).collect(),
         members: arguments.members.into(),
         cuts: arguments.cuts,

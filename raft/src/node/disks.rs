@@ -14,7 +14,7 @@ use super::lifecycle::Lifecycle;
 use super::raft::{Leader, leader};
 use super::running::Running;
 use super::transfer::hand_over;
-use crate::store::Room;
+use crate::store::FreeSpace;
 use crate::transport::{Answer, Purpose, Request};
 
 /// Interval between two looks.
@@ -68,7 +68,7 @@ async fn ask(running: &Running, timing: Timing) -> (Rooms, usize) {
             match channel.call(Request::Headroom, Instant::now() + LOOK).await {
                 Ok(Answer::Headroom(room)) => Some((id, room)),
                 // It is there, and doesn't say: then nothing speaks against it.
-                _ => alive.then_some((id, Room::Enough)),
+                _ => alive.then_some((id, FreeSpace::Enough)),
             }
         }
     });

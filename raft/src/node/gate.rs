@@ -10,7 +10,7 @@ use std::time::Duration;
 use ipam_api::limits::ELECTION_TIMEOUT_MS_MAX;
 
 use super::config::Timing;
-use crate::store::{Headroom, Room, StoreCounters};
+use crate::store::{FreeSpace, Headroom, StoreCounters};
 use crate::sync::held;
 use crate::transport::Declined;
 use ipam_machine::Action;
@@ -33,7 +33,7 @@ pub(super) enum Verdict {
 }
 
 /// Members and how much room each has.
-pub(super) type Rooms = Vec<(u64, Room)>;
+pub(super) type Rooms = Vec<(u64, FreeSpace)>;
 
 /// The gate, as the proposals and the status see it.
 pub(super) struct Gate {
@@ -89,14 +89,14 @@ impl Gate {
 
 /// The treatment of proposals by the rooms that are known: members that are down have no say, and where a majority is silent
 /// it isn't the disks that stop the cluster.
-fn judge(mine: Room, others: impl Iterator<Item = Room>, majority: usize) -> Verdict {
-    let mut rooms: Vec<Room> = others.chain([mine]).collect();
+fn judge(mine: FreeSpace, others: impl Iterator<Item = FreeSpace>, majority: usize) -> Verdict {
+    let mut rooms: Vec<FreeSpace> = others.chain([mine]).collect();
     rooms.sort_unstable_by(|a, b| b.cmp(a));
     match rooms.get(majority.saturating_sub(1)).copied() {
-        None | Some(Room::Enough) if mine == Room::Enough => Verdict::Open,
+        None | Some(FreeSpace::Enough) if mine == FreeSpace::Enough => Verdict::Open,
         Some(most) if mine < most => Verdict::HandOver,
-        Some(Room::Nothing) => Verdict::Closed,
-        None if mine == Room::Nothing => Verdict::Closed,
+        Some(FreeSpace::Nothing) => Verdict::Closed,
+        None if mine == FreeSpace::Nothing => Verdict::Closed,
         _ => Verdict::Shrinking,
     }
 }
@@ -118,7 +118,7 @@ fn shrinks(action: &Action) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use Room::{Enough, Little, Nothing};
+    use FreeSpace::{Enough, Little, Nothing};
 
     use super::*;
 

@@ -15,7 +15,7 @@ use super::inner::Inner;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::running::Running;
 use super::{digests, fetching, handing_over, members, membership, reads, starting};
-use crate::store::{IncomingSnapshot, Room, SnapshotFile};
+use crate::store::{FreeSpace, IncomingSnapshot, SnapshotFile};
 use crate::transport::{
     Answer, Append, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
 };
@@ -83,7 +83,7 @@ impl Host for Arc<Inner> {
     }
 
     async fn incoming(&self) -> Result<IncomingSnapshot, String> {
-        if self.gate.headroom.room() == Room::Nothing {
+        if self.gate.headroom.room() == FreeSpace::Nothing {
             return Err(NO_ROOM.to_owned());
         }
         SnapshotFile::incoming(&self.profile.dir).await.map_err(text)

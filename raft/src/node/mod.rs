@@ -48,6 +48,6 @@ pub use proposal_timing::ProposalTiming;
 pub use snapshots::SnapshotPolicy;
 pub use status::Status;
 
-pub use crate::store::{DiskLimits, DiskSpace, Room};
+pub use crate::store::{DiskLimits, DiskSpace, FreeSpace};
 pub use crate::transport::{PeerCredentials, PeerPort, PeerTls};
 pub use crate::types::{Member, MemberInfo, Role};

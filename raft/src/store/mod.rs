@@ -24,7 +24,7 @@ mod tests;
 
 pub(crate) use backup::BackupSource;
 pub use backup::{Backup, Recovered, RestoreError, Restored, Survivor, restore};
-pub use directory::{DirLock, DiskLimits, DiskSpace, Identity, Room, StoreError, lock_dir};
+pub use directory::{DirLock, DiskLimits, DiskSpace, FreeSpace, Identity, StoreError, lock_dir};
 pub(crate) use directory::{Headroom, Quarantine, StoreCounters, StoreFailure, replace};
 pub(crate) use journal::Journal;
 pub use journal::{

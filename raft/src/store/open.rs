@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::progress::Progress;
 use crate::store::directory::{
-    Durable, Headroom, Marker, Room, START_BYTES, StoreCounters, StoreError, StoreFailure, disk, report,
+    Durable, FreeSpace, Headroom, Marker, START_BYTES, StoreCounters, StoreError, StoreFailure, disk, report,
 };
 use crate::store::journal::{Journal, JournalFiles};
 use crate::store::log::{self, EntrySizes, LogStore};
@@ -206,7 +206,8 @@ pub(crate) struct Closer {
 async fn leave_snapshot(mut machine: MachineStore, large_allocations: usize) {
     let applied = machine.shared.applied();
     let is_large = machine.shared.with(|state| state.allocations.len()) >= large_allocations;
-    if !is_large || machine.headroom.room() != Room::Enough || is_near(machine.snapshots.last(), applied) {
+    if !is_large || machine.headroom.room() != FreeSpace::Enough || is_near(machine.snapshots.last(), applied)
+    {
         return;
     }
     machine.bytes_per_second = u64::MAX;

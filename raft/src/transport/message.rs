@@ -6,7 +6,7 @@ use openraft::raft::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Checkpoint, Room};
+use crate::store::{Checkpoint, FreeSpace};
 use crate::types::{LogId, MemberInfo, Types};
 use ipam_machine::{Command, Outcome};
 
@@ -102,7 +102,7 @@ pub(crate) enum Answer {
     /// The result of handing over.
     HandOver(Result<(), NotHandedOver>),
     /// The room on the disk.
-    Headroom(Room),
+    Headroom(FreeSpace),
 }
 
 /// A member's report about its state and its program, for the others to compare.

@@ -16,7 +16,7 @@ use super::preface::{Opening, Purpose, Refusal, Reply, Ticket, receive, reply};
 use super::stream::PeerStream;
 use super::tls::Caller;
 use super::{serving, snapshot};
-use crate::room::{Place, Room};
+use crate::connection_limit::{ConnectionLimit, Permit};
 
 /// Wait while the system has no more connections to give.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
@@ -34,7 +34,7 @@ type Ended = Option<Guest>;
 pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
     let proof = port.proof();
     let complaints = Arc::new(Complaints::default());
-    let prefaces = Room::new(PREFACES_WAITING_MAX, PREFACES_PER_ADDRESS_MAX);
+    let prefaces = ConnectionLimit::new(PREFACES_WAITING_MAX, PREFACES_PER_ADDRESS_MAX);
     let mut tasks: JoinSet<Ended> = JoinSet::new();
     // A member has one connection for each purpose: the newest, since the older one's other end may be gone
     // without a word. That also bounds their number.
@@ -71,7 +71,7 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
 }
 
 /// A place for a caller that may say its first word.
-fn admit(call: &Call, prefaces: &Room) -> Result<Place, String> {
+fn admit(call: &Call, prefaces: &ConnectionLimit) -> Result<Permit, String> {
     call.check_user().map_err(|error| error.to_string())?;
     prefaces.enter(call.address()).map_err(|_| "too many callers at once".to_owned())
 }
@@ -82,7 +82,7 @@ async fn meet<H: Host>(
     from: String,
     host: H,
     complaints: Arc<Complaints>,
-    _place: Place,
+    _place: Permit,
 ) -> Ended {
     let met = async {
         let (mut stream, caller) = received.await?;

@@ -18,7 +18,7 @@ use ipam_api::limits::{
     TLS_HANDSHAKES_PER_ADDRESS_MAX,
 };
 use ipam_api::{Code, Problem};
-use ipam_raft::room::{Full, Place, Room};
+use ipam_raft::connection_limit::{ConnectionLimit, LimitReached, Permit};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -76,12 +76,12 @@ impl Listener {
 
     /// Room for as many as may come. Those of the socket have their own, so that whoever floods the network
     /// doesn't keep this machine's administrator out.
-    fn room(&self, connections_max: usize) -> Room {
+    fn connection_limit(&self, connections_max: usize) -> ConnectionLimit {
         match self {
             Self::Network { .. } => {
-                Room::new(connections_max.min(CONNECTIONS_MAX), CONNECTIONS_PER_ADDRESS_MAX)
+                ConnectionLimit::new(connections_max.min(CONNECTIONS_MAX), CONNECTIONS_PER_ADDRESS_MAX)
             }
-            Self::Socket(_) => Room::new(SOCKET_CONNECTIONS_MAX, SOCKET_CONNECTIONS_MAX),
+            Self::Socket(_) => ConnectionLimit::new(SOCKET_CONNECTIONS_MAX, SOCKET_CONNECTIONS_MAX),
         }
     }
 }
@@ -92,7 +92,7 @@ struct Shared {
     http: http1::Builder,
     router: Router,
     tls: Option<ClientTls>,
-    handshakes: Room,
+    handshakes: ConnectionLimit,
     stop: watch::Receiver<bool>,
 }
 
@@ -111,10 +111,10 @@ pub async fn serve(
         http,
         router,
         tls: listener.tls(),
-        handshakes: Room::new(TLS_HANDSHAKES_MAX, TLS_HANDSHAKES_PER_ADDRESS_MAX),
+        handshakes: ConnectionLimit::new(TLS_HANDSHAKES_MAX, TLS_HANDSHAKES_PER_ADDRESS_MAX),
         stop: stop.clone(),
     };
-    let room = listener.room(connections_max);
+    let connection_limit = listener.connection_limit(connections_max);
     let graceful = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
@@ -136,7 +136,7 @@ pub async fn serve(
             Accepted::Network(_, address) => address.ip(),
             Accepted::Socket(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         };
-        match room.enter(address) {
+        match connection_limit.enter(address) {
             Ok(place) => {
                 let (shared, watcher) = (shared.clone(), graceful.watcher());
                 tokio::spawn(async move {
@@ -160,7 +160,7 @@ impl Shared {
         mut self,
         accepted: Accepted,
         watcher: Watcher,
-        _place: Place,
+        _place: Permit,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         if let Accepted::Network(stream, _) = &accepted {
             stream.set_nodelay(true)?;
@@ -225,10 +225,10 @@ impl Shared {
     }
 
     /// Hangs up on somebody for whom there is no room; in words, where words are understood.
-    fn send_away(&self, accepted: &Accepted, full: Full) {
+    fn send_away(&self, accepted: &Accepted, full: LimitReached) {
         let why = match full {
-            Full::All(count) => format!("{count} connections are open already"),
-            Full::Address(count) => format!("{count} connections of your address are open already"),
+            LimitReached::All(count) => format!("{count} connections are open already"),
+            LimitReached::Address(count) => format!("{count} connections of your address are open already"),
         };
         let answer = last_word(&Problem::new(Code::Overloaded, why));
         // What a new connection doesn't take at once is not worth waiting for.

@@ -55,7 +55,7 @@ impl DiskLimits {
 
 /// The room on a disk. Travels between members by position: only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Room {
+pub enum FreeSpace {
     /// For nothing.
     Nothing,
     /// For what makes the state smaller.
@@ -64,7 +64,7 @@ pub enum Room {
     Enough,
 }
 
-impl Room {
+impl FreeSpace {
     /// As people and programs read it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -98,7 +98,7 @@ pub struct DiskSpace {
     /// Bytes that must be, for everything to be let in.
     pub needed_bytes: u64,
     /// The room that follows.
-    pub room: Room,
+    pub room: FreeSpace,
 }
 
 /// Watches the disk of a data directory.
@@ -123,7 +123,7 @@ impl Headroom {
             dir: dir.to_owned(),
             snapshot,
             limits: OnceLock::new(),
-            space: Mutex::new(DiskSpace { free_bytes: 0, needed_bytes: 0, room: Room::Enough }),
+            space: Mutex::new(DiskSpace { free_bytes: 0, needed_bytes: 0, room: FreeSpace::Enough }),
             ballast_bytes: AtomicU64::new(bytes),
             ballast_off: Mutex::default(),
         }
@@ -157,14 +157,14 @@ impl Headroom {
     }
 
     /// The room at the last look.
-    pub(crate) fn room(&self) -> Room {
+    pub(crate) fn room(&self) -> FreeSpace {
         self.space().room
     }
 
     /// True if entries that another member proposed still go in. They do for some time after nothing new is let
     /// in here: where this member is needed for a majority, it can't be one without them.
     pub(crate) fn takes_entries(&self) -> bool {
-        if self.room() > Room::Nothing {
+        if self.room() > FreeSpace::Nothing {
             return true;
         }
         let ballast = self.ballast_bytes.load(Relaxed);
@@ -206,7 +206,7 @@ impl Headroom {
             self.give_up(limits.ballast_bytes);
         }
         let room = self.judge(*off);
-        if room == Room::Enough && there < limits.ballast_bytes && *off == 0 {
+        if room == FreeSpace::Enough && there < limits.ballast_bytes && *off == 0 {
             match make(&ballast_path(&self.dir), limits.ballast_bytes) {
                 Ok(()) => self.ballast_bytes.store(limits.ballast_bytes, Relaxed),
                 Err(error) => {
@@ -218,7 +218,7 @@ impl Headroom {
         }
     }
 
-    fn judge(&self, off: u32) -> Room {
+    fn judge(&self, off: u32) -> FreeSpace {
         let before = self.room();
         // A disk that doesn't say is as it was.
         let Ok(free) = free_bytes(&self.dir) else { return before };
@@ -228,13 +228,13 @@ impl Headroom {
         let snapshot = self.snapshot_bytes();
         let needed = limits.low_bytes.saturating_add(snapshot);
         // What the ballast has given up isn't there to be used up.
-        let room = Room::judge(free.saturating_sub(missing), needed, limits, before);
+        let room = FreeSpace::judge(free.saturating_sub(missing), needed, limits, before);
         let needed = needed.saturating_add(missing);
         *held(&self.space) = DiskSpace { free_bytes: free, needed_bytes: needed, room };
         match room {
             _ if room == before => {}
-            Room::Enough => tracing::info!(free, needed, "the disk has enough room again"),
-            Room::Little | Room::Nothing => {
+            FreeSpace::Enough => tracing::info!(free, needed, "the disk has enough room again"),
+            FreeSpace::Little | FreeSpace::Nothing => {
                 tracing::warn!(free, needed, room = room.as_str(), "the disk is running full");
             }
         }
@@ -298,14 +298,14 @@ mod tests {
 
     #[test]
     fn room_is_judged_by_what_must_be_free_and_doesnt_swing() {
-        let judge = |free, before| Room::judge(free, 100, LIMITS, before);
-        assert_eq!(judge(100, Room::Enough), Room::Enough);
-        assert_eq!(judge(99, Room::Enough), Room::Little);
-        assert_eq!(judge(109, Room::Little), Room::Little, "a tenth of what is low more");
-        assert_eq!(judge(110, Room::Little), Room::Enough);
-        assert_eq!(judge(40, Room::Enough), Room::Little);
-        assert_eq!(judge(39, Room::Enough), Room::Nothing);
-        assert_eq!(judge(40, Room::Nothing), Room::Little);
+        let judge = |free, before| FreeSpace::judge(free, 100, LIMITS, before);
+        assert_eq!(judge(100, FreeSpace::Enough), FreeSpace::Enough);
+        assert_eq!(judge(99, FreeSpace::Enough), FreeSpace::Little);
+        assert_eq!(judge(109, FreeSpace::Little), FreeSpace::Little, "a tenth of what is low more");
+        assert_eq!(judge(110, FreeSpace::Little), FreeSpace::Enough);
+        assert_eq!(judge(40, FreeSpace::Enough), FreeSpace::Little);
+        assert_eq!(judge(39, FreeSpace::Enough), FreeSpace::Nothing);
+        assert_eq!(judge(40, FreeSpace::Nothing), FreeSpace::Little);
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         headroom.watch(DiskLimits { low_bytes: 1 << 20, ballast_bytes: 1 << 20 }).unwrap();
         let file = fs::metadata(ballast_path(dir.path())).unwrap();
         assert!(file.blocks() * 512 >= 1 << 20, "{file:?}");
-        assert_eq!(headroom.room(), Room::Enough);
+        assert_eq!(headroom.room(), FreeSpace::Enough);
         headroom.make_room(1);
         assert_eq!(fs::metadata(ballast_path(dir.path())).unwrap().len(), 1 << 20);
         // More than any disk has.

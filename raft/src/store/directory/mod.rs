@@ -27,7 +27,7 @@ pub(crate) use failure::StoreFailure;
 pub(super) use failure::{report, unwind};
 pub(crate) use free_space::Headroom;
 pub(super) use free_space::START_BYTES;
-pub use free_space::{DiskLimits, DiskSpace, Room};
+pub use free_space::{DiskLimits, DiskSpace, FreeSpace};
 pub use identity::Identity;
 pub use lock::{DirLock, lock_dir};
 pub(super) use marker::{LogMark, Marker};

@@ -47,20 +47,20 @@ pub(super) fn enter() -> Result<()> {
 
 /// A directory in memory. It goes with this value.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct WorkDir {
     dir: TempDir,
 }
 
-impl Room {
+impl WorkDir {
     /// Mounts it.
     pub(super) fn make() -> Result<Self> {
         // Members have namespaces of their own, too, and must let go of a disk when it is unmounted here.
         call("mount", ["--make-rshared", "/"])?;
         let dir = TempDir::with_prefix("ipam-jepsen-").context("no place for temporary files")?;
-        let room = Self { dir };
+        let work_dir = Self { dir };
         let words = ["-t", "tmpfs", "-o", "size=75%,mode=0700", "ipam-jepsen"].map(OsStr::new);
-        call("mount", words.into_iter().chain([room.path().as_os_str()]))?;
-        Ok(room)
+        call("mount", words.into_iter().chain([work_dir.path().as_os_str()]))?;
+        Ok(work_dir)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -68,7 +68,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for WorkDir {
     fn drop(&mut self) {
         // Members that are being killed may hold it for a moment: it goes once they have let go.
         if let Err(error) = call("umount", [OsStr::new("--lazy"), self.path().as_os_str()]) {

@@ -12,7 +12,7 @@ const HOST_BITS: u32 = 64;
 
 /// Room for so many, and for so many of one address.
 #[derive(Debug, Clone)]
-pub struct Room {
+pub struct ConnectionLimit {
     max: usize,
     max_per_address: usize,
     taken: Arc<Mutex<Taken>>,
@@ -27,21 +27,21 @@ struct Taken {
 
 /// A place that is taken until it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     address: IpAddr,
     taken: Arc<Mutex<Taken>>,
 }
 
 /// The reason for which there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Full {
+pub enum LimitReached {
     /// So many are there in all.
     All(usize),
     /// So many are there of that address.
     Address(usize),
 }
 
-impl Room {
+impl ConnectionLimit {
     /// For `max` in all, and `max_per_address` of one address (IPv6: of one /64).
     #[must_use]
     pub fn new(max: usize, max_per_address: usize) -> Self {
@@ -52,23 +52,23 @@ impl Room {
     ///
     /// # Errors
     /// When there is none.
-    pub fn enter(&self, address: IpAddr) -> Result<Place, Full> {
+    pub fn enter(&self, address: IpAddr) -> Result<Permit, LimitReached> {
         let address = counted_as(address);
         let mut taken = held(&self.taken);
         if taken.all >= self.max {
-            return Err(Full::All(taken.all));
+            return Err(LimitReached::All(taken.all));
         }
         let of_address = taken.by_address.get(&address).copied().unwrap_or_default();
         if of_address >= self.max_per_address {
-            return Err(Full::Address(of_address));
+            return Err(LimitReached::Address(of_address));
         }
         taken.all += 1;
         taken.by_address.insert(address, of_address + 1);
-        Ok(Place { address, taken: self.taken.clone() })
+        Ok(Permit { address, taken: self.taken.clone() })
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut taken = held(&self.taken);
         taken.all = taken.all.saturating_sub(1);
@@ -99,24 +99,24 @@ mod tests {
 
     #[test]
     fn nobody_takes_all_places_and_those_left_are_taken_again() {
-        let room = Room::new(3, 2);
-        let first = room.enter(ip("10.0.0.1")).unwrap();
-        let second = room.enter(ip("::ffff:10.0.0.1")).unwrap();
-        assert_eq!(room.enter(ip("10.0.0.1")).unwrap_err(), Full::Address(2));
-        let third = room.enter(ip("10.0.0.2")).unwrap();
-        assert_eq!(room.enter(ip("10.0.0.3")).unwrap_err(), Full::All(3));
+        let connection_limit = ConnectionLimit::new(3, 2);
+        let first = connection_limit.enter(ip("10.0.0.1")).unwrap();
+        let second = connection_limit.enter(ip("::ffff:10.0.0.1")).unwrap();
+        assert_eq!(connection_limit.enter(ip("10.0.0.1")).unwrap_err(), LimitReached::Address(2));
+        let third = connection_limit.enter(ip("10.0.0.2")).unwrap();
+        assert_eq!(connection_limit.enter(ip("10.0.0.3")).unwrap_err(), LimitReached::All(3));
         drop(second);
-        let fourth = room.enter(ip("10.0.0.1")).unwrap();
+        let fourth = connection_limit.enter(ip("10.0.0.1")).unwrap();
         drop((first, third, fourth));
-        assert!(held(&room.taken).by_address.is_empty());
-        assert_eq!(held(&room.taken).all, 0);
+        assert!(held(&connection_limit.taken).by_address.is_empty());
+        assert_eq!(held(&connection_limit.taken).all, 0);
     }
 
     #[test]
     fn who_has_a_whole_network_counts_once() {
-        let room = Room::new(9, 1);
-        let _one = room.enter(ip("2001:db8::1")).unwrap();
-        assert!(room.enter(ip("2001:db8::ffff:2")).is_err());
-        assert!(room.enter(ip("2001:db8:0:1::1")).is_ok());
+        let connection_limit = ConnectionLimit::new(9, 1);
+        let _one = connection_limit.enter(ip("2001:db8::1")).unwrap();
+        assert!(connection_limit.enter(ip("2001:db8::ffff:2")).is_err());
+        assert!(connection_limit.enter(ip("2001:db8:0:1::1")).is_ok());
     }
 }
