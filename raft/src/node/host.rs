@@ -17,7 +17,8 @@ use super::running::Running;
 use super::{digests, fetching, handing_over, members, membership, reads, starting};
 use crate::store::{FreeSpace, IncomingSnapshot, SnapshotFile};
 use crate::transport::{
-    Answer, Append, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
+    Answer, Append, Declined, Handshake, Hello, Host, PeerIdentity, Refusal, Request, SnapshotHead, Span,
+    check_append,
 };
 use crate::types::Types;
 use ipam_machine::{Command, Outcome};
@@ -33,35 +34,35 @@ impl Host for Arc<Inner> {
         Inner::hello(self)
     }
 
-    async fn admit(&self, ticket: &Ticket) -> Result<(), Refusal> {
+    async fn admit(&self, handshake: &Handshake) -> Result<(), Refusal> {
         let identity = self.profile.identity();
-        let mine = Party {
+        let mine = PeerIdentity {
             name: identity.name,
             member_id: identity.member_id.unwrap_or_default(),
             disk_id: identity.disk_id,
         };
-        let same_disk = ticket.to.disk_id == mine.disk_id && ticket.to.name == mine.name;
+        let same_disk = handshake.to.disk_id == mine.disk_id && handshake.to.name == mine.name;
         match identity.cluster_id {
-            Some(cluster_id) if cluster_id != ticket.cluster_id => {
+            Some(cluster_id) if cluster_id != handshake.cluster_id => {
                 return Err(Refusal::WrongCluster { mine: cluster_id });
             }
-            Some(_) if !same_disk || ticket.to.member_id != mine.member_id => {
+            Some(_) if !same_disk || handshake.to.member_id != mine.member_id => {
                 return Err(Refusal::WrongTarget { mine });
             }
             None if !same_disk => return Err(Refusal::WrongTarget { mine }),
             Some(_) => {}
-            None => self.take_part(ticket).await?,
+            None => self.take_part(handshake).await?,
         }
         match self.lifecycle.running_by(Instant::now() + START_PATIENCE).await {
-            Some(running) if running.cluster_id != ticket.cluster_id => {
+            Some(running) if running.cluster_id != handshake.cluster_id => {
                 Err(Refusal::WrongCluster { mine: running.cluster_id.clone() })
             }
             Some(running) => {
-                check_caller(&running, ticket)?;
-                self.check_belongs(&running, ticket)?;
-                self.callers.note_client_url(ticket.from.member_id, ticket.client_url.clone());
-                if let Some(peer_address) = &ticket.peer_address {
-                    running.peers.learn(ticket.from.member_id, peer_address.clone());
+                check_caller(&running, handshake)?;
+                self.check_belongs(&running, handshake)?;
+                self.callers.note_client_url(handshake.from.member_id, handshake.client_url.clone());
+                if let Some(peer_address) = &handshake.peer_address {
+                    running.peers.learn(handshake.from.member_id, peer_address.clone());
                 }
                 Ok(())
             }
@@ -119,8 +120,8 @@ impl Host for Arc<Inner> {
 
 impl Inner {
     /// Sends away a member that was removed, and tells it so. While the membership still has it, its vote may be needed.
-    fn check_belongs(&self, running: &Running, ticket: &Ticket) -> Result<(), Refusal> {
-        let Party { member_id, name, .. } = &ticket.from;
+    fn check_belongs(&self, running: &Running, handshake: &Handshake) -> Result<(), Refusal> {
+        let PeerIdentity { member_id, name, .. } = &handshake.from;
         let cluster = &running.cluster_id;
         if !membership::expelled(self, running).contains(member_id) {
             return Ok(());
@@ -130,10 +131,10 @@ impl Inner {
     }
 
     /// Joins the caller's cluster. In a task of its own, since the caller may hang up in the middle.
-    async fn take_part(self: &Arc<Self>, ticket: &Ticket) -> Result<(), Refusal> {
-        let (inner, ticket) = (self.clone(), ticket.clone());
+    async fn take_part(self: &Arc<Self>, handshake: &Handshake) -> Result<(), Refusal> {
+        let (inner, handshake) = (self.clone(), handshake.clone());
         let joined = tokio::spawn(async move {
-            starting::join(&inner, &ticket).await.map_err(|error| {
+            starting::join(&inner, &handshake).await.map_err(|error| {
                 let why = error.to_string();
                 inner.lifecycle.fail(Failure::Other(why.clone()));
                 why
@@ -232,8 +233,8 @@ fn within(budget_ms: u64) -> Instant {
 
 /// Ids are never used again, so a caller with a known one that isn't that member is a stranger. Unknown ones may
 /// belong to members of whom the log here doesn't tell yet.
-fn check_caller(running: &Running, ticket: &Ticket) -> Result<(), Refusal> {
-    let from = &ticket.from;
+fn check_caller(running: &Running, handshake: &Handshake) -> Result<(), Refusal> {
+    let from = &handshake.from;
     let known = running.members().into_iter().find(|(id, _)| *id == from.member_id);
     match known {
         Some((id, member)) if member.name != from.name || member.disk_id != from.disk_id => {

@@ -52,7 +52,7 @@ impl Profile {
             (Some(cluster_id), Some(member_id)) => Standing::Member {
                 cluster_id,
                 member_id,
-                knows: running.map(|running| running.acquaintances()).unwrap_or_default(),
+                knows: running.map(|running| running.known_peers()).unwrap_or_default(),
             },
             _ => match self.restored.clone() {
                 Some(state) => Standing::Restored { initial_members: self.initial_members.clone(), state },

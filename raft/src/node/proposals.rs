@@ -40,7 +40,7 @@ struct Proposal {
     leadership: Option<u64>,
     bytes: usize,
     deadline: Instant,
-    ticket: Ticket,
+    proposer: Proposer,
 }
 
 impl Proposal {
@@ -53,14 +53,14 @@ impl Proposal {
 type Decided = (Outcome, ProposalTiming);
 
 /// The proposer's end of a proposal.
-struct Ticket {
+struct Proposer {
     principal: Text,
     stage: Stage,
     since: Instant,
     reply: oneshot::Sender<Result<Decided>>,
 }
 
-impl Ticket {
+impl Proposer {
     fn answer(self, answer: Result<Decided>) {
         // Nobody there: the proposer gave up meanwhile.
         let _ = self.reply.send(answer);
@@ -110,8 +110,8 @@ impl Proposals {
         let (reply, mut answer) = oneshot::channel();
         let stage = Stage::default();
         let principal = Text::clone(&command.origin.principal);
-        let ticket = Ticket { principal, stage: stage.clone(), since: Instant::now(), reply };
-        match self.queue.try_send(Proposal { command, leadership, bytes, deadline, ticket }) {
+        let proposer = Proposer { principal, stage: stage.clone(), since: Instant::now(), reply };
+        match self.queue.try_send(Proposal { command, leadership, bytes, deadline, proposer }) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => return Err(Declined::Overloaded),
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(Declined::ShuttingDown),
@@ -152,14 +152,14 @@ async fn run(
         let held_leadership = own_leadership.borrow().clone().filter(OwnLeadership::has_quorum);
         let now = Instant::now();
         let Some(held_leadership) = held_leadership else {
-            taken.for_each(|proposal| proposal.ticket.answer(Err(Declined::NoLeader)));
+            taken.for_each(|proposal| proposal.proposer.answer(Err(Declined::NoLeader)));
             continue;
         };
         let log_time_ms = held_leadership.log_time_ms(now);
-        let (commands, tickets) = still_wanted(taken, held_leadership.number, log_time_ms, now);
+        let (commands, proposers) = still_wanted(taken, held_leadership.number, log_time_ms, now);
         if !commands.is_empty() {
             let (costs, counters) = (Arc::clone(&costs), Arc::clone(&counters));
-            let entry = Entry { tickets, place, counters, costs };
+            let entry = Entry { proposers, place, counters, costs };
             append(&raft, &held_leadership, log_time_ms, commands, entry).await;
         }
     }
@@ -172,26 +172,26 @@ fn still_wanted(
     number: u64,
     log_time_ms: u64,
     now: Instant,
-) -> (Vec<Command>, Vec<Ticket>) {
-    let (mut commands, mut tickets) = (Vec::new(), Vec::new());
+) -> (Vec<Command>, Vec<Proposer>) {
+    let (mut commands, mut proposers) = (Vec::new(), Vec::new());
     for mut proposal in proposals {
         if proposal.deadline <= now {
-            proposal.ticket.answer(Err(Declined::Expired { maybe_applied: false }));
+            proposal.proposer.answer(Err(Declined::Expired { maybe_applied: false }));
         } else if proposal.leadership.is_some_and(|leadership| leadership != number) {
-            proposal.ticket.answer(Err(Declined::NoLeader));
-        } else if !proposal.ticket.reply.is_closed() && proposal.ticket.stage.try_send() {
+            proposal.proposer.answer(Err(Declined::NoLeader));
+        } else if !proposal.proposer.reply.is_closed() && proposal.proposer.stage.try_send() {
             let left_ms = as_ms(proposal.deadline.saturating_duration_since(now));
             proposal.command.origin.not_after_ms = Some(log_time_ms.saturating_add(left_ms));
             commands.push(proposal.command);
-            tickets.push(proposal.ticket);
+            proposers.push(proposal.proposer);
         }
     }
-    (commands, tickets)
+    (commands, proposers)
 }
 
 /// An entry on its way, and who waits for it.
 struct Entry {
-    tickets: Vec<Ticket>,
+    proposers: Vec<Proposer>,
     place: OwnedSemaphorePermit,
     counters: Arc<Counters>,
     costs: Arc<Mutex<Costs>>,
@@ -199,7 +199,7 @@ struct Entry {
 
 impl Entry {
     fn decline(self, why: &Declined) {
-        self.tickets.into_iter().for_each(|ticket| ticket.answer(Err(why.clone())));
+        self.proposers.into_iter().for_each(|proposer| proposer.answer(Err(why.clone())));
     }
 }
 
@@ -244,30 +244,30 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
         Ok(Err(ClientWriteError::ForwardToLeader(_))) => return entry.decline(&Declined::NoLeader),
         Ok(Err(_)) | Err(_) => return entry.decline(&Declined::Unknown),
     };
-    let Entry { tickets, place, counters, costs } = entry;
+    let Entry { proposers, place, counters, costs } = entry;
     let took = begun.elapsed();
     counters.committed(took);
     let Outcomes { all: outcomes, took: each } = outcomes;
     let apply: Duration = each.iter().sum();
     {
         let mut costs = held(&costs);
-        for (ticket, took) in tickets.iter().zip(each) {
-            costs.note(&ticket.principal, took);
+        for (proposer, took) in proposers.iter().zip(each) {
+            costs.note(&proposer.principal, took);
         }
     }
     drop(place);
-    if outcomes.len() != tickets.len() {
+    if outcomes.len() != proposers.len() {
         tracing::error!(
-            commands = tickets.len(),
+            commands = proposers.len(),
             outcomes = outcomes.len(),
             "an entry came back with another number of outcomes than it had commands"
         );
     }
     let mut outcomes = outcomes.into_iter();
-    for ticket in tickets {
-        let queue = begun.saturating_duration_since(ticket.since);
+    for proposer in proposers {
+        let queue = begun.saturating_duration_since(proposer.since);
         let timing = ProposalTiming::Here { queue, log: took.saturating_sub(apply), apply };
-        ticket.answer(match outcomes.next() {
+        proposer.answer(match outcomes.next() {
             // Another leadership of the same term began first: nothing was changed.
             Some(Err(refusal)) if matches!(*refusal.cause, Cause::LeadershipEnded) => Err(Declined::NoLeader),
             Some(outcome) => Ok((outcome, timing)),
@@ -296,8 +296,8 @@ mod tests {
         let command = Command { origin, terms, action: Action::Expire };
         let (reply, answer) = oneshot::channel();
         let (principal, stage) = (Text::given("test"), Stage::default());
-        let ticket = Ticket { principal, stage, since: deadline, reply };
-        (Proposal { command, leadership, bytes: 1, deadline, ticket }, answer)
+        let proposer = Proposer { principal, stage, since: deadline, reply };
+        (Proposal { command, leadership, bytes: 1, deadline, proposer }, answer)
     }
 
     /// The runtime's timers have not fired yet, as after a pause of the process.
@@ -310,8 +310,8 @@ mod tests {
         let (late, mut late_answer) = proposal(now, None);
         let (of_another, mut other_answer) = proposal(left, Some(6));
         let all = [late, in_time, of_another, of_this];
-        let (commands, tickets) = still_wanted(all.into_iter(), 7, 60_000, now);
-        assert_eq!((commands.len(), tickets.len()), (2, 2));
+        let (commands, proposers) = still_wanted(all.into_iter(), 7, 60_000, now);
+        assert_eq!((commands.len(), proposers.len()), (2, 2));
         for command in commands {
             assert_eq!(command.origin.not_after_ms, Some(60_250), "in log time, from the entry on");
         }

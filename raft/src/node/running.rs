@@ -12,7 +12,7 @@ use super::proposals::Proposals;
 use super::raft::RaftHandle;
 use super::reads::Reads;
 use crate::store::LogStore;
-use crate::transport::{Party, Peers};
+use crate::transport::{PeerIdentity, Peers};
 use crate::types::Member;
 
 /// The running member.
@@ -20,7 +20,7 @@ pub(super) struct Running {
     pub(super) raft: RaftHandle,
     pub(super) peers: Peers,
     pub(super) cluster_id: String,
-    pub(super) me: Party,
+    pub(super) me: PeerIdentity,
     pub(super) own_leadership: watch::Receiver<Option<OwnLeadership>>,
     pub(super) proposals: Proposals,
     pub(super) reads: Reads,
@@ -43,7 +43,7 @@ impl Running {
     }
 
     /// The same as others are told it: id, name, disk id.
-    pub(super) fn acquaintances(&self) -> Vec<(u64, String, String)> {
+    pub(super) fn known_peers(&self) -> Vec<(u64, String, String)> {
         self.members().into_iter().map(|(id, member)| (id, member.name, member.disk_id)).collect()
     }
 }

@@ -15,7 +15,7 @@ use super::reads::Reads;
 use super::running::Running;
 use super::{membership, snapshots};
 use crate::store::{Identity, Restored, StoreError};
-use crate::transport::{Network, Own, Party, Peers, Ticket};
+use crate::transport::{Handshake, Network, Own, PeerIdentity, Peers};
 
 /// Founds a cluster, unless this member has come to belong to one meanwhile.
 pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), StartError> {
@@ -33,20 +33,20 @@ pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), 
 }
 
 /// Joins the cluster whose member has called this disk by its id.
-pub(super) async fn join(inner: &Arc<Inner>, ticket: &Ticket) -> Result<(), StartError> {
+pub(super) async fn join(inner: &Arc<Inner>, handshake: &Handshake) -> Result<(), StartError> {
     let mut ingredients = inner.ingredients.lock().await;
     let mut identity = inner.profile.identity();
     if identity.cluster_id.is_some() {
         return Ok(());
     }
     tracing::info!(
-        cluster = ticket.cluster_id,
-        member = ticket.to.member_id,
-        from = ticket.from.name,
+        cluster = handshake.cluster_id,
+        member = handshake.to.member_id,
+        from = handshake.from.name,
         "taken into a cluster"
     );
-    identity.cluster_id = Some(ticket.cluster_id.clone());
-    identity.member_id = Some(ticket.to.member_id);
+    identity.cluster_id = Some(handshake.cluster_id.clone());
+    identity.member_id = Some(handshake.to.member_id);
     start_as(inner, identity, &mut ingredients).await.map(drop)
 }
 
@@ -76,7 +76,7 @@ async fn start_as(
     if identity.founding {
         founders::begin_restored(&mut ingredients.machine, &inner.profile.dir).await?;
     }
-    let me = Party { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
+    let me = PeerIdentity { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
     let peers = Peers::new(Own {
         cluster_id: cluster_id.clone(),
         me: me.clone(),
@@ -106,7 +106,7 @@ async fn run(
     inner: &Inner,
     ingredients: RaftParts,
     cluster_id: String,
-    me: Party,
+    me: PeerIdentity,
     peers: Peers,
 ) -> Result<Running, StartError> {
     let RaftParts { config, log, machine, reach, snapshots: policy } = ingredients;

@@ -12,7 +12,7 @@ use tokio_util::codec::Decoder as _;
 use super::append::check;
 use super::frame::{Frames, decode, encode, encode_raw};
 use super::message::{Answer, Numbered, Request};
-use super::preface::{Hello, Opening, PROTOCOL_VERSION, Ticket, ask_hello, present, receive};
+use super::preface::{Handshake, Hello, Opening, PROTOCOL_VERSION, ask_hello, present, receive};
 use super::snapshot::SnapshotHead;
 use crate::types::Types;
 
@@ -61,17 +61,17 @@ pub fn preface(opening: &[u8]) -> io::Result<Vec<u8>> {
 pub fn reply(stream: &[u8]) {
     let mut both = tokio::io::join(stream, tokio::io::sink());
     let _ = in_time(ask_hello(&mut both));
-    let party = || super::Party { name: String::new(), member_id: 0, disk_id: String::new() };
-    let ticket = Ticket {
+    let identity = || super::PeerIdentity { name: String::new(), member_id: 0, disk_id: String::new() };
+    let handshake = Handshake {
         cluster_id: String::new(),
-        from: party(),
-        to: party(),
+        from: identity(),
+        to: identity(),
         client_url: String::new(),
         purpose: super::Purpose::Append,
         peer_address: None,
     };
     let mut both = tokio::io::join(stream, tokio::io::sink());
-    let _ = in_time(present(&mut both, ticket));
+    let _ = in_time(present(&mut both, handshake));
 }
 
 /// Kinds of messages in frames.

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::message::{Answer, Request};
-use super::preface::{Hello, Refusal, Ticket};
+use super::preface::{Handshake, Hello, Refusal};
 use super::snapshot::SnapshotHead;
 use crate::store::IncomingSnapshot;
 use crate::types::Types;
@@ -14,7 +14,7 @@ pub(crate) trait Host: Clone + Send + Sync + 'static {
     fn hello(&self) -> Hello;
 
     /// Admits or refuses the caller; waits until it can be served.
-    fn admit(&self, ticket: &Ticket) -> impl Future<Output = Result<(), Refusal>> + Send;
+    fn admit(&self, handshake: &Handshake) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Ends once the member belongs to the cluster no more: then its connections are closed, so that it asks again
     /// and is told.

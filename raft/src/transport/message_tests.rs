@@ -90,20 +90,20 @@ fn answers() -> Vec<Answer> {
     ]
 }
 
-fn party(name: &str, member_id: u64) -> Party {
-    Party { name: name.to_owned(), member_id, disk_id: format!("disk-{name}") }
+fn identity(name: &str, member_id: u64) -> PeerIdentity {
+    PeerIdentity { name: name.to_owned(), member_id, disk_id: format!("disk-{name}") }
 }
 
 fn openings() -> Vec<Opening> {
-    let ticket = Ticket {
+    let handshake = Handshake {
         cluster_id: "c0ffee".to_owned(),
-        from: party("n1", 1),
-        to: party("n2", 2),
+        from: identity("n1", 1),
+        to: identity("n2", 2),
         client_url: "http://n1:7440".to_owned(),
         purpose: Purpose::Control,
         peer_address: None,
     };
-    vec![Opening::Hello, Opening::Member(ticket)]
+    vec![Opening::Hello, Opening::Member(handshake)]
 }
 
 fn file() -> PathBuf {

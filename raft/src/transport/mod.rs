@@ -43,7 +43,7 @@ pub(crate) use network::Network;
 pub(crate) use peers::{Own, Peers, hello_at};
 pub use port::PeerPort;
 pub(crate) use port::PeerProof;
-pub(crate) use preface::{Hello, Party, Purpose, Refusal, Standing, Ticket};
+pub(crate) use preface::{Handshake, Hello, PeerIdentity, Purpose, Refusal, Standing};
 pub(crate) use server::serve;
 pub(crate) use snapshot::SnapshotHead;
 pub(crate) use stage::Stage;

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::channel::Channel;
 use super::complaints::Complaints;
 use super::port::{PeerProof, dial};
-use super::preface::{DialError, Hello, Party, Purpose, Refusal, Ticket, ask_hello, present};
+use super::preface::{DialError, Handshake, Hello, PeerIdentity, Purpose, Refusal, ask_hello, present};
 use super::snapshot;
 use super::stream::PeerStream;
 use crate::rate_limit::RateLimit;
@@ -35,7 +35,7 @@ pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Re
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) cluster_id: String,
-    pub(crate) me: Party,
+    pub(crate) me: PeerIdentity,
     pub(crate) client_url: String,
     /// Address at which this member answers peers, as it tells them.
     pub(crate) peer_address: String,
@@ -48,7 +48,7 @@ pub(crate) struct Own {
 
 /// Knowledge that all connections to peers share.
 #[derive(Debug)]
-struct Book {
+struct AddressBook {
     own: Own,
     /// Addresses at which callers said that they answer peers, by id.
     told: Mutex<BTreeMap<u64, String>>,
@@ -64,7 +64,7 @@ type Channels = BTreeMap<(u64, Purpose), (Member, Arc<Channel>)>;
 /// The connections to all peers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Peers {
-    book: Arc<Book>,
+    address_book: Arc<AddressBook>,
     channels: Arc<Mutex<Channels>>,
 }
 
@@ -72,28 +72,28 @@ impl Peers {
     /// No connection yet.
     pub(crate) fn new(own: Own) -> Self {
         let (told, turns, removed) = (Mutex::default(), Mutex::default(), watch::Sender::default());
-        let book = Book { own, told, turns, removed, complaints: Complaints::default() };
-        Self { book: Arc::new(book), channels: Arc::default() }
+        let address_book = AddressBook { own, told, turns, removed, complaints: Complaints::default() };
+        Self { address_book: Arc::new(address_book), channels: Arc::default() }
     }
 
     /// Notes the address for peers that a member gives.
     pub(crate) fn learn(&self, member_id: u64, peer_address: String) {
-        held(&self.book.told).insert(member_id, peer_address);
+        held(&self.address_book.told).insert(member_id, peer_address);
     }
 
     /// The address for peers that a member gave last; nothing if it hasn't called since the start.
     pub(crate) fn told(&self, member_id: u64) -> Option<String> {
-        held(&self.book.told).get(&member_id).cloned()
+        held(&self.address_book.told).get(&member_id).cloned()
     }
 
     /// The reason for which this member belongs to the cluster no more, once another one has said so.
     pub(crate) fn removed(&self) -> watch::Receiver<Option<String>> {
-        self.book.removed.subscribe()
+        self.address_book.removed.subscribe()
     }
 
     /// The id of this member.
     pub(crate) fn my_id(&self) -> u64 {
-        self.book.own.me.member_id
+        self.address_book.own.me.member_id
     }
 
     /// The lasting connection to a member. A member whose record has changed gets a new one.
@@ -111,7 +111,7 @@ impl Peers {
 
     /// A member and how to reach it.
     fn target(&self, member_id: u64, member: &Member, purpose: Purpose) -> Target {
-        Target { book: self.book.clone(), member_id, member: member.clone(), purpose }
+        Target { address_book: self.address_book.clone(), member_id, member: member.clone(), purpose }
     }
 
     /// Sends a snapshot to a member, and waits until it is taken.
@@ -124,13 +124,13 @@ impl Peers {
         patience: Duration,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let target = self.target(member_id, member, Purpose::Snapshot);
-        let rate_limit = RateLimit::new(self.book.own.snapshot_bytes_per_second);
+        let rate_limit = RateLimit::new(self.address_book.own.snapshot_bytes_per_second);
         snapshot::send(&target, vote, snapshot, rate_limit, patience).await
     }
 
     /// The address at which a member is called next.
     pub(crate) fn address(&self, member_id: u64, member: &Member) -> String {
-        self.book.address(member_id, member).1
+        self.address_book.address(member_id, member).1
     }
 
     /// Lets go of all connections.
@@ -139,7 +139,7 @@ impl Peers {
     }
 }
 
-impl Book {
+impl AddressBook {
     /// The present turn, and the address that is tried in it. A member may be where the configuration here says,
     /// where it last said itself, or where the membership says; any of these may be out of date.
     fn address(&self, member_id: u64, member: &Member) -> (usize, String) {
@@ -165,7 +165,7 @@ impl Book {
 }
 
 /// Turns to the next address when it is dropped, unless it worked.
-struct Defer<'a>(Option<(&'a Book, u64, usize)>);
+struct Defer<'a>(Option<(&'a AddressBook, u64, usize)>);
 
 impl Defer<'_> {
     fn forget(mut self) {
@@ -175,8 +175,8 @@ impl Defer<'_> {
 
 impl Drop for Defer<'_> {
     fn drop(&mut self) {
-        if let Some((book, member_id, turn)) = self.0 {
-            book.turn_over(member_id, turn);
+        if let Some((address_book, member_id, turn)) = self.0 {
+            address_book.turn_over(member_id, turn);
         }
     }
 }
@@ -184,7 +184,7 @@ impl Drop for Defer<'_> {
 /// One peer and what is wanted of it.
 #[derive(Clone)]
 pub(super) struct Target {
-    book: Arc<Book>,
+    address_book: Arc<AddressBook>,
     member_id: u64,
     member: Member,
     purpose: Purpose,
@@ -193,34 +193,35 @@ pub(super) struct Target {
 impl Target {
     /// A connection on which both sides agree who they are.
     pub(super) async fn connect(&self) -> Result<PeerStream, DialError> {
-        let (turn, address) = self.book.address(self.member_id, &self.member);
+        let (turn, address) = self.address_book.address(self.member_id, &self.member);
         // Also when somebody loses patience in the middle of it.
-        let next = Defer(Some((&self.book, self.member_id, turn)));
+        let next = Defer(Some((&self.address_book, self.member_id, turn)));
         let stream = self.connect_to(&address).await?;
         next.forget();
         Ok(stream)
     }
 
     async fn connect_to(&self, address: &str) -> Result<PeerStream, DialError> {
-        let mut stream = dial(&self.member.name, address, &self.book.own.proof).await?;
-        let ticket = Ticket {
-            cluster_id: self.book.own.cluster_id.clone(),
-            from: self.book.own.me.clone(),
-            to: Party {
+        let mut stream = dial(&self.member.name, address, &self.address_book.own.proof).await?;
+        let handshake = Handshake {
+            cluster_id: self.address_book.own.cluster_id.clone(),
+            from: self.address_book.own.me.clone(),
+            to: PeerIdentity {
                 name: self.member.name.clone(),
                 member_id: self.member_id,
                 disk_id: self.member.disk_id.clone(),
             },
-            client_url: self.book.own.client_url.clone(),
+            client_url: self.address_book.own.client_url.clone(),
             purpose: self.purpose,
             // A closed port has none.
-            peer_address: Some(self.book.own.peer_address.clone()).filter(|address| !address.is_empty()),
+            peer_address: Some(self.address_book.own.peer_address.clone())
+                .filter(|address| !address.is_empty()),
         };
-        match present(&mut stream, ticket).await {
+        match present(&mut stream, handshake).await {
             Ok(()) => Ok(stream),
             Err(refused) => {
                 if let DialError::Refused(Refusal::Removed { why }) = &refused {
-                    self.book.removed.send_replace(Some(why.clone()));
+                    self.address_book.removed.send_replace(Some(why.clone()));
                 }
                 Err(refused)
             }
@@ -229,15 +230,15 @@ impl Target {
 
     /// Logs that the peer is there again, if it wasn't.
     pub(super) fn note_connected(&self) {
-        if self.book.complaints.settle(&self.label()) {
+        if self.address_book.complaints.settle(&self.label()) {
             tracing::info!(peer = %self.member.name, purpose = ?self.purpose, "the peer answers again");
         }
     }
 
     /// Logs why it isn't.
     pub(super) fn note_failed(&self, why: &str) {
-        if let Some(left_out) = self.book.complaints.news(&self.label(), why) {
-            let (_, address) = self.book.address(self.member_id, &self.member);
+        if let Some(left_out) = self.address_book.complaints.news(&self.label(), why) {
+            let (_, address) = self.address_book.address(self.member_id, &self.member);
             let (peer, purpose) = (&self.member.name, self.purpose);
             tracing::warn!(%peer, address, ?purpose, why, left_out, "no connection");
         }

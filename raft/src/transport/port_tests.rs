@@ -5,20 +5,20 @@ use tokio::net::{TcpListener, UnixListener};
 
 use super::port::dial;
 use super::preface::present;
-use super::tests::{LONG, Told, private};
+use super::tests::{FakeHost, LONG, private};
 use super::*;
 use crate::socket::PrivateSocket;
 
-fn ticket(client_url: &str, peer_address: Option<&str>) -> Ticket {
-    let party = |name: &str, member_id, disk: &str| Party {
+fn handshake(client_url: &str, peer_address: Option<&str>) -> Handshake {
+    let identity = |name: &str, member_id, disk: &str| PeerIdentity {
         name: name.to_owned(),
         member_id,
         disk_id: disk.to_owned(),
     };
-    Ticket {
+    Handshake {
         cluster_id: "c".to_owned(),
-        from: party("n1", 1, "mine"),
-        to: party("n2", 2, "disk"),
+        from: identity("n1", 1, "mine"),
+        to: identity("n2", 2, "disk"),
         client_url: client_url.to_owned(),
         purpose: Purpose::Control,
         peer_address: peer_address.map(str::to_owned),
@@ -42,11 +42,11 @@ async fn without_tls_no_address_of_the_network_is_called() {
 async fn a_socket_is_called_and_answered_by_the_same_user() {
     let dir = private();
     let path = dir.path().join("s");
-    let server = tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), Told));
+    let server = tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), FakeHost));
     let address = format!("unix:{}", path.display());
     for proof in [PeerProof::SameUser, PeerProof::Nothing] {
         let mut stream = dial("n2", &address, &proof).await.unwrap();
-        present(&mut stream, ticket("http://n1", Some("unix:/run/n1"))).await.unwrap();
+        present(&mut stream, handshake("http://n1", Some("unix:/run/n1"))).await.unwrap();
     }
     server.abort();
     let _ = server.await;
@@ -56,7 +56,7 @@ async fn a_socket_is_called_and_answered_by_the_same_user() {
     let other =
         tokio::spawn(async move { listener.accept().await.unwrap().0.write_all(b"HTTP/1.1 400").await });
     let mut stream = dial("n2", &address, &PeerProof::SameUser).await.unwrap();
-    present(&mut stream, ticket("http://n1", None)).await.unwrap_err();
+    present(&mut stream, handshake("http://n1", None)).await.unwrap_err();
     other.await.unwrap().unwrap();
 }
 
@@ -64,7 +64,7 @@ async fn a_socket_is_called_and_answered_by_the_same_user() {
 async fn places_that_no_member_has_are_refused_before_they_are_learned() {
     let dir = private();
     let path = dir.path().join("s");
-    let _server = tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), Told));
+    let _server = tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), FakeHost));
     let address = format!("unix:{}", path.display());
     for (client_url, peer_address) in [
         ("", None),
@@ -75,7 +75,7 @@ async fn places_that_no_member_has_are_refused_before_they_are_learned() {
         ("http://n1", Some("")),
     ] {
         let mut stream = dial("n2", &address, &PeerProof::SameUser).await.unwrap();
-        let presented = present(&mut stream, ticket(client_url, peer_address)).await;
+        let presented = present(&mut stream, handshake(client_url, peer_address)).await;
         presented.expect_err(client_url);
         let mut rest = Vec::new();
         let hung_up = tokio::time::timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();

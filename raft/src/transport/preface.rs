@@ -35,7 +35,7 @@ pub(crate) enum Purpose {
 
 /// One end of a connection between members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Party {
+pub(crate) struct PeerIdentity {
     pub(crate) name: String,
     pub(crate) member_id: u64,
     pub(crate) disk_id: String,
@@ -43,10 +43,10 @@ pub(crate) struct Party {
 
 /// The two ends of a call, and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ticket {
+pub(crate) struct Handshake {
     pub(crate) cluster_id: String,
-    pub(crate) from: Party,
-    pub(crate) to: Party,
+    pub(crate) from: PeerIdentity,
+    pub(crate) to: PeerIdentity,
     /// The caller's present URL for clients; the membership may be older.
     pub(crate) client_url: String,
     pub(crate) purpose: Purpose,
@@ -61,7 +61,7 @@ pub(crate) enum Opening {
     /// To know who is there; all it ever gets is the answer.
     Hello,
     /// To speak as a member with a member.
-    Member(Ticket),
+    Member(Handshake),
 }
 
 /// A member's answer to a question for its name and standing.
@@ -120,7 +120,7 @@ pub(crate) enum Refusal {
     WrongCluster { mine: String },
     /// The one who was called isn't the one who answers.
     #[error("another member answers there: {} (member {}, disk {})", mine.name, mine.member_id, mine.disk_id)]
-    WrongTarget { mine: Party },
+    WrongTarget { mine: PeerIdentity },
     /// The caller isn't the member that it says.
     #[error("{why}")]
     Stranger { why: String },
@@ -173,9 +173,9 @@ pub(crate) async fn ask_hello<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S)
 /// Opens a connection between members.
 pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
-    ticket: Ticket,
+    handshake: Handshake,
 ) -> Result<(), DialError> {
-    match open(stream, &Opening::Member(ticket)).await? {
+    match open(stream, &Opening::Member(handshake)).await? {
         Reply::Welcome => Ok(()),
         Reply::Refused(refusal) => Err(DialError::Refused(refusal)),
         Reply::Hello(_) => Err(DialError::Broken(invalid("a name, where a welcome was asked for"))),
@@ -184,7 +184,7 @@ pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
 
 async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Opening) -> io::Result<Reply> {
     let mut bytes = postcard::to_stdvec(opening).map_err(invalid)?;
-    if let Opening::Member(Ticket { peer_address: Some(peer_address), .. }) = opening {
+    if let Opening::Member(Handshake { peer_address: Some(peer_address), .. }) = opening {
         // After the first version: older members read over it.
         bytes = postcard::to_extend(peer_address, bytes).map_err(invalid)?;
     }
@@ -207,23 +207,23 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
         return Err(invalid(format!("it speaks version {} of the peer protocol", preface.version)));
     }
     let (mut opening, more) = postcard::take_from_bytes(&preface.opening).map_err(invalid)?;
-    if let Opening::Member(ticket) = &mut opening
+    if let Opening::Member(handshake) = &mut opening
         && !more.is_empty()
     {
-        ticket.peer_address = Some(postcard::from_bytes(more).map_err(invalid)?);
+        handshake.peer_address = Some(postcard::from_bytes(more).map_err(invalid)?);
     }
-    if let Opening::Member(ticket) = &opening {
-        check_places(ticket)?;
+    if let Opening::Member(handshake) = &opening {
+        check_places(handshake)?;
     }
     Ok(opening)
 }
 
 /// Refuses a caller with malformed places: they enter the membership, logs and terminals.
-fn check_places(ticket: &Ticket) -> io::Result<()> {
-    if !is_client_url(&ticket.client_url) {
-        return Err(invalid(format!("{} is no client URL", shown(&ticket.client_url))));
+fn check_places(handshake: &Handshake) -> io::Result<()> {
+    if !is_client_url(&handshake.client_url) {
+        return Err(invalid(format!("{} is no client URL", shown(&handshake.client_url))));
     }
-    match &ticket.peer_address {
+    match &handshake.peer_address {
         Some(address) if PeerAddress::parse(address).is_none() => {
             Err(invalid(format!("{} is no peer address", shown(address))))
         }
@@ -257,24 +257,24 @@ async fn first_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<bytes::
 mod tests {
     use super::*;
 
-    fn party(name: &str) -> Party {
-        Party { name: name.to_owned(), member_id: 1, disk_id: "d".repeat(36) }
+    fn identity(name: &str) -> PeerIdentity {
+        PeerIdentity { name: name.to_owned(), member_id: 1, disk_id: "d".repeat(36) }
     }
 
     #[tokio::test]
     async fn both_sides_agree_on_who_calls_whom() {
         let (mut here, mut there) = tokio::io::duplex(1 << 16);
-        let ticket = Ticket {
+        let handshake = Handshake {
             cluster_id: "c".to_owned(),
-            from: party("n1"),
-            to: party("n2"),
+            from: identity("n1"),
+            to: identity("n2"),
             client_url: "http://n1".to_owned(),
             purpose: Purpose::Control,
             peer_address: Some("n1:7441".to_owned()),
         };
-        let sent = ticket.clone();
+        let sent = handshake.clone();
         let caller = tokio::spawn(async move { present(&mut here, sent).await });
-        assert_eq!(receive(&mut there).await.unwrap(), Opening::Member(ticket));
+        assert_eq!(receive(&mut there).await.unwrap(), Opening::Member(handshake));
         let refused = Refusal::WrongCluster { mine: "other".to_owned() };
         reply(&mut there, Reply::Refused(refused)).await.unwrap();
         let Err(DialError::Refused(refusal)) = caller.await.unwrap() else { panic!("it was refused") };
@@ -283,11 +283,11 @@ mod tests {
 
     #[test]
     fn what_was_added_is_read_over_by_who_doesnt_know_it() {
-        let (from, to) = (party("n1"), party("n2"));
+        let (from, to) = (identity("n1"), identity("n2"));
         let (cluster_id, client_url) = ("c".to_owned(), "http://n1".to_owned());
         let purpose = Purpose::Append;
         let opening =
-            Opening::Member(Ticket { cluster_id, from, to, client_url, purpose, peer_address: None });
+            Opening::Member(Handshake { cluster_id, from, to, client_url, purpose, peer_address: None });
         let mut bytes = postcard::to_stdvec(&opening).unwrap();
         bytes.extend(postcard::to_stdvec("n1:7441").unwrap());
         assert_eq!(postcard::from_bytes::<Opening>(&bytes).unwrap(), opening);

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::complaints::Complaints;
 use super::host::Host;
 use super::port::{Call, PeerPort};
-use super::preface::{Opening, Purpose, Refusal, Reply, Ticket, receive, reply};
+use super::preface::{Handshake, Opening, Purpose, Refusal, Reply, receive, reply};
 use super::stream::PeerStream;
 use super::tls::Caller;
 use super::{serving, snapshot};
@@ -22,13 +22,13 @@ use crate::connection_limit::{ConnectionLimit, Permit};
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// A caller that was let in.
-struct Guest {
-    ticket: Ticket,
+struct Session {
+    handshake: Handshake,
     stream: PeerStream,
 }
 
 /// The result of a task of the server: a guest, or nothing.
-type Ended = Option<Guest>;
+type Ended = Option<Session>;
 
 /// Serves peers until it is dropped, and their connections with it.
 pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
@@ -38,7 +38,7 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
     let mut tasks: JoinSet<Ended> = JoinSet::new();
     // A member has one connection for each purpose: the newest, since the older one's other end may be gone
     // without a word. That also bounds their number.
-    let mut guests: BTreeMap<(u64, Purpose), AbortHandle> = BTreeMap::new();
+    let mut sessions: BTreeMap<(u64, Purpose), AbortHandle> = BTreeMap::new();
     loop {
         tokio::select! {
             accepted = port.accept() => match accepted {
@@ -56,15 +56,15 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
                 }
             },
             Some(ended) = tasks.join_next() => match ended {
-                Ok(Some(guest)) => {
-                    let key = (guest.ticket.from.member_id, guest.ticket.purpose);
-                    let entertained = tasks.spawn(entertain(guest, host.clone(), complaints.clone()));
-                    if let Some(older) = guests.insert(key, entertained) {
+                Ok(Some(session)) => {
+                    let key = (session.handshake.from.member_id, session.handshake.purpose);
+                    let entertained = tasks.spawn(entertain(session, host.clone(), complaints.clone()));
+                    if let Some(older) = sessions.insert(key, entertained) {
                         older.abort();
                     }
                 }
                 Err(error) if error.is_panic() => tracing::error!(%error, "serving a peer has failed"),
-                Ok(None) | Err(_) => guests.retain(|_, guest| !guest.is_finished()),
+                Ok(None) | Err(_) => sessions.retain(|_, session| !session.is_finished()),
             },
         }
     }
@@ -92,22 +92,24 @@ async fn meet<H: Host>(
             reply(&mut stream, Reply::Refused(Refusal::Stranger { why })).await?;
             return Ok(None);
         }
-        let ticket = match opening {
+        let handshake = match opening {
             Opening::Hello => {
                 reply(&mut stream, Reply::Hello(host.hello())).await?;
                 return Ok(None);
             }
-            Opening::Member(ticket) => ticket,
+            Opening::Member(handshake) => handshake,
         };
-        if let Err(refusal) = host.admit(&ticket).await {
-            let what =
-                format!("{} (member {}) was sent away: {refusal}", ticket.from.name, ticket.from.member_id);
+        if let Err(refusal) = host.admit(&handshake).await {
+            let what = format!(
+                "{} (member {}) was sent away: {refusal}",
+                handshake.from.name, handshake.from.member_id
+            );
             complain(&complaints, &from, &what);
             reply(&mut stream, Reply::Refused(refusal)).await?;
             return Ok(None);
         }
         reply(&mut stream, Reply::Welcome).await?;
-        Ok::<_, io::Error>(Some(Guest { ticket, stream }))
+        Ok::<_, io::Error>(Some(Session { handshake, stream }))
     };
     met.await.unwrap_or_else(|error| {
         complain(&complaints, &from, &error.to_string());
@@ -115,11 +117,11 @@ async fn meet<H: Host>(
     })
 }
 
-async fn entertain<H: Host>(guest: Guest, host: H, complaints: Arc<Complaints>) -> Ended {
-    let Guest { ticket, stream } = guest;
+async fn entertain<H: Host>(session: Session, host: H, complaints: Arc<Complaints>) -> Ended {
+    let Session { handshake, stream } = session;
     let expelled = host.clone();
     let serve = async {
-        match ticket.purpose {
+        match handshake.purpose {
             Purpose::Append => serving::in_order(host, stream).await,
             Purpose::Control | Purpose::Journal => serving::as_they_come(host, stream).await,
             Purpose::Snapshot => snapshot::receive(&host, stream).await,
@@ -127,13 +129,13 @@ async fn entertain<H: Host>(guest: Guest, host: H, complaints: Arc<Complaints>) 
     };
     let served = tokio::select! {
         served = serve => served,
-        () = expelled.expelled(ticket.from.member_id) => Ok(()),
+        () = expelled.expelled(handshake.from.member_id) => Ok(()),
     };
     if let Err(error) = served {
-        let whom = format!("{} {:?}", ticket.from.name, ticket.purpose);
+        let whom = format!("{} {:?}", handshake.from.name, handshake.purpose);
         let what = error.to_string();
         if let Some(left_out) = complaints.news(&whom, &what) {
-            let (peer, purpose) = (&ticket.from.name, ticket.purpose);
+            let (peer, purpose) = (&handshake.from.name, handshake.purpose);
             tracing::info!(peer, ?purpose, what, left_out, "a peer's connection ended");
         }
     }

@@ -28,9 +28,9 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 
 /// Answers read indexes late, votes never, everything else at once; lets in who names its disk right.
 #[derive(Clone)]
-pub(super) struct Told;
+pub(super) struct FakeHost;
 
-impl Host for Told {
+impl Host for FakeHost {
     fn hello(&self) -> Hello {
         let member = Member {
             name: "n2".to_owned(),
@@ -41,10 +41,12 @@ impl Host for Told {
         Hello { member, standing: Standing::Founding { cluster_id: "c".to_owned() } }
     }
 
-    async fn admit(&self, ticket: &Ticket) -> Result<(), Refusal> {
-        match &ticket.to {
+    async fn admit(&self, handshake: &Handshake) -> Result<(), Refusal> {
+        match &handshake.to {
             to if to.disk_id == "disk" => Ok(()),
-            to => Err(Refusal::WrongTarget { mine: Party { disk_id: "disk".to_owned(), ..to.clone() } }),
+            to => {
+                Err(Refusal::WrongTarget { mine: PeerIdentity { disk_id: "disk".to_owned(), ..to.clone() } })
+            }
         }
     }
 
@@ -86,12 +88,12 @@ impl Host for Told {
 }
 
 fn peers() -> Peers {
-    let me = Party { name: "n1".to_owned(), member_id: 1, disk_id: "mine".to_owned() };
+    let me = PeerIdentity { name: "n1".to_owned(), member_id: 1, disk_id: "mine".to_owned() };
     peers_of(me, "http://n1", PeerProof::SameUser)
 }
 
 /// The peers of a member that calls by the addresses of the membership.
-pub(super) fn peers_of(me: Party, client_url: &str, proof: PeerProof) -> Peers {
+pub(super) fn peers_of(me: PeerIdentity, client_url: &str, proof: PeerProof) -> Peers {
     Peers::new(Own {
         cluster_id: "c".to_owned(),
         me,
@@ -121,7 +123,7 @@ fn address(dir: &TempDir) -> String {
 /// Serves the socket in a directory.
 async fn serve_in(dir: &TempDir) -> JoinHandle<()> {
     let socket = PrivateSocket::bind(&dir.path().join("s")).await.unwrap();
-    tokio::spawn(serve(PeerPort::Socket(socket), Told))
+    tokio::spawn(serve(PeerPort::Socket(socket), FakeHost))
 }
 
 /// A served port, and a channel to it.
@@ -220,7 +222,7 @@ async fn a_peer_that_comes_back_is_found_again() {
 #[tokio::test]
 async fn anybody_may_ask_who_is_there() {
     let (dir, _server, _) = served("disk", Purpose::Control).await;
-    assert_eq!(hello_at("n2", &address(&dir), &PeerProof::SameUser).await.unwrap(), Told.hello());
+    assert_eq!(hello_at("n2", &address(&dir), &PeerProof::SameUser).await.unwrap(), FakeHost.hello());
 }
 
 #[tokio::test]
@@ -229,20 +231,20 @@ async fn nonsense_ends_a_connection_and_no_other() {
     channel.call(pre_vote(), late()).await.unwrap();
     for nonsense in [encode(&"no request").unwrap(), vec![0xff; 16], vec![0, 0, 0, 1, 99]] {
         let mut stream = dial("n2", &address(&dir), &PeerProof::SameUser).await.unwrap();
-        let party = |name: &str, member_id, disk: &str| Party {
+        let identity = |name: &str, member_id, disk: &str| PeerIdentity {
             name: name.to_owned(),
             member_id,
             disk_id: disk.to_owned(),
         };
-        let ticket = Ticket {
+        let handshake = Handshake {
             cluster_id: "c".to_owned(),
-            from: party("n3", 3, "its"),
-            to: party("n2", 2, "disk"),
+            from: identity("n3", 3, "its"),
+            to: identity("n2", 2, "disk"),
             client_url: "http://n3".to_owned(),
             purpose: Purpose::Control,
             peer_address: None,
         };
-        present(&mut stream, ticket).await.unwrap();
+        present(&mut stream, handshake).await.unwrap();
         stream.write_all(&nonsense).await.unwrap();
         let mut rest = Vec::new();
         let ended = tokio::time::timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();

@@ -119,8 +119,8 @@ impl Caller {
     pub(super) fn objection(&self, opening: &Opening) -> Option<String> {
         match (self, opening) {
             (Self::Believed, _) | (Self::Certified(Identity::Member { .. }), Opening::Hello) => None,
-            (Self::Certified(Identity::Member { name }), Opening::Member(ticket)) => {
-                let claimed = &ticket.from.name;
+            (Self::Certified(Identity::Member { name }), Opening::Member(handshake)) => {
+                let claimed = &handshake.from.name;
                 (name.as_str() != claimed).then(|| {
                     format!(
                         "the certificate is that of member {name}, not of {}",

@@ -9,7 +9,7 @@ use rustls::RootCertStore;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::preface::present;
-use super::tests::{LONG, Told};
+use super::tests::{FakeHost, LONG};
 use super::*;
 
 type Ca = CertifiedIssuer<'static, KeyPair>;
@@ -35,15 +35,15 @@ fn issued(ca: &Ca, names: &[&str], until_year: i32) -> PeerCredentials {
     PeerCredentials { own, roots }
 }
 
-fn party(name: &str, member_id: u64, disk_id: &str) -> Party {
-    Party { name: name.to_owned(), member_id, disk_id: disk_id.to_owned() }
+fn identity(name: &str, member_id: u64, disk_id: &str) -> PeerIdentity {
+    PeerIdentity { name: name.to_owned(), member_id, disk_id: disk_id.to_owned() }
 }
 
-fn ticket() -> Ticket {
-    Ticket {
+fn handshake() -> Handshake {
+    Handshake {
         cluster_id: "c".to_owned(),
-        from: party("n1", 1, "mine"),
-        to: party("n2", 2, "disk"),
+        from: identity("n1", 1, "mine"),
+        to: identity("n2", 2, "disk"),
         client_url: "https://n1".to_owned(),
         purpose: Purpose::Control,
         peer_address: None,
@@ -66,7 +66,7 @@ async fn answering(tls: Option<PeerTls>) -> String {
         Some(tls) => PeerPort::Tls(listener, tls),
         None => PeerPort::Open(listener),
     };
-    tokio::spawn(serve(port, Told));
+    tokio::spawn(serve(port, FakeHost));
     address
 }
 
@@ -75,7 +75,7 @@ async fn calls(address: &str, tls: Option<&PeerTls>) -> Result<(), String> {
     let called = async {
         let proof = tls.map_or(PeerProof::Nothing, |tls| PeerProof::Tls(tls.clone()));
         let mut stream = port::dial("n2", address, &proof).await.map_err(|error| error.to_string())?;
-        present(&mut stream, ticket()).await.map_err(|error| error.to_string())
+        present(&mut stream, handshake()).await.map_err(|error| error.to_string())
     };
     tokio::time::timeout(LONG, called).await.unwrap()
 }
@@ -86,8 +86,8 @@ async fn members_of_one_ca_speak_with_each_other() {
     let address = answering(Some(member_tls(&ca, "n2"))).await;
     let n1 = member_tls(&ca, "n1");
     calls(&address, Some(&n1)).await.unwrap();
-    assert_eq!(hello_at("n2", &address, &PeerProof::Tls(n1.clone())).await.unwrap(), Told.hello());
-    let peers = tests::peers_of(party("n1", 1, "mine"), "https://n1", PeerProof::Tls(n1));
+    assert_eq!(hello_at("n2", &address, &PeerProof::Tls(n1.clone())).await.unwrap(), FakeHost.hello());
+    let peers = tests::peers_of(identity("n1", 1, "mine"), "https://n1", PeerProof::Tls(n1));
     for purpose in [Purpose::Append, Purpose::Control] {
         let channel = peers.channel(2, &tests::member(address.clone(), "disk"), purpose);
         let answer = channel.call(Request::ReadIndex, tests::late()).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_client_or_node_of_the_same_ca_learns_nothing() {
             let mut stream = connector.connect(server, stream).await.unwrap();
             let why = match hello {
                 true => preface::ask_hello(&mut stream).await.unwrap_err().to_string(),
-                false => present(&mut stream, ticket()).await.unwrap_err().to_string(),
+                false => present(&mut stream, handshake()).await.unwrap_err().to_string(),
             };
             assert!(why.contains("only members are answered"), "{why}");
         }

@@ -125,9 +125,9 @@ fn messages(all: &mut Vec<Seed>) {
         assert!(transport::message(1, &answer).is_some(), "{name} can't be read");
         all.push(("peer_message", format!("answer-{name}"), answer));
     }
-    let party = |name: &str| (name.to_owned(), 1_u64, "d".repeat(36));
-    let ticket = ("c".repeat(36), party("n1"), party("n2"), "http://n1:7440", 1_u32);
-    let opening = postcard::to_stdvec(&(1_u32, &ticket)).unwrap();
+    let identity = |name: &str| (name.to_owned(), 1_u64, "d".repeat(36));
+    let handshake = ("c".repeat(36), identity("n1"), identity("n2"), "http://n1:7440", 1_u32);
+    let opening = postcard::to_stdvec(&(1_u32, &handshake)).unwrap();
     let hello = ("n1", "d".repeat(36), "n1:7441", "http://n1:7440");
     let member = (2_u32, "c".repeat(36), 1_u64, vec![(1_u64, "n1", "d".repeat(36))]);
     for (kind, name, content) in [
