@@ -13,7 +13,7 @@ use crate::Problem;
 use crate::name::{InterfaceName, Name, NamePattern};
 use crate::request::{AllocateRequest, AutomaticPool, InterfaceRequest};
 use crate::resource::PoolSize;
-use read::{Item, Said, read, wrong};
+use read::{Item, Overrides, read, wrong};
 
 /// What Spiderpool's annotations begin with.
 pub const PREFIX: &str = "ipam.spidernet.io/";
@@ -59,7 +59,7 @@ pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem
     if annotations.is_empty() {
         return Ok(request);
     }
-    let Said { subnets, subnet, pools, pool, size, reclaim, routes, default_route_interface } =
+    let Overrides { subnets, subnet, pools, pool, size, reclaim, routes, default_route_interface } =
         read(&annotations)?;
     let are_listed = subnets.is_some() || pools.is_some();
     if let Some(items) = subnets {
@@ -79,8 +79,12 @@ pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem
         request.routes = routes;
     }
     if let Some(interface) = default_route_interface {
-        let said = request.default_route_interface.as_ref();
-        agree(DEFAULT_ROUTE, "default_route_interface", said.is_none_or(|said| *said == interface))?;
+        let overrides = request.default_route_interface.as_ref();
+        agree(
+            DEFAULT_ROUTE,
+            "default_route_interface",
+            overrides.is_none_or(|overrides| *overrides == interface),
+        )?;
         if are_listed && request.interfaces.iter().all(|one| one.name != interface) {
             return Err(wrong(
                 DEFAULT_ROUTE,
@@ -189,12 +193,12 @@ fn automatic(
     size: Option<PoolSize>,
     reclaim: Option<bool>,
 ) -> Result<(), Problem> {
-    if let Some(said) = &request.automatic_pool {
-        agree(IP_NUMBER, "automatic_pool.size", size.is_none_or(|size| size == said.size))?;
+    if let Some(overrides) = &request.automatic_pool {
+        agree(IP_NUMBER, "automatic_pool.size", size.is_none_or(|size| size == overrides.size))?;
         return agree(
             RECLAIM,
             "automatic_pool.reclaim",
-            reclaim.is_none_or(|reclaim| reclaim == said.reclaim),
+            reclaim.is_none_or(|reclaim| reclaim == overrides.reclaim),
         );
     }
     let usual = AutomaticPool::default();

@@ -40,7 +40,7 @@ struct Destination {
 
 /// All that the annotations of one pod say.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Overrides {
     pub(super) subnets: Option<Vec<Item<Name>>>,
     pub(super) subnet: Option<Item<Name>>,
     pub(super) pools: Option<Vec<Item<NamePattern>>>,
@@ -52,35 +52,37 @@ pub(super) struct Said {
 }
 
 /// Reads all of them, whether they come to count or not: one that can't be read is a mistake in any case.
-pub(super) fn read(annotations: &Labels) -> Result<Said, Problem> {
-    let mut said = Said::default();
+pub(super) fn read(annotations: &Labels) -> Result<Overrides, Problem> {
+    let mut overrides = Overrides::default();
     for (name, text) in annotations {
         let Some(word) = name.strip_prefix(PREFIX) else { continue };
         match word {
-            super::SUBNETS => said.subnets = Some(items(word, text)?),
-            super::SUBNET => said.subnet = Some(named(word, json(word, text)?)?),
-            super::POOLS => said.pools = Some(items(word, text)?),
-            super::POOL => said.pool = Some(named(word, json(word, text)?)?),
-            IP_NUMBER => said.size = Some(text.parse().map_err(|problem: Problem| within(word, problem))?),
+            super::SUBNETS => overrides.subnets = Some(items(word, text)?),
+            super::SUBNET => overrides.subnet = Some(named(word, json(word, text)?)?),
+            super::POOLS => overrides.pools = Some(items(word, text)?),
+            super::POOL => overrides.pool = Some(named(word, json(word, text)?)?),
+            IP_NUMBER => {
+                overrides.size = Some(text.parse().map_err(|problem: Problem| within(word, problem))?)
+            }
             RECLAIM | RECLAIM_OLD => {
                 let reclaim = truth(word, text)?;
-                if said.reclaim.is_some_and(|before| before != reclaim) {
+                if overrides.reclaim.is_some_and(|before| before != reclaim) {
                     let detail = format!("{} and {} contradict each other", key(RECLAIM), key(RECLAIM_OLD));
                     return Err(Problem::new(Code::InvalidField, detail).help("Leave one of them out."));
                 }
-                said.reclaim = Some(reclaim);
+                overrides.reclaim = Some(reclaim);
             }
-            ROUTES => said.routes = routes(text)?,
+            ROUTES => overrides.routes = routes(text)?,
             DEFAULT_ROUTE => {
                 let interface = InterfaceName::new(text).map_err(|problem| within(word, problem))?;
-                said.default_route_interface = Some(interface);
+                overrides.default_route_interface = Some(interface);
             }
             // Spiderpool knows this word and never reads it.
             super::DNS => {}
             other => return Err(unknown(other)),
         }
     }
-    Ok(said)
+    Ok(overrides)
 }
 
 fn items<N: DeserializeOwned>(word: &str, text: &str) -> Result<Vec<Item<N>>, Problem> {

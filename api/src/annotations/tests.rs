@@ -9,18 +9,18 @@ fn taken(annotations: &Value, more: Value) -> Result<Value, Problem> {
         "interfaces": [{"name": "eth0"}],
     });
     let entries = annotations.as_object().unwrap();
-    let full = entries.iter().map(|(word, said)| {
-        let text = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
+    let full = entries.iter().map(|(word, overrides)| {
+        let text = overrides.as_str().map_or_else(|| overrides.to_string(), str::to_owned);
         (if word.contains('/') { word.clone() } else { key(word) }, Value::from(text))
     });
     body["annotations"] = Value::Object(full.collect());
-    for (field, said) in more.as_object().unwrap() {
-        body[field] = said.clone();
+    for (field, overrides) in more.as_object().unwrap() {
+        body[field] = overrides.clone();
     }
     let request = taken_in(crate::strict::from_slice(body.to_string().as_bytes()).unwrap())?;
-    let mut said = serde_json::to_value(request).unwrap();
-    said.as_object_mut().unwrap().remove("endpoint");
-    Ok(said)
+    let mut overrides = serde_json::to_value(request).unwrap();
+    overrides.as_object_mut().unwrap().remove("endpoint");
+    Ok(overrides)
 }
 
 fn refused(annotations: Value, more: Value) -> String {
@@ -202,9 +202,9 @@ fn what_contradicts_or_says_nothing_is_refused() {
         (json!({"ippools": [one()], "ippool": "x"}), json!({}), "ippool can't be read: "),
     ];
     for (annotations, more, says) in cases {
-        let said = refused(annotations.clone(), more);
-        assert!(said.contains(says), "{annotations}: {said}");
-        assert!(said.contains(PREFIX), "{annotations}: {said}");
+        let overrides = refused(annotations.clone(), more);
+        assert!(overrides.contains(says), "{annotations}: {overrides}");
+        assert!(overrides.contains(PREFIX), "{annotations}: {overrides}");
     }
 }
 
@@ -212,18 +212,19 @@ fn what_contradicts_or_says_nothing_is_refused() {
 fn the_interface_that_asks_takes_what_is_said_of_one() {
     let attachment = json!({"node": "n1", "config": "net", "container_id": "c", "interface": "net1"});
     let more = json!({"attachment": attachment, "interfaces": [{"name": "net1"}, {"name": "eth0"}]});
-    let said = taken(&json!({"ippool": {"ipv4": ["a"]}}), more.clone()).unwrap();
+    let overrides = taken(&json!({"ippool": {"ipv4": ["a"]}}), more.clone()).unwrap();
     let expected = json!([{"name": "net1", "ipv4_pools": ["a"]}, {"name": "eth0"}]);
-    assert_eq!(said["interfaces"], expected);
+    assert_eq!(overrides["interfaces"], expected);
     // Whatever interface is named there, also one that the request doesn't have.
     for other in ["eth0", "net1", "net7"] {
-        let said = taken(&json!({"ippool": {"interface": other, "ipv4": ["a"]}}), more.clone()).unwrap();
-        assert_eq!(said["interfaces"], expected, "{other}");
-        let said = taken(&json!({"subnet": {"interface": other, "ipv4": ["lan"]}}), more.clone()).unwrap();
-        assert_eq!(said["interfaces"], json!([{"name": "net1", "subnets": ["lan"]}, {"name": "eth0"}]));
-        let said = taken(&json!({"ippool": {"interface": other, "ipv4": ["a"]}}), json!({})).unwrap();
-        assert_eq!(said["interfaces"], json!([{"name": "eth0", "ipv4_pools": ["a"]}]), "{other}");
+        let overrides = taken(&json!({"ippool": {"interface": other, "ipv4": ["a"]}}), more.clone()).unwrap();
+        assert_eq!(overrides["interfaces"], expected, "{other}");
+        let overrides =
+            taken(&json!({"subnet": {"interface": other, "ipv4": ["lan"]}}), more.clone()).unwrap();
+        assert_eq!(overrides["interfaces"], json!([{"name": "net1", "subnets": ["lan"]}, {"name": "eth0"}]));
+        let overrides = taken(&json!({"ippool": {"interface": other, "ipv4": ["a"]}}), json!({})).unwrap();
+        assert_eq!(overrides["interfaces"], json!([{"name": "eth0", "ipv4_pools": ["a"]}]), "{other}");
     }
-    let said = refused(json!({"ippool": {"interface": "a/b", "ipv4": ["a"]}}), json!({}));
-    assert!(said.contains("ippool can't be read: "), "{said}");
+    let overrides = refused(json!({"ippool": {"interface": "a/b", "ipv4": ["a"]}}), json!({}));
+    assert!(overrides.contains("ippool can't be read: "), "{overrides}");
 }

@@ -28,11 +28,11 @@ pub struct EventStream<'client> {
     patience: Duration,
     at: usize,
     open: Option<Open>,
-    come: VecDeque<Said>,
+    come: VecDeque<Frame>,
 }
 
 /// How far the stream is, and an event if it is one.
-type Said = (Option<String>, Option<Event>);
+type Frame = (Option<String>, Option<Event>);
 
 #[derive(Debug)]
 struct Open {
@@ -153,7 +153,7 @@ impl EventStream<'_> {
 }
 
 /// What one block says.
-fn parse(block: &str) -> Result<Option<Said>, Problem> {
+fn parse(block: &str) -> Result<Option<Frame>, Problem> {
     let field = |name: &str| {
         let value = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         value.map(|value| value.strip_prefix(' ').unwrap_or(value))

@@ -200,10 +200,10 @@ mod tests {
                 false => vec!["ipamd", flag.as_str()],
             };
             let matches = Line::command().try_get_matches_from(line).unwrap();
-            let mut said = Vec::new();
+            let mut given = Vec::new();
             let table = Line::from_arg_matches(&matches).unwrap().flags.table().unwrap();
-            keys("", &serde_json::to_value(table).unwrap(), &mut said);
-            assert!(said.len() == 1 && known.contains(&said[0].as_str()), "--{name}: {said:?}");
+            keys("", &serde_json::to_value(table).unwrap(), &mut given);
+            assert!(given.len() == 1 && known.contains(&given[0].as_str()), "--{name}: {given:?}");
             seen += 1;
         }
         assert!(seen > 10, "{seen}");

@@ -50,7 +50,7 @@ const OF_THE_FILE: &str = "the file itself";
 #[derive(Debug, Default)]
 pub(super) struct Environment {
     /// Names, the keys of the file that they stand for, and what they say.
-    pub(super) said: Vec<(&'static str, &'static str, String)>,
+    pub(super) given: Vec<(&'static str, &'static str, String)>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Environment {
                     .push(format!("{} in the environment is none of ours; ignored", shown(&key))),
                 // An empty one says nothing: units and manifests can't always leave one out.
                 Some(_) if value.is_empty() => {}
-                Some((name, key)) => environment.said.push((*name, *key, value)),
+                Some((name, key)) => environment.given.push((*name, *key, value)),
             }
         }
         environment
@@ -72,13 +72,13 @@ impl Environment {
 
     /// The configuration file that it names.
     pub(super) fn config(&self) -> Option<&Path> {
-        self.said.iter().find(|(_, key, _)| *key == OF_THE_FILE).map(|(_, _, path)| Path::new(path))
+        self.given.iter().find(|(_, key, _)| *key == OF_THE_FILE).map(|(_, _, path)| Path::new(path))
     }
 
     /// Its settings, as the file would have them.
     pub(super) fn table(&self) -> Result<Table, ConfigError> {
         let mut table = Table::new();
-        for (name, key, text) in self.said.iter().filter(|(_, key, _)| *key != OF_THE_FILE) {
+        for (name, key, text) in self.given.iter().filter(|(_, key, _)| *key != OF_THE_FILE) {
             let value = match *key {
                 "insecure" | "access.require_tokens" => Value::Boolean(switch(name, text)?),
                 "cluster.join" => {
@@ -126,7 +126,7 @@ mod tests {
     fn every_name_is_read_and_none_looks_like_a_link_to_a_service() {
         for (name, _) in NAMES {
             let read = Environment::read(std::iter::once(((*name).to_owned(), "x".to_owned())));
-            assert_eq!((read.warnings.len(), read.said.len()), (0, 1), "{name}");
+            assert_eq!((read.warnings.len(), read.given.len()), (0, 1), "{name}");
             assert!(!name.ends_with("_PORT") && !name.ends_with("_SERVICE_HOST"), "{name}");
             assert_eq!(NAMES.iter().filter(|(other, _)| other == name).count(), 1, "{name}");
         }

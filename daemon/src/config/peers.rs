@@ -55,7 +55,7 @@ impl PeerListen {
 }
 
 /// Settings of the peer port, each checked by itself.
-pub(super) struct Said<'a> {
+pub(super) struct PeerSettings<'a> {
     pub(super) name: &'a Name,
     /// `peer_listen`.
     pub(super) listen: Option<String>,
@@ -76,7 +76,7 @@ pub(super) struct Peers {
     pub(super) members: Vec<InitialMember>,
 }
 
-impl Said<'_> {
+impl PeerSettings<'_> {
     pub(super) fn complete(mut self) -> Result<Peers, ConfigError> {
         let mine = self.members.iter().find(|member| member.name == *self.name);
         let mine = mine.map(|member| member.peer_address.clone());

@@ -47,8 +47,8 @@ impl FileRaft {
     /// Complete and checked.
     pub(super) fn snapshots(&self) -> Result<SnapshotPolicy, ConfigError> {
         let default = SnapshotPolicy::default();
-        let mib = |key, least, said: Option<u64>, default: u64| {
-            Ok::<u64, ConfigError>(at_least(key, least, said, default / MIB)?.saturating_mul(MIB))
+        let mib = |key, least, given: Option<u64>, default: u64| {
+            Ok::<u64, ConfigError>(at_least(key, least, given, default / MIB)?.saturating_mul(MIB))
         };
         let every = self.snapshot_every_entries;
         let every_entries = at_least("snapshot_every_entries", 1, every, default.every_entries)?;
@@ -65,8 +65,8 @@ impl FileRaft {
 }
 
 /// A number that is said or not, with its key and the least that it may be.
-fn at_least(key: &str, least: u64, said: Option<u64>, default: u64) -> Result<u64, ConfigError> {
-    match said.unwrap_or(default) {
+fn at_least(key: &str, least: u64, given: Option<u64>, default: u64) -> Result<u64, ConfigError> {
+    match given.unwrap_or(default) {
         number if number < least => {
             Err(wrong(&format!("raft.{key}"), &format!("it must be at least {least}")))
         }

@@ -74,14 +74,14 @@ impl Config {
     }
 
     pub(super) fn merge(flags: &Flags, sources: &Sources) -> Result<Self, ConfigError> {
-        let said = sources.merged()?;
-        let name = said.name.unwrap_or_else(host_name);
+        let given = sources.merged()?;
+        let name = given.name.unwrap_or_else(host_name);
         let name = Name::new(&name).map_err(|problem| wrong("name", &problem.detail))?;
-        let client_listen = said.client_listen.unwrap_or_else(|| format!("127.0.0.1:{CLIENT_PORT}"));
+        let client_listen = given.client_listen.unwrap_or_else(|| format!("127.0.0.1:{CLIENT_PORT}"));
         let client_listen = address("client_listen", &client_listen)?;
-        let insecure = said.insecure;
-        let tls = ClientTlsFiles::complete(said.tls)?;
-        let peer_tls = PeerTlsFiles::complete(said.peer_tls)?;
+        let insecure = given.insecure;
+        let tls = ClientTlsFiles::complete(given.tls)?;
+        let peer_tls = PeerTlsFiles::complete(given.peer_tls)?;
         if !insecure && tls.is_none() && !client_listen.ip().is_loopback() {
             return Err(wrong(
                 "client_listen",
@@ -90,7 +90,7 @@ impl Config {
                 ),
             ));
         }
-        let client_url = said.client_url;
+        let client_url = given.client_url;
         // The other way round there may be somebody in front who speaks TLS for this member.
         if let Some(url) = client_url.as_ref().filter(|url| tls.is_some() && !url.starts_with("https://")) {
             return Err(wrong(
@@ -102,20 +102,20 @@ impl Config {
             return Err(wrong("client_url", &format!("{} is none; {CLIENT_URL_FORM}", shown(url))));
         }
         let peer_ca = peer_tls.as_ref().map(|files| files.ca.clone());
-        let (peer_address, join) = said.cluster.complete(peer_ca)?;
+        let (peer_address, join) = given.cluster.complete(peer_ca)?;
         let founds = join.is_none();
-        let peers = peers::Said {
+        let peers = peers::PeerSettings {
             name: &name,
-            listen: said.peer_listen,
+            listen: given.peer_listen,
             address: peer_address,
-            members: members::members(&flags.members, said.initial_members, &name, founds)?,
+            members: members::members(&flags.members, given.initial_members, &name, founds)?,
             founds,
             has_tls: peer_tls.is_some(),
             insecure,
         };
         let peers::Peers { listen: peer_listen, address: peer_address, members: initial_members } =
             peers.complete()?;
-        let access = said.access.complete(!client_listen.ip().is_loopback(), insecure)?;
+        let access = given.access.complete(!client_listen.ip().is_loopback(), insecure)?;
         let mut warnings = sources.warnings.clone();
         if insecure {
             let (clients, members) = (tls.is_some(), peer_tls.is_some());
@@ -129,24 +129,24 @@ impl Config {
         }
         Ok(Self {
             name,
-            data_dir: said.data_dir.unwrap_or_else(|| DATA_DIR.into()),
+            data_dir: given.data_dir.unwrap_or_else(|| DATA_DIR.into()),
             client_listen,
             peer_listen,
-            client_socket: said.client_socket,
+            client_socket: given.client_socket,
             client_url,
             tls,
             peer_tls,
             initial_members,
-            timing: said.raft.timing()?,
-            snapshots: said.raft.snapshots()?,
+            timing: given.raft.timing()?,
+            snapshots: given.raft.snapshots()?,
             peer_address,
             join,
             access,
-            journal: said.journal.complete()?,
-            metrics_per_pool: said.metrics.per_pool(),
-            disk: said.disk.complete()?,
+            journal: given.journal.complete()?,
+            metrics_per_pool: given.metrics.per_pool(),
+            disk: given.disk.complete()?,
             insecure,
-            log: said.log.unwrap_or_else(|| "info".to_owned()),
+            log: given.log.unwrap_or_else(|| "info".to_owned()),
             warnings,
         })
     }

@@ -39,11 +39,11 @@ impl Sources {
     /// Names the source of a setting: the last layer that has it.
     pub(super) fn source(&self, key: &str) -> &'static str {
         let layers = [(&self.flags, "flag"), (&self.environment, "environment"), (&self.file, "file")];
-        let said = |table: &Table| match key.split_once('.') {
+        let given = |table: &Table| match key.split_once('.') {
             Some((section, key)) => table.get(section).and_then(|section| section.get(key)).is_some(),
             None => table.contains_key(key),
         };
-        layers.iter().find(|(table, _)| said(table)).map_or("default", |(_, source)| source)
+        layers.iter().find(|(table, _)| given(table)).map_or("default", |(_, source)| source)
     }
 
     /// Merges the layers. Founding members in flags have a form of their own and are read elsewhere.

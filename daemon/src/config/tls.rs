@@ -70,9 +70,9 @@ pub struct PeerTlsFiles {
 }
 
 impl ClientTlsFiles {
-    pub(super) fn complete(said: FileTls) -> Result<Option<Self>, ConfigError> {
-        let client_ca = named(said.client_ca);
-        match (named(said.certificate), named(said.key)) {
+    pub(super) fn complete(given: FileTls) -> Result<Option<Self>, ConfigError> {
+        let client_ca = named(given.client_ca);
+        match (named(given.certificate), named(given.key)) {
             (Some(certificate), Some(key)) => Ok(Some(Self { certificate, key, client_ca })),
             (None, None) if client_ca.is_none() => Ok(None),
             (None, _) => Err(wrong("tls.certificate", "it is missing; TLS needs a certificate and its key")),
@@ -102,8 +102,8 @@ impl ClientTlsFiles {
 }
 
 impl PeerTlsFiles {
-    pub(super) fn complete(said: FilePeerTls) -> Result<Option<Self>, ConfigError> {
-        match (named(said.certificate), named(said.key), named(said.ca)) {
+    pub(super) fn complete(given: FilePeerTls) -> Result<Option<Self>, ConfigError> {
+        match (named(given.certificate), named(given.key), named(given.ca)) {
             (None, None, None) => Ok(None),
             (Some(certificate), Some(key), Some(ca)) => Ok(Some(Self { certificate, key, ca })),
             (certificate, key, _) => {

@@ -22,19 +22,19 @@ async fn with_subnets() -> Cluster {
 }
 
 fn web(size: &str, more: Value) -> Value {
-    let mut said = json!({
+    let mut printed = json!({
         "controller": {"group": "apps", "kind": "Deployment", "name": "web", "uid": "u1"},
         "subnets": ["lan", "six"],
         "replicas": 2,
         "automatic_pool": {"size": size},
     });
-    said.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    said
+    printed.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    printed
 }
 
-async fn run(cluster: &Cluster, verb: &'static str, pod: &str, said: Value) -> Outcome {
+async fn run(cluster: &Cluster, verb: &'static str, pod: &str, printed: Value) -> Outcome {
     let mut conf = network(&cluster.urls(), "n1", &[]);
-    conf["args"] = json!({"cni": said});
+    conf["args"] = json!({"cni": printed});
     let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME={pod};K8S_POD_UID={pod}");
     Plugin::new(verb, pod, &conf).arguments(&arguments).run().await
 }
@@ -101,9 +101,9 @@ async fn an_application_has_a_pool_of_its_own_from_its_first_pod_to_its_end() {
 async fn many_pods_at_once_have_one_pool() {
     let cluster = with_subnets().await;
     let all = (0..8).map(|number| {
-        let said = web("10", json!({"subnets": ["lan"]}));
+        let printed = web("10", json!({"subnets": ["lan"]}));
         let cluster = &cluster;
-        async move { run(cluster, "ADD", &format!("web-{number}"), said).await }
+        async move { run(cluster, "ADD", &format!("web-{number}"), printed).await }
     });
     let mut given: Vec<String> = futures::future::join_all(all).await.iter().flat_map(addresses).collect();
     given.sort();
@@ -116,7 +116,7 @@ async fn many_pods_at_once_have_one_pool() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_makes_no_pool_leaves_none() {
     let cluster = with_subnets().await;
-    for (said, code) in [
+    for (printed, code) in [
         (web("20", json!({})), 101),
         (web("-1", json!({})), 7),
         (web("++2", json!({})), 7),
@@ -132,26 +132,26 @@ async fn what_makes_no_pool_leaves_none() {
         (web("1", json!({"automatic_pool": {"size": 1}})), 7),
         (web("1", json!({"automatic_pool": {"size": "1", "replica": 1}})), 7),
     ] {
-        run(&cluster, "ADD", "web-a", said).await.fails(code);
+        run(&cluster, "ADD", "web-a", printed).await.fails(code);
     }
     assert!(pools(&cluster, "lan").await.is_empty());
     // A dry run says what would be, and leaves nothing either.
     let line =
         "allocate --endpoint pod/shop/a --controller apps/Deployment/a --subnet lan --automatic 3 --dry-run";
-    let said = ipamctl(&cluster.urls(), line).await.ends(0);
-    assert!(said.stdout.contains("10.1.0.2/28"), "{said:?}");
+    let printed = ipamctl(&cluster.urls(), line).await.ends(0);
+    assert!(printed.stdout.contains("10.1.0.2/28"), "{printed:?}");
     assert!(pools(&cluster, "lan").await.is_empty());
     let explained = "explain --endpoint pod/shop/a --controller apps/Deployment/a --subnet lan --automatic 3";
-    let said = ipamctl(&cluster.urls(), explained).await.ends(0);
-    assert!(said.stdout.contains("candidates by the application that it is of"), "{said:?}");
+    let printed = ipamctl(&cluster.urls(), explained).await.ends(0);
+    assert!(printed.stdout.contains("candidates by the application that it is of"), "{printed:?}");
     assert!(pools(&cluster, "lan").await.is_empty());
     // Where the subnet allows none, the explanation names the remedy.
     put(&cluster.ask(), "subnets", json!({"name": "closed", "cidr": "10.9.0.0/28"})).await;
     let explained =
         "explain --endpoint pod/shop/a --controller apps/Deployment/a --subnet closed --automatic 3";
-    let said = format!("{:?}", ipamctl(&cluster.urls(), explained).await.ends(1));
+    let printed = format!("{:?}", ipamctl(&cluster.urls(), explained).await.ends(1));
     for words in ["subnet closed does not allow automatic pools", "ipamctl subnet set closed --automatic"] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
     let body = json!({"namespace": "shop", "controller": {"kind": "Deployment"}});
     let refused = ask(cluster.members[0].client, "POST", "/v1/controllers/end", &[], &body).await;
@@ -161,10 +161,10 @@ async fn what_makes_no_pool_leaves_none() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pool_that_is_kept_outlives_restarts_and_waits_for_its_like() {
     let mut cluster = with_subnets().await;
-    let said = || web("2", json!({"subnets": ["lan"], "automatic_pool": {"size": "2", "reclaim": false}}));
-    run(&cluster, "ADD", "web-a", said()).await.succeeds();
+    let printed = || web("2", json!({"subnets": ["lan"], "automatic_pool": {"size": "2", "reclaim": false}}));
+    run(&cluster, "ADD", "web-a", printed()).await.succeeds();
     let before = pools(&cluster, "lan").await[0]["name"].clone();
-    run(&cluster, "DEL", "web-a", said()).await.succeeds();
+    run(&cluster, "DEL", "web-a", printed()).await.succeeds();
     let body =
         json!({"namespace": "shop", "controller": {"group": "apps", "kind": "Deployment", "name": "web"}});
     let ended = ask(cluster.members[0].client, "POST", "/v1/controllers/end", &[], &body).await;
@@ -176,7 +176,7 @@ async fn a_pool_that_is_kept_outlives_restarts_and_waits_for_its_like() {
     assert_eq!((&kept["name"], &kept["status"]["application"]["standing"]), (&before, &json!("ended")));
     let other = web("2", json!({"subnets": ["lan"], "controller": {"kind": "Job", "name": "web"}}));
     run(&cluster, "ADD", "web-j", other).await.succeeds();
-    run(&cluster, "ADD", "web-b", said()).await.succeeds();
+    run(&cluster, "ADD", "web-b", printed()).await.succeeds();
     let all = pools(&cluster, "lan").await;
     assert_eq!(all.len(), 2, "{all:#?}");
     let own = all.iter().find(|pool| pool["name"] == before).unwrap();

@@ -380,10 +380,10 @@ async fn whatever_is_wrong_is_refused_clearly_and_changes_nothing() {
             continue;
         }
         let problem = answer.problem();
-        let (code, said) = (problem.code.to_string(), format!("{} {}", problem.detail, problem.help));
-        if (answer.status, code.as_str()) != (row.status, row.code) || !said.contains(row.says) {
+        let (code, printed) = (problem.code.to_string(), format!("{} {}", problem.detail, problem.help));
+        if (answer.status, code.as_str()) != (row.status, row.code) || !printed.contains(row.says) {
             wrong.push(format!(
-                "{what}\n    is {} {code}: {said}\n    not {} {}: {}",
+                "{what}\n    is {} {code}: {printed}\n    not {} {}: {}",
                 answer.status, row.status, row.code, row.says
             ));
         }

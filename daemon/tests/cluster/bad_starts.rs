@@ -23,13 +23,13 @@ fn refuses(command: Command, code: i32, words: &[&str]) -> impl Future<Output = 
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
     async move {
         let output = run(command).await;
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{place}: {said}");
-        let refusal = said.find("ipamd: ").map_or("", |at| &said[at..]);
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{place}: {printed}");
+        let refusal = printed.find("ipamd: ").map_or("", |at| &printed[at..]);
         for word in words {
-            assert!(refusal.contains(&word), "{place}: {word:?} is not in {said}");
+            assert!(refusal.contains(&word), "{place}: {word:?} is not in {printed}");
         }
-        assert!(!said.contains("panicked"), "{place}: {said}");
+        assert!(!printed.contains("panicked"), "{place}: {printed}");
     }
 }
 

@@ -18,9 +18,9 @@ fn check(dir: &Path, text: &str, environment: &[(&str, &str)], flags: &[&str]) -
 
 #[track_caller]
 fn refused(output: &Output, words: &str) {
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(said.starts_with("ipamd: ") && said.contains(words), "{words:?} is not in {said}");
+    assert!(printed.starts_with("ipamd: ") && printed.contains(words), "{words:?} is not in {printed}");
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
@@ -36,11 +36,11 @@ fn what_is_in_force_is_said_with_its_source() {
     let text = format!("name = \"n1\"\nlog = \"warn\"\n[access]\ntokens_file = {tokens:?}\n");
     let environment = [("IPAMD_LOG", "debug"), ("IPAMD_DATA_DIR", "/d"), ("IPAMD_PORT", "tcp://10.0.0.1:1")];
     let checked = check(dir.path(), &text, &environment, &["--data-dir", "/elsewhere"]);
-    let said = String::from_utf8(checked.stdout).unwrap();
+    let printed = String::from_utf8(checked.stdout).unwrap();
     let warned = String::from_utf8(checked.stderr).unwrap();
-    assert_eq!(checked.status.code(), Some(0), "{said}{warned}");
+    assert_eq!(checked.status.code(), Some(0), "{printed}{warned}");
     let lines: Vec<String> =
-        said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for line in [
         "name = n1 (file)",
         "log = debug (environment)",
@@ -50,9 +50,9 @@ fn what_is_in_force_is_said_with_its_source() {
         "peer_listen = - (default)",
         "The configuration is valid.",
     ] {
-        assert!(lines.iter().any(|one| one == line), "{line:?} is not in {said}");
+        assert!(lines.iter().any(|one| one == line), "{line:?} is not in {printed}");
     }
-    assert!(!said.contains(SECRET_HASH) && !warned.contains(SECRET_HASH));
+    assert!(!printed.contains(SECRET_HASH) && !warned.contains(SECRET_HASH));
     assert!(warned.contains("\"IPAMD_PORT\" in the environment is none of ours"), "{warned}");
 
     // A tokens file as `serve` would refuse it: a word too many, no hash, or none there.

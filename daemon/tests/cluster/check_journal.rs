@@ -26,9 +26,9 @@ async fn history_of_a_member_that_is_down_is_checked() {
     assert!(cluster.stop(0).await.success());
 
     let whole = check(&dir);
-    let said = String::from_utf8_lossy(&whole.stdout);
+    let printed = String::from_utf8_lossy(&whole.stdout);
     assert_eq!(whole.status.code(), Some(0), "{whole:?}");
-    assert!(said.ends_with("The journal is as it was written.\n"), "{said}");
+    assert!(printed.ends_with("The journal is as it was written.\n"), "{printed}");
     let file = dir.join("journal/open-0000000001");
     let mut content = std::fs::read(&file).unwrap();
     let middle = content.len() / 2;
@@ -36,8 +36,8 @@ async fn history_of_a_member_that_is_down_is_checked() {
     std::fs::write(&file, content).unwrap();
     let damaged = check(&dir);
     assert_eq!(damaged.status.code(), Some(7), "{damaged:?}");
-    let said = String::from_utf8_lossy(&damaged.stdout);
-    assert!(said.contains(&format!("damaged: {}: ", file.display())), "{said}");
+    let printed = String::from_utf8_lossy(&damaged.stdout);
+    assert!(printed.contains(&format!("damaged: {}: ", file.display())), "{printed}");
 
     // The member makes it anew.
     cluster.start(0);

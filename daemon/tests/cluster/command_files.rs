@@ -120,8 +120,8 @@ async fn tokens_are_made_and_their_secrets_kept() {
     assert!(done("token join --ttl 10m").await.stdout.starts_with("ipamd_"));
     done("token delete ci --yes").await;
     let bundle = folder.path().join("bundle.tar");
-    let said = done(&format!("support bundle {}", bundle.display())).await;
-    assert!(said.stdout.contains("No tokens"), "{said:?}");
+    let printed = done(&format!("support bundle {}", bundle.display())).await;
+    assert!(printed.stdout.contains("No tokens"), "{printed:?}");
 }
 
 /// What `kubectl get spidersubnets -o yaml` prints.

@@ -9,13 +9,13 @@ use crate::support::{Cluster, programs, until};
 
 /// How a command ended.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Said {
+impl CommandOutput {
     #[track_caller]
     pub(crate) fn ends(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
@@ -29,7 +29,7 @@ impl Said {
 }
 
 /// Types a line; what is quoted in a shell isn't needed here.
-pub(crate) async fn ipamctl(servers: &[String], line: &str) -> Said {
+pub(crate) async fn ipamctl(servers: &[String], line: &str) -> CommandOutput {
     let output = Command::new(programs::ipamctl())
         .args(line.split_whitespace())
         .env_clear()
@@ -40,7 +40,11 @@ pub(crate) async fn ipamctl(servers: &[String], line: &str) -> Said {
         .await
         .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Said { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    CommandOutput {
+        code: output.status.code().unwrap(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,7 @@
 use ipam_api::client::Call;
 use serde_json::json;
 
-use crate::cluster::command_line::{Said, ipamctl};
+use crate::cluster::command_line::{CommandOutput, ipamctl};
 use crate::cluster::schema::Schemas;
 use crate::support::Cluster;
 use crate::support::ask::allocate;
@@ -211,7 +211,7 @@ async fn data_is_what_the_api_describes() {
     let file = folder.path().join("lab.yaml");
     std::fs::write(&file, FILE).unwrap();
     let file = file.display().to_string();
-    let done = async |line: &str| -> Said {
+    let done = async |line: &str| -> CommandOutput {
         ipamctl(&servers, &format!("{} -o json", line.replace("FILE", &file))).await.ends(0)
     };
     let mut schemas = Schemas::committed();

@@ -78,9 +78,9 @@ async fn every_noun_is_watched_by_itself() {
     let servers = cluster.urls();
     let mut allocation = String::new();
     for line in HAPPENED {
-        let said = ipamctl(&servers, &format!("{line} -o json")).await.ends(0);
+        let printed = ipamctl(&servers, &format!("{line} -o json")).await.ends(0);
         if line.contains("allocate --endpoint host/a") {
-            let id = &said.json()["interfaces"][0]["addresses"][0]["allocation"];
+            let id = &printed.json()["interfaces"][0]["addresses"][0]["allocation"];
             allocation = id.to_string();
         }
     }
@@ -107,12 +107,12 @@ async fn every_noun_is_watched_by_itself() {
         .await;
         let _ = kill_process(Pid::from_child(&watcher), Signal::INT);
         let ended = watcher.wait().unwrap();
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut watcher.stderr.take().unwrap(), &mut said).unwrap();
-        assert_eq!(seen, expected, "{line}: {said}");
-        assert_eq!(ended.code(), Some(130), "{line}: {said}");
+        let mut printed = String::new();
+        std::io::Read::read_to_string(&mut watcher.stderr.take().unwrap(), &mut printed).unwrap();
+        assert_eq!(seen, expected, "{line}: {printed}");
+        assert_eq!(ended.code(), Some(130), "{line}: {printed}");
         let again = line.replace("networks", "network").replace("watch subnet", "subnet watch");
-        assert!(said.contains(&format!("continue: ipamctl {again} --after ")), "{line}: {said}");
+        assert!(printed.contains(&format!("continue: ipamctl {again} --after ")), "{line}: {printed}");
     }
     ipamctl(&servers, "allocation watch web").await.ends(2);
     ipamctl(&servers, "subnet watch A/B").await.ends(2);

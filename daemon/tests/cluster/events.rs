@@ -257,7 +257,7 @@ async fn the_command_line_follows_and_says_where_to_go_on() {
     let pid = rustix::process::Pid::from_child(&follower);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(follower.wait().unwrap().code(), Some(130));
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut follower.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(said.contains("continue: ipamctl events --follow --after "), "{said}");
+    let mut printed = String::new();
+    std::io::Read::read_to_string(&mut follower.stderr.take().unwrap(), &mut printed).unwrap();
+    assert!(printed.contains("continue: ipamctl events --follow --after "), "{printed}");
 }

@@ -30,7 +30,7 @@ async fn a_refusal_says_what_came_into_question_and_what_would_help() {
     world(&servers).await;
     ipamctl(&servers, "allocate --endpoint host/web/h0 --node worker-3").await.ends(0);
     let line = "explain --endpoint pod/web/frontend-7 --node worker-3";
-    let said = ipamctl(&servers, line).await.ends(1);
+    let printed = ipamctl(&servers, line).await.ends(1);
     for words in [
         "would be refused: pool-exhausted",
         "eth0 IPv4: candidates by the namespace",
@@ -43,21 +43,21 @@ async fn a_refusal_says_what_came_into_question_and_what_would_help() {
         "ipamctl pool set web --add-range 10.1.0.3",
         "ipamctl pool set web-old --enable",
     ] {
-        assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
+        assert!(printed.stdout.contains(words), "{words}: {}", printed.stdout);
     }
     ipamctl(&servers, "release --endpoint host/web/h0 --yes").await.ends(0);
-    let said = ipamctl(&servers, line).await.ends(1);
-    assert!(said.stdout.contains("would be refused: pool-exhausted"), "{said:?}");
-    let wait = said.stdout.lines().find(|line| line.contains("wait about")).unwrap_or_default();
-    assert!(wait.contains("an address of web has rested then"), "{said:?}");
+    let printed = ipamctl(&servers, line).await.ends(1);
+    assert!(printed.stdout.contains("would be refused: pool-exhausted"), "{printed:?}");
+    let wait = printed.stdout.lines().find(|line| line.contains("wait about")).unwrap_or_default();
+    assert!(wait.contains("an address of web has rested then"), "{printed:?}");
     // What helps, helps.
     ipamctl(&servers, "pool set web-old --enable").await.ends(0);
-    let said = ipamctl(&servers, line).await.ends(0);
-    assert!(said.stdout.contains("would be given: eth0 10.1.0.5/28 from pool web-old"), "{said:?}");
+    let printed = ipamctl(&servers, line).await.ends(0);
+    assert!(printed.stdout.contains("would be given: eth0 10.1.0.5/28 from pool web-old"), "{printed:?}");
     let given = ipamctl(&servers, "allocate --endpoint pod/web/frontend-7 --node worker-3").await.ends(0);
     assert!(given.stdout.contains("10.1.0.5/28"), "{given:?}");
-    let said = ipamctl(&servers, line).await.ends(0);
-    assert!(said.stdout.contains("held already: eth0 10.1.0.5/28"), "{said:?}");
+    let printed = ipamctl(&servers, line).await.ends(0);
+    assert!(printed.stdout.contains("held already: eth0 10.1.0.5/28"), "{printed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,14 +112,14 @@ async fn default_pools_for_others_are_counted_by_reason_and_named_on_request() {
         ipamctl(&servers, line).await.ends(0);
     }
     let line = "explain --endpoint host/web/h0 --node n9";
-    let said = ipamctl(&servers, line).await.ends(0);
+    let printed = ipamctl(&servers, line).await.ends(0);
     for words in
         ["1  any   gives", "2 skipped, for other nodes: n1-a, …", "1 skipped, for other namespaces: shop\n"]
     {
-        assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
+        assert!(printed.stdout.contains(words), "{words}: {}", printed.stdout);
     }
-    let said = ipamctl(&servers, &format!("{line} --all-skipped")).await.ends(0);
-    assert!(said.stdout.contains("2 skipped, for other nodes: n1-a, n1-b\n"), "{}", said.stdout);
+    let printed = ipamctl(&servers, &format!("{line} --all-skipped")).await.ends(0);
+    assert!(printed.stdout.contains("2 skipped, for other nodes: n1-a, n1-b\n"), "{}", printed.stdout);
     ipamctl(&servers, "explain pool --all-skipped").await.ends(2);
     let body = json!({"endpoint": {"kind": "host", "name": "h0"}, "interfaces": [{"name": "eth0"}]});
     let to = cluster.members[0].client;

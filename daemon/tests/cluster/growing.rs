@@ -17,8 +17,8 @@ async fn grow(cluster: &mut Cluster, name: &str) {
     cluster.start(at);
     cluster.ready_at(at).await;
     until(&format!("{name} gets a vote"), async || {
-        let said = ipamctl(&servers, &format!("cluster promote {name}")).await;
-        if said.stderr.contains("nothing to do") { Ok(()) } else { Err(said.stderr) }
+        let printed = ipamctl(&servers, &format!("cluster promote {name}")).await;
+        if printed.stderr.contains("nothing to do") { Ok(()) } else { Err(printed.stderr) }
     })
     .await;
 }
@@ -88,8 +88,8 @@ async fn a_single_member_is_restarted_with_tls_and_two_join() {
         cluster.start(at);
         cluster.ready_at(at).await;
         until(&format!("{name} gets a vote"), async || {
-            let said = ipamctl(&servers, &format!("--ca-file {ca_file} cluster promote {name}")).await;
-            if said.stderr.contains("nothing to do") { Ok(()) } else { Err(said.stderr) }
+            let printed = ipamctl(&servers, &format!("--ca-file {ca_file} cluster promote {name}")).await;
+            if printed.stderr.contains("nothing to do") { Ok(()) } else { Err(printed.stderr) }
         })
         .await;
     }

@@ -169,10 +169,10 @@ async fn routes_of_a_pod_are_of_the_interface_that_reaches_their_gateway() {
     };
     // Entry 18: the annotation's routes; entry 21: who has the default route.
     let routes = json!([{"dst": "10.7.0.0/16", "gw": "10.1.0.9"}, {"dst": "10.8.0.0/16", "gw": "10.9.0.9"}]);
-    let said = json!({"routes": routes, "default_route_interface": "eth0"});
-    let eth0 = add("eth0", said.clone(), json!({})).await;
+    let printed = json!({"routes": routes, "default_route_interface": "eth0"});
+    let eth0 = add("eth0", printed.clone(), json!({})).await;
     assert_eq!(eth0, ["0.0.0.0/0 10.1.0.1", "10.7.0.0/16 10.1.0.9"]);
-    let net1 = add("net1", said.clone(), json!({})).await;
+    let net1 = add("net1", printed.clone(), json!({})).await;
     assert_eq!(net1, ["10.8.0.0/16 10.9.0.9"]);
     // Again, whatever it says by now.
     assert_eq!(add("net1", json!({}), json!({})).await, net1);

@@ -226,7 +226,7 @@ async fn a_wiped_member_comes_back_as_a_new_one_only() {
     cluster.start(wiped);
     until("it is told what to do", async || match cluster.members[wiped].is_ready().await {
         Err(why) if why.contains(&format!("ipamctl cluster remove {name}")) => Ok(()),
-        said => Err(format!("{said:?}")),
+        printed => Err(format!("{printed:?}")),
     })
     .await;
     // That done, it comes in by itself, under another id.
@@ -250,7 +250,7 @@ async fn joining_takes_a_token_that_was_not_used() {
     cluster.start(third);
     until("it is told that the token was used", async || match cluster.members[third].is_ready().await {
         Err(why) if why.contains("used already") => Ok(()),
-        said => Err(format!("{said:?}")),
+        printed => Err(format!("{printed:?}")),
     })
     .await;
     // A crash in the middle changes nothing: the same data directory is the same member.

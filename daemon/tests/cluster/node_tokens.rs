@@ -67,9 +67,9 @@ async fn hardening_5_a_node_renews_its_token_and_no_other() {
     let mut command = Command::new(programs::ipamctl());
     command.env_clear().args(["--server", &cluster.members[0].url(), "--token-file"]).arg(&file);
     let output = command.args(["token", "renew"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains(&format!("token {} renewed; it expires in 89d", made.name)), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains(&format!("token {} renewed; it expires in 89d", made.name)), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -24,8 +24,8 @@ async fn a_node_gets_of_its_zone_by_its_labels() {
     let why = add("n1", "c1").await.fails(104);
     assert!(why.contains("zone-a is for nodes with certain labels, and this one isn't described"), "{why}");
     for (node, zone) in [("n1", "a"), ("n2", "c")] {
-        let said = json!({"name": node, "labels": {"zone": zone}});
-        let answer = ask(to, "PUT", &format!("/v1/nodes/default/{node}"), &[], &said).await;
+        let printed = json!({"name": node, "labels": {"zone": zone}});
+        let answer = ask(to, "PUT", &format!("/v1/nodes/default/{node}"), &[], &printed).await;
         assert_eq!(answer.status, 201, "{answer:?}");
     }
     assert_eq!(add("n1", "c1").await.addresses()[0].to_string(), "10.1.0.1");
@@ -55,9 +55,9 @@ async fn the_first_who_names_pools_counts() {
     let conf = |pools: &[&str]| network(&cluster.urls(), "n1", pools);
     assert_eq!(given("w1", &conf(&[])).await, "10.1.0.1");
     assert_eq!(given("w2", &conf(&["conf"])).await, "10.2.0.1");
-    let said = json!({"name": "web", "labels": {"team": "web"}, "default_ipv4_pools": ["te*"]});
+    let printed = json!({"name": "web", "labels": {"team": "web"}, "default_ipv4_pools": ["te*"]});
     let to = cluster.members[0].client;
-    assert_eq!(ask(to, "PUT", "/v1/namespaces/default/web", &[], &said).await.status, 201);
+    assert_eq!(ask(to, "PUT", "/v1/namespaces/default/web", &[], &printed).await.status, 201);
     assert_eq!(given("w3", &conf(&["conf"])).await, "10.3.0.1");
     let mut own = conf(&["conf"]);
     own["args"] = json!({"cni": {"ipv4_pools": ["own"]}});

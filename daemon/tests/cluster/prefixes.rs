@@ -173,8 +173,8 @@ async fn what_makes_no_sense_is_refused_with_the_reason() {
     ] {
         let problem = delegate(&cluster, 0, body.clone()).await.unwrap_err();
         assert_eq!(problem.code, code, "{body}: {problem:?}");
-        let said = format!("{} {:?}", problem.detail, problem);
-        assert!(said.contains(says), "{body}: {problem:?}");
+        let printed = format!("{} {:?}", problem.detail, problem);
+        assert!(printed.contains(says), "{body}: {problem:?}");
     }
     let page: Page<Prefix> = get(&cluster.ask(), "/v1/prefixes").await.unwrap();
     assert!(page.items.is_empty(), "nothing is half-done");
@@ -186,21 +186,25 @@ async fn by_hand() {
     pool(&cluster).await;
     let servers = cluster.urls();
     let run = async |line: &str| ipamctl(&servers, line).await.ends(0);
-    let said = run("prefix allocate conduit-a --pool trench --length 20").await;
-    assert!(said.stdout.starts_with("172.16.0.0/20   for conduit-a   prefix "), "{said:?}");
-    let said = run("prefix allocate conduit-a/node-1 --pool trench --length 24 --keep-edges --ttl 40m").await;
-    assert!(said.stdout.starts_with("172.16.0.0/24   for conduit-a/node-1   prefix "), "{said:?}");
-    assert!(said.stderr.contains("it ends in 40m"), "{said:?}");
-    let said = run("prefix allocate conduit-a/node-1 --pool trench -o name").await;
-    assert_eq!(said.stdout.trim(), "172.16.0.0/24");
-    let said = run("prefix list --pool trench").await;
-    assert!(said.stdout.contains("conduit-a/node-1"), "{said:?}");
-    let said = run("who-has 172.16.0.9").await;
-    assert!(said.stdout.contains("172.16.0.0/24 of conduit-a/node-1"), "{said:?}");
+    let printed = run("prefix allocate conduit-a --pool trench --length 20").await;
+    assert!(printed.stdout.starts_with("172.16.0.0/20   for conduit-a   prefix "), "{printed:?}");
+    let printed =
+        run("prefix allocate conduit-a/node-1 --pool trench --length 24 --keep-edges --ttl 40m").await;
+    assert!(printed.stdout.starts_with("172.16.0.0/24   for conduit-a/node-1   prefix "), "{printed:?}");
+    assert!(printed.stderr.contains("it ends in 40m"), "{printed:?}");
+    let printed = run("prefix allocate conduit-a/node-1 --pool trench -o name").await;
+    assert_eq!(printed.stdout.trim(), "172.16.0.0/24");
+    let printed = run("prefix list --pool trench").await;
+    assert!(printed.stdout.contains("conduit-a/node-1"), "{printed:?}");
+    let printed = run("who-has 172.16.0.9").await;
+    assert!(printed.stdout.contains("172.16.0.0/24 of conduit-a/node-1"), "{printed:?}");
     let id = run("prefix list --pool trench -o name --limit 1").await.stdout.trim().to_owned();
-    let said = run(&format!("prefix show {id}")).await;
-    assert!(said.stdout.contains("1 prefix"), "{said:?}");
-    let said = run(&format!("prefix release {id} --yes")).await;
-    assert!(said.stderr.contains("172.16.0.0/20") && said.stderr.contains("172.16.0.0/24"), "{said:?}");
+    let printed = run(&format!("prefix show {id}")).await;
+    assert!(printed.stdout.contains("1 prefix"), "{printed:?}");
+    let printed = run(&format!("prefix release {id} --yes")).await;
+    assert!(
+        printed.stderr.contains("172.16.0.0/20") && printed.stderr.contains("172.16.0.0/24"),
+        "{printed:?}"
+    );
     ipamctl(&servers, &format!("prefix show {id}")).await.ends(3);
 }

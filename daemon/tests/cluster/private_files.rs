@@ -78,10 +78,10 @@ async fn only_a_socket_makes_way_for_the_socket_of_clients() {
         cluster.start(0);
         assert!(!cluster.members[0].exit().await.success());
         let log = cluster.members[0].logged();
-        let said = log.lines().last().unwrap_or_default();
+        let printed = log.lines().last().unwrap_or_default();
         assert!(
-            said.contains("client_socket") && said.contains(kind) && said.contains("move it away"),
-            "{said}"
+            printed.contains("client_socket") && printed.contains(kind) && printed.contains("move it away"),
+            "{printed}"
         );
         assert!(fs::symlink_metadata(&place).is_ok(), "{kind} is still there");
         match kind {

@@ -10,9 +10,9 @@ use crate::support::raw::{Raw, ask};
 
 async fn add(cluster: &Cluster, pod: &str, application: &str, more: Value) -> Outcome {
     let mut conf = network(&cluster.urls(), "n1", &["web", "web6"]);
-    let mut said = json!({"controller": {"group": "apps", "kind": "Deployment", "name": application}});
-    said.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    conf["args"] = json!({"cni": said});
+    let mut printed = json!({"controller": {"group": "apps", "kind": "Deployment", "name": application}});
+    printed.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    conf["args"] = json!({"cni": printed});
     let arguments = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME={pod};K8S_POD_UID={pod}");
     Plugin::new("ADD", pod, &conf).arguments(&arguments).run().await
 }
@@ -103,8 +103,8 @@ async fn programs_are_told_the_numbers_and_who_waits_is_served() {
     let quota = json!({"per_application": {"ipv4": 1}, "applications": [
         {"group": "apps", "kind": "Deployment", "name": "api", "ipv4": 4},
     ]});
-    let said = json!({"name": "shop", "quota": quota});
-    assert_eq!(ask(to, "PUT", "/v1/namespaces/default/shop", &[], &said).await.status, 201);
+    let printed = json!({"name": "shop", "quota": quota});
+    assert_eq!(ask(to, "PUT", "/v1/namespaces/default/shop", &[], &printed).await.status, 201);
     let read = shop(&cluster, 0).await;
     assert_eq!(read["quota"], quota, "it can be sent back as it is");
     assert_eq!(ask(to, "PUT", "/v1/namespaces/default/shop", &[], &read).await.status, 200);
@@ -162,8 +162,8 @@ async fn odd_quotas_are_refused() {
         ),
         (json!({"applications": many}), 422, "limit-exceeded", "256"),
     ] {
-        let said = json!({"name": "shop", "quota": quota});
-        let refused = ask(to, "PUT", "/v1/namespaces/default/shop", &[], &said).await;
+        let printed = json!({"name": "shop", "quota": quota});
+        let refused = ask(to, "PUT", "/v1/namespaces/default/shop", &[], &printed).await;
         let problem = refused.problem();
         assert_eq!((refused.status, problem.code.to_string().as_str()), (status, code), "{problem:?}");
         let told = format!("{} {:?}", problem.detail, problem.errors);

@@ -47,9 +47,9 @@ async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
         assert!((360..367).contains(&(left_s(at_s) / (24 * 3600))), "{at_s}");
     }
     let unbelieved = ipamctl(&cluster, &["--timeout", "2s", "pool", "show", "web"]);
-    let said = String::from_utf8_lossy(&unbelieved.stderr);
-    assert_eq!(unbelieved.status.code(), Some(5), "{said}");
-    assert!(said.contains("CA that isn't trusted"), "{said}");
+    let printed = String::from_utf8_lossy(&unbelieved.stderr);
+    assert_eq!(unbelieved.status.code(), Some(5), "{printed}");
+    assert!(printed.contains("CA that isn't trusted"), "{printed}");
     for member in &cluster.members {
         assert!(!member.logged().contains("PRIVATE KEY"));
     }

@@ -75,13 +75,13 @@ async fn labels_realms_and_attachments_reach_the_pools_through_the_plugin() {
 async fn what_is_said_of_takers_is_shown_kept_and_checked() {
     let cluster = Cluster::up(1).await;
     let to = cluster.members[0].client;
-    let said = json!({
+    let printed = json!({
         "realms": ["east"], "node_names": ["a1"], "namespaces": ["web"],
         "endpoint_selector": "app=web,tier in (front,back)", "network_attachments": ["kube-system/macvlan"],
     });
-    subnet_with_pool(&cluster.ask(), "web", "10.1.0.0/24", said.clone()).await;
+    subnet_with_pool(&cluster.ask(), "web", "10.1.0.0/24", printed.clone()).await;
     let shown: Value = ask(to, "GET", "/v1/pools/web", &[], &Value::Null).await.json();
-    for (field, value) in said.as_object().unwrap() {
+    for (field, value) in printed.as_object().unwrap() {
         assert_eq!(shown[field], *value, "{field}");
     }
     // What was read can be sent back.

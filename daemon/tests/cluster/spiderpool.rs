@@ -94,8 +94,8 @@ async fn pools_interfaces_and_routes_are_what_the_annotations_say() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subnet_gives_the_application_a_pool_of_its_own() {
     let cluster = with_two_subnets().await;
-    let said = [("subnet", r#"{"ipv4": ["lan"]}"#)];
-    let first = result(&run(&cluster, "ADD", ("web-a", "eth0"), &said).await);
+    let printed = [("subnet", r#"{"ipv4": ["lan"]}"#)];
+    let first = result(&run(&cluster, "ADD", ("web-a", "eth0"), &printed).await);
     assert_eq!(first, ["10.1.0.2/28", "0.0.0.0/0 10.1.0.1"]);
     let pools = async || {
         let to = cluster.members[0].client;
@@ -106,7 +106,7 @@ async fn a_subnet_gives_the_application_a_pool_of_its_own() {
     };
     // One more than there are replicas, where nobody says it.
     assert_eq!(pools().await, [(json!(["10.1.0.2-10.1.0.5"]), json!(true))]);
-    let fixed = [said[0], ("ippool-ip-number", "2"), ("ippool-reclaim", "false")];
+    let fixed = [printed[0], ("ippool-ip-number", "2"), ("ippool-reclaim", "false")];
     run(&cluster, "ADD", ("web-b", "eth0"), &fixed).await.succeeds();
     assert_eq!(pools().await, [(json!(["10.1.0.2-10.1.0.3"]), json!(false))]);
     assert!(
@@ -115,7 +115,7 @@ async fn a_subnet_gives_the_application_a_pool_of_its_own() {
             .fails(101)
             .contains("0 free in auto4-web-eth0-")
     );
-    let more = [said[0], ("ippool-ip-number", "+0")];
+    let more = [printed[0], ("ippool-ip-number", "+0")];
     run(&cluster, "ADD", ("web-c", "eth0"), &more).await.succeeds();
 }
 
@@ -140,8 +140,8 @@ async fn what_annotations_get_wrong_is_said_by_their_name() {
         ("default-ipv4-ippool", "[]", 7, "is said of a namespace"),
     ];
     for (key, text, code, says) in rows {
-        let said = run(&cluster, "ADD", ("x", "eth0"), &[(key, text)]).await.fails(code);
-        assert!(said.contains(says), "{key} {text}: {said}");
+        let printed = run(&cluster, "ADD", ("x", "eth0"), &[(key, text)]).await.fails(code);
+        assert!(printed.contains(says), "{key} {text}: {printed}");
     }
     let to = cluster.members[0].client;
     let held: Value = ask(to, "GET", "/v1/allocations", &[], &Value::Null).await.json();

@@ -19,17 +19,17 @@ async fn with(pools: &[(&str, &str)]) -> Cluster {
     cluster
 }
 
-/// One run for a pod's container on a node. `said` is what its configuration says of the pod.
+/// One run for a pod's container on a node. `printed` is what its configuration says of the pod.
 async fn run(
     cluster: &Cluster,
     verb: &'static str,
     (node, container): (&str, &str),
     pod: &str,
     pools: &[&str],
-    said: Value,
+    printed: Value,
 ) -> Outcome {
     let mut conf = network(&cluster.urls(), node, pools);
-    conf["args"] = json!({"cni": said});
+    conf["args"] = json!({"cni": printed});
     let (name, uid) = pod.split_once(' ').unwrap();
     let pod = format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME={name};K8S_POD_UID={uid}");
     Plugin::new(verb, container, &conf).arguments(&pod).run().await
@@ -107,9 +107,9 @@ async fn a_stateful_pod_whose_pools_changed_moves_and_nothing_is_left() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_that_migrates_has_its_address_on_both_nodes() {
     let cluster = with(&[("vm", "10.1.0.10-10.1.0.11")]).await;
-    let said =
+    let printed =
         json!({"controller": {"group": "kubevirt.io", "kind": "VirtualMachineInstance", "name": "mail"}});
-    let on = async |verb, place, pod| run(&cluster, verb, place, pod, &["vm"], said.clone()).await;
+    let on = async |verb, place, pod| run(&cluster, verb, place, pod, &["vm"], printed.clone()).await;
     let (source, target) = (("n1", "c1"), ("n2", "c2"));
     assert_eq!(address(&on("ADD", source, "virt-launcher-mail-a u1").await), "10.1.0.10");
     assert_eq!(address(&on("ADD", target, "virt-launcher-mail-b u2").await), "10.1.0.10");
@@ -132,8 +132,8 @@ async fn a_machine_that_migrates_has_its_address_on_both_nodes() {
     assert_eq!(allocations(&cluster.ask()).await.len(), 1, "kept");
     // The machine is deleted.
     let gone = "endpoint scale kubevirt.io/VirtualMachineInstance/mail --namespace shop --replicas 0";
-    let said = ipamctl(&cluster.urls(), gone).await.ends(0);
-    assert!(format!("{said:?}").contains("10.1.0.10"), "{said:?}");
+    let printed = ipamctl(&cluster.urls(), gone).await.ends(0);
+    assert!(format!("{printed:?}").contains("10.1.0.10"), "{printed:?}");
     assert!(allocations(&cluster.ask()).await.is_empty());
 }
 
@@ -162,14 +162,14 @@ async fn fewer_replicas_release_or_keep() {
     assert!(shown.contains("scale-down"), "{shown}");
     for (number, pool) in [(0, "db"), (1, "db"), (2, "kept"), (3, "db")] {
         let (container, pod) = (format!("c{number}"), format!("db-{number} u"));
-        let mut said = stateful();
+        let mut printed = stateful();
         if number == 3 {
-            said["scale_down"] = json!("keep");
+            printed["scale_down"] = json!("keep");
         }
         let place = ("n1", container.as_str());
-        run(&cluster, "ADD", place, &pod, &[pool], said.clone()).await.succeeds();
+        run(&cluster, "ADD", place, &pod, &[pool], printed.clone()).await.succeeds();
         if number > 0 {
-            run(&cluster, "DEL", place, &pod, &[pool], said).await.succeeds();
+            run(&cluster, "DEL", place, &pod, &[pool], printed).await.succeeds();
         }
     }
     let scale = async |more: Value| {
@@ -204,7 +204,7 @@ async fn fewer_replicas_release_or_keep() {
 async fn what_contradicts_itself_is_refused() {
     let cluster = with(&[("db", "10.1.0.10-10.1.0.19")]).await;
     let deployment = json!({"group": "apps", "kind": "Deployment", "name": "web"});
-    for (said, code) in [
+    for (printed, code) in [
         (json!({"controller": deployment, "sticky": true}), 7),
         (json!({"controller": deployment, "scale_down": "keep"}), 7),
         (json!({"sticky": false, "scale_down": "keep"}), 7),
@@ -214,7 +214,7 @@ async fn what_contradicts_itself_is_refused() {
         (json!({"controller": {"kind": "StatefulSet"}}), 7),
         (json!({"controller": {"kind": "StatefulSet", "name": "../db"}}), 7),
     ] {
-        run(&cluster, "ADD", ("n1", "c1"), "db-0 u1", &["db"], said).await.fails(code);
+        run(&cluster, "ADD", ("n1", "c1"), "db-0 u1", &["db"], printed).await.fails(code);
     }
     let servers = cluster.urls();
     let line = "allocate --endpoint pod/shop/web-1 --pool db --controller apps/Deployment/web --sticky";

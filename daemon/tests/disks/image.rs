@@ -145,6 +145,6 @@ fn fill(path: &Path, left: impl Fn() -> u64) {
 #[track_caller]
 pub(crate) fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}\nThese tests need root and loop devices.");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {printed}\nThese tests need root and loop devices.");
 }

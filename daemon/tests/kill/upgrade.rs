@@ -88,8 +88,8 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
     cluster.members[2].flags.clear();
     cluster.start(2);
     assert!(!cluster.members[2].exit().await.success());
-    let said = cluster.members[2].logged();
-    assert!(said.contains("the cluster's feature level is 2, and this ipamd knows up to 1"), "{said}");
+    let printed = cluster.members[2].logged();
+    assert!(printed.contains("the cluster's feature level is 2, and this ipamd knows up to 1"), "{printed}");
     // Nor does one that gets the state from the others.
     upgrade(&mut cluster.members[2]);
     cluster.start(2);

@@ -18,11 +18,11 @@ fn ctrl_c_takes_away_all_that_was_made() {
         .process_group(0)
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(dev.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(said.any(|line| line.contains("Ctrl-C stops and removes everything")));
+    let mut printed = BufReader::new(dev.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(printed.any(|line| line.contains("Ctrl-C stops and removes everything")));
     // A terminal sends it to all processes of the group.
     kill_process_group(Pid::from_child(&dev), Signal::INT).unwrap();
-    let after: Vec<String> = said.collect();
+    let after: Vec<String> = printed.collect();
     assert_eq!((dev.wait().unwrap().code(), after), (Some(0), Vec::new()));
 }
 

@@ -210,8 +210,8 @@ impl Member {
     /// complain once more when they are closed on a disk that has failed.
     pub(crate) fn last_word(&self) -> String {
         let log = self.logged();
-        let said = log.lines().rev().find(|line| line.starts_with("ipamd: "));
-        said.unwrap_or_else(|| panic!("it said nothing: {}", self.tail())).to_owned()
+        let printed = log.lines().rev().find(|line| line.starts_with("ipamd: "));
+        printed.unwrap_or_else(|| panic!("it said nothing: {}", self.tail())).to_owned()
     }
 
     /// The end of its log.

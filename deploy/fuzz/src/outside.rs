@@ -109,8 +109,8 @@ fn ranges(text: &str) {
                 assert!(set.contains(end));
             }
             for beside in [range.first().checked_sub(1), range.last().checked_add(1)].into_iter().flatten() {
-                let said = merged.iter().any(|range| (range.first()..=range.last()).contains(&beside));
-                assert_eq!(set.contains(beside), said);
+                let peer_report = merged.iter().any(|range| (range.first()..=range.last()).contains(&beside));
+                assert_eq!(set.contains(beside), peer_report);
             }
         }
     }

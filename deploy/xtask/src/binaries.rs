@@ -89,12 +89,12 @@ fn host_triple() -> Result<String> {
     if !output.status.success() {
         bail!("rustc -vV failed: {}", output.status);
     }
-    let said = String::from_utf8_lossy(&output.stdout);
-    host_in(&said).map(str::to_owned).context("rustc -vV names no host")
+    let printed = String::from_utf8_lossy(&output.stdout);
+    host_in(&printed).map(str::to_owned).context("rustc -vV names no host")
 }
 
-fn host_in(said: &str) -> Option<&str> {
-    said.lines().find_map(|line| line.strip_prefix("host: ")).map(str::trim)
+fn host_in(printed: &str) -> Option<&str> {
+    printed.lines().find_map(|line| line.strip_prefix("host: ")).map(str::trim)
 }
 
 /// Puts a binary in its place by rename: one that runs right now can't be overwritten.

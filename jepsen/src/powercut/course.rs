@@ -46,7 +46,7 @@ struct Life<'a> {
 impl Course<'_> {
     /// Makes all the cuts, and adds up what they come to.
     pub(super) async fn run(&self, random: &mut Random, tally: &mut Tally) -> Result<()> {
-        let (begun, mut said) = (Instant::now(), Instant::now());
+        let (begun, mut printed) = (Instant::now(), Instant::now());
         let mut life: Option<Life<'_>> = None;
         for number in 0..self.cuts {
             let mut step = plan::step(number, self.writes / self.cuts.max(1) as u64, self.members, random);
@@ -70,7 +70,7 @@ impl Course<'_> {
             }
             // One that has lost a member may as well be given up.
             life = (findings.refused == 0).then_some(living);
-            if said.elapsed() > SAY || number + 1 == self.cuts {
+            if printed.elapsed() > SAY || number + 1 == self.cuts {
                 println!(
                     "{} of {} cuts, {} s: {}",
                     number + 1,
@@ -78,7 +78,7 @@ impl Course<'_> {
                     begun.elapsed().as_secs(),
                     tally.line()
                 );
-                said = Instant::now();
+                printed = Instant::now();
             }
         }
         Ok(())

@@ -100,8 +100,8 @@ impl Inner {
             let patience_ms = 2 * self.profile.timing.election_max_ms;
             let answers = knows.then(|| silent_ms.is_some_and(|silent_ms| silent_ms <= patience_ms));
             let (peer_address, client_url) = self.whereabouts(running, *id, member);
-            let mine = (*id == running.me.member_id).then(|| self.integrity.said());
-            let said = mine.or_else(|| self.integrity.said_by(*id));
+            let mine = (*id == running.me.member_id).then(|| self.integrity.peer_report());
+            let peer_report = mine.or_else(|| self.integrity.report_of(*id));
             status.members.push(MemberInfo {
                 id: *id,
                 name: member.name.clone(),
@@ -109,9 +109,9 @@ impl Inner {
                 peer_address,
                 client_url,
                 behind,
-                level: said.as_ref().map(|said| said.level),
-                version: said.as_ref().map(|said| said.version.clone()),
-                quarantined: said.and_then(|said| said.quarantine),
+                level: peer_report.as_ref().map(|peer_report| peer_report.level),
+                version: peer_report.as_ref().map(|peer_report| peer_report.version.clone()),
+                quarantined: peer_report.and_then(|peer_report| peer_report.quarantine),
                 silent_ms,
                 answers,
             });

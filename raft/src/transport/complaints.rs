@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(made.news("another", "nonsense", begun + INTERVAL), Some(left_out));
         // One caller with ever new words is no exception.
         let mut made = Made::default();
-        let said = (0..10_000).filter(|word| made.news("caller", &word.to_string(), begun).is_some());
-        assert_eq!(said.count(), PEER_LOG_LINES_MAX);
+        let peer_report = (0..10_000).filter(|word| made.news("caller", &word.to_string(), begun).is_some());
+        assert_eq!(peer_report.count(), PEER_LOG_LINES_MAX);
     }
 }

@@ -113,12 +113,12 @@ pub(crate) struct Report {
     /// Its state is quarantined, and another comparison could end that.
     pub(crate) waits: bool,
     /// For people and for the leader.
-    pub(crate) said: Said,
+    pub(crate) peer_report: PeerReport,
 }
 
 /// A member's statement about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct PeerReport {
     /// The reason for which it doesn't serve, if its state is quarantined.
     pub(crate) quarantine: Option<String>,
     /// The version of its program.

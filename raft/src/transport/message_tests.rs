@@ -73,7 +73,8 @@ fn answers() -> Vec<Answer> {
         replayed: false,
     });
     let checkpoint = Checkpoint { index: 64, revision: 1 << 40 | 9, digest: 1 << 100 };
-    let said = Said { quarantine: Some("it differs".to_owned()), version: "0.1.0".to_owned(), level: 1 };
+    let peer_report =
+        PeerReport { quarantine: Some("it differs".to_owned()), version: "0.1.0".to_owned(), level: 1 };
     vec![
         Answer::Pong,
         Answer::Append(Ok(Some(log_id(5)))),
@@ -84,7 +85,7 @@ fn answers() -> Vec<Answer> {
         Answer::ReadIndex(Err(Declined::Unknown)),
         Answer::Failed("it isn't running".to_owned()),
         Answer::JournalPiece { piece: vec![1, 2, 3], length: 99 },
-        Answer::Report(Box::new(Report { checkpoints: vec![checkpoint], waits: true, said })),
+        Answer::Report(Box::new(Report { checkpoints: vec![checkpoint], waits: true, peer_report })),
         Answer::SnapshotSent,
         Answer::Propose(Err(Declined::TooLarge { bytes: 70 << 20 })),
     ]

@@ -17,18 +17,18 @@ fn ipamd(line: &str) -> Output {
 #[track_caller]
 fn done(line: &str) -> String {
     let output = ipamd(line);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
-    said
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{printed}");
+    printed
 }
 
 #[track_caller]
 fn refuses(line: &str, words: &[&str]) {
     let output = ipamd(line);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success(), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{printed}");
     for word in words {
-        assert!(said.contains(word), "{word:?} is not in {said}");
+        assert!(printed.contains(word), "{word:?} is not in {printed}");
     }
 }
 
@@ -59,8 +59,8 @@ async fn what_the_survivor_had_is_there_and_waits_to_be_confirmed() {
     refuses(&recover, &[&format!("--confirm {}", before.id), "never start any of the old ones"]);
     refuses(&format!("{recover} --confirm other"), &["is not the cluster's id"]);
     refuses(&format!("recover {0} --data-dir {0} --confirm x", folder.path().display()), &["no member"]);
-    let said = done(&confirmed);
-    assert!(said.contains(&format!("{given} allocations")), "{said}");
+    let printed = done(&confirmed);
+    assert!(printed.contains(&format!("{given} allocations")), "{printed}");
     refuses(&confirmed, &["is there already"]);
     assert_eq!(names_in(folder.path()), ["survivor.ipamd"]);
     // It is a backup like any other.
@@ -89,6 +89,6 @@ async fn what_the_survivor_had_is_there_and_waits_to_be_confirmed() {
     let (again, third) = (folder.path().join("again.ipamd"), folder.path().join("third"));
     let data = new.members[2].data_dir.display().to_string();
     done(&format!("recover {} --data-dir {data} --confirm {}", again.display(), after.id));
-    let said = done(&format!("restore {} --data-dir {}", again.display(), third.display()));
-    assert!(said.contains("epoch 3"), "{said}");
+    let printed = done(&format!("restore {} --data-dir {}", again.display(), third.display()));
+    assert!(printed.contains("epoch 3"), "{printed}");
 }

@@ -24,30 +24,30 @@ fn restore(file: &Path, dir: &Path, more: &[&str]) -> Output {
 #[track_caller]
 fn restores(file: &Path, dir: &Path) -> String {
     let output = restore(file, dir, &[]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
-    said
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{printed}");
+    printed
 }
 
 #[track_caller]
 fn refuses(file: &Path, dir: &Path, more: &[&str], words: &[&str]) {
     let output = restore(file, dir, more);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success(), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{printed}");
     for word in words {
-        assert!(said.contains(word), "{word:?} is not in {said}");
+        assert!(printed.contains(word), "{word:?} is not in {printed}");
     }
-    assert!(!said.contains("panicked"), "{said}");
+    assert!(!printed.contains("panicked"), "{printed}");
 }
 
 /// Takes a backup of a cluster that has settled; what is in it.
 async fn back_up(cluster: &Cluster, file: &Path) -> (Shown, Vec<Allocation>) {
     let before = cluster.settled().await;
-    let said =
+    let printed =
         ipamctl(&cluster.urls(), &format!("cluster backup {} -o json", file.display())).await.ends(0).json();
     // Not the digest: the leader may have moved log time meanwhile. Every change raises the revision.
-    assert_eq!(said["backup"]["revision"].as_u64(), Some(before.revision));
-    assert!(said["backup"]["digest"].is_string());
+    assert_eq!(printed["backup"]["revision"].as_u64(), Some(before.revision));
+    assert!(printed["backup"]["digest"].is_string());
     (before, allocations(&cluster.ask()).await)
 }
 
@@ -84,8 +84,8 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
 
     let mut new = Cluster::of(3);
     // Another than the first by name: whoever has the state founds.
-    let said = restores(&file, &new.members[1].data_dir);
-    assert!(said.contains("epoch 2") && said.contains(&before.revision.to_string()), "{said}");
+    let printed = restores(&file, &new.members[1].data_dir);
+    assert!(printed.contains("epoch 2") && printed.contains(&before.revision.to_string()), "{printed}");
     refuses(&file, &new.members[1].data_dir, &[], &["isn't empty"]);
     new.start_all();
     new.ready().await;
@@ -125,8 +125,8 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     ipamctl(&servers, "cluster epoch confirm web --confirm other").await.ends(2);
     assert!(!epoch(&new).await.confirmed);
     let one = format!("cluster epoch confirm web --confirm {}", after.id);
-    let said = ipamctl(&servers, &one).await.ends(0).stderr;
-    assert!(said.contains("1 pool confirmed") && said.contains("1 pool still wait"), "{said}");
+    let printed = ipamctl(&servers, &one).await.ends(0).stderr;
+    assert!(printed.contains("1 pool confirmed") && printed.contains("1 pool still wait"), "{printed}");
     let given = allocate(&client, &allocate_request("new", &["web"])).await.unwrap();
     assert!(given.interfaces[0].addresses[0].allocation > 2 << 40);
     // An address that the old cluster gave after the backup comes again: that is what somebody has confirmed.

@@ -31,7 +31,7 @@ async fn a_backup_is_whole_while_addresses_are_given_and_is_never_written_over()
     })
     .await;
     let before = load.given();
-    let said = ipamctl(&servers, &backup).await.ends(0).json();
+    let printed = ipamctl(&servers, &backup).await.ends(0).json();
     let after = load.given();
     until("a thousand were given", async || {
         (load.given() >= 1000).then_some(()).ok_or_else(|| load.given().to_string())
@@ -39,16 +39,16 @@ async fn a_backup_is_whole_while_addresses_are_given_and_is_never_written_over()
     .await;
     load.stop().await;
     // All that was acknowledged before it began is in it, and it is of one moment before it ended.
-    let allocations = usize::try_from(said["backup"]["counts"]["allocations"].as_u64().unwrap()).unwrap();
+    let allocations = usize::try_from(printed["backup"]["counts"]["allocations"].as_u64().unwrap()).unwrap();
     assert!((before..=after + 8).contains(&allocations), "{before} {allocations} {after}");
-    assert_eq!(said["bytes"], file.metadata().unwrap().len());
+    assert_eq!(printed["bytes"], file.metadata().unwrap().len());
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     let verify = format!("cluster backup --verify {}", file.display());
     let verified = ipamctl(&["http://127.0.0.1:1".to_owned()], &format!("{verify} -o json")).await.ends(0);
-    assert_eq!(verified.json(), said);
+    assert_eq!(verified.json(), printed);
     let shown = ipamctl(&[], &verify).await.ends(0).stdout;
-    for word in [said["backup"]["cluster"].as_str().unwrap(), "epoch       1", "whole       yes"] {
+    for word in [printed["backup"]["cluster"].as_str().unwrap(), "epoch       1", "whole       yes"] {
         assert!(shown.contains(word), "{word}: {shown}");
     }
 
@@ -91,8 +91,8 @@ async fn one_backup_at_a_time_and_a_full_disk_leaves_nothing() {
     assert_eq!(names_in(folder.path()), [""; 0]);
     drop(slow);
     until("the next one may be written", async || {
-        let said = ipamctl(&cluster.urls(), &line).await;
-        if said.stderr.contains("already") { Err(said.stderr) } else { Ok(said.ends(0)) }
+        let printed = ipamctl(&cluster.urls(), &line).await;
+        if printed.stderr.contains("already") { Err(printed.stderr) } else { Ok(printed.ends(0)) }
     })
     .await;
     std::fs::remove_file(&file).unwrap();
@@ -169,8 +169,8 @@ async fn what_is_broken_off_or_interrupted_leaves_nothing() {
     interrupt(&child);
     let ended = child.wait_with_output().await.unwrap();
     assert_eq!(ended.status.code(), Some(130));
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert!(said.contains("was not written"), "{said}");
+    let printed = String::from_utf8(ended.stderr).unwrap();
+    assert!(printed.contains("was not written"), "{printed}");
     assert_eq!(names_in(folder.path()), [""; 0]);
 }
 

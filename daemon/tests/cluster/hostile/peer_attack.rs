@@ -58,8 +58,8 @@ fn attack(user: Option<&str>, place: &str) -> (Vec<String>, String) {
     command.args(["-", place, &proposal()]).stdin(File::open(script).unwrap());
     command.env_clear().env("PATH", "/usr/bin:/bin").stderr(Stdio::inherit());
     let output = command.output().unwrap();
-    let said = String::from_utf8(output.stdout.clone()).unwrap();
-    let mut steps: Vec<String> = said.lines().map(str::to_owned).collect();
+    let printed = String::from_utf8(output.stdout.clone()).unwrap();
+    let mut steps: Vec<String> = printed.lines().map(str::to_owned).collect();
     let end = steps.pop().unwrap_or_default();
     assert_eq!(output.status.success(), end.starts_with("proposed"), "{output:?}");
     (steps, end)

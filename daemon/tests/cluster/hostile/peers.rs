@@ -75,8 +75,8 @@ async fn red_team_a_member_of_another_cluster_is_refused_by_its_ca() {
     for holder in [Some(theirs.member("n2", "127.0.0.1")), Some(ca.expired("n2.member.ipamd.internal")), None]
     {
         for opening in [&Opening::Hello, &forged] {
-            let said = answer(&cluster, &ca.certificate(), holder.as_ref(), opening).await;
-            assert_eq!(said, None, "{holder:?}");
+            let printed = answer(&cluster, &ca.certificate(), holder.as_ref(), opening).await;
+            assert_eq!(printed, None, "{holder:?}");
         }
     }
     others_are_served(&cluster).await;

@@ -71,8 +71,8 @@ async fn red_team_a_certificate_of_another_ca_or_one_that_has_expired_opens_noth
         let problem = asks(&cluster, &options(&ca, &holder)).await.unwrap_err();
         assert_eq!(problem.code, Code::Unreachable, "{problem}");
         // In TLS 1.3 a client is through before it is refused, and may see nothing but the connection's end.
-        let said = ["refused the TLS handshake", "connection was not ready"];
-        assert!(said.iter().any(|said| problem.detail.contains(said)), "{problem}");
+        let printed = ["refused the TLS handshake", "connection was not ready"];
+        assert!(printed.iter().any(|printed| problem.detail.contains(printed)), "{problem}");
         others_are_served(&cluster).await;
     }
     let good = options(&ca, &ca.client("alice"));

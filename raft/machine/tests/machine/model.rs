@@ -21,7 +21,7 @@ use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
 use ipam_machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
 use map::maps_agree;
-use naive::{Model, Said, skipped};
+use naive::{Model, Reply, skipped};
 use proptest::prelude::*;
 
 /// Runs in the time of a coffee; `PROPTEST_CASES` says otherwise.
@@ -291,34 +291,36 @@ fn made(events: &[Event]) -> VecDeque<Name> {
     made.collect()
 }
 
-fn heard(outcome: &Outcome) -> Result<Said, Code> {
+fn heard(outcome: &Outcome) -> Result<Reply, Code> {
     outcome.as_ref().map(|applied| said(&applied.answer)).map_err(|refusal| refusal.code())
 }
 
-fn said(answer: &Answer) -> Said {
+fn said(answer: &Answer) -> Reply {
     match answer {
-        Answer::Stored { created, .. } => Said::Stored { created: *created },
-        Answer::Gone => Said::Gone,
-        Answer::Draining { held } => Said::Draining(*held),
-        Answer::Released { late: true, .. } => Said::Late,
-        Answer::Released { addresses, more: _, late: _ } => Said::Released(addresses.clone()),
-        Answer::Expired { rows } => Said::Expired(*rows),
+        Answer::Stored { created, .. } => Reply::Stored { created: *created },
+        Answer::Gone => Reply::Gone,
+        Answer::Draining { held } => Reply::Draining(*held),
+        Answer::Released { late: true, .. } => Reply::Late,
+        Answer::Released { addresses, more: _, late: _ } => Reply::Released(addresses.clone()),
+        Answer::Expired { rows } => Reply::Expired(*rows),
         Answer::Trimmed { .. } | Answer::Sealed { .. } => {
             panic!("the model has no journal; tests/journal.rs has")
         }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/epoch.rs does"),
-        Answer::Pending(pending) => Said::Pending { repeated: pending.repeated, why: pending.why },
+        Answer::Pending(pending) => Reply::Pending { repeated: pending.repeated, why: pending.why },
         Answer::Renewed { leases, more: _ } => {
-            Said::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
+            Reply::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
         }
         Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
         Answer::Delegated { repeated, prefixes } => {
-            Said::Delegated { repeated: *repeated, cidrs: prefixes.iter().map(|one| one.cidr).collect() }
+            Reply::Delegated { repeated: *repeated, cidrs: prefixes.iter().map(|one| one.cidr).collect() }
         }
-        Answer::PrefixReleased { cidrs, ending } => Said::TakenBack { cidrs: cidrs.clone(), ending: *ending },
-        Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
-        Answer::Allocated { repeated, interfaces } => Said::Given {
+        Answer::PrefixReleased { cidrs, ending } => {
+            Reply::TakenBack { cidrs: cidrs.clone(), ending: *ending }
+        }
+        Answer::Steps(answers) => Reply::Steps(answers.iter().map(said).collect()),
+        Answer::Allocated { repeated, interfaces } => Reply::Given {
             repeated: *repeated,
             addresses: interfaces
                 .iter()

@@ -49,9 +49,11 @@ impl Comparing {
     async fn round(&mut self, lifecycle: &Lifecycle, integrity: &Integrity, running: &Running) {
         let reports = report::ask_all(integrity, running).await;
         self.prompt(integrity, running, &reports).await;
-        let (checkpoints, said) =
-            reports.into_iter().map(|(id, report)| ((id, report.checkpoints), (id, report.said))).unzip();
-        *held(&integrity.reports) = said;
+        let (checkpoints, peer_report) = reports
+            .into_iter()
+            .map(|(id, report)| ((id, report.checkpoints), (id, report.peer_report)))
+            .unzip();
+        *held(&integrity.reports) = peer_report;
         let verdict = judge(running.me.member_id, &running.voters(), &checkpoints);
         if !matches!(verdict, Verdict::Undecided { .. }) {
             self.undecided_since = None;

@@ -9,7 +9,7 @@ use super::awaited::Awaited;
 use super::trust::Trust;
 use crate::store::SharedState;
 use crate::sync::held;
-use crate::transport::{Report, Said};
+use crate::transport::{PeerReport, Report};
 use ipam_machine::level;
 
 /// Knowledge about the state of this member and of the others.
@@ -19,7 +19,7 @@ pub(in super::super) struct Integrity {
     /// A snapshot that it has asked for.
     pub(in super::super) awaited: Awaited,
     /// Statements of the members about themselves when they were last asked.
-    pub(in super::super) reports: Mutex<BTreeMap<u64, Said>>,
+    pub(in super::super) reports: Mutex<BTreeMap<u64, PeerReport>>,
     pub(in super::super) state: SharedState,
     pub(in super::super) counters: Arc<Counters>,
     pub(in super::super) timing: Timing,
@@ -28,12 +28,16 @@ pub(in super::super) struct Integrity {
 impl Integrity {
     /// The report of this member to the others.
     pub(in super::super) fn report(&self) -> Report {
-        Report { checkpoints: self.state.checkpoints(), waits: self.trust.waits(), said: self.said() }
+        Report {
+            checkpoints: self.state.checkpoints(),
+            waits: self.trust.waits(),
+            peer_report: self.peer_report(),
+        }
     }
 
     /// The statement of this member about itself.
-    pub(in super::super) fn said(&self) -> Said {
-        Said {
+    pub(in super::super) fn peer_report(&self) -> PeerReport {
+        PeerReport {
             quarantine: self.trust.quarantine_reason(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             level: level::known(),
@@ -41,7 +45,7 @@ impl Integrity {
     }
 
     /// The statement of a member about itself when it was last asked.
-    pub(in super::super) fn said_by(&self, id: u64) -> Option<Said> {
+    pub(in super::super) fn report_of(&self, id: u64) -> Option<PeerReport> {
         held(&self.reports).get(&id).cloned()
     }
 }

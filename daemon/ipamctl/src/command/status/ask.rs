@@ -21,14 +21,14 @@ pub(super) struct Observed {
     /// Its address, without the slash at the end.
     pub(super) server: String,
     /// Its answer, or the reason for having none.
-    pub(super) answer: Result<Said, String>,
+    pub(super) answer: Result<Report, String>,
     /// Its refusal, if it answered and doesn't allow this caller to read.
     pub(super) barred: Option<Problem>,
 }
 
 /// Answer of a server.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct Report {
     pub(super) cluster: Cluster,
     /// The version of its program, if it reports one.
     pub(super) version: Option<String>,
@@ -53,8 +53,8 @@ pub(super) async fn ask_all(session: &Session) -> Vec<Observed> {
     }
     let mut observed = Vec::new();
     while let Some(one) = waiting.next().await {
-        if let Ok(said) = &one.answer {
-            for member in &said.cluster.members {
+        if let Ok(report) = &one.answer {
+            for member in &report.cluster.members {
                 let server = plain(&member.client_url);
                 if !server.is_empty() && known.insert(server.clone()) {
                     waiting.push(ask(session, server));
@@ -77,7 +77,7 @@ async fn ask(session: &Session, server: String) -> Observed {
     let version = version.and_then(|answer| answer.read::<Version>()).map(|version| version.version).ok();
     let barred = cluster.as_ref().err().filter(|problem| is_barred(problem)).cloned();
     let answer = cluster
-        .and_then(|answer| Ok(Said { cluster: answer.read()?, version, body: answer.body }))
+        .and_then(|answer| Ok(Report { cluster: answer.read()?, version, body: answer.body }))
         .map_err(|problem: Problem| reason(&server, &problem));
     Observed { server, answer, barred }
 }

@@ -2,7 +2,7 @@
 
 use ipam_api::cluster::{Cluster, Member};
 
-use super::ask::{Observed, Said, plain};
+use super::ask::{Observed, Report, plain};
 
 /// State of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Health {
 pub(super) struct Diagnosis<'a> {
     pub(super) health: Health,
     /// The answer that is shown: the leader's, or without a leader the most recent one.
-    pub(super) best: &'a Said,
+    pub(super) best: &'a Report,
     /// Its members, with their own answers.
     pub(super) members: Vec<Seen<'a>>,
     /// Servers that were named, don't answer and have the address of no member.
@@ -48,18 +48,18 @@ pub(super) struct Seen<'a> {
 impl<'a> Diagnosis<'a> {
     /// Judges the answers; none if there is no answer.
     pub(super) fn of(observed: &'a [Observed]) -> Option<Self> {
-        let said: Vec<(&str, &Said)> = observed
+        let report: Vec<(&str, &Report)> = observed
             .iter()
-            .filter_map(|one| one.answer.as_ref().ok().map(|said| (one.server.as_str(), said)))
+            .filter_map(|one| one.answer.as_ref().ok().map(|report| (one.server.as_str(), report)))
             .collect();
-        let (_, best) = said.iter().max_by_key(|(_, said)| rank(&said.cluster))?;
+        let (_, best) = report.iter().max_by_key(|(_, report)| rank(&report.cluster))?;
         let cluster = &best.cluster;
         let members: Vec<Seen<'a>> = cluster
             .members
             .iter()
             .map(|member| {
                 let (answer, version) = match answer_of(member, observed, cluster) {
-                    Ok(said) => (Ok(&said.cluster), said.version.as_deref()),
+                    Ok(report) => (Ok(&report.cluster), report.version.as_deref()),
                     Err(why) => (Err(why), None),
                 };
                 Seen { member, answer, version }
@@ -70,11 +70,11 @@ impl<'a> Diagnosis<'a> {
             .filter_map(|one| one.answer.as_ref().err().map(|why| (one.server.as_str(), why.as_str())))
             .filter(|(server, _)| !cluster.members.iter().any(|member| plain(&member.client_url) == *server))
             .collect();
-        let others: Vec<(&str, &str)> = said
+        let others: Vec<(&str, &str)> = report
             .iter()
             // A member that is new and hasn't been let in yet knows of no cluster.
-            .filter(|(_, said)| !said.cluster.id.is_empty() && said.cluster.id != cluster.id)
-            .map(|(server, said)| (*server, said.cluster.id.as_str()))
+            .filter(|(_, report)| !report.cluster.id.is_empty() && report.cluster.id != cluster.id)
+            .map(|(server, report)| (*server, report.cluster.id.as_str()))
             .collect();
         let diverged = diverged(&members);
         let health = if !others.is_empty() {
@@ -102,7 +102,7 @@ impl<'a> Diagnosis<'a> {
     /// True if all is well and every member follows the leader that is shown.
     pub(super) fn is_settled(&self) -> bool {
         let leader = &self.best.cluster.leader;
-        let follows = |said: &Cluster| leads(said) && said.leader == *leader;
+        let follows = |report: &Cluster| leads(report) && report.leader == *leader;
         self.is_well() && self.members.iter().all(|seen| seen.answer.is_ok_and(follows))
     }
 
@@ -136,10 +136,10 @@ fn rank(cluster: &Cluster) -> (bool, u64, bool, std::cmp::Reverse<u64>, u64) {
 
 /// A member's own answer. It is known by its name: the address under which it was asked may be
 /// another one than the one it gives.
-fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Result<&'a Said, &'a str> {
-    let mut said = observed.iter().filter_map(|one| one.answer.as_ref().ok());
+fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Result<&'a Report, &'a str> {
+    let mut report = observed.iter().filter_map(|one| one.answer.as_ref().ok());
     let is_own = |cluster: &Cluster| cluster.id == of.id && cluster.answered_by == member.name;
-    if let Some(own) = said.find(|said| is_own(&said.cluster)) {
+    if let Some(own) = report.find(|report| is_own(&report.cluster)) {
         return Ok(own);
     }
     let failed = observed.iter().find(|one| one.server == plain(&member.client_url));

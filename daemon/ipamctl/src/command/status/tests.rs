@@ -2,11 +2,11 @@
 
 use ipam_api::{Code, Problem};
 
-use super::ask::{Observed, Said, reason};
+use super::ask::{Observed, Report, reason};
 use super::judge::{Diagnosis, Health};
 use super::view;
 
-fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
+fn report(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Report {
     let member = |id: u64| {
         let of = format!("n{id}");
         let role = if leader == Some(of.as_str()) { "leader" } else { "voter" };
@@ -26,15 +26,15 @@ fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
         "addresses": {"size": 23_028, "allocated": 18_402, "cooling": 213, "quarantined": 2, "reserved": 0,
                       "excluded": 1, "free": 4_410, "saturated": false}
     });
-    Said {
+    Report {
         cluster: serde_json::from_value(body.clone()).unwrap(),
         version: Some("0.4.2".to_owned()),
         body: body.to_string().into_bytes(),
     }
 }
 
-fn up(id: u64, said: Said) -> Observed {
-    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Ok(said), barred: None }
+fn up(id: u64, report: Report) -> Observed {
+    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Ok(report), barred: None }
 }
 
 fn down(id: u64, why: &str) -> Observed {
@@ -46,7 +46,7 @@ fn screen(observed: &[Observed], width: usize) -> String {
 }
 
 fn healthy() -> Vec<Observed> {
-    (1..=3).map(|id| up(id, said(&format!("n{id}"), Some("n2"), 0, 17))).collect()
+    (1..=3).map(|id| up(id, report(&format!("n{id}"), Some("n2"), 0, 17))).collect()
 }
 
 #[test]
@@ -71,7 +71,7 @@ addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 3
 #[test]
 fn without_a_leader_one_member_is_enough() {
     let observed =
-        [down(1, "connection refused"), down(2, "timed out"), up(3, said("n3", Some("n2"), 14_000, 18))];
+        [down(1, "connection refused"), down(2, "timed out"), up(3, report("n3", Some("n2"), 14_000, 18))];
     let diagnosis = Diagnosis::of(&observed).unwrap();
     assert_eq!(diagnosis.health, Health::NoLeader);
     assert!(!diagnosis.is_well());
@@ -115,8 +115,9 @@ fn one_member_down_is_not_well() {
 #[test]
 fn a_full_disk_is_not_well() {
     let mut observed = healthy();
-    if let Ok(said) = &mut observed[2].answer {
-        (said.cluster.disk_free_bytes, said.cluster.disk_room) = (Some(5 << 20), Some("nothing".to_owned()));
+    if let Ok(report) = &mut observed[2].answer {
+        (report.cluster.disk_free_bytes, report.cluster.disk_room) =
+            (Some(5 << 20), Some("nothing".to_owned()));
     }
     assert_eq!(Diagnosis::of(&observed).unwrap().health, Health::Degraded);
     let text = screen(&observed, 120);
@@ -127,9 +128,9 @@ fn a_full_disk_is_not_well() {
 #[test]
 fn a_leader_that_was_cut_off_is_not_believed() {
     let observed = [
-        up(1, said("n1", Some("n1"), 0, 16)),
-        up(2, said("n2", Some("n2"), 0, 17)),
-        up(3, said("n3", Some("n2"), 0, 17)),
+        up(1, report("n1", Some("n1"), 0, 16)),
+        up(2, report("n2", Some("n2"), 0, 17)),
+        up(3, report("n3", Some("n2"), 0, 17)),
     ];
     assert_eq!(Diagnosis::of(&observed).unwrap().best.cluster.answered_by, "n2");
 }
@@ -137,8 +138,8 @@ fn a_leader_that_was_cut_off_is_not_believed() {
 #[test]
 fn different_states_and_different_clusters_are_told() {
     let mut observed = healthy();
-    if let Ok(said) = &mut observed[2].answer {
-        said.cluster.digest = "d2".to_owned();
+    if let Ok(report) = &mut observed[2].answer {
+        report.cluster.digest = "d2".to_owned();
     }
     let diagnosis = Diagnosis::of(&observed).unwrap();
     assert_eq!(diagnosis.health, Health::Diverged);
@@ -146,8 +147,8 @@ fn different_states_and_different_clusters_are_told() {
     assert!(screen(&observed, 120).contains("STATES DIFFER"));
 
     let mut observed = healthy();
-    if let Ok(said) = &mut observed[0].answer {
-        said.cluster.id = "other".to_owned();
+    if let Ok(report) = &mut observed[0].answer {
+        report.cluster.id = "other".to_owned();
     }
     let diagnosis = Diagnosis::of(&observed).unwrap();
     assert_eq!(diagnosis.health, Health::Mixed);
@@ -157,8 +158,8 @@ fn different_states_and_different_clusters_are_told() {
 #[test]
 fn a_member_in_doubt_is_told() {
     let mut observed = healthy();
-    if let Ok(said) = &mut observed[1].answer {
-        said.cluster.members[2].quarantined = Some("its state is quarantined: it differs".to_owned());
+    if let Ok(report) = &mut observed[1].answer {
+        report.cluster.members[2].quarantined = Some("its state is quarantined: it differs".to_owned());
     }
     let diagnosis = Diagnosis::of(&observed).unwrap();
     assert_eq!(diagnosis.health, Health::Degraded);
@@ -206,7 +207,7 @@ fn who_is_not_let_in_is_told_so() {
 fn settled_is_a_cluster_whose_members_all_follow_the_leader() {
     let mut observed = healthy();
     assert!(Diagnosis::of(&observed).unwrap().is_settled());
-    observed[2] = up(3, said("n3", None, 14_000, 17));
+    observed[2] = up(3, report("n3", None, 14_000, 17));
     let diagnosis = Diagnosis::of(&observed).unwrap();
     assert!(diagnosis.is_well() && !diagnosis.is_settled());
 }

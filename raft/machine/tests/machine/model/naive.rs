@@ -39,7 +39,7 @@ use crate::model::naive::waiting::Claim;
 
 /// What the machine says, as far as the model can know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum Reply {
     Stored { created: bool },
     Gone,
     Draining(u64),
@@ -49,7 +49,7 @@ pub(crate) enum Said {
     Renewed(Vec<(IpAddr, u64)>),
     Pending { repeated: bool, why: WaitReason },
     Expired(u64),
-    Steps(Vec<Said>),
+    Steps(Vec<Reply>),
     Delegated { repeated: bool, cidrs: Vec<IpNet> },
     TakenBack { cidrs: Vec<IpNet>, ending: bool },
 }
@@ -145,7 +145,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn apply(&mut self, at: At, command: &Command) -> Result<Said, Code> {
+    pub(crate) fn apply(&mut self, at: At, command: &Command) -> Result<Reply, Code> {
         if at.leadership != self.leadership.0 {
             return Err(Code::NoLeader);
         }
@@ -158,7 +158,7 @@ impl Model {
         // What no state could accept: the scenarios have it, case by case.
         command.action.check().map_err(|refusal| refusal.code())?;
         match &command.action {
-            Action::Expire => Ok(Said::Expired(expired)),
+            Action::Expire => Ok(Reply::Expired(expired)),
             Action::Transaction(transaction) => {
                 for condition in &transaction.preconditions {
                     self.expect(condition.kind, &condition.name, condition.expect)?;
@@ -168,19 +168,19 @@ impl Model {
                     transaction.steps.iter().map(|step| draft.single(step).map_err(|code| (step, code)));
                 let said = said.collect::<Result<_, _>>().map_err(|(step, code)| self.refused(step, code))?;
                 *self = draft;
-                Ok(Said::Steps(said))
+                Ok(Reply::Steps(said))
             }
             single => self.single(single).map_err(|code| self.refused(single, code)),
         }
     }
 
-    fn single(&mut self, action: &Action) -> Result<Said, Code> {
+    fn single(&mut self, action: &Action) -> Result<Reply, Code> {
         let said = self.alone(action)?;
         self.serve_waiting();
         Ok(said)
     }
 
-    fn alone(&mut self, action: &Action) -> Result<Said, Code> {
+    fn alone(&mut self, action: &Action) -> Result<Reply, Code> {
         match action {
             Action::PutNetwork(put) => self.put_network(&put.spec, put.expect),
             Action::PutSubnet(put) => self.put_subnet(&put.spec, put.expect),
@@ -189,12 +189,12 @@ impl Model {
             Action::PutNode(put) => {
                 let name = put.spec.resource_name();
                 self.expect(Kind::Node, &name, put.expect)?;
-                Ok(Said::Stored { created: self.nodes.insert(name, put.spec.clone()).is_none() })
+                Ok(Reply::Stored { created: self.nodes.insert(name, put.spec.clone()).is_none() })
             }
             Action::PutNamespace(put) => {
                 let name = put.spec.resource_name();
                 self.expect(Kind::Namespace, &name, put.expect)?;
-                Ok(Said::Stored { created: self.namespaces.insert(name, put.spec.clone()).is_none() })
+                Ok(Reply::Stored { created: self.namespaces.insert(name, put.spec.clone()).is_none() })
             }
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::SplitPool(split) => self.split(split),
@@ -229,7 +229,7 @@ impl Model {
                 Ok(said)
             }
             Action::EndController(end) => Ok(self.end(end)),
-            Action::Expire => Ok(Said::Expired(0)),
+            Action::Expire => Ok(Reply::Expired(0)),
             Action::TrimJournal { .. } | Action::SealJournal => {
                 panic!("the model has no journal; tests/journal.rs has")
             }
@@ -284,12 +284,12 @@ impl Model {
         }
     }
 
-    fn put_network(&mut self, new: &NetworkSpec, expect: Expect) -> Result<Said, Code> {
+    fn put_network(&mut self, new: &NetworkSpec, expect: Expect) -> Result<Reply, Code> {
         self.expect(Kind::Network, &new.name, expect)?;
-        Ok(Said::Stored { created: self.networks.insert(new.name.clone(), new.clone()).is_none() })
+        Ok(Reply::Stored { created: self.networks.insert(new.name.clone(), new.clone()).is_none() })
     }
 
-    fn put_subnet(&mut self, new: &SubnetSpec, expect: Expect) -> Result<Said, Code> {
+    fn put_subnet(&mut self, new: &SubnetSpec, expect: Expect) -> Result<Reply, Code> {
         self.expect(Kind::Subnet, &new.name, expect)?;
         if let Some(old) = self.subnets.get(&new.name) {
             if (old.cidr, &old.network) != (new.cidr, &new.network) {
@@ -316,10 +316,10 @@ impl Model {
         }
         let created = self.subnets.insert(new.name.clone(), new.clone()).is_none();
         self.wake_what_left();
-        Ok(Said::Stored { created })
+        Ok(Reply::Stored { created })
     }
 
-    fn put_pool(&mut self, new: &PoolSpec, expect: Expect) -> Result<Said, Code> {
+    fn put_pool(&mut self, new: &PoolSpec, expect: Expect) -> Result<Reply, Code> {
         self.expect(Kind::Pool, &new.name, expect)?;
         let old = self.pools.get(&new.name).cloned();
         let new = &Model::wanted_by_people(old.as_ref(), new)?;
@@ -377,20 +377,26 @@ impl Model {
             self.wait_for_stand_in(&name);
         }
         let gone = !unchanged && self.drop_if_drained(&name);
-        Ok(if gone { Said::Gone } else { Said::Stored { created } })
+        Ok(if gone { Reply::Gone } else { Reply::Stored { created } })
     }
 
-    fn put_reservation(&mut self, new: &ReservationSpec, expect: Expect) -> Result<Said, Code> {
+    fn put_reservation(&mut self, new: &ReservationSpec, expect: Expect) -> Result<Reply, Code> {
         self.expect(Kind::Reservation, &new.name, expect)?;
         match self.reservations.get(&new.name) {
             Some(old) if old.network != new.network => return Err(Code::ImmutableField),
             None if !self.networks.contains_key(&new.network) => return Err(Code::NotFound),
             _ => {}
         }
-        Ok(Said::Stored { created: self.reservations.insert(new.name.clone(), new.clone()).is_none() })
+        Ok(Reply::Stored { created: self.reservations.insert(new.name.clone(), new.clone()).is_none() })
     }
 
-    fn delete(&mut self, kind: Kind, name: &ResourceName, expect: Expect, drain: bool) -> Result<Said, Code> {
+    fn delete(
+        &mut self,
+        kind: Kind,
+        name: &ResourceName,
+        expect: Expect,
+        drain: bool,
+    ) -> Result<Reply, Code> {
         if !self.exists(kind, name) {
             return Err(Code::NotFound);
         }
@@ -398,7 +404,7 @@ impl Model {
         if kind.is_in_realm() {
             self.nodes.retain(|key, _| kind != Kind::Node || key != name);
             self.namespaces.retain(|key, _| kind != Kind::Namespace || key != name);
-            return Ok(Said::Gone);
+            return Ok(Reply::Gone);
         }
         let name = &name.name().expect("it exists");
         match kind {
@@ -428,12 +434,12 @@ impl Model {
                 }
                 self.pools.get_mut(name).ok_or(Code::NotFound)?.spec.terminating |= held > 0;
                 if held > 0 {
-                    return Ok(Said::Draining(held));
+                    return Ok(Reply::Draining(held));
                 }
                 self.drop_pool(name);
             }
         }
-        Ok(Said::Gone)
+        Ok(Reply::Gone)
     }
 
     pub(crate) fn drop_if_drained(&mut self, name: &Name) -> bool {
@@ -462,7 +468,7 @@ impl Model {
 
     // === Taking back ===
 
-    pub(crate) fn release(&mut self, which: impl Fn(&Held) -> bool) -> Said {
+    pub(crate) fn release(&mut self, which: impl Fn(&Held) -> bool) -> Reply {
         let gone: Vec<Held> = self.held.iter().filter(|one| which(one)).cloned().collect();
         for one in &gone {
             self.held.retain(|other| other.spot() != one.spot());
@@ -478,7 +484,7 @@ impl Model {
         self.forget_empty();
         let held = &self.held;
         self.attachments.retain(|key, _| held.iter().any(|one| one.attachments.contains(key)));
-        Said::Released(gone.into_iter().map(|one| one.address).collect())
+        Reply::Released(gone.into_iter().map(|one| one.address).collect())
     }
 
     /// Endpoints that neither hold nor wait for anything are gone.

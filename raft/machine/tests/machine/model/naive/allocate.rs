@@ -18,7 +18,7 @@ use selectors::{stands_for, unspecific};
 
 use crate::model::naive::unclaimed::{Found, own, waits_for};
 use crate::model::naive::waiting::Claim;
-use crate::model::naive::{Held, Incarnation, Model, Pool, Said, Spot};
+use crate::model::naive::{Held, Incarnation, Model, Pool, Reply, Spot};
 
 /// What an interface gets.
 enum Choice<'a> {
@@ -37,17 +37,17 @@ pub(crate) struct Plan {
 }
 
 impl Model {
-    pub(crate) fn release_in_order_of(&mut self, endpoints: &[u64]) -> Said {
+    pub(crate) fn release_in_order_of(&mut self, endpoints: &[u64]) -> Reply {
         let mut addresses = Vec::new();
         for endpoint in endpoints {
-            if let Said::Released(more) = self.release(|one| one.endpoint == *endpoint) {
+            if let Reply::Released(more) = self.release(|one| one.endpoint == *endpoint) {
                 addresses.extend(more);
             }
         }
-        Said::Released(addresses)
+        Reply::Released(addresses)
     }
 
-    pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Said, Code> {
+    pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Reply, Code> {
         let meant = self.meant(request).cloned();
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.check_not_late(key, started)?;
@@ -151,7 +151,7 @@ impl Model {
         Ok(Plan { given, along, left, route_configs })
     }
 
-    pub(crate) fn give(&mut self, request: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Said {
+    pub(crate) fn give(&mut self, request: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Reply {
         let Plan { mut given, along, left, route_configs } = plan;
         let keeps = Model::keeps(request, meant);
         let arrived = meant.map(|meant| Model::arrived(meant, request));
@@ -282,7 +282,7 @@ impl Model {
 }
 
 /// Interface by interface, IPv4 first; for one of its attachments, or for whoever looks at it.
-fn said(repeated: bool, held: &[Held], request: &Allocate) -> Said {
+fn said(repeated: bool, held: &[Held], request: &Allocate) -> Reply {
     let to = request.attachment.as_ref();
     let group = |one: &Held| {
         let shown = to.filter(|to| one.attachments.contains(to)).or(one.attachments.last()).cloned();
@@ -301,5 +301,5 @@ fn said(repeated: bool, held: &[Held], request: &Allocate) -> Said {
             addresses.extend(here.map(|one| (one.interface.clone(), one.address)));
         }
     }
-    Said::Given { repeated, addresses }
+    Reply::Given { repeated, addresses }
 }

@@ -13,7 +13,7 @@ use ipam_machine::command::{
 use ipam_machine::model::{Automatic, AutomaticStanding};
 
 use crate::model::naive::change::runs;
-use crate::model::naive::{Held, Model, Pool, Said, all_of};
+use crate::model::naive::{Held, Model, Pool, Reply, all_of};
 
 pub(crate) fn wanted(automatic: &Automatic) -> usize {
     let count = match automatic.size {
@@ -329,7 +329,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn end(&mut self, end: &EndController) -> Said {
+    pub(crate) fn end(&mut self, end: &EndController) -> Reply {
         let EndController { realm, namespace, controller } = end.clone();
         let scale = ScaleController { realm, namespace, controller, replicas: 0, start: 0 };
         let said = self.scale(&scale);

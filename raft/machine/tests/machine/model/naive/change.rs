@@ -7,10 +7,10 @@ use ipam_api::name::Name;
 use ipam_api::{Code, Family};
 use ipam_machine::command::{Kind, PoolSpec, SplitPool};
 
-use crate::model::naive::{Model, Pool, Said, all_of};
+use crate::model::naive::{Model, Pool, Reply, all_of};
 
 impl Model {
-    pub(crate) fn split(&mut self, split: &SplitPool) -> Result<Said, Code> {
+    pub(crate) fn split(&mut self, split: &SplitPool) -> Result<Reply, Code> {
         let old = self.pools.get(&split.name).cloned().ok_or(Code::NotFound)?;
         self.expect(Kind::Pool, &split.name, split.expect)?;
         if self.pools.contains_key(&split.into) {
@@ -64,7 +64,7 @@ impl Model {
             one.pool = split.into.clone();
         }
         self.wait_for_both(&split.name, &split.into);
-        Ok(Said::Stored { created: true })
+        Ok(Reply::Stored { created: true })
     }
 
     /// Whether the pool that is to stand in for another one can.

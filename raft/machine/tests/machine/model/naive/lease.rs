@@ -6,7 +6,7 @@ use ipam_api::Code;
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_machine::command::{Leases, Renew};
 
-use crate::model::naive::{Held, Model, Rest, Said};
+use crate::model::naive::{Held, Model, Reply, Rest};
 
 impl Model {
     pub(crate) fn lead(&mut self, number: u64, grace_ms: u64) {
@@ -40,7 +40,7 @@ impl Model {
         rows
     }
 
-    pub(crate) fn renew(&mut self, request: &Renew) -> Result<Said, Code> {
+    pub(crate) fn renew(&mut self, request: &Renew) -> Result<Reply, Code> {
         let meant: Vec<Held> = match &request.which {
             Leases::Allocation(id) => {
                 let one = self.held.iter().find(|one| one.id == id.get()).ok_or(Code::AllocationChanged)?;
@@ -65,7 +65,7 @@ impl Model {
             let held = self.holder(&one.network, one.address).and_then(|held| held.lease);
             (one.address, held.expect("it has a lease").1)
         };
-        Ok(Said::Renewed(leases.iter().map(until).collect()))
+        Ok(Reply::Renewed(leases.iter().map(until).collect()))
     }
 
     pub(crate) fn renew_all(&mut self, meant: &[Held], ttl_ms: Option<u64>) {
@@ -88,7 +88,7 @@ impl Model {
         let of = |one: &&Held| one.endpoint == endpoint && has_ended(one);
         let ended: Vec<Held> = self.held.iter().filter(of).cloned().collect();
         match self.release(|one| ended.contains(one)) {
-            Said::Released(addresses) => Some(addresses.len() as u64),
+            Reply::Released(addresses) => Some(addresses.len() as u64),
             other => panic!("released: {other:?}"),
         }
     }

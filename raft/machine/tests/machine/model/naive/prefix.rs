@@ -9,7 +9,7 @@ use ipam_api::{Code, Family};
 use ipam_machine::command::{Delegate, PoolSelectors, PoolSpec, PrefixSource};
 use ipnet::IpNet;
 
-use crate::model::naive::{Model, Said};
+use crate::model::naive::{Model, Reply};
 
 /// A prefix. Its id is not foretold: 0 until the machine has said it; its number is the model's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Model {
         block.released || block.until_ms.is_some_and(|until| self.has_passed(until))
     }
 
-    pub(crate) fn delegate(&mut self, request: &Delegate) -> Result<Said, Code> {
+    pub(crate) fn delegate(&mut self, request: &Delegate) -> Result<Reply, Code> {
         let (mut parent, pool) = match &request.from {
             PrefixSource::Pool(name) => (None, name.clone()),
             PrefixSource::Prefix(id) => {
@@ -159,7 +159,7 @@ impl Model {
             }
         }
         *self = draft;
-        Ok(Said::Delegated { repeated, cidrs })
+        Ok(Reply::Delegated { repeated, cidrs })
     }
 
     /// Tries every block of a length.
@@ -189,14 +189,14 @@ impl Model {
         all.find(|block| addresses(*block).all(is_free)).ok_or(Code::PoolExhausted)
     }
 
-    pub(crate) fn release_prefix(&mut self, id: u64) -> Result<Said, Code> {
+    pub(crate) fn release_prefix(&mut self, id: u64) -> Result<Reply, Code> {
         let number = self.blocks.iter().find(|one| one.id == id).ok_or(Code::NotFound)?.number;
         self.block_mut(number).released = true;
         let mut cidrs = Vec::new();
         while cidrs.len() < EXPIRIES_PER_COMMAND_MAX && self.blocks.iter().any(|one| one.number == number) {
             cidrs.insert(0, self.clear_below(number));
         }
-        Ok(Said::TakenBack { cidrs, ending: self.blocks.iter().any(|one| one.number == number) })
+        Ok(Reply::TakenBack { cidrs, ending: self.blocks.iter().any(|one| one.number == number) })
     }
 
     /// Clears away one of those whose time has passed, the bottom first.

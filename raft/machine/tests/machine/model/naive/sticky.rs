@@ -6,7 +6,7 @@ use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_machine::command::{Allocate, InterfaceRequest, ScaleController, Started};
 use ipam_machine::model::Sticky;
 
-use crate::model::naive::{Held, Incarnation, Model, Said, Spot};
+use crate::model::naive::{Held, Incarnation, Model, Reply, Spot};
 
 impl Model {
     /// The incarnation that a request speaks of: a sticky one, if it says that it is; else the one with its uid.
@@ -95,11 +95,11 @@ impl Model {
         !replaced && (sticky.wanted || kept)
     }
 
-    pub(crate) fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
+    pub(crate) fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Reply {
         if let Some((living, _)) = self.attachments.get(key)
             && self.began_before(key, started, living)
         {
-            return Said::Late;
+            return Reply::Late;
         }
         self.bury(key, started);
         let stay: Vec<usize> = (0..self.held.len())
@@ -112,7 +112,7 @@ impl Model {
         self.give_up_unclaimed(said)
     }
 
-    pub(crate) fn scale(&mut self, scale: &ScaleController) -> Said {
+    pub(crate) fn scale(&mut self, scale: &ScaleController) -> Reply {
         let mut addresses = Vec::new();
         for place in (0..self.endpoints.len()).rev() {
             let one = &self.endpoints[place];
@@ -150,10 +150,10 @@ impl Model {
         // The oldest endpoint first.
         let mut all = Vec::new();
         for going in addresses.into_iter().rev() {
-            if let Said::Released(more) = self.release(|one| going.contains(&one.spot())) {
+            if let Reply::Released(more) = self.release(|one| going.contains(&one.spot())) {
                 all.extend(more);
             }
         }
-        Said::Released(all)
+        Reply::Released(all)
     }
 }

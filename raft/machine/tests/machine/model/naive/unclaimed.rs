@@ -3,7 +3,7 @@
 use ipam_api::resource::Lifecycle;
 use ipam_machine::command::{Allocate, InterfaceRequest};
 
-use crate::model::naive::{Held, Incarnation, Model, Said, Spot};
+use crate::model::naive::{Held, Incarnation, Model, Reply, Spot};
 
 /// What an endpoint has on an interface already.
 pub(crate) enum Found {
@@ -74,8 +74,8 @@ impl Model {
     }
 
     /// Endpoints that are attached nowhere claim nothing any more; what they had not claimed is free.
-    pub(crate) fn give_up_unclaimed(&mut self, said: Said) -> Said {
-        let Said::Released(mut addresses) = said else { return said };
+    pub(crate) fn give_up_unclaimed(&mut self, said: Reply) -> Reply {
+        let Reply::Released(mut addresses) = said else { return said };
         let is_given_up = |one: &&Held| {
             let endpoint = self.endpoints.iter().find(|other| other.number == one.endpoint);
             let mut all = self.held.iter().filter(|other| other.endpoint == one.endpoint);
@@ -84,9 +84,9 @@ impl Model {
                 && all.all(|other| other.attachments.is_empty())
         };
         let spots: Vec<Spot> = self.held.iter().filter(is_given_up).map(Held::spot).collect();
-        if let Said::Released(more) = self.release(|one| spots.contains(&one.spot())) {
+        if let Reply::Released(more) = self.release(|one| spots.contains(&one.spot())) {
             addresses.extend(more);
         }
-        Said::Released(addresses)
+        Reply::Released(addresses)
     }
 }

@@ -7,7 +7,7 @@ use ipam_machine::command::Allocate;
 use ipam_machine::event::WaitReason;
 
 use crate::model::naive::quota::Bound;
-use crate::model::naive::{Held, Incarnation, Model, Said};
+use crate::model::naive::{Held, Incarnation, Model, Reply};
 
 /// What an endpoint waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Model {
         request: &Allocate,
         meant: Option<&Incarnation>,
         code: Code,
-    ) -> Result<Said, Code> {
+    ) -> Result<Reply, Code> {
         if request.interfaces.iter().any(|interface| !self.portable(request, meant, interface).is_empty()) {
             return Err(code);
         }
@@ -44,7 +44,7 @@ impl Model {
                 return Err(Code::AlreadyExists);
             }
             (claim.why, claim.missing, claim.quota) = (why, missing, quota);
-            return Ok(Said::Pending { repeated: true, why });
+            return Ok(Reply::Pending { repeated: true, why });
         }
         if missing.is_empty() && quota.is_none() {
             return Err(code);
@@ -56,7 +56,7 @@ impl Model {
         let claim = Claim { place: self.places, request: request.clone(), why, missing, quota };
         let endpoint = self.endpoints.iter_mut().find(|one| one.number == number);
         endpoint.expect("it was just made").claim = Some(claim);
-        Ok(Said::Pending { repeated: false, why })
+        Ok(Reply::Pending { repeated: false, why })
     }
 
     fn claim_of(&mut self, number: u64) -> Option<&mut Claim> {
