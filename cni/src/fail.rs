@@ -33,7 +33,7 @@ pub struct Failure {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct CniError<'a> {
     cni_version: CniVersion,
     code: u16,
     msg: &'a str,
@@ -64,7 +64,8 @@ impl Failure {
     /// As standard output carries it.
     #[must_use]
     pub fn to_json(&self, version: CniVersion) -> Vec<u8> {
-        let shown = Shown { cni_version: version, code: self.code, msg: &self.msg, details: &self.details };
+        let shown =
+            CniError { cni_version: version, code: self.code, msg: &self.msg, details: &self.details };
         lines(&shown).unwrap_or_default()
     }
 }

@@ -20,7 +20,7 @@ pub mod environment;
 pub mod fail;
 pub mod interfaces;
 pub mod json;
-pub mod person;
+pub mod manual_run;
 pub mod result;
 pub mod routing;
 pub mod started;

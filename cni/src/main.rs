@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     if environment(ipam_cni::environment::COMMAND).is_none_or(|command| command.is_empty()) {
         let arguments: Vec<String> =
             std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-        return ipam_cni::person::answer(&arguments, &environment);
+        return ipam_cni::manual_run::answer(&arguments, &environment);
     }
     ipam_cni::plugin(&environment, started)
 }

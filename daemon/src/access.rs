@@ -59,7 +59,7 @@ pub struct TokensFileError {
 }
 
 /// What a file's token says to whoever shows it.
-pub(crate) enum Shown {
+pub(crate) enum TokenStatus {
     /// It is known.
     Known { principal: Text, grant: Arc<Grant> },
     /// Its time has passed.
@@ -110,14 +110,14 @@ impl Access {
     }
 
     /// Whose secret it is, if the file has it.
-    pub(crate) fn token(&self, secret_hash: &SecretHash) -> Option<Shown> {
+    pub(crate) fn token(&self, secret_hash: &SecretHash) -> Option<TokenStatus> {
         let rules = self.rules();
         let token = rules.tokens.get(secret_hash)?;
         let principal = Text::clone(&token.principal);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
         Some(match token.expires_at {
-            Some(Timestamp(until_ms)) if u128::from(until_ms) <= now => Shown::Expired { principal },
-            _ => Shown::Known { principal, grant: Arc::clone(&token.grant) },
+            Some(Timestamp(until_ms)) if u128::from(until_ms) <= now => TokenStatus::Expired { principal },
+            _ => TokenStatus::Known { principal, grant: Arc::clone(&token.grant) },
         })
     }
 }
@@ -234,12 +234,12 @@ mod tests {
         );
         let (dir, access) = access(&text).unwrap();
         match access.token(&secret_hash("ipamd_a")) {
-            Some(Shown::Known { principal, grant }) => {
+            Some(TokenStatus::Known { principal, grant }) => {
                 assert_eq!((&*principal, grant.role), ("file/ci", Role::Operator));
             }
             _ => panic!("not known"),
         }
-        assert!(matches!(access.token(&secret_hash("ipamd_b")), Some(Shown::Expired { .. })));
+        assert!(matches!(access.token(&secret_hash("ipamd_b")), Some(TokenStatus::Expired { .. })));
         assert!(access.token(&secret_hash("ipamd_c")).is_none());
         // What is broken leaves the old one in force; what is emptied ends it.
         let path = dir.path().join("tokens.toml");

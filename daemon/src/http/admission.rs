@@ -19,7 +19,7 @@ use ipam_machine::command::{Cause, Purpose, Refusal};
 
 use crate::http::describe::routes::{Access, routes};
 use crate::http::request::caller::deadline;
-use crate::http::request::{ApiError, App, Known, Notes, Offer};
+use crate::http::request::{ApiError, App, Identity, Notes, Offer};
 
 /// Relation of the page that sends a request to the server, as browsers state it.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -77,17 +77,17 @@ async fn judge(app: &App, access: Option<Access>, head: &Parts) -> Result<(), Pr
     notes.note_known();
     let reads = [Method::GET, Method::HEAD].contains(&head.method)
         // A backup reads everything and keeps others from taking one: no page of another site may begin it.
-        && !matches!(access, Access::Deed(_, Target::Backup));
+        && !matches!(access, Access::Permission(_, Target::Backup));
     if !reads {
         check_page(&head.headers)?;
     }
     check_access(&known, access)
 }
 
-fn check_access(known: &Known, access: Access) -> Result<(), Problem> {
+fn check_access(known: &Identity, access: Access) -> Result<(), Problem> {
     match access {
         Access::Public => Ok(()),
-        Access::Deed(verb, target) => known.check((verb, target)),
+        Access::Permission(verb, target) => known.check((verb, target)),
         Access::EachStep => known.check_bearer(),
         Access::JoinToken if known.purpose == Purpose::Join => Ok(()),
         Access::JoinToken => Err(Refusal::from(Cause::NoJoinToken).into()),
@@ -169,7 +169,10 @@ mod tests {
     fn access_rules_know_the_table_of_routes() {
         let rules = AccessRules::default();
         let write_pools = rules.access(&Method::POST, "/v1/pools");
-        assert!(matches!(write_pools, Some(Access::Deed(Verb::Write, Target::Pool))), "{write_pools:?}");
+        assert!(
+            matches!(write_pools, Some(Access::Permission(Verb::Write, Target::Pool))),
+            "{write_pools:?}"
+        );
         assert!(matches!(rules.access(&Method::HEAD, "/livez"), Some(Access::Public)));
         assert!(rules.access(&Method::DELETE, "/v1/pools").is_none());
         assert!(rules.access(&Method::GET, "/nothing").is_none());

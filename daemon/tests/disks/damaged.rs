@@ -72,7 +72,7 @@ async fn is_refused(mut cluster: Cluster, at: usize, path: &Path) {
     let status = cluster.members[at].exit().await;
     let member = &cluster.members[at];
     assert_eq!(status.code(), Some(DAMAGED), "{}", member.tail());
-    let last = member.last_word();
+    let last = member.last_line();
     for word in [path.to_str().unwrap(), "is damaged", "move this data directory away"] {
         assert!(last.contains(word), "{word:?} is missing: {last}");
     }

@@ -208,7 +208,7 @@ impl Member {
 
     /// What it said to people in the end. A thread that is still ending may log something behind it: the log's files
     /// complain once more when they are closed on a disk that has failed.
-    pub(crate) fn last_word(&self) -> String {
+    pub(crate) fn last_line(&self) -> String {
         let log = self.logged();
         let printed = log.lines().rev().find(|line| line.starts_with("ipamd: "));
         printed.unwrap_or_else(|| panic!("it said nothing: {}", self.tail())).to_owned()

@@ -62,7 +62,7 @@ fn run_one<Context>(context: &Context, stage: &Stage<Context>) -> StageResult {
     let began = Instant::now();
     let outcome = (stage.run)(context);
     if let Err(error) = &outcome {
-        loudly(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
+        warn(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
     }
     StageResult::Ended { passed: outcome.is_ok(), took: began.elapsed() }
 }
@@ -72,7 +72,7 @@ fn again(name: &str) -> String {
 }
 
 /// Says what must not be overlooked.
-fn loudly(text: &str) {
+fn warn(text: &str) {
     println!();
     for line in text.lines() {
         println!("!!! {line}");

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::client::exchange::with_all;
+use crate::client::requests::with_all;
 use crate::client::session::Session;
 use crate::output::data::Data;
 use crate::output::error::Failure;

@@ -7,7 +7,7 @@ use ipam_api::name::shown;
 use ipam_api::request::{AutomaticPool, EndRequest, Released, ScaleRequest};
 use ipam_api::resource::{Controller, PoolSize, ScaleDown};
 
-use crate::client::exchange::Again;
+use crate::client::requests::Again;
 use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::text;

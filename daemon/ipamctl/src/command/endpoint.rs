@@ -9,8 +9,8 @@ use ipam_api::resource::{
 use ipam_api::time::Timestamp;
 
 use crate::client::confirm;
-use crate::client::exchange::Again;
 use crate::client::list::Listing;
+use crate::client::requests::Again;
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;

@@ -11,7 +11,7 @@ use ipam_api::name::Name;
 use ipam_api::screen::clean;
 use ipam_api::time::Timestamp;
 
-use crate::client::exchange::with_all;
+use crate::client::requests::with_all;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::output::error::Failure;

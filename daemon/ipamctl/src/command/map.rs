@@ -7,7 +7,7 @@ use ipam_api::Name;
 use ipam_api::address::{number, parse_address};
 use ipam_api::resource::{AddressMap, AddressRun, Counts, Holders, NetworkMap};
 
-use crate::client::exchange::with_all;
+use crate::client::requests::with_all;
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;

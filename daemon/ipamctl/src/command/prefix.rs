@@ -11,8 +11,8 @@ use ipam_api::time::Timestamp;
 use ipam_api::{Name, ObjectName};
 
 use crate::client::confirm;
-use crate::client::exchange::Again;
 use crate::client::list::Listing;
+use crate::client::requests::Again;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::Numbered;

@@ -13,7 +13,7 @@ use ipam_api::resource::{Address, Allocation, EndpointKey, Lifecycle};
 use ipam_api::{Family, Name, ObjectName};
 
 use crate::client::confirm;
-use crate::client::exchange::Again;
+use crate::client::requests::Again;
 use crate::client::session::Session;
 use crate::command::{endpoint, who_has};
 use crate::output::error::Failure;

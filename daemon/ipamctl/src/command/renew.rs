@@ -9,7 +9,7 @@ use ipam_api::client::Call;
 use ipam_api::request::{RenewRequest, Renewed, RenewedLease};
 use ipam_api::resource::Address;
 
-use crate::client::exchange::Again;
+use crate::client::requests::Again;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::release::{Target, parse_target};

@@ -4,7 +4,7 @@ use clap::Args;
 use ipam_api::Name;
 use ipam_api::event::Event;
 
-use crate::client::exchange::with_all;
+use crate::client::requests::with_all;
 use crate::client::session::Session;
 use crate::command::events::{self, Followed};
 use crate::output::error::Failure;

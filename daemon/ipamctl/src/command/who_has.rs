@@ -11,7 +11,7 @@ use ipam_api::limits::PAGE_ITEMS_MAX;
 use ipam_api::resource::{Address, Allocation, Prefix};
 use ipam_api::time::Timestamp;
 
-use crate::client::exchange::with_all;
+use crate::client::requests::with_all;
 use crate::client::session::Session;
 use crate::command::events;
 use crate::output::error::Failure;

@@ -12,18 +12,18 @@ use ipam_machine::command::Kind;
 use ipam_machine::state::Occupant;
 
 use crate::http::convert::{allocation, network_name};
-use crate::http::request::{AddressQuery, ApiError, Read, Shown};
+use crate::http::request::{AddressQuery, ApiError, ApiResponse, Read};
 
 pub(in crate::http) async fn show(
     Path(ip): Path<String>,
     read: Read<AddressQuery>,
-) -> Result<Shown<Address>, ApiError> {
+) -> Result<ApiResponse<Address>, ApiError> {
     let address = parse_address(&ip)?;
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Address), read.query.consistency).await?;
     let network = state.id_of(Kind::Network, &read.query.network).ok_or_else(|| {
         Problem::new(Code::NotFound, format!("network {} does not exist", read.query.network))
     })?;
-    Ok(Shown { stale_ms, ..Shown::new(known(&state, network, address), state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(known(&state, network, address), state.revision()) })
 }
 
 fn known(state: &State, network: u64, address: IpAddr) -> Address {

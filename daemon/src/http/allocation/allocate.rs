@@ -19,9 +19,9 @@ use super::endpoint::released;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{allocation, interface, started, texts, waits};
 use crate::http::list::{Holds, Listable, Row, Shape, Test, id_in_path};
-use crate::http::request::{ApiError, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Write};
 
-pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, ApiError> {
+pub(in crate::http) async fn allocate(write: Write) -> Result<ApiResponse<Allocated>, ApiError> {
     let request: AllocateRequest = write.read()?;
     let endpoint = request.endpoint.clone();
     let own = request.attachment.as_ref().map(|key| key.interface.clone());
@@ -32,7 +32,7 @@ pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, 
         write.app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
     }
     let (status, body) = allocated(endpoint, applied.answer, applied.revision)?;
-    Ok(Shown { status, ..Shown::new(body, applied.revision) })
+    Ok(ApiResponse { status, ..ApiResponse::new(body, applied.revision) })
 }
 
 /// The answer to a request for addresses: given now, given before, or in line for them.
@@ -204,12 +204,15 @@ impl Listable for Allocations {
 pub(in crate::http) async fn release(
     Path(id): Path<String>,
     write: Write,
-) -> Result<Shown<Released>, ApiError> {
+) -> Result<ApiResponse<Released>, ApiError> {
     let id = id_in_path(Target::Allocation, &id)?.into();
     Ok(released(write.propose(Action::ReleaseAllocation { id }).await?))
 }
 
-pub(in crate::http) async fn renew(Path(id): Path<String>, write: Write) -> Result<Shown<Renewed>, ApiError> {
+pub(in crate::http) async fn renew(
+    Path(id): Path<String>,
+    write: Write,
+) -> Result<ApiResponse<Renewed>, ApiError> {
     let action = renewal(Leases::Allocation(id_in_path(Target::Allocation, &id)?.into()), &write)?;
     renewed(write.propose(action).await?)
 }

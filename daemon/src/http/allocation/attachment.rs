@@ -10,11 +10,11 @@ use ipam_machine::command::{ReleaseAttachment, Via};
 
 use super::endpoint::released;
 use crate::http::convert::{interface, started};
-use crate::http::request::{ApiError, Read, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Read, Write};
 
 type KeyPath = (String, String, String, String, String);
 
-pub(in crate::http) async fn release(write: Write) -> Result<Shown<Released>, ApiError> {
+pub(in crate::http) async fn release(write: Write) -> Result<ApiResponse<Released>, ApiError> {
     let action = release_of(write.read()?)?;
     let applied = write.propose_via(Via::Cni, action).await?;
     Ok(released(applied))
@@ -31,7 +31,7 @@ pub(in crate::http) fn release_of(request: ReleaseAttachmentRequest) -> Result<A
 pub(in crate::http) async fn show(
     Path(path): Path<KeyPath>,
     read: Read,
-) -> Result<Shown<Attachment>, ApiError> {
+) -> Result<ApiResponse<Attachment>, ApiError> {
     let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
     let (state, stale_ms) = read.state((Verb::Read, Target::Attachment)).await?;
     read.app.check_own(&read.caller, &state, &key)?;
@@ -46,7 +46,7 @@ pub(in crate::http) async fn show(
     });
     let found =
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("attachment {key} does not exist")))?;
-    Ok(Shown { stale_ms, ..Shown::new(found, revision) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(found, revision) })
 }
 
 fn key((realm, node, config, container_id, interface): &KeyPath) -> Result<AttachmentKey, Problem> {

@@ -7,13 +7,13 @@ use ipam_machine::command::{Controller, ScaleController, Stickiness, Text};
 
 use super::automatic::end_of;
 use super::endpoint::released;
-use crate::http::request::{ApiError, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Write};
 
-pub(in crate::http) async fn scale(write: Write) -> Result<Shown<Released>, ApiError> {
+pub(in crate::http) async fn scale(write: Write) -> Result<ApiResponse<Released>, ApiError> {
     Ok(released(write.propose(scale_of(write.read()?)).await?))
 }
 
-pub(in crate::http) async fn end(write: Write) -> Result<Shown<Released>, ApiError> {
+pub(in crate::http) async fn end(write: Write) -> Result<ApiResponse<Released>, ApiError> {
     Ok(released(write.propose(end_of(write.read()?)).await?))
 }
 

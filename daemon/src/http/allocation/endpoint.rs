@@ -13,7 +13,7 @@ use super::controller::controller_out;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{interface, meta, waits};
 use crate::http::list::{Listable, Row, Shape, Test};
-use crate::http::request::{ApiError, Read, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Read, Write};
 
 type View = Resource<Endpoint, EndpointStatus>;
 
@@ -87,32 +87,32 @@ impl Listable for Endpoints {
 pub(in crate::http) async fn show(
     Path(path): Path<(String, String, String, String)>,
     read: Read,
-) -> Result<Shown<View>, ApiError> {
+) -> Result<ApiResponse<View>, ApiError> {
     let key = key(path)?;
     let (state, stale_ms) = read.state((Verb::Read, Target::Endpoint)).await?;
     let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id.get()));
     let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
-    Ok(Shown { stale_ms, etag: Some(view.meta.revision), ..Shown::new(view, state.revision()) })
+    Ok(ApiResponse { stale_ms, etag: Some(view.meta.revision), ..ApiResponse::new(view, state.revision()) })
 }
 
 pub(in crate::http) async fn release(
     Path(path): Path<(String, String, String, String)>,
     write: Write,
-) -> Result<Shown<Released>, ApiError> {
+) -> Result<ApiResponse<Released>, ApiError> {
     Ok(released(write.propose(Action::ReleaseEndpoint { key: key(path)? }).await?))
 }
 
 pub(in crate::http) async fn renew(
     Path(path): Path<(String, String, String, String)>,
     write: Write,
-) -> Result<Shown<Renewed>, ApiError> {
+) -> Result<ApiResponse<Renewed>, ApiError> {
     let action = renewal(Leases::Endpoint(key(path)?), &write)?;
     renewed(write.propose(action).await?)
 }
 
 /// The answer to any release.
-pub(super) fn released(applied: Applied) -> Shown<Released> {
-    Shown::new(freed(applied.answer, applied.revision), applied.revision)
+pub(super) fn released(applied: Applied) -> ApiResponse<Released> {
+    ApiResponse::new(freed(applied.answer, applied.revision), applied.revision)
 }
 
 pub(in crate::http) fn freed(answer: Answer, revision: u64) -> Released {

@@ -13,11 +13,11 @@ use ipam_machine::{Action, Answer, Command, Grant, Origin, Terms};
 use super::allocate::to_command;
 use crate::http::convert::interface;
 use crate::http::request::propose::now_in;
-use crate::http::request::{ApiError, ExplainQuery, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, ExplainQuery, Write};
 
 pub(in crate::http) async fn of_allocation(
     write: Write<ExplainQuery>,
-) -> Result<Shown<Explanation>, ApiError> {
+) -> Result<ApiResponse<Explanation>, ApiError> {
     let request: AllocateRequest = write.read()?;
     let known = write.app.who(&write.caller).await?;
     known.check((Verb::Read, Target::Allocation))?;
@@ -59,7 +59,7 @@ pub(in crate::http) async fn of_allocation(
     let choice = |explained| choice(explained, write.query.all_skipped);
     let choices = explained.choices.into_iter().map(choice).collect();
     let body = Explanation { outcome: outcome.to_owned(), interfaces, problem, choices, helps, revision };
-    Ok(Shown::new(body, revision))
+    Ok(ApiResponse::new(body, revision))
 }
 
 fn choice(explained: Explained, all_skipped: bool) -> Choice {

@@ -6,7 +6,7 @@ use ipam_machine::command::{Leases, Renew};
 use ipam_machine::{Action, Answer, Applied};
 
 use crate::http::convert::lease;
-use crate::http::request::{ApiError, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Write};
 
 /// What a request for a renewal asks for; without a body for as long as before.
 pub(super) fn renewal(which: Leases, write: &Write) -> Result<Action, Problem> {
@@ -15,9 +15,9 @@ pub(super) fn renewal(which: Leases, write: &Write) -> Result<Action, Problem> {
     Ok(Action::Renew(Renew { which, ttl_ms }))
 }
 
-pub(in crate::http) fn renewed(applied: Applied) -> Result<Shown<Renewed>, ApiError> {
+pub(in crate::http) fn renewed(applied: Applied) -> Result<ApiResponse<Renewed>, ApiError> {
     let revision = applied.revision;
-    Ok(Shown::new(answer(applied.answer, revision)?, revision))
+    Ok(ApiResponse::new(answer(applied.answer, revision)?, revision))
 }
 
 pub(in crate::http) fn answer(answer: Answer, revision: u64) -> Result<Renewed, Problem> {

@@ -13,13 +13,13 @@ use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, State};
 
 use crate::http::list::{Listable, Row, Shape, Test, id_in_path};
-use crate::http::request::{ApiError, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Write};
 
-pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, ApiError> {
+pub(in crate::http) async fn delegate(write: Write) -> Result<ApiResponse<Delegated>, ApiError> {
     let to_command = to_command(write.read()?)?;
     let applied = write.propose(Action::Delegate(to_command)).await?;
     let (status, body) = delegated(applied.answer, applied.revision)?;
-    Ok(Shown { status, ..Shown::new(body, applied.revision) })
+    Ok(ApiResponse { status, ..ApiResponse::new(body, applied.revision) })
 }
 
 pub(in crate::http) fn to_command(request: DelegateRequest) -> Result<Delegate, Problem> {
@@ -151,10 +151,10 @@ impl Listable for Prefixes {
 pub(in crate::http) async fn release(
     Path(id): Path<String>,
     write: Write,
-) -> Result<Shown<PrefixReleased>, ApiError> {
+) -> Result<ApiResponse<PrefixReleased>, ApiError> {
     let action = Action::ReleasePrefix { id: id_in_path(Target::Prefix, &id)?.into() };
     let applied = write.propose(action).await?;
-    Ok(Shown::new(released(applied.answer, applied.revision), applied.revision))
+    Ok(ApiResponse::new(released(applied.answer, applied.revision), applied.revision))
 }
 
 pub(in crate::http) fn released(answer: Answer, revision: u64) -> PrefixReleased {

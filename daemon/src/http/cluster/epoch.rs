@@ -6,19 +6,19 @@ use ipam_api::time::Timestamp;
 use ipam_machine::command::ConfirmEpoch;
 use ipam_machine::{Action, State};
 
-use crate::http::request::{ApiError, Read, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Read, Write};
 
-pub(in crate::http) async fn show(read: Read) -> Result<Shown<Epoch>, ApiError> {
+pub(in crate::http) async fn show(read: Read) -> Result<ApiResponse<Epoch>, ApiError> {
     let (state, stale_ms) = read.state((Verb::Read, Target::Cluster)).await?;
-    Ok(Shown { stale_ms, ..Shown::new(epoch(&state), state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(epoch(&state), state.revision()) })
 }
 
-pub(in crate::http) async fn confirm(write: Write) -> Result<Shown<Epoch>, ApiError> {
+pub(in crate::http) async fn confirm(write: Write) -> Result<ApiResponse<Epoch>, ApiError> {
     let ConfirmRequest { epoch: number, pools } = write.read()?;
     let action = Action::ConfirmEpoch(ConfirmEpoch { epoch: number, pools });
     let done = write.carry_out(action).await?;
     let state = write.after(&done).await;
-    Ok(Shown::new(epoch(&state), done.applied.revision))
+    Ok(ApiResponse::new(epoch(&state), done.applied.revision))
 }
 
 fn epoch(state: &State) -> Epoch {

@@ -8,9 +8,9 @@ use ipam_machine::level;
 use ipam_machine::space::Counts;
 use ipam_raft::node::{MemberInfo, Role};
 
-use crate::http::request::{ApiError, Read, Shown};
+use crate::http::request::{ApiError, ApiResponse, Read};
 
-pub(in crate::http) async fn show(read: Read) -> Result<Shown<Cluster>, ApiError> {
+pub(in crate::http) async fn show(read: Read) -> Result<ApiResponse<Cluster>, ApiError> {
     read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let status = read.app.node.status();
     let (state, stale_ms) = read.app.node.stale();
@@ -42,7 +42,7 @@ pub(in crate::http) async fn show(read: Read) -> Result<Shown<Cluster>, ApiError
         disk_free_bytes: Some(status.disk.free_bytes),
         disk_room: Some(status.disk.room.as_str().to_owned()),
     };
-    Ok(Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) })
+    Ok(ApiResponse { stale_ms: Some(stale_ms), ..ApiResponse::new(body, state.revision()) })
 }
 
 pub(in crate::http) fn member(info: MemberInfo) -> Member {

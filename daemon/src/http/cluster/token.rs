@@ -14,7 +14,7 @@ use ipam_machine::{Action, Answer, Applied, State, model};
 use crate::access::parse_hash;
 use crate::http::convert::meta;
 use crate::http::list::{Listable, Row, Shape, ids_by_name};
-use crate::http::request::{ApiError, Read, Shown, Write, in_path};
+use crate::http::request::{ApiError, ApiResponse, Read, Write, in_path};
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
 
@@ -62,13 +62,20 @@ impl Listable for Tokens {
     }
 }
 
-pub(in crate::http) async fn show(Path(name): Path<String>, read: Read) -> Result<Shown<Token>, ApiError> {
+pub(in crate::http) async fn show(
+    Path(name): Path<String>,
+    read: Read,
+) -> Result<ApiResponse<Token>, ApiError> {
     let (state, stale_ms) = read.state(READ).await?;
     let found = find(&state, &name)?;
-    Ok(Shown { stale_ms, etag: Some(found.meta.revision), ..Shown::new(token(found), state.revision()) })
+    Ok(ApiResponse {
+        stale_ms,
+        etag: Some(found.meta.revision),
+        ..ApiResponse::new(token(found), state.revision())
+    })
 }
 
-pub(in crate::http) async fn create(write: Write) -> Result<Shown<Token>, ApiError> {
+pub(in crate::http) async fn create(write: Write) -> Result<ApiResponse<Token>, ApiError> {
     let request: TokenRequest = write.read()?;
     let secret = new_secret();
     let action = Action::CreateToken(CreateToken {
@@ -97,7 +104,7 @@ pub(in crate::http) async fn create(write: Write) -> Result<Shown<Token>, ApiErr
 pub(in crate::http) async fn rotate(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<Token>, ApiError> {
+) -> Result<ApiResponse<Token>, ApiError> {
     let secret = new_secret();
     let action = Action::RotateToken {
         name: name_of(&name)?,
@@ -119,12 +126,12 @@ pub(in crate::http) async fn delete(Path(name): Path<String>, write: Write) -> R
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(in crate::http) async fn renew(write: Write) -> Result<Shown<Token>, ApiError> {
+pub(in crate::http) async fn renew(write: Write) -> Result<ApiResponse<Token>, ApiError> {
     let applied = write.propose(Action::RenewToken).await?;
     Ok(made(applied, None)?)
 }
 
-pub(in crate::http) async fn join(write: Write) -> Result<Shown<Token>, ApiError> {
+pub(in crate::http) async fn join(write: Write) -> Result<ApiResponse<Token>, ApiError> {
     let request: JoinRequest = write.read()?;
     let secret_hash = parse_hash(&request.secret_hash)
         .ok_or_else(|| Problem::new(Code::InvalidField, "secret_hash must be 64 hexadecimal digits"))?;
@@ -134,7 +141,7 @@ pub(in crate::http) async fn join(write: Write) -> Result<Shown<Token>, ApiError
 }
 
 /// The answer that makes a token. One that is given again comes without the secret, which nobody has kept.
-fn made(applied: Applied, secret: Option<String>) -> Result<Shown<Token>, Problem> {
+fn made(applied: Applied, secret: Option<String>) -> Result<ApiResponse<Token>, Problem> {
     let Applied { revision, answer, .. } = applied;
     let Answer::Stored { created, resource, .. } = answer else {
         return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
@@ -147,7 +154,7 @@ fn made(applied: Applied, secret: Option<String>) -> Result<Shown<Token>, Proble
     let body = Token { secret, ..token(&row) };
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let location = created.then(|| format!("/v1/tokens/{}", row.name));
-    Ok(Shown { status, location, etag: Some(row.meta.revision), ..Shown::new(body, revision) })
+    Ok(ApiResponse { status, location, etag: Some(row.meta.revision), ..ApiResponse::new(body, revision) })
 }
 
 /// 244 random bits, with a beginning by which it is known for what it is where it doesn't belong.

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use ipam_api::Problem;
 
 /// A problem as a whole answer of HTTP, after which the connection is closed.
-pub(super) fn last_word(problem: &Problem) -> Vec<u8> {
+pub(super) fn rejection(problem: &Problem) -> Vec<u8> {
     let body = serde_json::to_string(problem).unwrap_or_default();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let reason = status.canonical_reason().unwrap_or_default();

@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::reject::last_word;
+use super::reject::rejection;
 use super::stream::{ClientStream, Unread};
 use super::tls::ClientTls;
 use crate::http::request::{ClientName, Peer, TimedBody};
@@ -230,7 +230,7 @@ impl Shared {
             LimitReached::All(count) => format!("{count} connections are open already"),
             LimitReached::Address(count) => format!("{count} connections of your address are open already"),
         };
-        let answer = last_word(&Problem::new(Code::Overloaded, why));
+        let answer = rejection(&Problem::new(Code::Overloaded, why));
         // What a new connection doesn't take at once is not worth waiting for.
         let _ = match accepted {
             Accepted::Network(stream, _) if self.tls.is_none() => stream.try_write(&answer),
@@ -246,7 +246,7 @@ type Shaken = (tokio_rustls::server::TlsStream<TcpStream>, Option<ClientName>);
 async fn shake_hands(mut stream: TcpStream, tls: &ClientTls) -> io::Result<Option<Shaken>> {
     let mut first = [0];
     if stream.peek(&mut first).await? > 0 && first != [TLS_HANDSHAKE] {
-        stream.write_all(&last_word(&Problem::new(Code::TlsRequired, "this port speaks TLS"))).await?;
+        stream.write_all(&rejection(&Problem::new(Code::TlsRequired, "this port speaks TLS"))).await?;
         stream.shutdown().await?;
         return Ok(None);
     }

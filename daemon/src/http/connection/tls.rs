@@ -14,11 +14,11 @@ use crate::http::request::ClientName;
 
 /// TLS with clients. Clones share it; what is shown may be replaced while it is used.
 #[derive(Clone)]
-pub struct ClientTls(Arc<RwLock<Shown>>);
+pub struct ClientTls(Arc<RwLock<PeerCertificates>>);
 
 /// What clients are shown.
 #[derive(Clone)]
-struct Shown {
+struct PeerCertificates {
     config: Arc<ServerConfig>,
     expires_at_s: Option<u64>,
 }
@@ -36,7 +36,7 @@ impl ClientTls {
     /// # Errors
     /// When the certificate doesn't go with its key, or there are no usable CAs.
     pub fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
-        Ok(Self(Arc::new(RwLock::new(Shown::new(own, client_roots)?))))
+        Ok(Self(Arc::new(RwLock::new(PeerCertificates::new(own, client_roots)?))))
     }
 
     /// Shows and believes this from now on; connections that stand are left alone.
@@ -44,12 +44,12 @@ impl ClientTls {
     /// # Errors
     /// As [`ClientTls::new`]; then everything stays as it was.
     pub fn replace(&self, own: Credentials, client_roots: Option<RootCertStore>) -> Result<(), TlsError> {
-        let shown = Shown::new(own, client_roots)?;
+        let shown = PeerCertificates::new(own, client_roots)?;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = shown;
         Ok(())
     }
 
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> PeerCertificates {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -72,7 +72,7 @@ impl ClientTls {
     }
 }
 
-impl Shown {
+impl PeerCertificates {
     fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
         let expires_at_s = own.chain.first().and_then(expires_at_s);
         Ok(Self { config: Arc::new(server_config(own, client_roots)?), expires_at_s })

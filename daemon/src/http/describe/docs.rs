@@ -58,7 +58,7 @@ fn api_page() -> String {
 fn describe(body: &mut String, route: &Route) {
     let who = match route.access {
         Access::Public => "Whoever comes.".to_owned(),
-        Access::Deed(verb, target) => format!("Whoever may {verb} what is of kind {target}."),
+        Access::Permission(verb, target) => format!("Whoever may {verb} what is of kind {target}."),
         Access::EachStep => "Whoever may do each of the steps.".to_owned(),
         Access::JoinToken => "Whoever has a join token.".to_owned(),
         Access::MemberJoinToken => {

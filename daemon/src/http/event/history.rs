@@ -16,7 +16,7 @@ use ipam_raft::{EventPage, EventQuery};
 
 use super::item;
 use super::query::{HistoryQuery, moment};
-use crate::http::request::{ApiError, App, Read, Shown};
+use crate::http::request::{ApiError, ApiResponse, App, Read};
 
 /// How an address stood, and who held it then or last before.
 struct Standing {
@@ -27,7 +27,7 @@ struct Standing {
 pub(in crate::http) async fn show(
     Path(ip): Path<String>,
     read: Read<HistoryQuery>,
-) -> Result<Shown<AddressHistory>, ApiError> {
+) -> Result<ApiResponse<AddressHistory>, ApiError> {
     let address = parse_address(&ip)?;
     let at_ms = read.query.at.as_deref().map(moment).transpose()?;
     let asked = read.query.page(address, at_ms)?;
@@ -50,7 +50,7 @@ pub(in crate::http) async fn show(
         oldest_kept: page.complete_since_ms.map(Timestamp),
         revision: page.revision,
     };
-    Ok(Shown { stale_ms, ..Shown::new(history, page.revision) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(history, page.revision) })
 }
 
 /// How an address stood at a moment: after the last event whose clock showed that moment or an earlier one.

@@ -9,7 +9,7 @@ use ipam_api::event as shown;
 
 use super::query::EventsQuery;
 use super::{item, stream};
-use crate::http::request::{ApiError, Read, Shown};
+use crate::http::request::{ApiError, ApiResponse, Read};
 
 pub(in crate::http) async fn list_or_stream(
     headers: HeaderMap,
@@ -31,5 +31,5 @@ pub(in crate::http) async fn list_or_stream(
         next: page.next.map(|next| next.to_string()),
         oldest: page.oldest.map(|oldest| oldest.to_string()),
     };
-    Ok(Shown { stale_ms, ..Shown::new(body, page.revision) }.into_response())
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(body, page.revision) }.into_response())
 }

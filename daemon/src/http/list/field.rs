@@ -42,7 +42,7 @@ pub(in crate::http) enum Row {
     /// A field only.
     Unshown(Field),
     /// Paths that can be shown by themselves, and nothing else.
-    Shown(&'static [&'static str]),
+    ApiResponse(&'static [&'static str]),
 }
 
 impl Row {
@@ -75,14 +75,14 @@ impl Row {
     }
 
     pub(in crate::http) const fn shown(paths: &'static [&'static str]) -> Self {
-        Self::Shown(paths)
+        Self::ApiResponse(paths)
     }
 
     /// The field that lists are filtered and sorted by.
     pub(super) fn field(&self) -> Option<&Field> {
         match self {
             Self::Both(field) | Self::Unshown(field) => Some(field),
-            Self::Shown(_) => None,
+            Self::ApiResponse(_) => None,
         }
     }
 
@@ -91,7 +91,7 @@ impl Row {
         match self {
             Self::Both(field) => std::slice::from_ref(&field.path),
             Self::Unshown(_) => &[],
-            Self::Shown(paths) => paths,
+            Self::ApiResponse(paths) => paths,
         }
     }
 }

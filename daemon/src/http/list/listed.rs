@@ -15,7 +15,7 @@ use super::cursor::Cursor;
 use super::field::{Field, Row};
 use super::page::{self, Item};
 use super::query::{self, ListQuery, Test};
-use crate::http::request::{ApiError, App, Caller, Read, Shown};
+use crate::http::request::{ApiError, ApiResponse, App, Caller, Read};
 
 /// For fuzz targets: whether a list takes this query.
 #[cfg(feature = "testing")]
@@ -125,13 +125,13 @@ pub(in crate::http) async fn list<L: Listable>(
     AppState(app): AppState<App>,
     caller: Caller,
     uri: Uri,
-) -> Result<Shown<Page<Item<L::Item>>>, ApiError> {
+) -> Result<ApiResponse<Page<Item<L::Item>>>, ApiError> {
     let query = ListQuery::read(&uri, L::SHAPE)?;
-    let deed = (Verb::Read, L::target());
+    let permission = (Verb::Read, L::target());
     let (state, stale_ms) = match query.cursor {
-        None => app.read(&caller, deed, query.freshness).await?,
+        None => app.read(&caller, permission, query.freshness).await?,
         Some(cursor) => {
-            app.who(&caller).await?.check(deed)?;
+            app.who(&caller).await?.check(permission)?;
             (app.at(&caller, cursor).await?, None)
         }
     };
@@ -148,20 +148,20 @@ pub(in crate::http) async fn list<L: Listable>(
     if page.next.is_some() {
         app.lists.keep(&holder, &state);
     }
-    Ok(Shown { stale_ms, ..Shown::new(page, state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(page, state.revision()) })
 }
 
 /// Handler of one item of a list whose items are named by their ids.
 pub(in crate::http) async fn show_by_id<L: Listable>(
     Path(id): Path<String>,
     read: Read,
-) -> Result<Shown<L::Item>, ApiError> {
+) -> Result<ApiResponse<L::Item>, ApiError> {
     let target = L::target();
     let id = id_in_path(target, &id)?;
     let (state, stale_ms) = read.state((Verb::Read, target)).await?;
     let found = L::item(&state, id);
     let found = found.ok_or_else(|| Problem::new(Code::NotFound, format!("{target} {id} does not exist")))?;
-    Ok(Shown { stale_ms, ..Shown::new(found, state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(found, state.revision()) })
 }
 
 /// Reads an id in a path.

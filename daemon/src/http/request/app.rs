@@ -6,7 +6,7 @@ use ipam_api::limits::{EVENT_STREAMS_MAX, EVENT_STREAMS_PER_CALLER_MAX, REQUESTS
 use ipam_raft::node::Node;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::in_flight::Flights;
+use super::in_flight::InFlight;
 use super::snapshots::Kept;
 use super::trial::Trials;
 use crate::access::Access;
@@ -18,14 +18,14 @@ pub struct App {
     pub(in crate::http) node: Node,
     pub(in crate::http) metrics: Arc<Metrics>,
     pub(in crate::http) access: Access,
-    pub(super) flights: Flights,
+    pub(super) in_flight: InFlight,
     pub(in crate::http) trials: Trials,
     /// The states that lists are being read from.
     pub(in crate::http) lists: Kept,
     /// Room for streams of events.
     pub(in crate::http) streams: Arc<Semaphore>,
     /// Streams of events by caller.
-    pub(in crate::http) streams_of: Flights,
+    pub(in crate::http) streams_of: InFlight,
     /// Held while a backup is written: one at a time.
     pub(in crate::http) backing_up: Arc<Mutex<()>>,
 }
@@ -38,11 +38,11 @@ impl App {
             node,
             metrics,
             access,
-            flights: Flights::new(REQUESTS_IN_FLIGHT_PER_CALLER_MAX),
+            in_flight: InFlight::new(REQUESTS_IN_FLIGHT_PER_CALLER_MAX),
             trials: Trials::default(),
             lists: Kept::default(),
             streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
-            streams_of: Flights::new(EVENT_STREAMS_PER_CALLER_MAX),
+            streams_of: InFlight::new(EVENT_STREAMS_PER_CALLER_MAX),
             backing_up: Arc::default(),
         }
     }

@@ -13,7 +13,7 @@ use ipam_api::brand::{ANONYMOUS, HEADER_BUDGET_MS, HEADER_CHANGE_COMMENT, HEADER
 use ipam_api::limits::{BUDGET_MS_DEFAULT, BUDGET_MS_MAX, TEXT_CHARS_MAX};
 use ipam_api::name::shown;
 use ipam_api::{Code, Problem};
-use ipam_machine::access::check_deed;
+use ipam_machine::access::check_permission;
 use ipam_machine::command::{Credential, Grant, Purpose, SecretHash, Text, secret_hash};
 use ipam_machine::{State, model};
 
@@ -21,7 +21,7 @@ use super::app::App;
 use super::notes::Notes;
 use super::peer::{ClientName, Peer};
 use super::response::ApiError;
-use crate::access::Shown;
+use crate::access::TokenStatus;
 
 /// Bytes of a request id that a caller may choose.
 const REQUEST_ID_BYTES_MAX: usize = 64;
@@ -68,7 +68,7 @@ enum Presented {
 
 /// Somebody who is known.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Known {
+pub(in crate::http) struct Identity {
     pub(in crate::http) principal: Text,
     pub(in crate::http) credential: Credential,
     pub(in crate::http) grant: Grant,
@@ -89,7 +89,7 @@ impl Caller {
     }
 
     /// Caller, as a state knows it; none if the state doesn't know the token that is presented.
-    pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Known>, Problem> {
+    pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Identity>, Problem> {
         self.offer.known_in(state)
     }
 
@@ -99,7 +99,7 @@ impl Caller {
     }
 
     /// Names the caller that slots of this member are counted for: the principal; without one, the address.
-    pub(in crate::http) fn slot_holder(&self, known: &Known) -> String {
+    pub(in crate::http) fn slot_holder(&self, known: &Identity) -> String {
         match self.address {
             Some(address) if *known.principal == *ANONYMOUS => format!("{ANONYMOUS} at {address}"),
             _ => known.principal.to_string(),
@@ -128,7 +128,7 @@ impl Offer {
     }
 
     /// Caller, as a state knows it; none if the state doesn't know the token that is presented.
-    pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Known>, Problem> {
+    pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Identity>, Problem> {
         let (principal, credential) = match self.0.as_ref().map_err(Problem::clone)? {
             Presented::Nothing => {
                 return Err(Problem::new(Code::Unauthenticated, "nobody says who asks")
@@ -146,11 +146,11 @@ impl Offer {
             },
         };
         let (grant, purpose) = state.grant(&credential)?;
-        Ok(Some(Known { principal, credential, grant, purpose }))
+        Ok(Some(Identity { principal, credential, grant, purpose }))
     }
 }
 
-impl Known {
+impl Identity {
     /// Refuses a token that is only for joining.
     pub(in crate::http) fn check_bearer(&self) -> Result<(), Problem> {
         if self.purpose == Purpose::Bearer {
@@ -162,7 +162,7 @@ impl Known {
     /// Refuses what the table of roles doesn't allow.
     pub(in crate::http) fn check(&self, (verb, target): (Verb, Target)) -> Result<(), Problem> {
         self.check_bearer()?;
-        Ok(check_deed(&self.grant, &self.principal, verb, target)?)
+        Ok(check_permission(&self.grant, &self.principal, verb, target)?)
     }
 }
 
@@ -208,8 +208,8 @@ fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Pres
     if headers.contains_key(AUTHORIZATION) {
         let secret_hash = bearer(headers)?;
         return match app.access.token(&secret_hash) {
-            Some(Shown::Known { principal, grant }) => Ok(Presented::Known { principal, grant }),
-            Some(Shown::Expired { principal }) => {
+            Some(TokenStatus::Known { principal, grant }) => Ok(Presented::Known { principal, grant }),
+            Some(TokenStatus::Expired { principal }) => {
                 Err(Problem::new(Code::TokenExpired, format!("the token {principal} has expired")))
             }
             None => Ok(Presented::Secret(secret_hash)),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Requests in progress, by caller.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Flights {
+pub(in crate::http) struct InFlight {
     counts: Arc<Mutex<BTreeMap<String, usize>>>,
     per_caller_max: usize,
 }
@@ -13,11 +13,11 @@ pub(in crate::http) struct Flights {
 /// One request on its way; gone when dropped.
 #[derive(Debug)]
 pub(in crate::http) struct Flight {
-    flights: Flights,
+    in_flight: InFlight,
     caller: String,
 }
 
-impl Flights {
+impl InFlight {
     /// None yet, and at most so many of each caller.
     pub(in crate::http) fn new(per_caller_max: usize) -> Self {
         Self { counts: Arc::default(), per_caller_max }
@@ -32,7 +32,7 @@ impl Flights {
         }
         *count += 1;
         drop(counts);
-        Some(Flight { flights: self.clone(), caller })
+        Some(Flight { in_flight: self.clone(), caller })
     }
 
     fn counts(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
@@ -42,7 +42,7 @@ impl Flights {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let mut counts = self.flights.counts();
+        let mut counts = self.in_flight.counts();
         if let Some(count) = counts.get_mut(&self.caller) {
             *count -= 1;
             if *count == 0 {
@@ -58,14 +58,14 @@ mod tests {
 
     #[test]
     fn a_caller_with_too_many_requests_waits_for_itself_only() {
-        let flights = Flights::new(3);
-        let mut mine: Vec<Flight> = (0..3).filter_map(|_| flights.begin("me".to_owned())).collect();
+        let in_flight = InFlight::new(3);
+        let mut mine: Vec<Flight> = (0..3).filter_map(|_| in_flight.begin("me".to_owned())).collect();
         assert_eq!(mine.len(), 3);
-        assert!(flights.begin("me".to_owned()).is_none());
-        assert!(flights.begin("you".to_owned()).is_some());
+        assert!(in_flight.begin("me".to_owned()).is_none());
+        assert!(in_flight.begin("you".to_owned()).is_some());
         mine.pop();
-        assert!(flights.begin("me".to_owned()).is_some());
+        assert!(in_flight.begin("me".to_owned()).is_some());
         drop(mine);
-        assert!(flights.counts().is_empty());
+        assert!(in_flight.counts().is_empty());
     }
 }

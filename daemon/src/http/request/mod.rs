@@ -18,16 +18,16 @@ mod write;
 
 pub use self::app::App;
 pub(super) use self::body::TimedBody;
-pub(super) use self::caller::{Caller, Known, Offer};
+pub(super) use self::caller::{Caller, Identity, Offer};
 pub(super) use self::in_flight::Flight;
 pub(super) use self::notes::Notes;
 pub use self::peer::{ClientName, Peer};
-pub(super) use self::propose::Done;
+pub(super) use self::propose::Proposed;
 pub(super) use self::query::{
     AddressQuery, Consistency, DeleteQuery, ExplainQuery, Freshness, in_path, page_limit,
 };
 #[cfg(feature = "testing")]
 pub(super) use self::query::{Asked, NoQuery, ReadQuery, WriteQuery};
 pub(super) use self::read::Read;
-pub(super) use self::response::{ApiError, Shown};
+pub(super) use self::response::{ApiError, ApiResponse};
 pub(super) use self::write::Write;

@@ -14,7 +14,7 @@ use ipam_machine::{Action, Applied, At, Command, Origin, Outcome, State, Terms, 
 use ipam_raft::node::ReadError;
 
 use super::app::App;
-use super::caller::{Caller, Known, Offer, unknown_token};
+use super::caller::{Caller, Identity, Offer, unknown_token};
 use super::query::{Consistency, Freshness};
 use super::write::Write;
 
@@ -41,7 +41,7 @@ pub(in crate::http) fn revision(etag: &str, what: &str) -> Result<u64, Problem> 
 
 /// What became of a proposal, or would have become of it.
 #[derive(Debug)]
-pub(in crate::http) struct Done {
+pub(in crate::http) struct Proposed {
     pub(in crate::http) applied: Applied,
     /// The state that it would have led to, if it was only tried.
     tried: Option<State>,
@@ -59,16 +59,16 @@ impl<Q> Write<Q> {
     }
 
     /// Like [`Write::propose`], for handlers that show the state after it.
-    pub(in crate::http) async fn carry_out(&self, action: Action) -> Result<Done, Problem> {
+    pub(in crate::http) async fn carry_out(&self, action: Action) -> Result<Proposed, Problem> {
         self.carry_out_via(Via::Http, action).await
     }
 
     /// Checks and proposes an action. A dry run ends here: nothing is proposed.
-    async fn carry_out_via(&self, via: Via, action: Action) -> Result<Done, Problem> {
+    async fn carry_out_via(&self, via: Via, action: Action) -> Result<Proposed, Problem> {
         let (app, caller) = (&self.app, &self.caller);
         let known = app.who(caller).await?;
-        if let Some(deed) = action.deed() {
-            known.check(deed)?;
+        if let Some(permission) = action.permission() {
+            known.check(permission)?;
         }
         let terms = Terms {
             credential: known.credential,
@@ -94,7 +94,7 @@ impl<Q> Write<Q> {
             (outcome, None)
         };
         self.note_replayed(&outcome);
-        Ok(Done { applied: outcome?, tried })
+        Ok(Proposed { applied: outcome?, tried })
     }
 
     /// What a command would do, on a copy of the state as of now.
@@ -112,7 +112,7 @@ impl<Q> Write<Q> {
     }
 
     /// A state that has everything in it that was done, for what is shown beside it.
-    pub(in crate::http) async fn after(&self, done: &Done) -> State {
+    pub(in crate::http) async fn after(&self, done: &Proposed) -> State {
         match &done.tried {
             Some(state) => state.clone(),
             // It is done, whatever becomes of showing it: then with the status as this member has it.
@@ -124,12 +124,12 @@ impl<Q> Write<Q> {
     }
 
     /// The answer that was kept for a request, if it was made before.
-    pub(in crate::http) fn kept(&self, state: &State) -> Result<Option<Done>, Problem> {
+    pub(in crate::http) fn kept(&self, state: &State) -> Result<Option<Proposed>, Problem> {
         let Some(idempotency) = &self.idempotency else { return Ok(None) };
         let known = self.caller.known_in(state)?.ok_or_else(unknown_token)?;
         let Some(outcome) = state.replayed(&known.principal, idempotency) else { return Ok(None) };
         self.note_replayed(&outcome);
-        Ok(Some(Done { applied: outcome?, tried: None }))
+        Ok(Some(Proposed { applied: outcome?, tried: None }))
     }
 
     /// Reads the request's conditions.
@@ -145,12 +145,16 @@ pub(in crate::http) fn now_in(state: &State) -> At {
 
 impl App {
     /// Who asks. A token that this member has not heard of yet is looked up as of now.
-    pub(in crate::http) async fn who(&self, caller: &Caller) -> Result<Known, Problem> {
+    pub(in crate::http) async fn who(&self, caller: &Caller) -> Result<Identity, Problem> {
         self.identify(caller.offer(), caller.deadline).await
     }
 
     /// The same for a request with only its credentials read.
-    pub(in crate::http) async fn identify(&self, offer: &Offer, deadline: Instant) -> Result<Known, Problem> {
+    pub(in crate::http) async fn identify(
+        &self,
+        offer: &Offer,
+        deadline: Instant,
+    ) -> Result<Identity, Problem> {
         if let Some(known) = offer.known_in(&self.node.stale().0)? {
             return Ok(known);
         }
@@ -159,8 +163,12 @@ impl App {
 
     /// Refuses those who may not look at what this member says of itself. Asks nobody else, so that it works
     /// without a leader.
-    pub(in crate::http) fn check_here(&self, caller: &Caller, deed: (Verb, Target)) -> Result<(), Problem> {
-        caller.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(deed)
+    pub(in crate::http) fn check_here(
+        &self,
+        caller: &Caller,
+        permission: (Verb, Target),
+    ) -> Result<(), Problem> {
+        caller.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(permission)
     }
 
     /// Refuses a node that asks for another node's attachment.
@@ -183,7 +191,7 @@ impl App {
     pub(in crate::http) async fn read(
         &self,
         caller: &Caller,
-        deed: (Verb, Target),
+        permission: (Verb, Target),
         freshness: impl Into<Freshness>,
     ) -> Result<(State, Option<u64>), Problem> {
         #[cfg(feature = "testing")]
@@ -204,7 +212,7 @@ impl App {
         {
             state = self.node.reached(revision, caller.deadline).await?;
         }
-        caller.known_in(&state)?.ok_or_else(unknown_token)?.check(deed)?;
+        caller.known_in(&state)?.ok_or_else(unknown_token)?.check(permission)?;
         Ok((state, stale_ms))
     }
 }

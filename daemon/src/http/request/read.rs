@@ -23,8 +23,11 @@ impl Read {
     /// Reads the state for a caller that may do this, as fresh as the request wants it.
     ///
     /// Also gives its age, if it may be stale.
-    pub(in crate::http) async fn state(&self, deed: (Verb, Target)) -> Result<(State, Option<u64>), Problem> {
-        self.state_at(deed, self.query).await
+    pub(in crate::http) async fn state(
+        &self,
+        permission: (Verb, Target),
+    ) -> Result<(State, Option<u64>), Problem> {
+        self.state_at(permission, self.query).await
     }
 }
 
@@ -32,10 +35,10 @@ impl<Q> Read<Q> {
     /// Like [`Read::state`], for requests with other parameters.
     pub(in crate::http) async fn state_at(
         &self,
-        deed: (Verb, Target),
+        permission: (Verb, Target),
         freshness: impl Into<Freshness>,
     ) -> Result<(State, Option<u64>), Problem> {
-        self.app.read(&self.caller, deed, freshness).await
+        self.app.read(&self.caller, permission, freshness).await
     }
 }
 

@@ -50,7 +50,7 @@ impl IntoResponse for ApiError {
 
 /// Something to show, with what its headers say.
 #[derive(Debug)]
-pub(crate) struct Shown<T> {
+pub(crate) struct ApiResponse<T> {
     pub(crate) status: StatusCode,
     pub(crate) body: T,
     pub(crate) revision: u64,
@@ -59,13 +59,13 @@ pub(crate) struct Shown<T> {
     pub(in crate::http) stale_ms: Option<u64>,
 }
 
-impl<T> Shown<T> {
+impl<T> ApiResponse<T> {
     pub(crate) fn new(body: T, revision: u64) -> Self {
         Self { status: StatusCode::OK, body, revision, etag: None, location: None, stale_ms: None }
     }
 }
 
-impl<T: Serialize> IntoResponse for Shown<T> {
+impl<T: Serialize> IntoResponse for ApiResponse<T> {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body)).into_response();
         let headers = response.headers_mut();
@@ -100,7 +100,7 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let peer = request.extensions().get::<Peer>();
     let offer = Offer::read(request.headers(), peer, &app);
-    let flight = app.flights.begin(offer.caller(peer));
+    let flight = app.in_flight.begin(offer.caller(peer));
     request.extensions_mut().insert(offer);
     let trace = trace_id(request.headers()).map(str::to_owned);
     let span = tracing::info_span!("request", id, trace);

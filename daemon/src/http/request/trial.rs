@@ -11,7 +11,7 @@ use ipam_api::{Code, Problem};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::in_flight::Flights;
+use super::in_flight::InFlight;
 
 /// Trials that run at once.
 const TRIALS_AT_ONCE: usize = 1;
@@ -20,13 +20,13 @@ const TRIALS_AT_ONCE: usize = 1;
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Trials {
     turns: Arc<Semaphore>,
-    waiting: Flights,
+    waiting: InFlight,
 }
 
 impl Default for Trials {
     fn default() -> Self {
         let turns = Arc::new(Semaphore::new(TRIALS_AT_ONCE));
-        Self { turns, waiting: Flights::new(TRIALS_PER_PRINCIPAL_MAX) }
+        Self { turns, waiting: InFlight::new(TRIALS_PER_PRINCIPAL_MAX) }
     }
 }
 

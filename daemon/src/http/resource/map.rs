@@ -15,7 +15,7 @@ use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 use serde::Deserialize;
 
 use super::named::{name_in_path, unknown};
-use crate::http::request::{ApiError, Consistency, Read, Shown, page_limit};
+use crate::http::request::{ApiError, ApiResponse, Consistency, Read, page_limit};
 
 /// What of a map somebody asks for.
 #[derive(Debug, Deserialize)]
@@ -75,31 +75,31 @@ fn standing(word: &str) -> Result<Standing, Problem> {
 pub(in crate::http) async fn of_pool(
     Path(name): Path<String>,
     read: Read<MapQuery>,
-) -> Result<Shown<AddressMap>, ApiError> {
+) -> Result<ApiResponse<AddressMap>, ApiError> {
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Pool), freshness).await?;
     let id = find(&state, Kind::Pool, &name)?;
     let family = state.space(id.into()).map_or(Family::V4, |space| space.family);
     let page = state.map_of_pool(id.into(), read.query.wanted(family)?).unwrap_or_default();
-    Ok(Shown { stale_ms, ..Shown::new(map(&state, family, &page), state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(map(&state, family, &page), state.revision()) })
 }
 
 pub(in crate::http) async fn of_subnet(
     Path(name): Path<String>,
     read: Read<MapQuery>,
-) -> Result<Shown<AddressMap>, ApiError> {
+) -> Result<ApiResponse<AddressMap>, ApiError> {
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Subnet), freshness).await?;
     let id = find(&state, Kind::Subnet, &name)?;
     let family = state.subnets.get(id.into()).map_or(Family::V4, |row| Family::of(row.spec.cidr.addr()));
     let page = state.map_of_subnet(id.into(), read.query.wanted(family)?).unwrap_or_default();
-    Ok(Shown { stale_ms, ..Shown::new(map(&state, family, &page), state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(map(&state, family, &page), state.revision()) })
 }
 
 pub(in crate::http) async fn of_network(
     Path(name): Path<String>,
     read: Read<NetworkMapQuery>,
-) -> Result<Shown<NetworkMap>, ApiError> {
+) -> Result<ApiResponse<NetworkMap>, ApiError> {
     let from = read.query.from.as_deref().map(parse_address).transpose()?;
     let limit = page_limit(read.query.limit)?;
     let freshness = (read.query.consistency, read.query.at_least_revision);
@@ -115,13 +115,13 @@ pub(in crate::http) async fn of_network(
     let items = items.collect();
     let next = subnets.next().map(|(_, row)| row.spec.cidr.network());
     let body = NetworkMap { items, revision: state.revision(), next };
-    Ok(Shown { stale_ms, ..Shown::new(body, state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(body, state.revision()) })
 }
 
 pub(in crate::http) async fn holders(
     Path(name): Path<String>,
     read: Read<HoldersQuery>,
-) -> Result<Shown<Holders>, ApiError> {
+) -> Result<ApiResponse<Holders>, ApiError> {
     let limit = page_limit(read.query.limit)?;
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Allocation), freshness).await?;
@@ -137,7 +137,7 @@ pub(in crate::http) async fn holders(
         complete: found.complete,
         revision: state.revision(),
     };
-    Ok(Shown { stale_ms, ..Shown::new(body, state.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(body, state.revision()) })
 }
 
 fn find(state: &State, kind: Kind, name: &str) -> Result<u64, Problem> {

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::http::list::{Listable, Shape, Test, ids_by_name};
 use crate::http::request::merge_patch::merge;
-use crate::http::request::{ApiError, Consistency, DeleteQuery, Done, Read, Shown, Write, in_path};
+use crate::http::request::{ApiError, ApiResponse, Consistency, DeleteQuery, Proposed, Read, Write, in_path};
 
 /// How often a change is merged anew when others are faster.
 pub(in crate::http) const TRIES_MAX: usize = 32;
@@ -132,11 +132,11 @@ impl<K: NamedResource> Listable for K {
 pub(in crate::http) async fn show<K: NamedResource>(
     Path(name): Path<Vec<String>>,
     read: Read,
-) -> Result<Shown<View<K>>, ApiError> {
+) -> Result<ApiResponse<View<K>>, ApiError> {
     let name = name_in_path(K::KIND, &name.join("/"))?;
     let (state, stale_ms) = read.state((Verb::Read, K::KIND.target())).await?;
     let view = view::<K>(&state, &name).ok_or_else(|| unknown(&state, K::KIND, &name))?;
-    Ok(Shown { stale_ms, ..view })
+    Ok(ApiResponse { stale_ms, ..view })
 }
 
 pub(in crate::http) async fn create<K: NamedResource>(mut write: Write) -> Result<Response, ApiError> {
@@ -195,11 +195,11 @@ pub(super) async fn merge_and_put<K: NamedResource>(
     name: &ResourceName,
     change: &Map<String, Value>,
     expect: Expect,
-) -> Result<Done, Problem> {
-    let deed = (Verb::Write, K::KIND.target());
+) -> Result<Proposed, Problem> {
+    let permission = (Verb::Write, K::KIND.target());
     let mut tries_left = TRIES_MAX;
     loop {
-        let (state, _) = write.app.read(&write.caller, deed, Consistency::Linearizable).await?;
+        let (state, _) = write.app.read(&write.caller, permission, Consistency::Linearizable).await?;
         if let Some(done) = write.kept(&state)? {
             return Ok(done);
         }
@@ -247,7 +247,7 @@ pub(in crate::http) fn merge_into<K: NamedResource>(
 }
 
 /// The answer to a write that has stored something, or ended it.
-pub(super) async fn stored<K: NamedResource>(write: &Write, done: Done) -> Result<Response, Problem> {
+pub(super) async fn stored<K: NamedResource>(write: &Write, done: Proposed) -> Result<Response, Problem> {
     let state = write.after(&done).await;
     let Answer::Stored { created, resource, .. } = done.applied.answer else {
         // A pool told to end that was empty.
@@ -259,7 +259,8 @@ pub(super) async fn stored<K: NamedResource>(write: &Write, done: Done) -> Resul
     let location = created.then(|| format!("{}/{}", <K as NamedResource>::SHAPE.path, K::name(&view.spec)));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let etag = Some(view.meta.revision);
-    Ok(Shown { status, location, etag, ..Shown::new(view, done.applied.revision) }.into_response())
+    Ok(ApiResponse { status, location, etag, ..ApiResponse::new(view, done.applied.revision) }
+        .into_response())
 }
 
 pub(in crate::http) async fn delete<K: NamedResource>(
@@ -275,16 +276,16 @@ pub(in crate::http) async fn delete<K: NamedResource>(
     }
     let state = write.after(&done).await;
     Ok(match view::<K>(&state, &name) {
-        Some(view) => Shown { status: StatusCode::ACCEPTED, ..view }.into_response(),
+        Some(view) => ApiResponse { status: StatusCode::ACCEPTED, ..view }.into_response(),
         // Empty, and gone meanwhile.
         None => StatusCode::ACCEPTED.into_response(),
     })
 }
 
-fn view<K: NamedResource>(state: &State, name: &ResourceName) -> Option<Shown<View<K>>> {
+fn view<K: NamedResource>(state: &State, name: &ResourceName) -> Option<ApiResponse<View<K>>> {
     let resource = K::show(state, state.id_of(K::KIND, name)?)?;
     let etag = Some(resource.meta.revision);
-    Some(Shown { etag, ..Shown::new(resource, state.revision()) })
+    Some(ApiResponse { etag, ..ApiResponse::new(resource, state.revision()) })
 }
 
 /// Reads a name in a path: one that breaks the rule of names can't exist.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::named::{merge_and_put, name_in_path, stored};
 use super::pool::Pools;
 use crate::http::convert::allocation;
-use crate::http::request::{ApiError, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Write};
 
 pub(in crate::http) async fn split(Path(name): Path<String>, write: Write) -> Result<Response, ApiError> {
     let name = pool_in_path(name)?;
@@ -27,14 +27,14 @@ pub(in crate::http) async fn split(Path(name): Path<String>, write: Write) -> Re
 pub(in crate::http) async fn drain(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<Drained>, ApiError> {
+) -> Result<ApiResponse<Drained>, ApiError> {
     let name = pool_in_path(name)?;
     let DrainRequest { to } = write.read()?;
     let expect = write.expect()?;
     let change = Map::from_iter([("drains_to".to_owned(), Value::from(to.as_str()))]);
     let done = merge_and_put::<Pools>(&write, &ResourceName::from(&name), &change, expect).await?;
     let state = write.after(&done).await;
-    Ok(Shown::new(affected(&state, name, to), done.applied.revision))
+    Ok(ApiResponse::new(affected(&state, name, to), done.applied.revision))
 }
 
 fn pool_in_path(name: String) -> Result<Name, Problem> {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::paths::{Place, place};
 use crate::http::allocation::{allocate, attachment, automatic, controller, endpoint, lease, prefix};
-use crate::http::request::Known;
+use crate::http::request::Identity;
 use crate::http::request::propose::revision;
 use crate::http::resource::named::{self, NamedResource};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
@@ -38,12 +38,12 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(request: &TransactionRequest, state: &State, known: &Known) -> Result<Self, Problem> {
+    pub(super) fn of(request: &TransactionRequest, state: &State, known: &Identity) -> Result<Self, Problem> {
         let mut plan = Self::default();
         for (number, step) in request.steps.iter().enumerate() {
             let made = plan.step(number, step, state, known).and_then(|(action, render)| {
-                if let Some(deed) = action.deed() {
-                    known.check(deed)?;
+                if let Some(permission) = action.permission() {
+                    known.check(permission)?;
                 }
                 action.check()?;
                 Ok((action, render))
@@ -64,7 +64,7 @@ impl Plan {
         number: usize,
         step: &TransactionStep,
         state: &State,
-        known: &Known,
+        known: &Identity,
     ) -> Result<(Action, Render), Problem> {
         let (place, drain) = place(&step.path).map_err(|problem| problem.at("/path"))?;
         if drain && step.method != StepMethod::Delete {
@@ -207,7 +207,7 @@ struct Written<'a> {
     /// The name in the path.
     name: Option<ResourceName>,
     state: &'a State,
-    known: &'a Known,
+    known: &'a Identity,
 }
 
 fn in_body(problem: Problem) -> Problem {

@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 
 use super::paths;
 use super::steps::{Plan, Render};
-use crate::http::request::{ApiError, Done, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Proposed, Write};
 use crate::http::resource::named::TRIES_MAX;
 
 type Body = TransactionAnswer<Box<RawValue>>;
 
-pub(in crate::http) async fn transact(mut write: Write) -> Result<Shown<Body>, ApiError> {
+pub(in crate::http) async fn transact(mut write: Write) -> Result<ApiResponse<Body>, ApiError> {
     let request: TransactionRequest = write.read()?;
     if request.steps.len() > TRANSACTION_STEPS_MAX {
         let detail = format!("{} steps; at most {TRANSACTION_STEPS_MAX} fit", request.steps.len());
@@ -69,7 +69,7 @@ fn common_manager(request: &TransactionRequest) -> Option<Manager> {
     }
 }
 
-async fn shown(write: &Write, renders: &[Render], done: Done) -> Result<Shown<Body>, Problem> {
+async fn shown(write: &Write, renders: &[Render], done: Proposed) -> Result<ApiResponse<Body>, Problem> {
     let state = write.after(&done).await;
     let revision = done.applied.revision;
     let Answer::Steps(answers) = done.applied.answer else {
@@ -84,5 +84,5 @@ async fn shown(write: &Write, renders: &[Render], done: Done) -> Result<Shown<Bo
         Ok(StepResult { status: status.as_u16(), body })
     };
     let results = answers.into_iter().zip(renders).map(result).collect::<Result<_, Problem>>()?;
-    Ok(Shown::new(TransactionAnswer { results, revision }, revision))
+    Ok(ApiResponse::new(TransactionAnswer { results, revision }, revision))
 }

@@ -1,11 +1,11 @@
 //! What somebody does who reaches a port and means harm. Whatever it is, the others are served meanwhile.
 
 mod connections;
-mod door;
 mod heads;
 mod oversize;
 mod peer_attack;
 mod peers;
+mod preface;
 mod slots;
 mod terminal;
 mod tls;

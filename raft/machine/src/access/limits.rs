@@ -1,6 +1,6 @@
 //! Limits of a token by realms and labels: they hold for all that a write affects, before and after it.
 //!
-//! [`Action::deed`] maps an action to a permission, and [`effect`] maps the permission to what the limit means. This
+//! [`Action::permission`] maps an action to a permission, and [`effect`] maps the permission to what the limit means. This
 //! module looks up what the write affects:
 //!
 //! | action | affects, for labels |

@@ -36,7 +36,7 @@ impl Kind {
 impl Action {
     /// The verb and target that the table of roles must allow; none for an action that is checked otherwise.
     #[must_use]
-    pub fn deed(&self) -> Option<(Verb, Target)> {
+    pub fn permission(&self) -> Option<(Verb, Target)> {
         match self {
             Action::PutNetwork(_) => Some((Verb::Write, Target::Network)),
             Action::PutSubnet(_) => Some((Verb::Write, Target::Subnet)),
@@ -105,8 +105,8 @@ impl State {
         action: &Action,
         work: &Work,
     ) -> Result<(), Refusal> {
-        let Some((verb, target)) = action.deed() else { return Ok(()) };
-        check_deed(grant, principal, verb, target)?;
+        let Some((verb, target)) = action.permission() else { return Ok(()) };
+        check_permission(grant, principal, verb, target)?;
         self.permit_affected(grant, action, work)?;
         match action {
             Action::Allocate(request) => self.permit_allocate(grant, request),
@@ -290,7 +290,7 @@ pub(crate) fn fits(grant: &Grant, metadata: &Metadata) -> bool {
 ///
 /// # Errors
 /// `forbidden`.
-pub fn check_deed(grant: &Grant, principal: &Text, verb: Verb, target: Target) -> Result<(), Refusal> {
+pub fn check_permission(grant: &Grant, principal: &Text, verb: Verb, target: Target) -> Result<(), Refusal> {
     if may(grant.role, verb, target) {
         return check_limits(grant, verb, target);
     }

@@ -23,7 +23,7 @@ impl Grant {
         let role = |role: Role| move |(verb, target): &&_| may(role, *verb, *target);
         // A node renews its own token, and no administrator does that for it.
         let is_of_role = other.role == Role::Admin
-            || DEEDS.iter().filter(role(self.role)).all(|deed| role(other.role)(&deed));
+            || DEEDS.iter().filter(role(self.role)).all(|permission| role(other.role)(&permission));
         let is_shared = other.allow_shared || other.realms.is_empty() || !self.allow_shared;
         let is_of_node = other.node.is_none() || self.node == other.node;
         is_of_realms && is_of_role && is_shared && is_of_node && self.labels.implies(&other.labels)

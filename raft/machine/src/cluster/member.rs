@@ -4,7 +4,7 @@ use ipam_api::access::{Target, Verb};
 use ipam_api::limits::MEMBERS_MAX;
 use ipam_api::name::Name;
 
-use crate::access::check_deed;
+use crate::access::check_permission;
 use crate::apply::step::Step;
 use crate::command::{
     Answer, Cause, ChangeMembers, Credential, JoinMember, KnownMember, Purpose, Refusal, Text,
@@ -112,7 +112,7 @@ impl Step<'_> {
                 Ok(self.state.tokens.get(*id).map(|token| (*id, token.clone())))
             }
             _ => {
-                check_deed(grant, &self.origin.principal, Verb::Write, Target::Cluster)?;
+                check_permission(grant, &self.origin.principal, Verb::Write, Target::Cluster)?;
                 Ok(None)
             }
         }

@@ -5,7 +5,7 @@ use ipam_api::limits::RESPONSE_BYTES_MAX;
 use ipam_api::name::ResourceName;
 use postcard::experimental::serialized_size;
 
-use crate::access::{check_deed, permit_realm};
+use crate::access::{check_permission, permit_realm};
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Kind, Precondition, Refusal, Transaction};
 use crate::state::refuse::check_expected;
@@ -48,7 +48,7 @@ impl Step<'_> {
     /// Refuses a precondition on what the caller may not read: its refusal tells names and revisions.
     fn permit_precondition(&self, kind: Kind, name: &ResourceName) -> Result<(), Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        check_deed(grant, &self.origin.principal, Verb::Read, kind.target())?;
+        check_permission(grant, &self.origin.principal, Verb::Read, kind.target())?;
         name.parts().map_or(Ok(()), |(realm, _)| permit_realm(grant, &realm))
     }
 }

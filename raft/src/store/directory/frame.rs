@@ -90,9 +90,9 @@ mod tests {
     use super::*;
 
     /// Reads bytes, and takes note of the largest buffer that it was given.
-    struct Greed<'a>(&'a [u8], usize);
+    struct CountingReader<'a>(&'a [u8], usize);
 
-    impl Read for Greed<'_> {
+    impl Read for CountingReader<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.1 = self.1.max(buffer.len());
             self.0.read(buffer)
@@ -105,7 +105,7 @@ mod tests {
         write(&mut written, 7, 1, &vec![5; 8 << 20]).unwrap();
         assert_eq!(read(written.as_slice(), 7).unwrap().body.len(), 8 << 20);
         for length in [HEAD, HEAD + 100, written.len() - 1] {
-            let mut from = Greed(&written[..length], 0);
+            let mut from = CountingReader(&written[..length], 0);
             assert_eq!(read(&mut from, 7).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
             assert!(length > 1000 || from.1 < 1 << 20, "{} bytes for {length}", from.1);
         }

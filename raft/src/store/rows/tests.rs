@@ -15,7 +15,7 @@ use crate::types::LogId;
 use ipam_machine::{RowKey, State};
 
 /// 300 entries applied, rows written, then killed; returns the digest.
-async fn specimen(dir: &Path) -> u128 {
+async fn fixture(dir: &Path) -> u128 {
     let mut store = open(dir).await.unwrap();
     run(&mut store, entries(1, 0..200)).await;
     write_behind(&store).await;
@@ -46,7 +46,7 @@ fn put_aside(dir: &Path) -> Vec<String> {
 #[tokio::test]
 async fn rows_are_trusted_after_a_kill() {
     let dir = tempfile::tempdir().unwrap();
-    let digest = specimen(dir.path()).await;
+    let digest = fixture(dir.path()).await;
     assert_eq!(restart(dir.path()).await, (Some(log_id(1, 299)), digest));
     assert!(put_aside(dir.path()).is_empty());
 }
@@ -55,7 +55,7 @@ async fn rows_are_trusted_after_a_kill() {
 async fn rows_are_trusted_after_another_boot_only_if_closed() {
     for clean in [true, false] {
         let dir = tempfile::tempdir().unwrap();
-        let digest = specimen(dir.path()).await;
+        let digest = fixture(dir.path()).await;
         if clean {
             stop(start(dir.path()).await).await;
         }
@@ -71,7 +71,7 @@ async fn rows_are_trusted_after_another_boot_only_if_closed() {
 #[tokio::test]
 async fn damaged_rows_are_put_aside_and_rebuilt() {
     let pristine = tempfile::tempdir().unwrap();
-    let digest = specimen(pristine.path()).await;
+    let digest = fixture(pristine.path()).await;
     let db = database::path(pristine.path()).join("db");
     let content = fs::read(&db).unwrap();
     let used = content.iter().rposition(|byte| *byte != 0).unwrap() + 1;

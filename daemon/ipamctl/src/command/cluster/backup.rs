@@ -13,7 +13,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde_json::json;
 
-use crate::client::exchange::with_all;
+use crate::client::requests::with_all;
 use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::{file, interrupt, text};

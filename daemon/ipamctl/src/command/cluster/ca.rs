@@ -41,7 +41,7 @@ pub(crate) enum Verb {
         #[arg(long, value_name = "TEXT")]
         name: Option<String>,
         #[command(flatten)]
-        how: How,
+        how: CertificateOptions,
     },
     /// Make a certificate and its key
     #[command(after_help = "Examples:
@@ -52,13 +52,13 @@ pub(crate) enum Verb {
         /// The directory of the CA
         dir: PathBuf,
         #[command(subcommand)]
-        whom: Whom,
+        subject: Subject,
     },
 }
 
 /// Holder of a certificate.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Whom {
+pub(crate) enum Subject {
     /// A member: for its clients and for the other members
     #[command(
         after_help = "Examples:\n  ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1 --address n1.ipam.example"
@@ -70,7 +70,7 @@ pub(crate) enum Whom {
         #[arg(long = "address", value_name = "HOST")]
         addresses: Vec<String>,
         #[command(flatten)]
-        how: How,
+        how: CertificateOptions,
     },
     /// A person or program
     #[command(after_help = "Examples:\n  ipamctl cluster ca issue ./ca client alice")]
@@ -78,7 +78,7 @@ pub(crate) enum Whom {
         /// The client's name
         name: Name,
         #[command(flatten)]
-        how: How,
+        how: CertificateOptions,
     },
     /// A node with its agent and plugin
     #[command(after_help = "Examples:\n  ipamctl cluster ca issue ./ca node default/worker-3")]
@@ -87,13 +87,13 @@ pub(crate) enum Whom {
         #[arg(value_name = "REALM/NAME", value_parser = node)]
         node: (Name, ObjectName),
         #[command(flatten)]
-        how: How,
+        how: CertificateOptions,
     },
 }
 
 /// Flags of new certificates.
 #[derive(Debug, Args)]
-pub(crate) struct How {
+pub(crate) struct CertificateOptions {
     /// For how many days it is valid: ten years for a CA, one for others
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=DAYS_MAX))]
     days: Option<u32>,
@@ -106,18 +106,25 @@ pub(crate) struct How {
 pub(super) fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Init { dir, name, how } => init(session, &dir, name, &how),
-        Verb::Issue { dir, whom } => {
-            let (identity, addresses, how) = match whom {
-                Whom::Member { name, addresses, how } => (Identity::Member { name }, addresses, how),
-                Whom::Client { name, how } => (Identity::Client { name }, Vec::new(), how),
-                Whom::Node { node: (realm, name), how } => (Identity::Node { realm, name }, Vec::new(), how),
+        Verb::Issue { dir, subject } => {
+            let (identity, addresses, how) = match subject {
+                Subject::Member { name, addresses, how } => (Identity::Member { name }, addresses, how),
+                Subject::Client { name, how } => (Identity::Client { name }, Vec::new(), how),
+                Subject::Node { node: (realm, name), how } => {
+                    (Identity::Node { realm, name }, Vec::new(), how)
+                }
             };
             issue(session, &dir, &identity, &addresses, &how)
         }
     }
 }
 
-fn init(session: &Session, dir: &Path, name: Option<String>, how: &How) -> Result<(), Failure> {
+fn init(
+    session: &Session,
+    dir: &Path,
+    name: Option<String>,
+    how: &CertificateOptions,
+) -> Result<(), Failure> {
     // Two CAs of one name are hard to tell apart when one of them isn't believed.
     let tell_apart: String = uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect();
     let name = name.unwrap_or_else(|| format!("ipamd CA {tell_apart}"));
@@ -143,7 +150,7 @@ fn issue(
     dir: &Path,
     identity: &Identity,
     addresses: &[String],
-    how: &How,
+    how: &CertificateOptions,
 ) -> Result<(), Failure> {
     let dir = std::path::absolute(dir).map_err(|error| unwritten(dir, &error))?;
     let ca = dir.join(CA_CERTIFICATE);

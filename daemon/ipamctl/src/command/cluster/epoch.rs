@@ -8,7 +8,7 @@ use ipam_api::client::Call;
 use ipam_api::cluster::{Cluster, ConfirmRequest, Epoch};
 
 use crate::client::confirm;
-use crate::client::exchange::Again;
+use crate::client::requests::Again;
 use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::text;

@@ -5,7 +5,7 @@ use ipam_api::client::Call;
 use ipam_api::cluster::{Danger, Member, MemberChange, Members, ReplaceRequest, TransferRequest};
 
 use crate::client::confirm;
-use crate::client::exchange::Again;
+use crate::client::requests::Again;
 use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::table::Table;

@@ -12,8 +12,8 @@ use ipam_api::token::{Purpose, Token, TokenRequest};
 
 use super::secret::Destination;
 use super::view;
-use crate::client::exchange::Again;
 use crate::client::list::Listing;
+use crate::client::requests::Again;
 use crate::client::session::Session;
 use crate::client::{confirm, resource};
 use crate::command::arguments::{Named, one_of};

@@ -13,7 +13,7 @@ use ipam_raft::node::MemberInfo;
 
 use super::list::WRITE;
 use super::plan::{self, Plan};
-use crate::http::request::{ApiError, Consistency, Shown, Write, in_path};
+use crate::http::request::{ApiError, ApiResponse, Consistency, Write, in_path};
 
 /// How often to look whether it has come about.
 const LOOK: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ const ANSWERING: Duration = Duration::from_millis(500);
 pub(in crate::http) async fn promote(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<MemberChange>, ApiError> {
+) -> Result<ApiResponse<MemberChange>, ApiError> {
     let name = name_of(&name)?;
     Ok(carry_out(&write, |all, _| plan::promote(all, &name)).await?)
 }
@@ -31,7 +31,7 @@ pub(in crate::http) async fn promote(
 pub(in crate::http) async fn remove(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<MemberChange>, ApiError> {
+) -> Result<ApiResponse<MemberChange>, ApiError> {
     let name = name_of(&name)?;
     Ok(carry_out(&write, |all, state| plan::remove(all, &name, was_removed(state, &name))).await?)
 }
@@ -39,7 +39,7 @@ pub(in crate::http) async fn remove(
 pub(in crate::http) async fn replace(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<MemberChange>, ApiError> {
+) -> Result<ApiResponse<MemberChange>, ApiError> {
     let old = name_of(&name)?;
     let ReplaceRequest { with } = write.read()?;
     Ok(carry_out(&write, |all, state| plan::replace(all, &old, &with, was_removed(state, &old))).await?)
@@ -49,7 +49,7 @@ pub(in crate::http) async fn replace(
 async fn carry_out(
     write: &Write,
     plan: impl Fn(&[MemberInfo], &State) -> Result<Plan, Problem>,
-) -> Result<Shown<MemberChange>, Problem> {
+) -> Result<ApiResponse<MemberChange>, Problem> {
     let app = &write.app;
     let (state, _) = app.read(&write.caller, WRITE, Consistency::Linearizable).await?;
     let all = app.node.members(write.caller.deadline).await?;
@@ -60,7 +60,7 @@ async fn carry_out(
     }
     let Plan { promote, remove, mut change } = plan(&all, &state)?;
     if write.dry_run || !change.changes {
-        return Ok(Shown::new(change, state.revision()));
+        return Ok(ApiResponse::new(change, state.revision()));
     }
     let mut wanted = voters.clone();
     wanted.extend(&promote);
@@ -80,7 +80,7 @@ async fn carry_out(
             tokio::time::sleep(LOOK).await;
         }
     }
-    Ok(Shown::new(change, applied.revision))
+    Ok(ApiResponse::new(change, applied.revision))
 }
 
 fn voters(all: &[MemberInfo]) -> Vec<u64> {

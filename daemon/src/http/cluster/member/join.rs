@@ -7,7 +7,7 @@ use ipam_machine::command::{JoinMember, Text};
 use ipam_machine::{Action, Answer};
 
 use crate::http::cluster::status::member;
-use crate::http::request::{ApiError, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Write};
 
 /// Refuses a member that this one could not reach, or be reached by.
 fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
@@ -30,7 +30,7 @@ fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(in crate::http) async fn join(write: Write) -> Result<Shown<MemberJoined>, ApiError> {
+pub(in crate::http) async fn join(write: Write) -> Result<ApiResponse<MemberJoined>, ApiError> {
     let request: JoinMemberRequest = write.read()?;
     let members = write.app.node.members(write.caller.deadline).await?;
     let level = write.app.node.stale().0.header().level;
@@ -56,5 +56,5 @@ pub(in crate::http) async fn join(write: Write) -> Result<Shown<MemberJoined>, A
         level,
         members: members.into_iter().map(member).collect(),
     };
-    Ok(Shown::new(body, applied.revision))
+    Ok(ApiResponse::new(body, applied.revision))
 }

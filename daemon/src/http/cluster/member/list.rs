@@ -7,11 +7,11 @@ use ipam_raft::node::{MemberInfo, Role};
 use super::plan;
 use super::plan::{can_lose, needed};
 use crate::http::cluster::status::member;
-use crate::http::request::{ApiError, Consistency, Freshness, Read, Shown, Write};
+use crate::http::request::{ApiError, ApiResponse, Consistency, Freshness, Read, Write};
 
 pub(super) const WRITE: (Verb, Target) = (Verb::Write, Target::Cluster);
 
-pub(in crate::http) async fn list(read: Read) -> Result<Shown<Members>, ApiError> {
+pub(in crate::http) async fn list(read: Read) -> Result<ApiResponse<Members>, ApiError> {
     read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let stale = Freshness::from(read.query).consistency == Some(Consistency::Stale);
     // Without a leader this member still knows who there is.
@@ -19,7 +19,7 @@ pub(in crate::http) async fn list(read: Read) -> Result<Shown<Members>, ApiError
         true => (read.app.node.status().members, Some(read.app.node.stale().1)),
         false => (read.app.node.members(read.caller.deadline).await?, None),
     };
-    Ok(Shown { stale_ms, ..Shown::new(shown(all), read.app.node.revision()) })
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(shown(all), read.app.node.revision()) })
 }
 
 fn shown(all: Vec<MemberInfo>) -> Members {
@@ -33,7 +33,7 @@ fn shown(all: Vec<MemberInfo>) -> Members {
     }
 }
 
-pub(in crate::http) async fn transfer_leader(write: Write) -> Result<Shown<MemberChange>, ApiError> {
+pub(in crate::http) async fn transfer_leader(write: Write) -> Result<ApiResponse<MemberChange>, ApiError> {
     write.app.who(&write.caller).await?.check(WRITE)?;
     let request: TransferRequest = write.read()?;
     let all = write.app.node.members(write.caller.deadline).await?;
@@ -42,5 +42,5 @@ pub(in crate::http) async fn transfer_leader(write: Write) -> Result<Shown<Membe
         write.app.node.hand_over(heir, write.caller.deadline).await?;
         change.done = true;
     }
-    Ok(Shown::new(change, write.app.node.revision()))
+    Ok(ApiResponse::new(change, write.app.node.revision()))
 }

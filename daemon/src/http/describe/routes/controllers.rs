@@ -9,7 +9,7 @@ pub(super) fn routes() -> [Route; 2] {
         Route::new(
             "POST",
             "/v1/controllers/scale",
-            Access::Deed(Verb::Release, Target::Application),
+            Access::Permission(Verb::Release, Target::Application),
             "Takes back what sticky endpoints keep that their controller no longer wants.",
         )
         .takes("ScaleRequest")
@@ -18,7 +18,7 @@ pub(super) fn routes() -> [Route; 2] {
         Route::new(
             "POST",
             "/v1/controllers/end",
-            Access::Deed(Verb::Release, Target::Application),
+            Access::Permission(Verb::Release, Target::Application),
             "Takes back what sticky endpoints of a controller that is gone keep, and the pools that were made for it.",
         )
         .takes("EndRequest")

@@ -30,7 +30,7 @@ fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 3]) -> [Handled; 6
     let [spec, view, page] = types;
     let (all, target) = (<K as NamedResource>::SHAPE.path, K::KIND.target());
     let item = format!("{all}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
-    let write = Access::Deed(Verb::Write, target);
+    let write = Access::Permission(Verb::Write, target);
     let drain = match target {
         Target::Pool => "If it is in use, lets it end: it gives nothing more and goes once it is empty.",
         _ => "Pools only.",

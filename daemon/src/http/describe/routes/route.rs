@@ -34,7 +34,7 @@ pub(in crate::http) enum Access {
     /// Whoever comes.
     Public,
     /// Whoever may do that.
-    Deed(Verb, Target),
+    Permission(Verb, Target),
     /// Whoever may do each of the steps.
     EachStep,
     /// Whoever has a join token.
@@ -98,19 +98,27 @@ impl Route {
     }
 
     pub(super) fn get(path: impl Into<String>, target: Target, summary: impl Into<String>) -> Self {
-        Self::new("GET", path, Access::Deed(Verb::Read, target), summary)
+        Self::new("GET", path, Access::Permission(Verb::Read, target), summary)
     }
 
     pub(super) fn public(path: &str, summary: &str) -> Self {
         Self::new("GET", path, Access::Public, summary)
     }
 
-    pub(super) fn post(path: impl Into<String>, deed: (Verb, Target), summary: impl Into<String>) -> Self {
-        Self::new("POST", path, Access::Deed(deed.0, deed.1), summary)
+    pub(super) fn post(
+        path: impl Into<String>,
+        permission: (Verb, Target),
+        summary: impl Into<String>,
+    ) -> Self {
+        Self::new("POST", path, Access::Permission(permission.0, permission.1), summary)
     }
 
-    pub(super) fn delete(path: impl Into<String>, deed: (Verb, Target), summary: impl Into<String>) -> Self {
-        Self::new("DELETE", path, Access::Deed(deed.0, deed.1), summary)
+    pub(super) fn delete(
+        path: impl Into<String>,
+        permission: (Verb, Target),
+        summary: impl Into<String>,
+    ) -> Self {
+        Self::new("DELETE", path, Access::Permission(permission.0, permission.1), summary)
     }
 
     /// A list with its pages, whose type is `page`.

@@ -187,23 +187,23 @@ fn telling() -> Vec<Handled> {
 }
 
 fn tokens() -> [Handled; 7] {
-    let deed = |verb| (verb, Target::Token);
+    let permission = |verb| (verb, Target::Token);
     let item = "/v1/tokens/{name}";
     [
         Route::list::<token::Tokens>("Lists tokens, without their secrets.", "TokenPage"),
-        Route::post("/v1/tokens", deed(Verb::Write), "Makes a token. The answer has its secret, once.")
+        Route::post("/v1/tokens", permission(Verb::Write), "Makes a token. The answer has its secret, once.")
             .takes("TokenRequest")
             .json(201, "Token")
             .refuses(&[Code::AlreadyExists])
             .to(token::create),
         Route::one(item, Target::Token, "Shows a token, without its secret.", "Token").to(token::show),
-        Route::delete(item, deed(Verb::Delete), "Revokes a token.")
+        Route::delete(item, permission(Verb::Delete), "Revokes a token.")
             .gives(204, Body::Nothing)
             .refuses(&[Code::NotFound, Code::RevisionMismatch])
             .to(token::delete),
         Route::post(
             "/v1/tokens/{name}/rotate",
-            deed(Verb::Write),
+            permission(Verb::Write),
             "Gives a token another secret; the old one is worth nothing from then on.",
         )
         .json(200, "Token")
@@ -211,7 +211,7 @@ fn tokens() -> [Handled; 7] {
         .to(token::rotate),
         Route::post(
             "/v1/tokens/self/renew",
-            deed(Verb::Renew),
+            permission(Verb::Renew),
             "Lets a node's token that was made by joining, and is presented, live for its whole time again.",
         )
         .json(200, "Token")

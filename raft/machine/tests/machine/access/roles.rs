@@ -93,7 +93,7 @@ fn every_role_may_do_what_the_table_says_and_nothing_else() {
         for number in 0..count {
             let mut world = World::new();
             let action = actions(&mut world).swap_remove(number);
-            let (verb, target) = action.deed().unwrap();
+            let (verb, target) = action.permission().unwrap();
             deeds.push((verb, target));
             let before = world.state.clone();
             let outcome = world.run(Terms::of(grant_of(role)), action.clone());

@@ -14,7 +14,7 @@ use ipam_machine::journal::Segment;
 use ipam_machine::{Action, At, Command, Grant, Journaled, Origin, State, Terms, apply};
 
 /// A sealed segment of several blocks.
-pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
+pub(super) fn fixture() -> (u64, Segment, Vec<Arc<Block>>) {
     let mut state = State::new();
     let mut recent = Recent::new(&state.header().journal, Vec::new());
     for number in 0..700_u64 {
@@ -47,7 +47,7 @@ pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
 fn what_was_written_is_read_and_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("segment");
-    let (number, segment, blocks) = specimen();
+    let (number, segment, blocks) = fixture();
     sealed::write(&path, number, &segment, &blocks).unwrap();
     let sealed = Sealed::open(&path, number, &segment).unwrap();
     sealed.verify().unwrap();
@@ -83,7 +83,7 @@ fn lengths_that_nothing_explains_are_refused() {
 fn a_byte_altered_anywhere_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("segment");
-    let (number, segment, blocks) = specimen();
+    let (number, segment, blocks) = fixture();
     sealed::write(&path, number, &segment, &blocks).unwrap();
     let content = std::fs::read(&path).unwrap();
     let whole = |content: &[u8]| {

@@ -14,14 +14,14 @@ use crate::store::{StoreError, log, open};
 use crate::types::Entry;
 
 /// A log of 12 entries and two votes; the marker vouches for the first vote and 6 entries.
-struct Specimen {
+struct Fixture {
     dir: tempfile::TempDir,
     marker: Marker,
     file: PathBuf,
     content: Vec<u8>,
 }
 
-impl Specimen {
+impl Fixture {
     async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut store = open(dir.path()).await.unwrap();
@@ -70,12 +70,12 @@ fn assert_damaged(error: &StoreError, path: &Path) {
 
 #[tokio::test]
 async fn a_tail_cut_at_any_byte() {
-    let specimen = Specimen::new().await;
-    assert_eq!(specimen.open(&specimen.content, true).unwrap(), entries(1, 0..12));
-    let due = usize::try_from(specimen.marker.log.end).unwrap();
+    let fixture = Fixture::new().await;
+    assert_eq!(fixture.open(&fixture.content, true).unwrap(), entries(1, 0..12));
+    let due = usize::try_from(fixture.marker.log.end).unwrap();
     let mut seen = std::collections::BTreeSet::new();
-    for length in 0..specimen.content.len() {
-        match specimen.open(&specimen.content[..length], true) {
+    for length in 0..fixture.content.len() {
+        match fixture.open(&fixture.content[..length], true) {
             Ok(opened) => {
                 assert!(length >= due, "opened although cut at {length} of {due}");
                 assert_honest(&opened, &format!("cut at {length}"));
@@ -83,9 +83,9 @@ async fn a_tail_cut_at_any_byte() {
             }
             Err(error) => {
                 assert!(length < due, "refused a torn tail at {length}, {due} was due: {error}");
-                assert_damaged(&error, &log::path(specimen.dir.path()));
+                assert_damaged(&error, &log::path(fixture.dir.path()));
                 // Without its first record a file is no file yet, and goes.
-                if let Ok(left) = fs::read(&specimen.file)
+                if let Ok(left) = fs::read(&fixture.file)
                     && length > FIRST_RECORD_BYTES_MAX
                 {
                     assert_eq!(left.len(), length, "what was refused was cut all the same");
@@ -98,24 +98,24 @@ async fn a_tail_cut_at_any_byte() {
 
 #[tokio::test]
 async fn a_bit_flipped_at_any_byte() {
-    let specimen = Specimen::new().await;
-    for offset in 0..specimen.content.len() {
-        let mut content = specimen.content.clone();
+    let fixture = Fixture::new().await;
+    for offset in 0..fixture.content.len() {
+        let mut content = fixture.content.clone();
         content[offset] ^= 1 << (offset % 8);
-        let opened = specimen.open(&content, true);
+        let opened = fixture.open(&content, true);
         assert!(opened.is_err(), "a flip at {offset} went unseen: {} entries", opened.unwrap().len());
     }
 }
 
 #[tokio::test]
 async fn after_a_power_cut_only_the_end_may_be_unreadable() {
-    let specimen = Specimen::new().await;
-    let due = usize::try_from(specimen.marker.log.end).unwrap();
+    let fixture = Fixture::new().await;
+    let due = usize::try_from(fixture.marker.log.end).unwrap();
     let (mut opened_with_less, mut refused) = (0, 0);
-    for offset in (0..specimen.content.len()).rev().step_by(7) {
-        let mut content = specimen.content.clone();
+    for offset in (0..fixture.content.len()).rev().step_by(7) {
+        let mut content = fixture.content.clone();
         content[offset] ^= 0x10;
-        match specimen.open(&content, false) {
+        match fixture.open(&content, false) {
             Ok(opened) => {
                 assert!(offset >= due);
                 assert_honest(&opened, &format!("flip at {offset}"));
@@ -131,49 +131,49 @@ async fn after_a_power_cut_only_the_end_may_be_unreadable() {
 
 #[tokio::test]
 async fn a_tail_of_zeros_is_torn_after_a_power_cut_only() {
-    let specimen = Specimen::new().await;
-    let mut content = specimen.content.clone();
+    let fixture = Fixture::new().await;
+    let mut content = fixture.content.clone();
     let length = content.len();
     content.extend([0; 4096]);
-    assert_honest(&specimen.open(&content, false).unwrap(), "zeros behind the end");
-    assert!(specimen.open(&content, true).is_err());
+    assert_honest(&fixture.open(&content, false).unwrap(), "zeros behind the end");
+    assert!(fixture.open(&content, true).is_err());
     content[length - 10..length].fill(0);
-    assert_honest(&specimen.open(&content, false).unwrap(), "zeros from within the last record");
-    let due = usize::try_from(specimen.marker.log.end).unwrap();
+    assert_honest(&fixture.open(&content, false).unwrap(), "zeros from within the last record");
+    let due = usize::try_from(fixture.marker.log.end).unwrap();
     content[due - 1..].fill(0);
-    assert!(specimen.open(&content, false).is_err());
+    assert!(fixture.open(&content, false).is_err());
 }
 
 #[tokio::test]
 async fn a_vote_that_went_back_is_damage() {
-    let mut specimen = Specimen::new().await;
+    let mut fixture = Fixture::new().await;
     for forgotten in [vote(2, true), vote(3, false)] {
-        specimen.marker.log.vote = Some(forgotten);
-        assert!(specimen.open(&specimen.content, true).is_err());
+        fixture.marker.log.vote = Some(forgotten);
+        assert!(fixture.open(&fixture.content, true).is_err());
     }
-    specimen.marker.log.vote = Some(vote(2, false));
-    specimen.open(&specimen.content, true).unwrap();
+    fixture.marker.log.vote = Some(vote(2, false));
+    fixture.open(&fixture.content, true).unwrap();
 }
 
 #[tokio::test]
 async fn a_missing_log_is_damage() {
-    let specimen = Specimen::new().await;
-    fs::remove_dir_all(log::path(specimen.dir.path())).unwrap();
-    let error = open(specimen.dir.path()).await.err().unwrap();
-    assert_damaged(&error, &log::path(specimen.dir.path()));
+    let fixture = Fixture::new().await;
+    fs::remove_dir_all(log::path(fixture.dir.path())).unwrap();
+    let error = open(fixture.dir.path()).await.err().unwrap();
+    assert_damaged(&error, &log::path(fixture.dir.path()));
 }
 
 #[tokio::test]
 async fn a_missing_or_altered_marker_is_damage() {
-    let specimen = Specimen::new().await;
-    let path = Marker::path(specimen.dir.path());
+    let fixture = Fixture::new().await;
+    let path = Marker::path(fixture.dir.path());
     let content = fs::read(&path).unwrap();
     fs::remove_file(&path).unwrap();
-    assert_damaged(&open(specimen.dir.path()).await.err().unwrap(), &path);
+    assert_damaged(&open(fixture.dir.path()).await.err().unwrap(), &path);
     for offset in 0..content.len() {
         let mut altered = content.clone();
         altered[offset] ^= 0x40;
         fs::write(&path, altered).unwrap();
-        assert!(open(specimen.dir.path()).await.is_err(), "{offset}");
+        assert!(open(fixture.dir.path()).await.is_err(), "{offset}");
     }
 }
