@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 use host::Lab;
-use page::What;
+use page::Block;
 
 #[test]
 fn the_operators_page_is_true() {
@@ -19,14 +19,14 @@ fn the_operators_page_is_true() {
     for step in steps {
         let at = format!("operating.md:{}", step.line);
         match step.what {
-            What::Write { host, file, text } => lab.write(&host, &file, &text),
-            What::Expect(expected) => {
+            Block::Write { host, file, text } => lab.write(&host, &file, &text),
+            Block::Expect(expected) => {
                 assert!(
                     page::is_like(&printed, &expected),
                     "{at}: expected\n{expected}\nbut it printed\n{printed}"
                 );
             }
-            What::Run { hosts, script, fails } => {
+            Block::Run { hosts, script, fails } => {
                 for host in hosts {
                     println!("{at} {host}# {}", script.trim_end());
                     let output = lab.run(&host, &script);

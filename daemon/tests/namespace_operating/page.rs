@@ -11,11 +11,11 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) line: usize,
-    pub(crate) what: What,
+    pub(crate) what: Block,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Block {
     Run { hosts: Vec<String>, script: String, fails: bool },
     Expect(String),
     Write { host: String, file: String, text: String },
@@ -29,7 +29,7 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
         if let Some(hidden) = text.strip_prefix("<!-- lab ").and_then(|rest| rest.strip_suffix(" -->")) {
             let (hosts, script) = hidden.split_once(": ").expect("`<!-- lab HOST: COMMAND -->`");
             let hosts = hosts.split(' ').map(str::to_owned).collect();
-            steps.push(Step { line, what: What::Run { hosts, script: script.to_owned(), fails: false } });
+            steps.push(Step { line, what: Block::Run { hosts, script: script.to_owned(), fails: false } });
         }
         let Some(words) = text.strip_prefix("```") else { continue };
         let body: Vec<&str> =
@@ -45,13 +45,13 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
                     hosts.pop();
                 }
                 assert!(!hosts.is_empty(), "line {line}: on which host?");
-                What::Run { hosts, script: body, fails }
+                Block::Run { hosts, script: body, fails }
             }
-            Some("text") => What::Expect(body),
+            Some("text") => Block::Expect(body),
             Some("toml") => {
                 let place = words.next().and_then(|word| word.split_once(':'));
                 let (host, file) = place.unwrap_or_else(|| panic!("line {line}: toml HOST:FILE"));
-                What::Write { host: host.to_owned(), file: file.to_owned(), text: body }
+                Block::Write { host: host.to_owned(), file: file.to_owned(), text: body }
             }
             other => panic!("line {line}: a block of a kind that isn't tested: {other:?}"),
         };
@@ -91,14 +91,14 @@ fn line_is_like(line: &str, expected: &str) -> bool {
 fn a_page_is_read_as_it_is_meant() {
     let page = "Do:\n```sh n1 n2 fails\nfalse\n```\n<!-- lab desk: true -->\n```text\na …\n```\n";
     let page = format!("{page}```toml n1:/etc/x\na = 1\n```\n");
-    let run = |hosts: &[&str], script: &str, fails| What::Run {
+    let run = |hosts: &[&str], script: &str, fails| Block::Run {
         hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
         script: script.to_owned(),
         fails,
     };
-    let steps: Vec<What> = steps(&page).into_iter().map(|step| step.what).collect();
-    let write = What::Write { host: "n1".to_owned(), file: "/etc/x".to_owned(), text: "a = 1\n".to_owned() };
-    let expect = What::Expect("a …\n".to_owned());
+    let steps: Vec<Block> = steps(&page).into_iter().map(|step| step.what).collect();
+    let write = Block::Write { host: "n1".to_owned(), file: "/etc/x".to_owned(), text: "a = 1\n".to_owned() };
+    let expect = Block::Expect("a …\n".to_owned());
     assert_eq!(steps, [run(&["n1", "n2"], "false\n", true), run(&["desk"], "true", false), expect, write]);
 }
 

@@ -36,7 +36,7 @@ pub use broken::{Broken, broken};
 pub use cluster::level;
 pub use command::{Action, Answer, Applied, Cause, Command, Grant, Origin, Outcome, Refusal, Terms, batch};
 pub use dispatch::{apply, carry_out, dry_run};
-pub use event::{Event, What, field_change as change};
+pub use event::{Event, EventKind, field_change as change};
 pub use journal::{By, EventId, Happened, Journaled};
 pub use space::free_set;
 pub use state::damaged::Damaged;

@@ -11,7 +11,7 @@ use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
 use ipam_machine::command::Kind;
 use ipam_machine::state::Occupant;
-use ipam_machine::{Event, EventId, State, What};
+use ipam_machine::{Event, EventId, EventKind, State};
 use ipam_raft::{EventPage, EventQuery};
 
 use super::item;
@@ -79,10 +79,10 @@ async fn standing(
     (after.filter.since_ms, after.filter.until_ms) = (Some(at_ms.saturating_add(1)), None);
     let (next, _) = first(app, after).await?;
     Ok(match next.map(|event| event.what) {
-        Some(What::Released { of, .. } | What::Attached(of) | What::Detached(of)) => {
+        Some(EventKind::Released { of, .. } | EventKind::Attached(of) | EventKind::Detached(of)) => {
             Standing { word: "allocated", holder: Some(of.endpoint) }
         }
-        Some(What::Cooled { .. }) => Standing { word: "cooling", holder: None },
+        Some(EventKind::Cooled { .. }) => Standing { word: "cooling", holder: None },
         Some(_) => Standing { word: "free", holder: None },
         None => now(state, address, asked),
     })
@@ -120,10 +120,10 @@ fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
     }
 }
 
-fn word_after(what: &What) -> &'static str {
+fn word_after(what: &EventKind) -> &'static str {
     match what {
-        What::Allocated(_) | What::Attached(_) | What::Detached(_) => "allocated",
-        What::Released { rests: true, .. } => "cooling",
+        EventKind::Allocated(_) | EventKind::Attached(_) | EventKind::Detached(_) => "allocated",
+        EventKind::Released { rests: true, .. } => "cooling",
         _ => "free",
     }
 }

@@ -3,7 +3,7 @@
 use ipam_api::event as shown;
 use ipam_api::time::Timestamp;
 use ipam_machine::command::Via;
-use ipam_machine::{By, Event, What};
+use ipam_machine::{By, Event, EventKind};
 
 pub(super) fn event(event: &Event) -> shown::Event {
     let Event { revision, number, wall_ms, by, what } = event;
@@ -33,8 +33,8 @@ pub(super) fn event(event: &Event) -> shown::Event {
         item.pool = what.pool();
     }
     match what {
-        What::Created { name, .. } | What::Deleted { name, .. } => item.object = name.to_string(),
-        What::Changed { name, changes, .. } => {
+        EventKind::Created { name, .. } | EventKind::Deleted { name, .. } => item.object = name.to_string(),
+        EventKind::Changed { name, changes, .. } => {
             item.object = name.to_string();
             item.changes = changes
                 .iter()
@@ -45,52 +45,55 @@ pub(super) fn event(event: &Event) -> shown::Event {
                 })
                 .collect();
         }
-        What::Allocated(of) | What::Released { of, .. } | What::Attached(of) | What::Detached(of) => {
+        EventKind::Allocated(of)
+        | EventKind::Released { of, .. }
+        | EventKind::Attached(of)
+        | EventKind::Detached(of) => {
             item.interface = Some(of.interface.clone());
             item.node = of.node.clone();
             item.allocation = Some(of.allocation.get());
             item.reason = Some(of.reason.as_str().to_owned());
         }
-        What::Delegated { of, .. } | What::TakenBack { of, .. } => {
+        EventKind::Delegated { of, .. } | EventKind::TakenBack { of, .. } => {
             item.object = of.cidr.to_string();
             (item.network, item.pool) = (Some(of.network.clone()), Some(of.pool.clone()));
             item.prefix = Some(of.prefix.get());
             item.owner = Some(format!("{}/{}", of.owner.realm, of.owner.name));
-            if let What::TakenBack { with, released, .. } = what {
+            if let EventKind::TakenBack { with, released, .. } = what {
                 let why = if *released { "released" } else { "not-refreshed" };
                 let with = if *with == of.prefix { String::new() } else { format!(" with {with}") };
                 item.reason = Some(format!("{why}{with}"));
             }
         }
-        What::Cooled { .. } => {}
-        What::PoolReady { pool, readiness } => {
+        EventKind::Cooled { .. } => {}
+        EventKind::PoolReady { pool, readiness } => {
             item.object = pool.to_string();
             item.reason = Some(readiness.as_str().to_owned());
         }
-        What::Waits { endpoint, why } => {
+        EventKind::Waits { endpoint, why } => {
             item.object = endpoint.to_string();
             item.reason = Some(why.as_str().to_owned());
         }
-        What::Withdrawn { endpoint } => item.object = endpoint.to_string(),
-        What::LevelRaised { level } => item.object = format!("level {level}"),
-        What::PoolConfirmed { epoch, pool } => {
+        EventKind::Withdrawn { endpoint } => item.object = endpoint.to_string(),
+        EventKind::LevelRaised { level } => item.object = format!("level {level}"),
+        EventKind::PoolConfirmed { epoch, pool } => {
             item.object = pool.to_string();
             item.reason = Some(format!("epoch {epoch}"));
         }
-        What::EpochBegun { epoch, from_revision } => {
+        EventKind::EpochBegun { epoch, from_revision } => {
             item.object = epoch.to_string();
             item.reason = Some(format!("restored from revision {from_revision}"));
         }
-        What::EpochConfirmed { epoch } => item.object = epoch.to_string(),
-        What::PoolSplit { pool, into, ranges } => {
+        EventKind::EpochConfirmed { epoch } => item.object = epoch.to_string(),
+        EventKind::PoolSplit { pool, into, ranges } => {
             item.object = pool.to_string();
             item.reason = Some(format!("{} of its ranges are {into} now", ranges.len()));
         }
-        What::Member { id, name, .. } => {
+        EventKind::Member { id, name, .. } => {
             item.object = name.to_string();
             item.reason = Some(format!("member {id}"));
         }
-        What::JournalTrimmed { through, segments, events, bytes } => {
+        EventKind::JournalTrimmed { through, segments, events, bytes } => {
             item.object = "journal".to_owned();
             item.reason =
                 Some(format!("{segments} segments through {through}: {events} events, {bytes} bytes"));

@@ -8,7 +8,7 @@ use crate::allocate::routing::Which;
 use crate::apply::step::Step;
 use crate::broken::broken;
 use crate::command::{Allocate, Answer, Given, GivenInterface, Refusal, RouteConfig, Text};
-use crate::event::{Holding, Reason, What};
+use crate::event::{EventKind, Holding, Reason};
 use crate::invariant::PROMISED_ADDRESS;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
 use crate::state::row::{Allocation, Attachment, Endpoint, PoolState, Source};
@@ -178,7 +178,7 @@ impl Step<'_> {
             None if request.options.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
             None => Reason::Requested,
         };
-        self.emit(What::Allocated(Holding {
+        self.emit(EventKind::Allocated(Holding {
             network: network_name,
             address: pick.address,
             pool: pool_name,

@@ -12,7 +12,7 @@ use crate::apply::work::Search;
 use crate::broken::broken;
 use crate::command::validate::within;
 use crate::command::{Action, Allocate, Answer, Cause, Manager, Origin, Pending, Refusal, Text, Via};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::invariant::CLAIM_OF_HEAD;
 use crate::state::State;
 use crate::state::id::EndpointId;
@@ -100,7 +100,7 @@ impl Step<'_> {
             cause: refusal.cause,
             missing,
         };
-        self.emit(What::Waits { endpoint: request.endpoint.clone(), why: waiting.why });
+        self.emit(EventKind::Waits { endpoint: request.endpoint.clone(), why: waiting.why });
         self.put_waiting(endpoint, Some(waiting));
         Ok(self.pending(endpoint, false))
     }

@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Kind, Stored, Text};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::event::field_change::FieldChange;
 use crate::state::row::Meta;
 use ipam_api::name::ResourceName;
@@ -26,7 +26,7 @@ impl Step<'_> {
             ..old.clone()
         };
         // What follows from a change comes behind it.
-        self.emit(What::Changed { kind, name: name.into(), changes });
+        self.emit(EventKind::Changed { kind, name: name.into(), changes });
         let resource = Box::new(write(self, meta));
         Answer::Stored { created: false, revision, resource }
     }

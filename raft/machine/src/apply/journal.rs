@@ -5,7 +5,7 @@ use ipam_api::limits::{JOURNAL_FRAME_BYTES_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNA
 
 use crate::apply::step::Step;
 use crate::command::Answer;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::journal::{Happened, link};
 use crate::state::State;
 use crate::value::event_id::EventId;
@@ -23,7 +23,7 @@ impl State {
     }
 
     /// Writes events down as one frame, or by halves as several if that would be too long.
-    fn write_frames(&mut self, at: At, happened: &Happened, first_number: u32, whats: &[What]) {
+    fn write_frames(&mut self, at: At, happened: &Happened, first_number: u32, whats: &[EventKind]) {
         let bytes = happened.encode(first_number, whats);
         if bytes.len() > JOURNAL_FRAME_BYTES_MAX && whats.len() > 1 {
             let (one, other) = whats.split_at(whats.len() / 2);
@@ -143,7 +143,7 @@ impl Step<'_> {
         let segments = gone.len() as u64;
         if segments > 0 {
             self.state.tick();
-            self.emit(What::JournalTrimmed { through, segments, events, bytes });
+            self.emit(EventKind::JournalTrimmed { through, segments, events, bytes });
         }
         Ok(Answer::Trimmed { segments })
     }

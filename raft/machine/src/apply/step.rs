@@ -2,7 +2,7 @@
 
 use crate::apply::work::{Search, Serving, Work};
 use crate::command::{Credential, Grant, Manager, Origin, Purpose, Refusal, Text};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::state::id::{CoolingId, NetworkId, PoolId};
 use crate::state::row::{Meta, PoolState, WaitTarget};
 use crate::state::{Occupant, State};
@@ -26,7 +26,7 @@ pub(crate) struct Step<'a> {
     pub(crate) work: &'a Work,
     /// Work so far for requests that wait.
     pub(crate) serving: &'a Serving,
-    pub(crate) events: Vec<What>,
+    pub(crate) events: Vec<EventKind>,
 }
 
 impl<'a> Step<'a> {
@@ -38,7 +38,7 @@ impl<'a> Step<'a> {
 }
 
 impl Step<'_> {
-    pub(crate) fn emit(&mut self, what: What) {
+    pub(crate) fn emit(&mut self, what: EventKind) {
         self.events.push(what);
     }
 
@@ -83,7 +83,7 @@ impl Step<'_> {
         let since_wall_ms = self.at.wall_ms.max(1);
         let state = &mut *self.state;
         state.write(pool, PoolState { readiness, since_wall_ms, ..old });
-        self.emit(What::PoolReady { pool: name, readiness });
+        self.emit(EventKind::PoolReady { pool: name, readiness });
     }
 
     /// Forgets resting addresses of a pool: they leave it, or it goes.
@@ -92,7 +92,7 @@ impl Step<'_> {
         for id in ids {
             let row = self.state.end_cooling(id);
             let network = self.state.name_of_network(row.network);
-            self.emit(What::Cooled { network, address: row.address, pool: name.clone() });
+            self.emit(EventKind::Cooled { network, address: row.address, pool: name.clone() });
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::command::validate::within;
 use crate::command::{
     Answer, Cause, ConfirmEpoch, Credential, Grant, Kind, Manager, Origin, Purpose, Refusal, Text, Via,
 };
-use crate::event::{By, What};
+use crate::event::{By, EventKind};
 use crate::journal::Happened;
 use crate::state::id::{Id, PoolId};
 use crate::state::refuse::not_found;
@@ -84,7 +84,7 @@ impl State {
         step.state.write(number, row);
         // The new cluster founds itself with members of its own.
         step.state.reset_members();
-        step.emit(What::EpochBegun { epoch: number, from_revision });
+        step.emit(EventKind::EpochBegun { epoch: number, from_revision });
         if !history {
             step.trim_journal(through)?;
         }
@@ -134,11 +134,11 @@ impl Step<'_> {
         self.state.write(number, row);
         for id in &fresh {
             let pool = self.state.pools.named(*id).spec.name.clone();
-            self.emit(What::PoolConfirmed { epoch: number, pool });
+            self.emit(EventKind::PoolConfirmed { epoch: number, pool });
             self.refresh_readiness(*id);
         }
         if ended {
-            self.emit(What::EpochConfirmed { epoch: number });
+            self.emit(EventKind::EpochConfirmed { epoch: number });
         }
         Ok(Answer::Confirmed { pools: fresh.len() as u64, waiting: left.len() as u64 })
     }

@@ -3,7 +3,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal};
-use crate::event::What;
+use crate::event::EventKind;
 #[cfg(feature = "testing")]
 use crate::testing::TestOption;
 use crate::value::level::LEVEL;
@@ -47,7 +47,7 @@ impl Step<'_> {
         if level > present {
             self.state.header.level = level;
             self.state.tick();
-            self.emit(What::LevelRaised { level });
+            self.emit(EventKind::LevelRaised { level });
         }
         Ok(Answer::Level { level: self.state.header.level })
     }

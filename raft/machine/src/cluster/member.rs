@@ -9,7 +9,7 @@ use crate::apply::step::Step;
 use crate::command::{
     Answer, Cause, ChangeMembers, Credential, JoinMember, KnownMember, Purpose, Refusal, Text,
 };
-use crate::event::What;
+use crate::event::EventKind;
 use crate::state::State;
 use crate::state::id::{Id, TokenId};
 use crate::state::row::{Member, MemberStanding, Token};
@@ -154,7 +154,7 @@ impl Step<'_> {
     }
 
     fn put_member(&mut self, id: u64, row: Member) {
-        self.emit(What::Member { id, name: row.name.clone(), standing: row.standing });
+        self.emit(EventKind::Member { id, name: row.name.clone(), standing: row.standing });
         self.state.write(id, row);
     }
 }

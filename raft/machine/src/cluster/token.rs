@@ -3,7 +3,7 @@
 use crate::apply::step::Step;
 use crate::command::validate::{text, within};
 use crate::command::{Answer, Cause, CreateToken, Expect, Kind, Purpose, Refusal, SecretHash, Stored, Text};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::state::id::{Id, TokenId};
 use crate::state::refuse::{check_expected, not_found};
 use crate::state::row::Token;
@@ -111,11 +111,11 @@ impl Step<'_> {
     pub(crate) fn remove_token(&mut self, id: TokenId) {
         let row = self.state.erase_named::<Token>(id);
         let (kind, name) = (Kind::Token, ResourceName::from(&row.name));
-        self.emit(What::Deleted { kind, name });
+        self.emit(EventKind::Deleted { kind, name });
     }
 
     pub(crate) fn add_token(&mut self, id: TokenId, row: Token) -> Answer {
-        self.emit(What::Created { kind: Kind::Token, name: (&row.name).into() });
+        self.emit(EventKind::Created { kind: Kind::Token, name: (&row.name).into() });
         self.state.write(id, row.clone());
         Answer::Stored { created: true, revision: id.get(), resource: Box::new(Stored::Token(row)) }
     }

@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Allocate, Cause};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::state::State;
 use crate::state::id::{EndpointId, PoolId};
 use crate::state::row::{Pool, WaitTarget, Waiting};
@@ -77,7 +77,7 @@ impl Step<'_> {
         let new = Waiting { missing, why, cause, ..old.clone() };
         self.state.tick();
         if new.why != old.why {
-            self.emit(What::Waits { endpoint: old.request.endpoint.clone(), why });
+            self.emit(EventKind::Waits { endpoint: old.request.endpoint.clone(), why });
         }
         self.put_waiting(endpoint, Some(new));
     }
@@ -101,7 +101,7 @@ impl Step<'_> {
                 continue;
             }
             self.state.tick();
-            self.emit(What::Withdrawn { endpoint: key.clone() });
+            self.emit(EventKind::Withdrawn { endpoint: key.clone() });
             self.put_waiting(id, None);
             self.remove_if_empty(id);
         }

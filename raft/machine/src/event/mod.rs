@@ -2,10 +2,10 @@
 
 mod by;
 pub mod field_change;
-mod happening;
+mod kinds;
 mod reason;
 
 pub use self::by::By;
-pub use self::happening::*;
+pub use self::kinds::*;
 pub use crate::value::condition::{Readiness, WaitReason};
 pub use reason::Reason;

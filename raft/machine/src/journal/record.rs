@@ -5,7 +5,7 @@
 //! to the store once. So digest and snapshot vouch for a history that they don't hold.
 //! Events carry no secrets, and no hashes of secrets: history is readable for ever.
 
-use crate::event::{By, Event, What};
+use crate::event::{By, Event, EventKind};
 use crate::state::table::encode_onto;
 use crate::value::event_id::EventId;
 use crate::value::row::Chain;
@@ -22,12 +22,12 @@ pub struct Happened {
     pub(crate) by: By,
     /// So many of the first were due, and not the caller's doing.
     pub(crate) due: u32,
-    pub(crate) whats: Vec<What>,
+    pub(crate) whats: Vec<EventKind>,
 }
 
 impl Happened {
     /// Encodes some of the events as one frame; the first of them has this number.
-    pub(crate) fn encode(&self, first_number: u32, whats: &[What]) -> Vec<u8> {
+    pub(crate) fn encode(&self, first_number: u32, whats: &[EventKind]) -> Vec<u8> {
         let Self { revision, wall_ms, by, due, whats: _ } = self;
         // The fields of a [`Frame`], which are encoded like the struct.
         let frame = (revision, first_number, wall_ms, by, due, whats);
@@ -50,7 +50,7 @@ pub struct Frame {
     wall_ms: u64,
     by: By,
     due: u32,
-    whats: Vec<What>,
+    whats: Vec<EventKind>,
 }
 
 impl Frame {
@@ -69,7 +69,7 @@ impl Frame {
 
     /// Events, in order.
     #[must_use]
-    pub fn whats(&self) -> &[What] {
+    pub fn whats(&self) -> &[EventKind] {
         &self.whats
     }
 

@@ -6,7 +6,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Delegate, GivenPrefix, PrefixLevel, Refusal, Text};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::prefix::plan::Plan;
 use crate::state::State;
 use crate::state::id::{ParentId, PrefixId};
@@ -56,7 +56,10 @@ impl Step<'_> {
         };
         self.state.cut(&row);
         let of = self.state.delegation(id, &row);
-        self.emit(What::Delegated { of, parent: (parent != plan.pool.into()).then_some(parent.prefix()) });
+        self.emit(EventKind::Delegated {
+            of,
+            parent: (parent != plan.pool.into()).then_some(parent.prefix()),
+        });
         self.state.write(id, row);
         if parent == plan.pool.into() {
             self.refresh_readiness(plan.pool);

@@ -5,7 +5,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Refusal};
-use crate::event::{Delegation, What};
+use crate::event::{Delegation, EventKind};
 use crate::prefix::delegate::no_prefix;
 use crate::state::State;
 use crate::state::id::PrefixId;
@@ -36,7 +36,7 @@ impl Step<'_> {
         let row = self.state.erase::<Prefix>(id)?;
         self.state.give_back(&row);
         let of = self.state.delegation(id, &row);
-        self.emit(What::TakenBack { of, with: selector_key, released });
+        self.emit(EventKind::TakenBack { of, with: selector_key, released });
         if row.parent == row.pool.into() && !self.remove_if_drained(row.pool) {
             self.refresh_readiness(row.pool);
         }

@@ -1,7 +1,7 @@
 //! Detaching: one attachment goes from an allocation that outlives it.
 
 use crate::apply::step::Step;
-use crate::event::{Holding, Reason, What};
+use crate::event::{EventKind, Holding, Reason};
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId};
 use crate::state::row::Allocation;
@@ -23,13 +23,13 @@ impl State {
         allocation: AllocationId,
         row: &Allocation,
         reason: Reason,
-    ) -> Option<What> {
+    ) -> Option<EventKind> {
         let network = self.name_of_network(row.network);
         let pool = self.pools.named(row.pool).spec.name.clone();
         let endpoint = self.endpoints.named(row.endpoint).key.clone();
         let Allocation { address, interface, node, .. } = row.clone();
         let of = Holding { network, address, pool, endpoint, interface, node, allocation, reason };
-        Some(if comes { What::Attached(of) } else { What::Detached(of) })
+        Some(if comes { EventKind::Attached(of) } else { EventKind::Detached(of) })
     }
 }
 

@@ -2,7 +2,7 @@
 //! command, in order, so that no command has to clear away an hour's worth.
 
 use crate::apply::step::Step;
-use crate::event::What;
+use crate::event::EventKind;
 use crate::state::id::CoolingId;
 use crate::state::row::{Replay, Tombstone};
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
@@ -45,7 +45,7 @@ impl Step<'_> {
         let row = self.state.end_cooling(id);
         let pool = self.state.pools.named(row.pool).spec.name.clone();
         let network = self.state.name_of_network(row.network);
-        self.emit(What::Cooled { network, address: row.address, pool });
+        self.emit(EventKind::Cooled { network, address: row.address, pool });
         self.shed(row.pool, row.address, true);
         self.refresh_readiness(row.pool);
     }

@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal, ReleaseAttachment};
-use crate::event::{Holding, Reason, What};
+use crate::event::{EventKind, Holding, Reason};
 use crate::state::id::{AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId};
 use crate::state::indexed::less;
 use crate::state::row::{Allocation, Cooling};
@@ -107,7 +107,7 @@ impl Step<'_> {
             allocation: id,
             reason,
         };
-        self.emit(What::Released { of, rests });
+        self.emit(EventKind::Released { of, rests });
         if !self.remove_if_drained(row.pool) {
             if rests {
                 self.cool(Id::new(revision), row.network, row.pool, address, cooling_ms);

@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Expect, NamespaceSpec, NetworkSpec, NodeSpec, Put, Refusal, Stored};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::event::field_change::{Fields, changes};
 use crate::state::State;
 use crate::state::id::Id;
@@ -115,14 +115,14 @@ impl Step<'_> {
         let revision = self.state.tick();
         let row = row(self.new_meta(revision));
         self.state.write(Id::new(revision), row.clone());
-        self.emit(What::Created { kind: T::KIND, name: name.into() });
+        self.emit(EventKind::Created { kind: T::KIND, name: name.into() });
         Answer::created(revision, stored(row))
     }
 
     /// Removes a resource and returns its row.
     pub(super) fn delete<T: Named + Indexed>(&mut self, id: Id<T>, name: &ResourceName) -> Arc<T> {
         self.state.tick();
-        self.emit(What::Deleted { kind: T::KIND, name: name.clone() });
+        self.emit(EventKind::Deleted { kind: T::KIND, name: name.clone() });
         self.state.erase_named(id)
     }
 }

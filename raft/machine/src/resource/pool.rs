@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Delete, Kind, PoolSpec, Put, Refusal, Stored};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::event::field_change::changes;
 use crate::resource::described::check_room;
 use crate::space::Space;
@@ -111,7 +111,7 @@ impl Step<'_> {
         let row = Pool { meta: self.new_meta(id), spec, subnet, automatic };
         self.state.index_pool(id, &row, &self.subnet_row(subnet));
         self.state.write(id, row.clone());
-        self.emit(What::Created { kind: Kind::Pool, name: (&name).into() });
+        self.emit(EventKind::Created { kind: Kind::Pool, name: (&name).into() });
         self.refresh_readiness(id);
         Answer::created(id.get(), Stored::Pool(row))
     }
@@ -161,7 +161,7 @@ impl Step<'_> {
         self.state.erase::<PoolState>(id);
         let subnet = self.subnet_row(row.subnet);
         self.state.unindex_pool(id, &row, &subnet);
-        self.emit(What::Deleted { kind: Kind::Pool, name: (&row.spec.name).into() });
+        self.emit(EventKind::Deleted { kind: Kind::Pool, name: (&row.spec.name).into() });
         self.forget_waiting_for(id);
     }
 

@@ -5,7 +5,7 @@
 use crate::apply::step::Step;
 use crate::command::validate::within;
 use crate::command::{Answer, Cause, Kind, Metadata, PoolSpec, Refusal, SplitPool, Stored};
-use crate::event::What;
+use crate::event::EventKind;
 use crate::resource::described::check_room;
 use crate::state::Occupant;
 use crate::state::id::PoolId;
@@ -42,8 +42,8 @@ impl Step<'_> {
         self.state.write(new_id, row.clone());
         self.take_over_use(id, new_id);
         self.confirm_with(id, new_id);
-        self.emit(What::Created { kind: Kind::Pool, name: (&split.into).into() });
-        self.emit(What::PoolSplit {
+        self.emit(EventKind::Created { kind: Kind::Pool, name: (&split.into).into() });
+        self.emit(EventKind::PoolSplit {
             pool: split.name.clone(),
             into: split.into.clone(),
             ranges: split.ranges.clone(),

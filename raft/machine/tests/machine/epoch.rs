@@ -10,7 +10,9 @@ use ipam_machine::command::{
     PrefixSource, Put, ReleaseAttachment, Routing, SplitPool, Started, Stickiness, SubnetSpec, Text, Via,
 };
 use ipam_machine::event::Readiness;
-use ipam_machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, What, apply};
+use ipam_machine::{
+    Action, Answer, Applied, At, Command, EventKind, Grant, Origin, Outcome, State, Terms, apply,
+};
 
 fn run(state: &mut State, action: Action) -> Outcome {
     let origin = Origin {
@@ -279,7 +281,7 @@ fn who_hears_all_events_knows_what_waits() {
         names,
         ["pool.confirmed", "pool.condition", "pool.confirmed", "pool.condition", "epoch.confirmed"]
     );
-    assert!(matches!(events[1].what, What::PoolReady { readiness: Readiness::Serving, .. }));
+    assert!(matches!(events[1].what, EventKind::PoolReady { readiness: Readiness::Serving, .. }));
     assert_eq!(ready(&state, "two"), Readiness::Serving);
 }
 

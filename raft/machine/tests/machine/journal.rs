@@ -8,7 +8,7 @@ use ipam_machine::command::{Answer, Expect, Metadata, NetworkSpec, Put, Text, Tr
 use ipam_machine::event::Holding;
 use ipam_machine::journal::{Chain, Frame, link};
 use ipam_machine::{
-    Action, At, Command, Event, EventId, Grant, Journaled, Origin, State, Terms, What, apply, dry_run,
+    Action, At, Command, Event, EventId, EventKind, Grant, Journaled, Origin, State, Terms, apply, dry_run,
 };
 use proptest::prelude::*;
 
@@ -107,10 +107,10 @@ proptest! {
             for event in &events {
                 prop_assert!(event.revision > before);
                 prop_assert!(!event.by.principal.is_empty() && !event.by.request_id.is_empty());
-                if let What::Allocated(Holding { allocation, .. }) = event.what {
+                if let EventKind::Allocated(Holding { allocation, .. }) = event.what {
                     issued.push(allocation.get());
                 }
-                if let What::Changed { changes, .. } = &event.what {
+                if let EventKind::Changed { changes, .. } = &event.what {
                     prop_assert!(!changes.is_empty(), "a change of nothing");
                     let chars = |text: &str| text.chars().count();
                     prop_assert!(changes.iter().all(|one| chars(one.from.as_str()).max(chars(one.to.as_str())) <= FIELD_CHANGE_CHARS_MAX));

@@ -6,7 +6,7 @@ use ipam_machine::command::{
     ChangeMembers, CreateToken, Credential, Grant, JoinMember, KnownMember, Purpose, Text, Via, secret_hash,
 };
 use ipam_machine::model::MemberStanding;
-use ipam_machine::{Action, Answer, At, Command, Origin, Refusal, State, Terms, What, apply};
+use ipam_machine::{Action, Answer, At, Command, EventKind, Origin, Refusal, State, Terms, apply};
 
 fn founders() -> Vec<KnownMember> {
     let founder = |id: u64| KnownMember {
@@ -35,7 +35,7 @@ fn change(promote: &[u64], remove: &[u64], voters: &[u64]) -> Action {
     Action::ChangeMembers(ChangeMembers { promote, remove, voters, known: founders() })
 }
 
-fn run(state: &mut State, terms: &Terms, action: Action) -> (Result<Answer, Refusal>, Vec<What>) {
+fn run(state: &mut State, terms: &Terms, action: Action) -> (Result<Answer, Refusal>, Vec<EventKind>) {
     let origin = Origin {
         principal: Text::given("alice"),
         via: Via::Http,
@@ -84,7 +84,7 @@ fn a_new_member_is_a_learner_with_the_next_id_and_the_founders_are_written_down(
     let mut state = State::new();
     let (answer, events) = run(&mut state, &admin(), join("n4", "disk-4"));
     assert_eq!(ids(answer), [4]);
-    assert_eq!(events.iter().map(What::name).collect::<Vec<_>>(), ["member.joined"]);
+    assert_eq!(events.iter().map(EventKind::name).collect::<Vec<_>>(), ["member.joined"]);
     assert_eq!(state.members.get(4).unwrap().standing, MemberStanding::Learner);
     assert_eq!(state.voters(), [1, 2, 3]);
     // The same data directory again is the same member, and nothing new has happened.
@@ -122,7 +122,7 @@ fn a_change_is_all_or_nothing_and_on_the_voters_that_were_seen() {
     assert_eq!(state.digest(), before, "what is refused changes nothing");
     let (answer, events) = run(&mut state, &admin(), change(&[4], &[3], &[1, 2, 3]));
     assert_eq!(ids(answer), [4, 3]);
-    assert_eq!(events.iter().map(What::name).collect::<Vec<_>>(), ["member.promoted", "member.removed"]);
+    assert_eq!(events.iter().map(EventKind::name).collect::<Vec<_>>(), ["member.promoted", "member.removed"]);
     assert_eq!(state.voters(), [1, 2, 4]);
     assert_eq!(state.member_named(&"n3".parse().unwrap()), None);
 }

@@ -19,7 +19,7 @@ use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{Allocate, Kind, Metadata, NetworkSpec};
 use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
-use ipam_machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
+use ipam_machine::{Action, Answer, At, Command, Event, EventKind, Outcome, RowKey, State, apply, dry_run};
 use map::maps_agree;
 use naive::{Model, Reply, skipped};
 use proptest::prelude::*;
@@ -179,7 +179,7 @@ impl Side {
     fn note_ids(&mut self, events: &[Event], revision_before: u64) {
         let mut given: Vec<u64> = Vec::new();
         for event in events {
-            if let What::Allocated(Holding { allocation, .. }) = &event.what {
+            if let EventKind::Allocated(Holding { allocation, .. }) = &event.what {
                 assert!(
                     *allocation > revision_before.into() && *allocation <= event.revision.into(),
                     "an id came back"
@@ -195,7 +195,7 @@ impl Side {
         }
         self.issued.extend(given);
         let delegated = events.iter().filter_map(|event| match &event.what {
-            What::Delegated { of, .. } => Some(of.prefix),
+            EventKind::Delegated { of, .. } => Some(of.prefix),
             _ => None,
         });
         let delegated: Vec<u64> = delegated.map(u64::from).collect();
@@ -283,7 +283,7 @@ impl Side {
 /// Pools that a request made, in this order.
 fn made(events: &[Event]) -> VecDeque<Name> {
     let made = events.iter().filter_map(|event| match &event.what {
-        What::Created { kind: Kind::Pool, name } => {
+        EventKind::Created { kind: Kind::Pool, name } => {
             name.name().filter(|name| name.as_str().starts_with("auto"))
         }
         _ => None,
@@ -370,7 +370,7 @@ proptest! {
                 asked.push(request);
             }
             issued.extend(events.iter().filter_map(|event| match event.what {
-                What::Allocated(Holding { allocation, .. }) => Some(allocation.get()),
+                EventKind::Allocated(Holding { allocation, .. }) => Some(allocation.get()),
                 _ => None,
             }));
         }

@@ -14,7 +14,7 @@ use ipam_machine::command::{
 };
 use ipam_machine::event::{Holding, Reason};
 use ipam_machine::model::{Allocation, Endpoint};
-use ipam_machine::{Action, At, Command, Grant, Id, Outcome, State, Terms, What, apply};
+use ipam_machine::{Action, At, Command, EventKind, Grant, Id, Outcome, State, Terms, apply};
 use proptest::prelude::*;
 
 use crate::access::world::{add, attachment, hold, node, started};
@@ -97,11 +97,11 @@ struct Model {
 }
 
 impl Model {
-    fn follow(&mut self, actor: Actor, events: &[What]) {
+    fn follow(&mut self, actor: Actor, events: &[EventKind]) {
         self.served.clear();
         for what in events {
             match what {
-                What::Allocated(Holding { allocation, reason, endpoint, .. }) => {
+                EventKind::Allocated(Holding { allocation, reason, endpoint, .. }) => {
                     let waited = self.claims.get(endpoint).filter(|_| *reason == Reason::Waited);
                     // Of several actors n2, the last one: the model then checks less.
                     let waited = waited.and_then(|actors| actors.last().copied());
@@ -113,10 +113,10 @@ impl Model {
                         self.adopted.insert((*allocation).get());
                     }
                 }
-                What::Waits { endpoint, .. } => {
+                EventKind::Waits { endpoint, .. } => {
                     self.claims.entry(endpoint.clone()).or_default().insert(actor);
                 }
-                What::Withdrawn { endpoint } => {
+                EventKind::Withdrawn { endpoint } => {
                     self.claims.remove(endpoint);
                 }
                 _ => {}
@@ -332,7 +332,7 @@ impl Run {
 
     fn apply(&mut self, actor: Actor, at: At, command: &Command) -> Outcome {
         let (outcome, events) = apply(&mut self.state, at, command);
-        let events: Vec<What> = events.into_iter().map(|event| event.what).collect();
+        let events: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
         self.model.follow(actor, &events);
         let waits = |key: &EndpointKey| {
             let mut rows = self.state.incarnations(key).filter_map(|id| self.state.endpoints.get(id));
@@ -340,7 +340,7 @@ impl Run {
         };
         self.model.claims.retain(|key, _| waits(key));
         self.issued.extend(events.iter().filter_map(|what| match what {
-            What::Allocated(Holding { allocation, .. }) => Some(allocation.get()),
+            EventKind::Allocated(Holding { allocation, .. }) => Some(allocation.get()),
             _ => None,
         }));
         outcome

@@ -5,7 +5,7 @@ use ipam_api::access::Role;
 use ipam_api::limits::{NODE_TOKEN_DAMPING_MS, NODE_TOKEN_TTL_MS, NODE_TOKENS_MAX};
 use ipam_machine::command::{Credential, Kind, Purpose, Stored, secret_hash};
 use ipam_machine::model::Token;
-use ipam_machine::{Action, Answer, Grant, Outcome, Terms, What};
+use ipam_machine::{Action, Answer, EventKind, Grant, Outcome, Terms};
 
 use crate::access::world::{World, add, admin, delete, node_key, put_in_realm, token, under_key};
 
@@ -68,7 +68,7 @@ fn hardening_5_a_renewal_is_an_event_that_says_until_when() {
     let (first, node) = stored(world.run(with, join("n1", "mine")));
     world.log_time_ms += NODE_TOKEN_DAMPING_MS;
     let events = world.events(node, Action::RenewToken);
-    let [What::Changed { kind: Kind::Token, name, changes }] = events.as_slice() else {
+    let [EventKind::Changed { kind: Kind::Token, name, changes }] = events.as_slice() else {
         panic!("{events:?}")
     };
     assert_eq!((name.to_string(), changes.len()), (first.name.to_string(), 1));

@@ -12,7 +12,7 @@ use ipam_machine::command::{
     Stored, SubnetSpec, Text, Via,
 };
 use ipam_machine::{
-    Action, Answer, Applied, At, Command, Event, Grant, Origin, Outcome, State, Terms, What, apply,
+    Action, Answer, Applied, At, Command, Event, EventKind, Grant, Origin, Outcome, State, Terms, apply,
 };
 
 pub(crate) struct World {
@@ -217,7 +217,7 @@ impl World {
     }
 
     /// The events of a command that is carried out.
-    pub(crate) fn events(&mut self, terms: Terms, action: Action) -> Vec<What> {
+    pub(crate) fn events(&mut self, terms: Terms, action: Action) -> Vec<EventKind> {
         let origin = origin("somebody");
         let at = self.now();
         let (outcome, events) = apply(&mut self.state, at, &Command { origin, terms, action });

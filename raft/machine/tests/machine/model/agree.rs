@@ -9,7 +9,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_machine::command::Kind;
 use ipam_machine::event::{Delegation, Holding, NAMES, Readiness};
 use ipam_machine::state::Occupant;
-use ipam_machine::{Event, Id, State, What};
+use ipam_machine::{Event, EventKind, Id, State};
 use ipnet::IpNet;
 
 use crate::model::naive::{Model, all_of};
@@ -291,41 +291,41 @@ impl Follower {
                 event.what
             );
             match event.what.clone() {
-                What::Created { kind, name } => assert!(self.resources.insert((kind, name))),
-                What::Changed { kind, name, .. } => assert!(self.resources.contains(&(kind, name))),
-                What::Deleted { kind, name } => {
+                EventKind::Created { kind, name } => assert!(self.resources.insert((kind, name))),
+                EventKind::Changed { kind, name, .. } => assert!(self.resources.contains(&(kind, name))),
+                EventKind::Deleted { kind, name } => {
                     if let (Kind::Pool, Some(pool)) = (kind, name.name()) {
                         self.ready.remove(&pool);
                     }
                     assert!(self.resources.remove(&(kind, name)));
                 }
-                What::Allocated(Holding { address, pool, allocation, .. }) => {
+                EventKind::Allocated(Holding { address, pool, allocation, .. }) => {
                     assert!(self.held.insert(allocation.get(), (address, pool)).is_none());
                 }
-                What::Released { of: Holding { address, pool, allocation, .. }, .. } => {
+                EventKind::Released { of: Holding { address, pool, allocation, .. }, .. } => {
                     assert_eq!(self.held.remove(&allocation.get()), Some((address, pool)));
                 }
-                What::Delegated { of: Delegation { cidr, prefix, .. }, parent } => {
+                EventKind::Delegated { of: Delegation { cidr, prefix, .. }, parent } => {
                     assert!(parent.is_none_or(|parent| self.delegated.contains_key(&parent.get())));
                     assert!(self.delegated.insert(prefix.get(), cidr).is_none());
                 }
-                What::TakenBack { of: Delegation { cidr, prefix, .. }, .. } => {
+                EventKind::TakenBack { of: Delegation { cidr, prefix, .. }, .. } => {
                     assert_eq!(self.delegated.remove(&prefix.get()), Some(cidr));
                 }
-                What::Attached(Holding { address, pool, allocation, .. })
-                | What::Detached(Holding { address, pool, allocation, .. }) => {
+                EventKind::Attached(Holding { address, pool, allocation, .. })
+                | EventKind::Detached(Holding { address, pool, allocation, .. }) => {
                     assert_eq!(self.held.get(&allocation.get()), Some(&(address, pool)));
                 }
-                What::Waits { .. }
-                | What::Withdrawn { .. }
-                | What::Cooled { .. }
-                | What::JournalTrimmed { .. }
-                | What::LevelRaised { .. }
-                | What::EpochBegun { .. }
-                | What::EpochConfirmed { .. }
-                | What::PoolConfirmed { .. }
-                | What::Member { .. } => {}
-                What::PoolSplit { pool, into, ranges } => {
+                EventKind::Waits { .. }
+                | EventKind::Withdrawn { .. }
+                | EventKind::Cooled { .. }
+                | EventKind::JournalTrimmed { .. }
+                | EventKind::LevelRaised { .. }
+                | EventKind::EpochBegun { .. }
+                | EventKind::EpochConfirmed { .. }
+                | EventKind::PoolConfirmed { .. }
+                | EventKind::Member { .. } => {}
+                EventKind::PoolSplit { pool, into, ranges } => {
                     for (address, of) in self.held.values_mut() {
                         let single = AddressRange::single(*address);
                         if *of == pool && ranges.iter().any(|range| range.contains(&single)) {
@@ -333,7 +333,7 @@ impl Follower {
                         }
                     }
                 }
-                What::PoolReady { pool, readiness } => {
+                EventKind::PoolReady { pool, readiness } => {
                     assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
                 }
             }

@@ -13,7 +13,7 @@ use ipam_machine::explain::{CandidateOutcome, Explanation};
 use ipam_machine::model::{Automatic, Boot, Endpoint};
 use ipam_machine::space::Counts;
 use ipam_machine::state::Occupant;
-use ipam_machine::{Answer, Applied, Event, Outcome, State, What};
+use ipam_machine::{Answer, Applied, Event, EventKind, Outcome, State};
 
 use crate::support::script::{EPOCH, attachment};
 
@@ -193,18 +193,18 @@ fn given(given: &Given) -> String {
     text
 }
 
-fn what(what: &What) -> String {
+fn what(what: &EventKind) -> String {
     match what {
-        What::Created { kind, name } => format!("created {kind} {name}"),
-        What::Changed { kind, name, changes } => {
+        EventKind::Created { kind, name } => format!("created {kind} {name}"),
+        EventKind::Changed { kind, name, changes } => {
             let mut text = format!("changed {kind} {name}");
             for FieldChange { field, from, to } in changes {
                 let _ = write!(text, "\n      {field}: {:?} -> {:?}", from.as_str(), to.as_str());
             }
             text
         }
-        What::Deleted { kind, name } => format!("deleted {kind} {name}"),
-        What::Allocated(Holding { address, pool, endpoint, interface, allocation, reason, .. }) => {
+        EventKind::Deleted { kind, name } => format!("deleted {kind} {name}"),
+        EventKind::Allocated(Holding { address, pool, endpoint, interface, allocation, reason, .. }) => {
             let why = match reason {
                 Reason::Moved => " (moved)",
                 Reason::Adopted => ", adopted",
@@ -213,16 +213,16 @@ fn what(what: &What) -> String {
             };
             format!("{endpoint} holds {address} of {pool} on {interface} as {}{why}", id((*allocation).get()))
         }
-        What::Attached(Holding { address, endpoint, interface, node, allocation, reason, .. }) => {
+        EventKind::Attached(Holding { address, endpoint, interface, node, allocation, reason, .. }) => {
             let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
             let id = id((*allocation).get());
             format!("{endpoint} is attached on {node}: {address} on {interface}, still {id} ({why})")
         }
-        What::Detached(Holding { address, endpoint, node, allocation, reason, .. }) => {
+        EventKind::Detached(Holding { address, endpoint, node, allocation, reason, .. }) => {
             let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
             format!("{endpoint} is detached on {node}: {address} stays, {} ({why})", id((*allocation).get()))
         }
-        What::Released { of: Holding { address, pool, endpoint, allocation, reason, .. }, .. } => {
+        EventKind::Released { of: Holding { address, pool, endpoint, allocation, reason, .. }, .. } => {
             let reason = match reason {
                 Reason::AttachmentReleased => "attachment released",
                 Reason::AllocationReleased => "allocation released",
@@ -232,29 +232,29 @@ fn what(what: &What) -> String {
             };
             format!("{endpoint} no longer holds {address} of {pool}, {} ({reason})", id((*allocation).get()))
         }
-        What::Cooled { address, pool, .. } => format!("{address} of {pool} has rested"),
-        What::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
-        What::JournalTrimmed { through, segments, .. } => {
+        EventKind::Cooled { address, pool, .. } => format!("{address} of {pool} has rested"),
+        EventKind::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
+        EventKind::JournalTrimmed { through, segments, .. } => {
             format!("gave up {segments} segments of the journal, through {through}")
         }
-        What::Waits { endpoint, why } => format!("{endpoint} waits, {}", why.as_str()),
-        What::Withdrawn { endpoint } => format!("{endpoint} waits no longer"),
-        What::LevelRaised { level } => format!("the level is {level}"),
-        What::EpochBegun { epoch, from_revision } => {
+        EventKind::Waits { endpoint, why } => format!("{endpoint} waits, {}", why.as_str()),
+        EventKind::Withdrawn { endpoint } => format!("{endpoint} waits no longer"),
+        EventKind::LevelRaised { level } => format!("the level is {level}"),
+        EventKind::EpochBegun { epoch, from_revision } => {
             format!("epoch {epoch} begins, from {}", id(*from_revision))
         }
-        What::PoolConfirmed { pool, .. } => format!("pool {pool} is confirmed"),
-        What::EpochConfirmed { epoch } => format!("epoch {epoch} is confirmed"),
-        What::PoolSplit { pool, into, ranges } => {
+        EventKind::PoolConfirmed { pool, .. } => format!("pool {pool} is confirmed"),
+        EventKind::EpochConfirmed { epoch } => format!("epoch {epoch} is confirmed"),
+        EventKind::PoolSplit { pool, into, ranges } => {
             let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
             format!("{} of {pool} is {into} now", ranges.join(", "))
         }
-        What::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
-        What::Delegated { of: Delegation { cidr, pool, owner, prefix, .. }, parent } => {
+        EventKind::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
+        EventKind::Delegated { of: Delegation { cidr, pool, owner, prefix, .. }, parent } => {
             let of = parent.map_or_else(|| pool.to_string(), |parent| id(parent.get()));
             format!("{}/{} has {cidr} of {of} as {}", owner.realm, owner.name, id((*prefix).get()))
         }
-        What::TakenBack { of: Delegation { cidr, owner, prefix, .. }, with, released } => {
+        EventKind::TakenBack { of: Delegation { cidr, owner, prefix, .. }, with, released } => {
             let why = if *released { "released" } else { "not refreshed" };
             let with = if with == prefix { String::new() } else { format!(" with {}", id((*with).get())) };
             format!(

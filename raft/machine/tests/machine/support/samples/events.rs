@@ -1,7 +1,7 @@
 //! Of everything that can be said to have happened.
 
 use ipam_machine::command::Kind;
-use ipam_machine::{Action, By, Event, Id, What};
+use ipam_machine::{Action, By, Event, EventKind, Id};
 
 use ipam_api::name::InterfaceName;
 use ipam_machine::change::{FieldChange, FieldName, Notation};
@@ -32,8 +32,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         prefix: given_prefix().id,
     };
     let all = [
-        What::Created { kind: Kind::Network, name: (&name("blue")).into() },
-        What::Changed {
+        EventKind::Created { kind: Kind::Network, name: (&name("blue")).into() },
+        EventKind::Changed {
             kind: Kind::Subnet,
             name: (&name("lan")).into(),
             changes: vec![FieldChange {
@@ -42,28 +42,28 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
                 to: notation("7"),
             }],
         },
-        What::Deleted { kind: Kind::Reservation, name: (&name("kept")).into() },
-        What::Allocated(Holding { reason: Reason::AttachmentAdded, ..holding.clone() }),
-        What::Released { of: holding.clone(), rests: true },
-        What::Cooled { network: name("blue"), address, pool: pool.clone() },
-        What::PoolReady { pool: pool.clone(), readiness: Readiness::Exhausted },
-        What::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
-        What::LevelRaised { level: 2 },
-        What::EpochBegun { epoch: 2, from_revision: 1 << 40 | 9 },
-        What::PoolConfirmed { epoch: 2, pool: pool.clone() },
-        What::EpochConfirmed { epoch: 2 },
-        What::PoolSplit {
+        EventKind::Deleted { kind: Kind::Reservation, name: (&name("kept")).into() },
+        EventKind::Allocated(Holding { reason: Reason::AttachmentAdded, ..holding.clone() }),
+        EventKind::Released { of: holding.clone(), rests: true },
+        EventKind::Cooled { network: name("blue"), address, pool: pool.clone() },
+        EventKind::PoolReady { pool: pool.clone(), readiness: Readiness::Exhausted },
+        EventKind::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
+        EventKind::LevelRaised { level: 2 },
+        EventKind::EpochBegun { epoch: 2, from_revision: 1 << 40 | 9 },
+        EventKind::PoolConfirmed { epoch: 2, pool: pool.clone() },
+        EventKind::EpochConfirmed { epoch: 2 },
+        EventKind::PoolSplit {
             pool: name("web"),
             into: name("web-2"),
             ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
         },
-        What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
-        What::Delegated { of: delegation.clone(), parent: given_prefix().parent },
-        What::TakenBack { of: delegation, with: (1 << 40 | 8).into(), released: true },
-        What::Attached(Holding { reason: Reason::Reattached, ..holding.clone() }),
-        What::Detached(Holding { reason: Reason::Kept, ..holding }),
-        What::Waits { endpoint: request().endpoint, why: WaitReason::PoolExhausted },
-        What::Withdrawn { endpoint: request().endpoint },
+        EventKind::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
+        EventKind::Delegated { of: delegation.clone(), parent: given_prefix().parent },
+        EventKind::TakenBack { of: delegation, with: (1 << 40 | 8).into(), released: true },
+        EventKind::Attached(Holding { reason: Reason::Reattached, ..holding.clone() }),
+        EventKind::Detached(Holding { reason: Reason::Kept, ..holding }),
+        EventKind::Waits { endpoint: request().endpoint, why: WaitReason::PoolExhausted },
+        EventKind::Withdrawn { endpoint: request().endpoint },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -76,28 +76,28 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
     all.into_iter().map(|what| (what_name(&what), event(what))).collect()
 }
 
-fn what_name(what: &What) -> &'static str {
+fn what_name(what: &EventKind) -> &'static str {
     match what {
-        What::Created { .. } => "created",
-        What::Changed { .. } => "changed",
-        What::Deleted { .. } => "deleted",
-        What::Allocated(_) => "allocated",
-        What::Released { .. } => "released",
-        What::Cooled { .. } => "cooled",
-        What::PoolReady { .. } => "pool-ready",
-        What::JournalTrimmed { .. } => "journal-trimmed",
-        What::LevelRaised { .. } => "level-raised",
-        What::EpochBegun { .. } => "epoch-begun",
-        What::PoolConfirmed { .. } => "pool-confirmed",
-        What::EpochConfirmed { .. } => "epoch-confirmed",
-        What::Member { .. } => "member",
-        What::PoolSplit { .. } => "pool-split",
-        What::Delegated { .. } => "delegated",
-        What::TakenBack { .. } => "taken-back",
-        What::Attached(_) => "attached",
-        What::Detached(_) => "detached",
-        What::Waits { .. } => "waits",
-        What::Withdrawn { .. } => "withdrawn",
+        EventKind::Created { .. } => "created",
+        EventKind::Changed { .. } => "changed",
+        EventKind::Deleted { .. } => "deleted",
+        EventKind::Allocated(_) => "allocated",
+        EventKind::Released { .. } => "released",
+        EventKind::Cooled { .. } => "cooled",
+        EventKind::PoolReady { .. } => "pool-ready",
+        EventKind::JournalTrimmed { .. } => "journal-trimmed",
+        EventKind::LevelRaised { .. } => "level-raised",
+        EventKind::EpochBegun { .. } => "epoch-begun",
+        EventKind::PoolConfirmed { .. } => "pool-confirmed",
+        EventKind::EpochConfirmed { .. } => "epoch-confirmed",
+        EventKind::Member { .. } => "member",
+        EventKind::PoolSplit { .. } => "pool-split",
+        EventKind::Delegated { .. } => "delegated",
+        EventKind::TakenBack { .. } => "taken-back",
+        EventKind::Attached(_) => "attached",
+        EventKind::Detached(_) => "detached",
+        EventKind::Waits { .. } => "waits",
+        EventKind::Withdrawn { .. } => "withdrawn",
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Event {
     /// Its origin.
     pub by: By,
     /// The event itself.
-    pub what: What,
+    pub what: EventKind,
 }
 
 impl Event {
@@ -76,7 +76,7 @@ pub struct Delegation {
 
 /// Event without its origin. Variants are only ever appended: the journal keeps them for years.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
+pub enum EventKind {
     /// A resource is new.
     Created {
         /// Of which kind.
@@ -262,33 +262,33 @@ pub const NAMES: &[(&str, &str)] = &[
     ("member.removed", "A member belongs to the cluster no more; its id never comes back."),
 ];
 
-impl What {
+impl EventKind {
     /// Its name, one of [`NAMES`].
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            What::Created { kind, .. } => names_of(*kind).0,
-            What::Changed { kind, .. } => names_of(*kind).1,
-            What::Deleted { kind, .. } => names_of(*kind).2,
-            What::Allocated(_) => "address.allocated",
-            What::Released { .. } => "address.released",
-            What::Attached(_) => "address.attached",
-            What::Detached(_) => "address.detached",
-            What::Cooled { .. } => "address.cooled",
-            What::PoolReady { .. } => "pool.condition",
-            What::PoolSplit { .. } => "pool.split",
-            What::Waits { .. } => "endpoint.waiting",
-            What::Withdrawn { .. } => "endpoint.withdrawn",
-            What::JournalTrimmed { .. } => "journal.trimmed",
-            What::LevelRaised { .. } => "cluster.level",
-            What::EpochBegun { .. } => "epoch.begun",
-            What::EpochConfirmed { .. } => "epoch.confirmed",
-            What::PoolConfirmed { .. } => "pool.confirmed",
-            What::Member { standing: MemberStanding::Learner, .. } => "member.joined",
-            What::Member { standing: MemberStanding::Voter, .. } => "member.promoted",
-            What::Member { standing: MemberStanding::Removed, .. } => "member.removed",
-            What::Delegated { .. } => "prefix.delegated",
-            What::TakenBack { .. } => "prefix.released",
+            EventKind::Created { kind, .. } => names_of(*kind).0,
+            EventKind::Changed { kind, .. } => names_of(*kind).1,
+            EventKind::Deleted { kind, .. } => names_of(*kind).2,
+            EventKind::Allocated(_) => "address.allocated",
+            EventKind::Released { .. } => "address.released",
+            EventKind::Attached(_) => "address.attached",
+            EventKind::Detached(_) => "address.detached",
+            EventKind::Cooled { .. } => "address.cooled",
+            EventKind::PoolReady { .. } => "pool.condition",
+            EventKind::PoolSplit { .. } => "pool.split",
+            EventKind::Waits { .. } => "endpoint.waiting",
+            EventKind::Withdrawn { .. } => "endpoint.withdrawn",
+            EventKind::JournalTrimmed { .. } => "journal.trimmed",
+            EventKind::LevelRaised { .. } => "cluster.level",
+            EventKind::EpochBegun { .. } => "epoch.begun",
+            EventKind::EpochConfirmed { .. } => "epoch.confirmed",
+            EventKind::PoolConfirmed { .. } => "pool.confirmed",
+            EventKind::Member { standing: MemberStanding::Learner, .. } => "member.joined",
+            EventKind::Member { standing: MemberStanding::Voter, .. } => "member.promoted",
+            EventKind::Member { standing: MemberStanding::Removed, .. } => "member.removed",
+            EventKind::Delegated { .. } => "prefix.delegated",
+            EventKind::TakenBack { .. } => "prefix.released",
         }
     }
 
@@ -303,9 +303,10 @@ impl What {
     #[must_use]
     pub fn holding(&self) -> Option<&Holding> {
         match self {
-            What::Allocated(of) | What::Released { of, .. } | What::Attached(of) | What::Detached(of) => {
-                Some(of)
-            }
+            EventKind::Allocated(of)
+            | EventKind::Released { of, .. }
+            | EventKind::Attached(of)
+            | EventKind::Detached(of) => Some(of),
             _ => None,
         }
     }
@@ -314,7 +315,7 @@ impl What {
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         match self {
-            What::Cooled { address, .. } => Some(*address),
+            EventKind::Cooled { address, .. } => Some(*address),
             _ => self.holding().map(|of| of.address),
         }
     }
@@ -323,8 +324,8 @@ impl What {
     #[must_use]
     pub fn network(&self) -> Option<Name> {
         match self {
-            What::Delegated { of, .. } | What::TakenBack { of, .. } => Some(of.network.clone()),
-            What::Cooled { network, .. } => Some(network.clone()),
+            EventKind::Delegated { of, .. } | EventKind::TakenBack { of, .. } => Some(of.network.clone()),
+            EventKind::Cooled { network, .. } => Some(network.clone()),
             _ => self.holding().map(|of| of.network.clone()).or_else(|| self.resource(Kind::Network)),
         }
     }
@@ -333,11 +334,11 @@ impl What {
     #[must_use]
     pub fn pool(&self) -> Option<Name> {
         match self {
-            What::Cooled { pool, .. }
-            | What::PoolReady { pool, .. }
-            | What::PoolSplit { pool, .. }
-            | What::PoolConfirmed { pool, .. } => Some(pool.clone()),
-            What::Delegated { of, .. } | What::TakenBack { of, .. } => Some(of.pool.clone()),
+            EventKind::Cooled { pool, .. }
+            | EventKind::PoolReady { pool, .. }
+            | EventKind::PoolSplit { pool, .. }
+            | EventKind::PoolConfirmed { pool, .. } => Some(pool.clone()),
+            EventKind::Delegated { of, .. } | EventKind::TakenBack { of, .. } => Some(of.pool.clone()),
             _ => self.holding().map(|of| of.pool.clone()).or_else(|| self.resource(Kind::Pool)),
         }
     }
@@ -345,9 +346,9 @@ impl What {
     /// The resource of a kind that it is about.
     fn resource(&self, of: Kind) -> Option<Name> {
         match self {
-            What::Created { kind, name }
-            | What::Changed { kind, name, .. }
-            | What::Deleted { kind, name }
+            EventKind::Created { kind, name }
+            | EventKind::Changed { kind, name, .. }
+            | EventKind::Deleted { kind, name }
                 if *kind == of =>
             {
                 name.name()
@@ -360,7 +361,7 @@ impl What {
     #[must_use]
     pub fn endpoint(&self) -> Option<&EndpointKey> {
         match self {
-            What::Waits { endpoint, .. } | What::Withdrawn { endpoint } => Some(endpoint),
+            EventKind::Waits { endpoint, .. } | EventKind::Withdrawn { endpoint } => Some(endpoint),
             _ => self.holding().map(|of| &of.endpoint),
         }
     }
