@@ -23,7 +23,7 @@ invariants! {
     /// A prefix from which others are cut has a division.
     DIVISION_OF_PARENT = "division of a parent";
     /// The head of a waiting line is the place of a claim.
-    CLAIM_OF_HEAD = "claim of a head";
+    CLAIM_OF_WAITER = "claim of a waiter";
     /// A count of the index never falls below zero.
     COUNT = "count of the index";
 }

@@ -13,7 +13,7 @@ use crate::broken::broken;
 use crate::command::validate::within;
 use crate::command::{Action, Allocate, Answer, Cause, Manager, Origin, Pending, Refusal, Text, Via};
 use crate::event::EventKind;
-use crate::invariant::CLAIM_OF_HEAD;
+use crate::invariant::CLAIM_OF_WAITER;
 use crate::state::State;
 use crate::state::id::EndpointId;
 use crate::state::row::{WaitTarget, Waiting};
@@ -118,9 +118,9 @@ impl Step<'_> {
     /// Gives to those who have waited longest what can be given now; a bounded number at once, the rest with the
     /// next commands.
     pub(crate) fn serve_waiting(&mut self) {
-        while let Some((order, _)) = self.state.index.heads.get_min() {
+        while let Some((order, _)) = self.state.index.ready_waiters.get_min() {
             let Some(endpoint) = self.state.index.waiting.get(order).copied() else {
-                broken(CLAIM_OF_HEAD, format!("place {order}"))
+                broken(CLAIM_OF_WAITER, format!("place {order}"))
             };
             if !self.serving.begin_try() {
                 return;

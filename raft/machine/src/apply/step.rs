@@ -59,7 +59,7 @@ impl Step<'_> {
 
     /// Takes note of whether a pool can give, and says so when that has changed.
     pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
-        self.state.refresh_head(&WaitTarget::Pool(pool));
+        self.state.refresh_waiter(&WaitTarget::Pool(pool));
         let row = self.state.pools.named(pool);
         let readiness = if row.spec.terminating {
             Readiness::Terminating

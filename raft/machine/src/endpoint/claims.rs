@@ -39,7 +39,7 @@ impl Step<'_> {
         row.waiting = waiting.map(Box::new);
         self.state.write(endpoint, row);
         for of in &touched {
-            self.state.refresh_head(of);
+            self.state.refresh_waiter(of);
         }
     }
 
@@ -140,6 +140,6 @@ impl Step<'_> {
             };
             self.note_waiting(endpoint, missing, why, cause);
         }
-        self.state.refresh_head(&WaitTarget::Pool(pool));
+        self.state.refresh_waiter(&WaitTarget::Pool(pool));
     }
 }

@@ -9,7 +9,7 @@ use ipam_api::name::ResourceName;
 impl Step<'_> {
     pub(crate) fn put_namespace(&mut self, put: &Put<NamespaceSpec>) -> Result<Answer, Refusal> {
         let answer = self.put_described::<Namespace>(put.spec.resource_name(), put)?;
-        self.state.refresh_heads_of(&put.spec);
+        self.state.refresh_waiters_of(&put.spec);
         Ok(answer)
     }
 
@@ -21,7 +21,7 @@ impl Step<'_> {
     ) -> Result<Answer, Refusal> {
         let id = self.to_write::<Namespace>(name, expect)?;
         let row = self.delete(id, name);
-        self.state.refresh_heads_of(&row.spec);
+        self.state.refresh_waiters_of(&row.spec);
         Ok(Answer::Gone)
     }
 }

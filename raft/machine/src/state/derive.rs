@@ -52,7 +52,7 @@ impl State {
             self.loaded_space(pool, address)?.cooling.insert(id);
         }
         self.index_blocks()?;
-        self.refresh_all_heads();
+        self.refresh_all_waiters();
         Ok(())
     }
 

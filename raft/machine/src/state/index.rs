@@ -118,9 +118,9 @@ index! {
     /// Scarce resource, the number of addresses that it would have to have, and place in line.
     waiting_for: OrdSet<(WaitTarget, u32, u64)>;
     /// The first place in line that something could help now.
-    head_of: OrdMap<WaitTarget, u64>;
+    first_waiter_of: OrdMap<WaitTarget, u64>;
     /// The same by place.
-    heads: OrdSet<(u64, WaitTarget)>;
+    ready_waiters: OrdSet<(u64, WaitTarget)>;
     /// Numbers of addresses that namespaces and applications have.
     used: OrdMap<QuotaScope, QuotaUsage>;
     /// When leases end.

@@ -158,7 +158,7 @@ impl State {
             until => self.end_of_lease_ms(until),
         });
         // A claim that can be served is served with the next command.
-        let owed = self.index.heads.get_min().map(|_| self.log_time_ms());
+        let owed = self.index.ready_waiters.get_min().map(|_| self.log_time_ms());
         [cooled, ended, forgotten, replayed, prefix_ended, owed].into_iter().flatten().min()
     }
 

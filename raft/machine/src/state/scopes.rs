@@ -122,7 +122,7 @@ impl State {
             self.index.used.remove(&scope);
         }
         if !self.index.waiting_for.is_empty() {
-            self.refresh_head(&WaitTarget::Quota(scope, family));
+            self.refresh_waiter(&WaitTarget::Quota(scope, family));
         }
     }
 

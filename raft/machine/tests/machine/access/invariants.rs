@@ -125,6 +125,6 @@ fn the_head_of_a_waiting_line_is_the_place_of_a_claim() {
     world.state.spoil_row::<Endpoint>(second, row);
     world.events(admin(), Action::ReleaseEndpoint { key: "host/c".parse().unwrap() });
     let broken = stopped(&mut world, Action::ReleaseAllocation { id: ids(&given)[0].into() });
-    assert_eq!(broken.invariant, invariant::CLAIM_OF_HEAD);
+    assert_eq!(broken.invariant, invariant::CLAIM_OF_WAITER);
     assert_eq!(broken.detail, format!("place {order}"));
 }

@@ -42,11 +42,11 @@ impl State {
     }
 
     /// Finds out again which claim a pool could help first.
-    pub(crate) fn refresh_head(&mut self, of: &WaitTarget) {
-        if self.index.waiting_for.is_empty() && self.index.head_of.is_empty() {
+    pub(crate) fn refresh_waiter(&mut self, of: &WaitTarget) {
+        if self.index.waiting_for.is_empty() && self.index.first_waiter_of.is_empty() {
             return;
         }
-        let old = self.index.head_of.get(of).copied();
+        let old = self.index.first_waiter_of.get(of).copied();
         if old.is_none() && self.orders_for(of).next().is_none() {
             return;
         }
@@ -66,25 +66,25 @@ impl State {
             return;
         }
         if let Some(order) = old {
-            self.index.heads.remove(&(order, of.clone()));
-            self.index.head_of.remove(of);
+            self.index.ready_waiters.remove(&(order, of.clone()));
+            self.index.first_waiter_of.remove(of);
         }
         if let Some(order) = new {
-            self.index.heads.insert((order, of.clone()));
-            self.index.head_of.insert(of.clone(), order);
+            self.index.ready_waiters.insert((order, of.clone()));
+            self.index.first_waiter_of.insert(of.clone(), order);
         }
     }
 
     /// The same for all that claims wait for.
-    pub(crate) fn refresh_all_heads(&mut self) {
+    pub(crate) fn refresh_all_waiters(&mut self) {
         let all: BTreeSet<WaitTarget> = self.index.waiting_for.iter().map(|(of, ..)| of.clone()).collect();
-        for of in all.iter().chain(&self.index.head_of.keys().cloned().collect::<Vec<_>>()) {
-            self.refresh_head(of);
+        for of in all.iter().chain(&self.index.first_waiter_of.keys().cloned().collect::<Vec<_>>()) {
+            self.refresh_waiter(of);
         }
     }
 
     /// The same for what a namespace's quota leaves, which has changed.
-    pub(crate) fn refresh_heads_of(&mut self, namespace: &NamespaceSpec) {
+    pub(crate) fn refresh_waiters_of(&mut self, namespace: &NamespaceSpec) {
         let (realm, name) = (&namespace.realm, &namespace.name);
         let whole = QuotaScope::of_namespace(realm, name);
         let from = (WaitTarget::Quota(whole, Family::V4), 0, 0);
@@ -92,7 +92,7 @@ impl State {
         let is_of = |of: &&WaitTarget| matches!(of, WaitTarget::Quota(scope, _) if scope.is_of(realm, name));
         let all: BTreeSet<WaitTarget> = behind.take_while(is_of).cloned().collect();
         for of in &all {
-            self.refresh_head(of);
+            self.refresh_waiter(of);
         }
     }
 
