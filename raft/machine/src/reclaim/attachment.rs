@@ -77,7 +77,7 @@ impl BootHistory {
 
 impl Step<'_> {
     /// Remembers that an attachment was released.
-    pub(super) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
+    pub(super) fn write_tombstone(&mut self, key: &AttachmentKey, started: &Started) {
         let (node, is_news) = self.hear(key, started, true);
         let earlier = self.state.tombstone(key);
         let before = earlier.map_or(&[][..], |(_, row)| &row.releases);

@@ -23,10 +23,10 @@ impl Step<'_> {
             // A late DEL of an earlier container with the same id: the living one keeps its addresses.
             return Answer::Released { addresses: Vec::new(), more: 0, late: true };
         }
-        self.bury(key, started);
+        self.write_tombstone(key, started);
         let addresses = match live {
             Some((id, row)) => {
-                let mut addresses = self.let_go(id, &row.allocations);
+                let mut addresses = self.detach_all(id, &row.allocations);
                 addresses.extend(self.release_unclaimed(row.endpoint));
                 addresses
             }
@@ -59,7 +59,7 @@ impl Step<'_> {
     }
 
     /// An attachment goes, and with it what nobody else holds and nobody keeps.
-    fn let_go(&mut self, attachment: AttachmentId, allocations: &[AllocationId]) -> Vec<IpAddr> {
+    fn detach_all(&mut self, attachment: AttachmentId, allocations: &[AllocationId]) -> Vec<IpAddr> {
         let mut addresses = Vec::new();
         for id in allocations {
             let pinned = || (!self.may_free(*id)).then_some(Reason::Kept);

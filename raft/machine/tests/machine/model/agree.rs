@@ -134,13 +134,13 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
 }
 
 fn memory(state: &State, model: &Model) {
-    let graves: Vec<_> = state
+    let kept_tombstones: Vec<_> = state
         .tombstones
         .iter()
         .map(|(_, row)| (row.key.clone(), row.releases.clone(), row.until_ms))
         .collect();
-    let buried = model.buried.iter().map(|one| (one.key.clone(), one.releases.clone(), one.until_ms));
-    assert_eq!(graves, buried.collect::<Vec<_>>(), "tombstones");
+    let tombstones = model.tombstones.iter().map(|one| (one.key.clone(), one.releases.clone(), one.until_ms));
+    assert_eq!(kept_tombstones, tombstones.collect::<Vec<_>>(), "tombstones");
     let resting: Vec<_> =
         state.coolings.iter().map(|(_, row)| (row.network, row.pool, row.address, row.until_ms)).collect();
     let rests = model.resting.iter().map(|one| {
@@ -156,7 +156,7 @@ fn memory(state: &State, model: &Model) {
     });
     let ends = ends.chain(blocks);
     let leases = model.held.iter().filter_map(|one| Some(graced(one.lease?.1)));
-    let next = ends.chain(leases).chain(model.buried.iter().map(|one| one.until_ms)).min();
+    let next = ends.chain(leases).chain(model.tombstones.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     assert_eq!(state.boots.len(), model.boots.len(), "nodes with boots");
     for (_, row) in state.boots.iter() {

@@ -107,7 +107,7 @@ pub(crate) struct Incarnation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Buried {
+pub(crate) struct Tombstone {
     pub(crate) key: AttachmentKey,
     pub(crate) releases: Vec<Started>,
     pub(crate) until_ms: u64,
@@ -129,7 +129,7 @@ pub(crate) struct Model {
     pub(crate) resting: Vec<Rest>,
     pub(crate) endpoints: Vec<Incarnation>,
     pub(crate) attachments: BTreeMap<AttachmentKey, (Started, u64)>,
-    pub(crate) buried: Vec<Buried>,
+    pub(crate) tombstones: Vec<Tombstone>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) numbered: u64,
     pub(crate) boots: BTreeMap<ObjectName, Vec<Boot>>,

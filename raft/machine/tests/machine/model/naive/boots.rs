@@ -8,7 +8,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_machine::Action;
 use ipam_machine::command::{Started, Text};
 
-use crate::model::naive::{Buried, Model};
+use crate::model::naive::{Model, Tombstone};
 
 /// One boot of a node, with all that was heard of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,9 +71,9 @@ impl Model {
     }
 
     pub(crate) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Code> {
-        let Some(grave) = self.buried.iter().find(|one| one.key == *key) else { return Ok(()) };
+        let Some(tombstone) = self.tombstones.iter().find(|one| one.key == *key) else { return Ok(()) };
         let same = |release: &&Started| release.boot_id == started.boot_id;
-        let (own, others): (Vec<_>, Vec<_>) = grave.releases.iter().partition(same);
+        let (own, others): (Vec<_>, Vec<_>) = tombstone.releases.iter().partition(same);
         if own.iter().any(|release| !order(started, release).is_gt())
             || others.iter().any(|release| self.began_before(key, started, release))
         {
@@ -97,10 +97,10 @@ impl Model {
         code
     }
 
-    pub(crate) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
+    pub(crate) fn write_tombstone(&mut self, key: &AttachmentKey, started: &Started) {
         self.hear(key, started, true);
-        let place = self.buried.iter().position(|one| one.key == *key);
-        let before = place.map(|i| self.buried[i].releases.clone()).unwrap_or_default();
+        let place = self.tombstones.iter().position(|one| one.key == *key);
+        let before = place.map(|i| self.tombstones[i].releases.clone()).unwrap_or_default();
         let mut releases = before.clone();
         let alike = |one: &&mut Started| {
             one.boot_id == started.boot_id && one.start_ticks.is_none() == started.start_ticks.is_none()
@@ -117,10 +117,10 @@ impl Model {
         }
         if releases != before {
             if let Some(i) = place {
-                self.buried.remove(i);
+                self.tombstones.remove(i);
             }
             let until_ms = self.now + TOMBSTONE_TTL_MS;
-            self.buried.push(Buried { key: key.clone(), releases, until_ms });
+            self.tombstones.push(Tombstone { key: key.clone(), releases, until_ms });
         }
     }
 }

@@ -30,8 +30,8 @@ impl Model {
             } else if let Some(ended) = self.end_leases() {
                 rows += ended;
                 continue;
-            } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
-                self.buried.remove(i);
+            } else if let Some(i) = self.tombstones.iter().position(|one| one.until_ms <= now) {
+                self.tombstones.remove(i);
             } else if !self.clear_one_ended() {
                 break;
             }

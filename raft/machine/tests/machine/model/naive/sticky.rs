@@ -101,7 +101,7 @@ impl Model {
         {
             return Reply::Late;
         }
-        self.bury(key, started);
+        self.write_tombstone(key, started);
         let stay: Vec<usize> = (0..self.held.len())
             .filter(|place| self.held[*place].attachments.contains(key) && self.stays(*place))
             .collect();
