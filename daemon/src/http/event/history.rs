@@ -123,7 +123,7 @@ fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
 fn word_after(what: &EventKind) -> &'static str {
     match what {
         EventKind::Allocated(_) | EventKind::Attached(_) | EventKind::Detached(_) => "allocated",
-        EventKind::Released { rests: true, .. } => "cooling",
+        EventKind::Released { cools: true, .. } => "cooling",
         _ => "free",
     }
 }

@@ -50,7 +50,7 @@ fn affected(state: &State, pool: Name, to: Name) -> Drained {
     let network =
         id.and_then(|id| state.subnets.get(state.pools.get(id.into())?.subnet)).map(|row| row.network);
     let occupied = space.zip(network).into_iter().flat_map(|(space, network)| {
-        space.giveable.ranges().flat_map(move |range| state.occupied(network, range))
+        space.allocatable.ranges().flat_map(move |range| state.occupied(network, range))
     });
     let held = occupied.filter_map(|(_, occupant)| match occupant {
         Occupant::Allocation(id) => allocation(state, id.get(), state.allocations.get(id)?),

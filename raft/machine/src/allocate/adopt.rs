@@ -77,7 +77,7 @@ impl<'a> Choosing<'a> {
         };
         candidates.retain(|candidate| has(candidate, |space| &space.ranges));
         // What one pool excludes may be another's.
-        candidates.sort_by_key(|candidate| !has(candidate, |space| &space.giveable));
+        candidates.sort_by_key(|candidate| !has(candidate, |space| &space.allocatable));
         Ok(candidates)
     }
 

@@ -245,7 +245,7 @@ impl<'a> Choosing<'a> {
 
     fn has_to_give(self, address: IpAddr, candidate: &Candidate<'_>, picked: &[Pick]) -> bool {
         let space = self.state.space(candidate.id);
-        space.is_some_and(|space| space.giveable.contains(number(address)))
+        space.is_some_and(|space| space.allocatable.contains(number(address)))
             && self.check_givable(address, candidate, picked).is_ok()
     }
 
@@ -363,7 +363,7 @@ impl<'a> Choosing<'a> {
             passed.iter().filter(has).find(is_meant).or_else(|| passed.iter().find(has))
         };
         // What one pool excludes may be another's: first who could give it, then who at least can say why not.
-        let inside = first(|space| &space.giveable).or_else(|| first(|space| &space.ranges));
+        let inside = first(|space| &space.allocatable).or_else(|| first(|space| &space.ranges));
         let refusal = inside.and_then(|(candidate, evaluation)| match evaluation {
             Evaluation::Rejected(why) => {
                 Some(self.nothing_fits(interface, course.family, &[(*candidate, *why)]))
@@ -393,7 +393,7 @@ impl<'a> Choosing<'a> {
             && pool.strict_cooling
         {
             let left = self.state.coolings.named(id).until_ms.saturating_sub(self.state.log_time_ms());
-            return Err(Cause::Resting { address, pool: pool.name.clone(), left_ms: left }.into());
+            return Err(Cause::Cooling { address, pool: pool.name.clone(), left_ms: left }.into());
         }
         self.check_not_in_prefix(address, candidate)?;
         let is_reserved =
@@ -445,7 +445,7 @@ impl<'a> Choosing<'a> {
 
     /// Reason of a pool that never gives an address that is in its ranges, if so; reservations aside.
     pub(super) fn never_given_reason(self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
-        if self.state.space(candidate.id)?.giveable.contains(number(address)) {
+        if self.state.space(candidate.id)?.allocatable.contains(number(address)) {
             return None;
         }
         if candidate.pool.spec.gateway == Some(address) {

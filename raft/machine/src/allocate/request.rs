@@ -139,7 +139,7 @@ impl Step<'_> {
             }
             None => {}
         }
-        if self.state.space(pick.pool).is_none_or(|space| !space.giveable.contains(number(pick.address))) {
+        if self.state.space(pick.pool).is_none_or(|space| !space.allocatable.contains(number(pick.address))) {
             broken(PROMISED_ADDRESS, format!("{} is not of pool {pool_name}", pick.address));
         }
         let row = Allocation {

@@ -100,12 +100,12 @@ impl Step<'_> {
 impl State {
     /// Those of a pool's resting addresses that are in some ranges, the longest-free first. Costs what there is of them,
     /// and not what rests in the pool.
-    pub(crate) fn resting_in(&self, pool: PoolId, network: NetworkId, ranges: &RangeSet) -> Vec<CoolingId> {
-        let resting = ranges.ranges().flat_map(|range| {
+    pub(crate) fn cooling_in(&self, pool: PoolId, network: NetworkId, ranges: &RangeSet) -> Vec<CoolingId> {
+        let cooling = ranges.ranges().flat_map(|range| {
             let range = (network, range.first_address())..=(network, range.last_address());
-            self.index.resting.range(range)
+            self.index.cooling.range(range)
         });
-        let ids = resting.filter_map(|(network, address)| match self.occupant(*network, *address)? {
+        let ids = cooling.filter_map(|(network, address)| match self.occupant(*network, *address)? {
             Occupant::Cooling(id) => Some(id),
             Occupant::Allocation(_) => None,
         });

@@ -107,7 +107,7 @@ pub enum EventKind {
         /// The holding that ended.
         of: Holding,
         /// True if the address rests now, until it is cooled or given again.
-        rests: bool,
+        cools: bool,
     },
     /// A freed address has rested.
     Cooled {

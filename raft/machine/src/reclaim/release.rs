@@ -96,7 +96,7 @@ impl Step<'_> {
         self.state.count_address(scopes, address, false);
         let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.spec.terminating);
         let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
-        let rests = cooling_ms > 0 && !drained;
+        let cools = cooling_ms > 0 && !drained;
         let of = Holding {
             network: self.state.name_of_network(row.network),
             address,
@@ -107,9 +107,9 @@ impl Step<'_> {
             allocation: id,
             reason,
         };
-        self.emit(EventKind::Released { of, rests });
+        self.emit(EventKind::Released { of, cools });
         if !self.remove_if_drained(row.pool) {
-            if rests {
+            if cools {
                 self.cool(Id::new(revision), row.network, row.pool, address, cooling_ms);
             }
             self.shed(row.pool, address, false);

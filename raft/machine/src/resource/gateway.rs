@@ -10,7 +10,7 @@ use crate::state::id::PoolId;
 use crate::state::owners::within_subnet;
 use crate::state::row::Subnet;
 use crate::value::cause::{NamedPrefix, UsedBy};
-use crate::value::shape::giveable;
+use crate::value::shape::allocatable;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::name::Name;
 use std::net::IpAddr;
@@ -28,11 +28,11 @@ impl Step<'_> {
         check_routes(cidr, &pool.routes)?;
         if let Some(gateway) = within_subnet(pool.gateway, subnet)
             && let Some(owner) = self.state.pool_at(subnet.network, gateway).filter(|id| Some(*id) != own_id)
-            && self.state.space(owner).is_some_and(|space| space.giveable.contains(number(gateway)))
+            && self.state.space(owner).is_some_and(|space| space.allocatable.contains(number(gateway)))
         {
             return Err(given_away(gateway, &pool.name, &self.state.name_of_pool(owner)));
         }
-        for range in giveable(pool, &subnet.spec).ranges() {
+        for range in allocatable(pool, &subnet.spec).ranges() {
             let mut gateways = self.state.gateways_in(subnet.network, range);
             if let Some((gateway, other)) = gateways.find(|(_, id)| Some(*id) != own_id) {
                 return Err(given_away(gateway, &self.state.name_of_pool(other), &pool.name));

@@ -14,7 +14,7 @@ use crate::state::{Occupant, State};
 use crate::value::cause::{Constant, NamedController, NamedPrefix};
 use crate::value::field_name::FieldName;
 use crate::value::row::AutomaticStanding;
-use crate::value::shape::{giveable, owned};
+use crate::value::shape::{allocatable, owned};
 use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
@@ -69,7 +69,7 @@ impl Step<'_> {
         if old.spec.gateway != spec.gateway {
             self.check_can_be_gateway(&subnet, spec.gateway)?;
         }
-        let lost = giveable(&old.spec, &subnet.spec).minus(&giveable(spec, &subnet.spec));
+        let lost = allocatable(&old.spec, &subnet.spec).minus(&allocatable(spec, &subnet.spec));
         self.check_not_held(name, &subnet, &lost)?;
         self.state.check_not_delegated(id, name, &lost)?;
         let answer = self.rewrite_pool(id, Pool { spec: stored(spec), ..old.clone() }, false);
@@ -154,9 +154,9 @@ impl Step<'_> {
 
     /// Removes a pool of which nothing is held. What rests in it is forgotten.
     fn remove_pool(&mut self, id: PoolId) {
-        let resting =
+        let cooling =
             self.state.space(id).map_or_else(Vec::new, |space| space.cooling.iter().copied().collect());
-        self.drop_coolings(id, resting);
+        self.drop_coolings(id, cooling);
         let row = self.state.erase_named::<Pool>(id);
         self.state.erase::<PoolState>(id);
         let subnet = self.subnet_row(row.subnet);

@@ -12,7 +12,7 @@ use crate::state::id::PoolId;
 use crate::state::indexed::less;
 use crate::state::row::{Allocation, Cooling, Pool, PoolState, Subnet};
 use crate::value::cause::Counted;
-use crate::value::shape::{giveable, ranges};
+use crate::value::shape::{allocatable, ranges};
 use ipam_api::address::AddressRange;
 use ipam_api::limits::{RANGES_MAX, SPLIT_MOVED_MAX};
 use ipam_api::{Family, RangeSet};
@@ -97,7 +97,7 @@ impl Step<'_> {
         let remaining =
             PoolSpec { ranges: left, exclude: without(&old.spec.exclude, &wanted), ..old.spec.clone() };
         within(Counted::RemainingExclusions, remaining.exclude.len(), RANGES_MAX)?;
-        let part = giveable(&old.spec, &subnet.spec).intersection(&wanted);
+        let part = allocatable(&old.spec, &subnet.spec).intersection(&wanted);
         // All that is cut from a prefix would have to move with it, however much that is.
         self.state.check_not_delegated(id, name, &part)?;
         let moving = self.moving(&subnet, &part)?;

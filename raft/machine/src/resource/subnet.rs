@@ -8,7 +8,7 @@ use crate::state::id::{PoolId, SubnetId};
 use crate::state::refuse::{check_expected, immutable};
 use crate::state::row::Subnet;
 use crate::value::cause::Constant;
-use crate::value::shape::giveable;
+use crate::value::shape::allocatable;
 use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
 
@@ -88,9 +88,9 @@ impl Step<'_> {
     pub(crate) fn reshape(&mut self, pool: PoolId, subnet: &Subnet) {
         let row = self.state.pools.named(pool);
         let spec = row.spec.clone();
-        let giveable = giveable(&spec, &subnet.spec);
-        let lost = self.state.space(pool).map(|space| space.giveable.minus(&giveable));
-        let gone = lost.map_or_else(Vec::new, |lost| self.state.resting_in(pool, subnet.network, &lost));
+        let allocatable = allocatable(&spec, &subnet.spec);
+        let lost = self.state.space(pool).map(|space| space.allocatable.minus(&allocatable));
+        let gone = lost.map_or_else(Vec::new, |lost| self.state.cooling_in(pool, subnet.network, &lost));
         self.drop_coolings(pool, gone);
         let shape = self.state.shape_of(&spec, subnet);
         self.state.reshape_pool(pool, shape, subnet.network);

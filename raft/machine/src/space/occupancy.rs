@@ -12,7 +12,7 @@ use crate::value::id::CoolingId;
 
 /// Addresses of a pool, derived from its rows.
 ///
-/// `ranges ⊇ giveable ⊇ occupied`, `offered = giveable − reservations`, `reserved = ranges ∩ reservations`,
+/// `ranges ⊇ allocatable ⊇ occupied`, `offered = allocatable − reservations`, `reserved = ranges ∩ reservations`,
 /// and the free set is `offered − occupied`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
@@ -21,7 +21,7 @@ pub struct Space {
     /// All of its ranges.
     pub ranges: Arc<RangeSet>,
     /// The ranges without exclusions, gateway and edges.
-    pub giveable: Arc<RangeSet>,
+    pub allocatable: Arc<RangeSet>,
     /// Addresses that may be given now: without reservations.
     pub offered: Arc<RangeSet>,
     /// Addresses of its ranges that reservations keep.
@@ -52,7 +52,7 @@ struct Sizes {
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub(crate) ranges: RangeSet,
-    pub(crate) giveable: RangeSet,
+    pub(crate) allocatable: RangeSet,
     pub(crate) reserved: RangeSet,
 }
 
@@ -65,7 +65,7 @@ impl Space {
         Self {
             family,
             ranges: Arc::clone(&empty),
-            giveable: Arc::clone(&empty),
+            allocatable: Arc::clone(&empty),
             offered: Arc::clone(&empty),
             reserved: empty,
             free: FreeSet::nothing_free(ipam_api::address::number(cidr.network()), order),
@@ -105,12 +105,12 @@ impl Space {
     }
 
     /// Gives the pool another shape. `occupied` lists the ends of what is occupied of this pool in a range; what
-    /// lies outside the new `giveable` must be gone already.
+    /// lies outside the new `allocatable` must be gone already.
     pub(crate) fn reshape<Occupied>(&mut self, shape: Shape, occupied: impl Fn(u128, u128) -> Occupied)
     where
         Occupied: Iterator<Item = (u128, u128)>,
     {
-        let offered = shape.giveable.minus(&shape.reserved);
+        let offered = shape.allocatable.minus(&shape.reserved);
         for range in self.offered.minus(&offered).ranges() {
             self.free.take(range.first(), range.last());
         }
@@ -126,17 +126,17 @@ impl Space {
         };
         // Only of what this pool owns: an address that it excludes may be another pool's.
         let (old, new) =
-            (self.giveable.intersection(&self.reserved), shape.giveable.intersection(&shape.reserved));
+            (self.allocatable.intersection(&self.reserved), shape.allocatable.intersection(&shape.reserved));
         self.occupied_reserved += count(new.minus(&old));
         self.occupied_reserved -= count(old.minus(&new));
         self.sizes = Sizes {
             ranges: shape.ranges.size(),
             offered: offered.size(),
             reserved: shape.reserved.size(),
-            excluded: shape.ranges.size() - shape.giveable.union(&shape.reserved).size(),
+            excluded: shape.ranges.size() - shape.allocatable.union(&shape.reserved).size(),
         };
         self.ranges = Arc::new(shape.ranges);
-        self.giveable = Arc::new(shape.giveable);
+        self.allocatable = Arc::new(shape.allocatable);
         self.reserved = Arc::new(shape.reserved);
         self.offered = Arc::new(offered);
     }

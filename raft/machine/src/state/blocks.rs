@@ -112,7 +112,7 @@ impl State {
         let alone = blocks_within(&self.index.blocks, row.parent, first, last).count() == 1;
         let fits = if row.parent == row.pool.into() {
             self.space(row.pool).is_some_and(|space| {
-                space.family == range.family() && space.giveable.within(first, last).eq([(first, last)])
+                space.family == range.family() && space.allocatable.within(first, last).eq([(first, last)])
             }) && self.occupied(row.network, range).next().is_none()
         } else {
             self.prefixes.get(row.parent.prefix()).is_some_and(|parent| {

@@ -59,7 +59,7 @@ impl State {
     /// The space of a pool that an address is loaded into, with the address occupied.
     fn loaded_space(&mut self, pool: PoolId, address: IpAddr) -> Result<&mut Space, Damaged> {
         let space = self.space_mut(pool);
-        if !space.giveable.contains(number(address)) {
+        if !space.allocatable.contains(number(address)) {
             return Err(Damaged(format!("{address} is occupied and not its pool's to give")));
         }
         space.occupy(number(address));

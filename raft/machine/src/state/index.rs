@@ -110,7 +110,7 @@ index! {
     /// Use of the cluster by nodes.
     usage: UsageByNode;
     /// Resting addresses of networks.
-    resting: OrdSet<(NetworkId, IpAddr)>;
+    cooling: OrdSet<(NetworkId, IpAddr)>;
     /// When resting addresses have rested.
     cooling_until: OrdSet<(u64, CoolingId)>;
     /// Which endpoint has which place in line.

@@ -277,7 +277,7 @@ impl Indexed for Tombstone {
 impl Indexed for Cooling {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         change.in_map(&mut index.occupants, (self.network, self.address), Occupant::Cooling(id));
-        change.in_set(&mut index.resting, (self.network, self.address));
+        change.in_set(&mut index.cooling, (self.network, self.address));
         change.in_set(&mut index.cooling_until, (self.until_ms, id));
     }
 }

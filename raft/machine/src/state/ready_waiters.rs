@@ -19,14 +19,14 @@ impl State {
             return 0;
         }
         let free = space.counts().free.min(most);
-        let resting = if spec.strict_cooling || free == most {
+        let cooling = if spec.strict_cooling || free == most {
             0
         } else {
             let rows = space.cooling.iter().map(|id| self.coolings.named(*id));
             let offered = rows.filter(|row| space.offered.contains(ipam_api::address::number(row.address)));
             offered.take(INTERFACES_MAX).count() as u128
         };
-        u32::try_from((free + resting).min(most)).unwrap_or(0)
+        u32::try_from((free + cooling).min(most)).unwrap_or(0)
     }
 
     /// Reason of a pool that gives nothing, whatever it has.

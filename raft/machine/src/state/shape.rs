@@ -1,6 +1,6 @@
 //! Shapes of pools: the addresses that follow from a spec, its subnet and the reservations.
 
-use crate::value::shape::{edges, giveable, ranges};
+use crate::value::shape::{allocatable, edges, ranges};
 use std::net::IpAddr;
 
 use crate::space::free_set::FreeSet;
@@ -23,7 +23,7 @@ impl State {
             Some(all) => ranges.intersection(all),
             None => RangeSet::empty(family),
         };
-        Shape { giveable: giveable(pool, &subnet.spec), ranges, reserved }
+        Shape { allocatable: allocatable(pool, &subnet.spec), ranges, reserved }
     }
 
     /// Reason why no pool gives an address of a subnet: it is the gateway, or an edge.

@@ -29,9 +29,9 @@ impl State {
             networks.insert(id, subnet.network);
         }
         let allocated = self.allocations.iter().map(|(_, row)| (row.pool, row.network));
-        let resting = self.coolings.iter().map(|(_, row)| (row.pool, row.network));
+        let cooling = self.coolings.iter().map(|(_, row)| (row.pool, row.network));
         let delegated = self.prefixes.iter().map(|(_, row)| (row.pool, row.network));
-        for (pool, network) in allocated.chain(resting).chain(delegated) {
+        for (pool, network) in allocated.chain(cooling).chain(delegated) {
             check_pool(&networks, pool, network)?;
         }
         let mut holders = self.allocations.iter().map(|(_, row)| row.endpoint);

@@ -30,7 +30,7 @@ pub(crate) fn owned(pool: &PoolSpec, cidr: IpNet) -> RangeSet {
 }
 
 /// Addresses that a pool could ever give: those that it owns, without gateways and edges.
-pub(crate) fn giveable(pool: &PoolSpec, subnet: &SubnetSpec) -> RangeSet {
+pub(crate) fn allocatable(pool: &PoolSpec, subnet: &SubnetSpec) -> RangeSet {
     let gateways = subnet.gateway.into_iter().chain(pool.gateway);
     let mut never: Vec<AddressRange> = gateways.map(AddressRange::single).collect();
     if !pool.allow_edges {

@@ -26,7 +26,7 @@ impl State {
     pub fn holders_of(&self, pool: PoolId) -> Option<Holders> {
         let network = self.subnets.named(self.pools.get(pool)?.subnet).network;
         let space = self.space_of(pool);
-        let held = space.giveable.ranges().flat_map(|range| self.occupied(network, range));
+        let held = space.allocatable.ranges().flat_map(|range| self.occupied(network, range));
         let endpoints = held.filter_map(|(_, occupant)| match occupant {
             Occupant::Allocation(id) => Some(self.endpoints.named(self.allocations.named(id).endpoint)),
             Occupant::Cooling(_) => None,

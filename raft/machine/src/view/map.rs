@@ -135,18 +135,18 @@ impl Mapped<'_> {
 
     /// Addresses from `at` on that are surely in one state; not always all of them.
     fn step(&self, at: u128, last: u128) -> Run {
-        let (giveable, giveable_to) = self.space.giveable.stretch(at);
+        let (allocatable, allocatable_to) = self.space.allocatable.stretch(at);
         let (covered, covered_to) = self.space.reserved.stretch(at);
-        let to = last.min(giveable_to).min(covered_to);
+        let to = last.min(allocatable_to).min(covered_to);
         let run = |last, standing, reserved| Run { first: at, last, standing, pool: Some(self.id), reserved };
         let vacant = if covered {
             Standing::Reserved
-        } else if giveable {
+        } else if allocatable {
             Standing::Free
         } else {
             Standing::Excluded
         };
-        if !giveable {
+        if !allocatable {
             return run(to, vacant, false);
         }
         if self.only == Some(Standing::Free) && !covered && !self.space.free.is_free(at) {
@@ -164,9 +164,9 @@ impl Mapped<'_> {
             Some((_, Occupant::Cooling(_))) => run(at, Standing::Cooling, covered),
             Some((_, Occupant::Allocation(_))) if covered => run(at, Standing::Allocated, true),
             Some((_, Occupant::Allocation(_))) => {
-                let resting = self.state.next_resting(self.network, self.space.family, at, to);
+                let cooling = self.state.next_cooling(self.network, self.space.family, at, to);
                 let to = self.not_free_to(at, to);
-                run(resting.map_or(to, |resting| to.min(resting - 1)), Standing::Allocated, false)
+                run(cooling.map_or(to, |cooling| to.min(cooling - 1)), Standing::Allocated, false)
             }
         }
     }
@@ -277,8 +277,8 @@ impl State {
         blocks.next().map(|(first, (last, _))| (first, last))
     }
 
-    fn next_resting(&self, network: NetworkId, family: Family, from: u128, to: u128) -> Option<u128> {
+    fn next_cooling(&self, network: NetworkId, family: Family, from: u128, to: u128) -> Option<u128> {
         let range = (network, family.address(from))..=(network, family.address(to));
-        self.index.resting.range(range).next().map(|(_, address)| number(*address))
+        self.index.cooling.range(range).next().map(|(_, address)| number(*address))
     }
 }

@@ -228,12 +228,12 @@ fn rows_that_contradict_each_other_are_damaged() {
         rows.put(107, &row);
     });
     assert!(outside.contains("10.9.9.9"), "{outside}");
-    let resting = rebuilt(|state, rows| {
+    let cooling = rebuilt(|state, rows| {
         let mut row = state.coolings.get(110.into()).unwrap().clone();
         row.address = "10.1.2.1".parse().unwrap();
         rows.put(110, &row);
     });
-    assert!(resting.contains("10.1.2.1"), "{resting}");
+    assert!(cooling.contains("10.1.2.1"), "{cooling}");
     let twice = rebuilt(|state, rows| {
         let row: &Allocation = state.allocations.get(107.into()).unwrap();
         rows.put(111, row);

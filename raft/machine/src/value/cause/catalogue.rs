@@ -412,7 +412,7 @@ causes! {
         "{address} of pool {pool} is held by {holder} (allocation {allocation})";
     InPrefix { address: IpAddr, pool: Name, prefix: NamedPrefix } => AddressTaken:
         "{address} of pool {pool} is inside {prefix}";
-    Resting { address: IpAddr, pool: Name, left_ms: u64 } => AddressCooling:
+    Cooling { address: IpAddr, pool: Name, left_ms: u64 } => AddressCooling:
         "{address} of pool {pool} rests for another {left_ms} ms";
     NeverGiven { address: IpAddr, pool: Name, why: NeverGiven } => AddressReserved: "{address} of pool {pool} is {why}";
     NeverAdopted { address: IpAddr, pool: Name, why: NeverGiven } => AddressReserved:

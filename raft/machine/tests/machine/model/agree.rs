@@ -93,7 +93,7 @@ fn allocations(state: &State, model: &Model) {
         assert_eq!(row.route_config.as_deref().cloned().unwrap_or_default(), held.route_config);
         assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
         let pool = &model.pools.get(&held.pool).unwrap().spec;
-        assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
+        assert!(model.allocatable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
         let given = state.given(&[own], None);
         let [given] = given[0].addresses.as_slice() else { panic!("one address, and not {given:?}") };
         let routes = || given.routes.iter().map(|route| (route.destination, route.gateway));
@@ -141,14 +141,14 @@ fn memory(state: &State, model: &Model) {
         .collect();
     let tombstones = model.tombstones.iter().map(|one| (one.key.clone(), one.releases.clone(), one.until_ms));
     assert_eq!(kept_tombstones, tombstones.collect::<Vec<_>>(), "tombstones");
-    let resting: Vec<_> =
+    let cooling: Vec<_> =
         state.coolings.iter().map(|(_, row)| (row.network, row.pool, row.address, row.until_ms)).collect();
-    let rests = model.resting.iter().map(|one| {
+    let cools = model.cooling.iter().map(|one| {
         let network = id(state, Kind::Network, &one.network);
         (network.into(), id(state, Kind::Pool, &one.pool).into(), one.address, one.until_ms)
     });
-    assert_eq!(resting, rests.collect::<Vec<_>>(), "coolings");
-    let ends = model.resting.iter().map(|one| one.until_ms);
+    assert_eq!(cooling, cools.collect::<Vec<_>>(), "coolings");
+    let ends = model.cooling.iter().map(|one| one.until_ms);
     let graced = |until_ms: u64| until_ms.max(model.leadership.1);
     let blocks = model.blocks.iter().filter_map(|one| match one.released {
         true => Some(0),

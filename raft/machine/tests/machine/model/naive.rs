@@ -89,7 +89,7 @@ impl Held {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct Cooling {
     pub(crate) network: Name,
     pub(crate) pool: Name,
     pub(crate) address: IpAddr,
@@ -126,7 +126,7 @@ pub(crate) struct Model {
     pub(crate) nodes: BTreeMap<ResourceName, NodeSpec>,
     pub(crate) namespaces: BTreeMap<ResourceName, NamespaceSpec>,
     pub(crate) held: Vec<Held>,
-    pub(crate) resting: Vec<Rest>,
+    pub(crate) cooling: Vec<Cooling>,
     pub(crate) endpoints: Vec<Incarnation>,
     pub(crate) attachments: BTreeMap<AttachmentKey, (Started, u64)>,
     pub(crate) tombstones: Vec<Tombstone>,
@@ -362,7 +362,7 @@ impl Model {
         if other_way {
             self.check_drains_to(&new)?;
         }
-        let losing = |one: &&Held| one.pool == new.name && !self.giveable(&new, one.address);
+        let losing = |one: &&Held| one.pool == new.name && !self.allocatable(&new, one.address);
         if self.held.iter().find(losing).is_some() || self.loses_a_block(&new) {
             return Err(Code::InUse);
         }
@@ -454,16 +454,17 @@ impl Model {
     fn drop_pool(&mut self, name: &Name) {
         self.pools.remove(name);
         self.made.retain(|one| one != name);
-        self.resting.retain(|one| one.pool != *name);
+        self.cooling.retain(|one| one.pool != *name);
         self.forget_waiting_for(name);
     }
 
     /// What rests and can't be given any more is forgotten.
     fn wake_what_left(&mut self) {
-        let resting = std::mem::take(&mut self.resting);
-        let stays =
-            |one: &Rest| self.pools.get(&one.pool).is_some_and(|pool| self.giveable(&pool.spec, one.address));
-        self.resting = resting.into_iter().filter(stays).collect();
+        let cooling = std::mem::take(&mut self.cooling);
+        let stays = |one: &Cooling| {
+            self.pools.get(&one.pool).is_some_and(|pool| self.allocatable(&pool.spec, one.address))
+        };
+        self.cooling = cooling.into_iter().filter(stays).collect();
     }
 
     // === Taking back ===
@@ -475,7 +476,7 @@ impl Model {
             let cooling_ms = self.pools.get(&one.pool).map_or(0, |pool| pool.spec.cooling_ms);
             if cooling_ms > 0 {
                 let Held { network, pool, address, .. } = one.clone();
-                self.resting.push(Rest { network, pool, address, until_ms: self.now + cooling_ms });
+                self.cooling.push(Cooling { network, pool, address, until_ms: self.now + cooling_ms });
             }
             if !self.drop_if_drained(&one.pool) {
                 self.shed(&one.pool, one.address);

@@ -7,7 +7,7 @@ use ipam_api::name::Name;
 use ipam_machine::command::{PoolSpec, SubnetSpec};
 use ipnet::IpNet;
 
-use crate::model::naive::{Held, Model, Pool, Rest, all_of};
+use crate::model::naive::{Cooling, Held, Model, Pool, all_of};
 
 impl Model {
     pub(crate) fn subnet_of(&self, pool: &PoolSpec) -> &SubnetSpec {
@@ -35,7 +35,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn giveable(&self, pool: &PoolSpec, address: IpAddr) -> bool {
+    pub(crate) fn allocatable(&self, pool: &PoolSpec, address: IpAddr) -> bool {
         let is_gateway = [self.subnet_of(pool).gateway, pool.gateway].contains(&Some(address));
         self.owns(pool, address) && !is_gateway && (pool.allow_edges || !self.is_edge(pool, address))
     }
@@ -49,8 +49,8 @@ impl Model {
         self.held.iter().find(|one| one.network == *network && one.address == address)
     }
 
-    pub(crate) fn rest(&self, network: &Name, address: IpAddr) -> Option<&Rest> {
-        self.resting.iter().find(|one| one.network == *network && one.address == address)
+    pub(crate) fn rest(&self, network: &Name, address: IpAddr) -> Option<&Cooling> {
+        self.cooling.iter().find(|one| one.network == *network && one.address == address)
     }
 
     /// The one state that an address of a pool's ranges is in: the first that fits.
@@ -64,7 +64,7 @@ impl Model {
             "cooling"
         } else if self.is_reserved(network, address) {
             "reserved"
-        } else if !self.giveable(pool, address) {
+        } else if !self.allocatable(pool, address) {
             "excluded"
         } else {
             "free"
@@ -91,8 +91,8 @@ impl Model {
         };
         let network = &self.subnet_of(spec).network;
         let longest = || {
-            let mut resting = self.resting.iter().filter(|one| one.pool == spec.name);
-            resting.find(|one| !self.is_reserved(network, one.address) && !is_taken(&one.address))
+            let mut cooling = self.cooling.iter().filter(|one| one.pool == spec.name);
+            cooling.find(|one| !self.is_reserved(network, one.address) && !is_taken(&one.address))
         };
         match fresh {
             Some(address) => Some(*address),

@@ -179,7 +179,7 @@ impl Model {
             one.route_config = route_configs.get(&one.spot()).cloned().unwrap_or_default();
         }
         for one in &given {
-            self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
+            self.cooling.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
             self.pools.get_mut(&one.pool).expect("chosen from").cursor = Some(one.address);
         }
         let mut all: Vec<Held> =

@@ -102,7 +102,7 @@ impl Model {
         };
         let is_spare = |address: &IpAddr| {
             allows(address)
-                && self.giveable(&whole, *address)
+                && self.allocatable(&whole, *address)
                 && !gateways.contains(address)
                 && !of_subnet().any(|pool| self.has(&pool.spec, *address))
                 && !self.is_reserved(&row.network, *address)

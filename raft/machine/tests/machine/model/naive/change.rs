@@ -60,7 +60,7 @@ impl Model {
         for one in self.held.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
             one.pool = split.into.clone();
         }
-        for one in self.resting.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
+        for one in self.cooling.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
             one.pool = split.into.clone();
         }
         self.wait_for_both(&split.name, &split.into);

@@ -6,7 +6,7 @@ use ipam_api::Code;
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_machine::command::{Leases, Renew};
 
-use crate::model::naive::{Held, Model, Reply, Rest};
+use crate::model::naive::{Cooling, Held, Model, Reply};
 
 impl Model {
     pub(crate) fn lead(&mut self, number: u64, grace_ms: u64) {
@@ -23,9 +23,9 @@ impl Model {
         let mut rows = 0;
         let now = self.now;
         while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
-            let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
+            let rested = self.cooling.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
             if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
-                let Rest { pool, address, .. } = self.resting.remove(i);
+                let Cooling { pool, address, .. } = self.cooling.remove(i);
                 self.shed(&pool, address);
             } else if let Some(ended) = self.end_leases() {
                 rows += ended;

@@ -61,7 +61,7 @@ impl Model {
 
     pub(crate) fn loses_a_block(&self, new: &PoolSpec) -> bool {
         let top = self.blocks.iter().filter(|one| one.parent.is_none() && one.pool == new.name);
-        top.flat_map(|one| addresses(one.cidr)).any(|address| !self.giveable(new, address))
+        top.flat_map(|one| addresses(one.cidr)).any(|address| !self.allocatable(new, address))
     }
 
     /// A block's number and those of all above it.

@@ -44,7 +44,7 @@ impl Model {
         let network = |pool: &Pool| &self.subnet_of(&pool.spec).network;
         self.pools.values().any(|pool| {
             let mut near = self.pools.values().filter(|other| network(other) == network(pool));
-            pool.spec.gateway.is_some_and(|at| near.any(|other| self.giveable(&other.spec, at)))
+            pool.spec.gateway.is_some_and(|at| near.any(|other| self.allocatable(&other.spec, at)))
         })
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         },
         EventKind::Deleted { kind: Kind::Reservation, name: (&name("kept")).into() },
         EventKind::Allocated(Holding { reason: Reason::AttachmentAdded, ..holding.clone() }),
-        EventKind::Released { of: holding.clone(), rests: true },
+        EventKind::Released { of: holding.clone(), cools: true },
         EventKind::Cooled { network: name("blue"), address, pool: pool.clone() },
         EventKind::PoolReady { pool: pool.clone(), readiness: Readiness::Exhausted },
         EventKind::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },

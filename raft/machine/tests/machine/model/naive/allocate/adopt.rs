@@ -44,7 +44,7 @@ impl Model {
                 pools.retain(|pool| self.subnet_of(&pool.spec).network == default);
             }
             pools.retain(|pool| self.has(&pool.spec, address));
-            pools.sort_by_key(|pool| !self.giveable(&pool.spec, address));
+            pools.sort_by_key(|pool| !self.allocatable(&pool.spec, address));
             let network = |pool: &Pool| self.subnet_of(&pool.spec).network.clone();
             let own = |pool: &&Pool| {
                 portable.iter().find(|one| one.address == address && one.network == network(pool))
@@ -57,7 +57,7 @@ impl Model {
                 let is_chosen = |one: &Held| one.pool == pool.spec.name && one.address == address;
                 if self.holder(&network, address).is_some() || self.block_at(&network, address).is_some() {
                     Some(Code::AddressTaken)
-                } else if !self.giveable(&pool.spec, address) {
+                } else if !self.allocatable(&pool.spec, address) {
                     Some(Code::AddressReserved)
                 } else if pool.spec.terminating {
                     Some(Code::Terminating)

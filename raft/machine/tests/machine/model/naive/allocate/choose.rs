@@ -230,7 +230,7 @@ impl Model {
         }
         let mut having: Vec<&Pool> = all.to_vec();
         having.retain(|pool| self.has(&pool.spec, address));
-        having.sort_by_key(|pool| (!self.giveable(&pool.spec, address), reject_reason(pool).is_some()));
+        having.sort_by_key(|pool| (!self.allocatable(&pool.spec, address), reject_reason(pool).is_some()));
         Err(having.first().and_then(|pool| says(pool)).unwrap_or(Code::AddressOutsidePools))
     }
 
@@ -245,7 +245,7 @@ impl Model {
             Some(Code::AddressCooling)
         } else if self.block_at(network, address).is_some() {
             Some(Code::AddressTaken)
-        } else if self.is_reserved(network, address) || !self.giveable(&pool.spec, address) {
+        } else if self.is_reserved(network, address) || !self.allocatable(&pool.spec, address) {
             Some(Code::AddressReserved)
         } else if taken.iter().any(is_chosen) {
             Some(Code::AddressTaken)
