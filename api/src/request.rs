@@ -133,7 +133,7 @@ pub struct AllocateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
     /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces; the
-    /// others are allocated with it, all or none, and wait *unclaimed* for their own. The whole list may be repeated
+    /// others are allocated with it, all or none, and wait *preallocated* for their own. The whole list may be repeated
     /// with each: what the endpoint has already isn't asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,

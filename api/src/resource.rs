@@ -335,7 +335,7 @@ pub struct Interface {
     pub kept: bool,
     /// Whether they wait for the interface's own ADD: another interface of the endpoint is attached, this one isn't yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unclaimed: bool,
+    pub preallocated: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<GivenAddress>,
 }

@@ -83,7 +83,7 @@ impl Model {
             attachment: Some(key.clone()),
             also_attached: Vec::new(),
             kept: false,
-            unclaimed: false,
+            preallocated: false,
             addresses,
         };
         self.held.insert(key, (request.endpoint.clone(), interface.clone()));

@@ -81,7 +81,7 @@ pub(super) fn interface(given: &GivenInterface) -> shown::Interface {
         attachment: given.attachment.clone(),
         also_attached: given.also_attached.clone(),
         kept: given.kept,
-        unclaimed: given.unclaimed,
+        preallocated: given.preallocated,
         addresses: given.addresses.iter().map(given_address).collect(),
     }
 }

@@ -79,15 +79,15 @@ async fn the_second_interface_is_allocated_with_the_first_and_waits_for_its_own_
         let all = shown["status"]["interfaces"].as_array().unwrap().clone();
         let one = |one: &Value| {
             let address = one["addresses"][0]["address"].as_str().unwrap().to_owned();
-            (one["name"].as_str().unwrap().to_owned(), address, one["unclaimed"] == json!(true))
+            (one["name"].as_str().unwrap().to_owned(), address, one["preallocated"] == json!(true))
         };
         all.iter().map(one).collect::<Vec<_>>()
     };
     let eth0 = run("ADD", "eth0").await.addresses();
     assert_eq!(eth0.len(), 1, "a result is of one interface");
-    let expected = |unclaimed| {
-        [("eth0", "10.1.0.1/29", false), ("net1", "10.9.0.1/29", unclaimed)]
-            .map(|(name, address, unclaimed)| (name.to_owned(), address.to_owned(), unclaimed))
+    let expected = |preallocated| {
+        [("eth0", "10.1.0.1/29", false), ("net1", "10.9.0.1/29", preallocated)]
+            .map(|(name, address, preallocated)| (name.to_owned(), address.to_owned(), preallocated))
     };
     assert_eq!(interfaces().await, expected(true));
     run("CHECK", "net1").await.fails(117);

@@ -177,7 +177,7 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
         let kept = format!("{} is attached nowhere, and waits for its endpoint", interface.name);
         fields.some("kept", interface.kept.then_some(kept));
         let waits = format!("{} waits for an ADD of its own", interface.name);
-        fields.some("unclaimed", interface.unclaimed.then_some(waits));
+        fields.some("preallocated", interface.preallocated.then_some(waits));
         for attachment in interface.attachment.iter().chain(&interface.also_attached) {
             fields.line(
                 "attachment",

@@ -12,7 +12,7 @@
 //! | delete a pool | the pool |
 //! | put or delete a reservation | the reservation, and where its addresses change: the pools that own them, else the subnets that contain them, else the network |
 //! | put a node, a namespace | the row as it is: none is created or deleted; its labels and its quota decide for other resources and do not change; default pools are named without wildcards and have the labels |
-//! | allocate, release, renew, delegate, scale, end | the pools of the addresses and prefixes, and of unclaimed addresses that go along; the subnet of an automatic pool lends it its labels |
+//! | allocate, release, renew, delegate, scale, end | the pools of the addresses and prefixes, and of preallocated addresses that go along; the subnet of an automatic pool lends it its labels |
 //! | create, rotate or delete a token | the rights of that token, which must lie within the caller's |
 //! | members, level, epoch, journal | the whole cluster: refused |
 //! | a transaction | each of its steps, on what the steps before it made |
@@ -129,7 +129,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Refuses a release of another realm's endpoint, and one with which unclaimed addresses of foreign pools go.
+    /// Refuses a release of another realm's endpoint, and one with which preallocated addresses of foreign pools go.
     fn released(self, endpoint: Option<EndpointId>) -> Result<(), Refusal> {
         let Some(row) = endpoint.map(|id| self.state.endpoints.named(id)) else { return Ok(()) };
         permit_realm(self.grant, &row.key.realm)?;

@@ -2,9 +2,9 @@
 
 use crate::allocate::course::Courses;
 use crate::allocate::pick::{Claimed, Pick, Taken};
+use crate::allocate::preallocated::Needs;
 use crate::allocate::routing::RouteConfigs;
 use crate::allocate::selectors::Requester;
-use crate::allocate::unclaimed::Needs;
 use crate::apply::work::{Search, Work};
 use crate::command::{Allocate, Cause, Grant, InterfaceRequest, Refusal};
 use crate::state::State;
@@ -92,7 +92,7 @@ impl<'a> Choosing<'a> {
         stays.extend_from_slice(&along);
         let mut left = match self.is_sticky() {
             true => self.left_behind(&stays, &seen_to),
-            false => self.unclaimed_and_unwanted(&stays),
+            false => self.preallocated_and_unwanted(&stays),
         };
         self.limit_plan(&picks, &mut left)?;
         self.check_portable(&along, &left)?;

@@ -226,11 +226,11 @@ impl State {
             attached.sort_by_key(|(id, _)| Some(*id) != to);
             let mut keys = attached.into_iter().map(|(_, attachment)| attachment.key.clone());
             let attachment = keys.next();
-            let (unclaimed, kept) =
+            let (preallocated, kept) =
                 (row.awaits_attachment() && is_alive, row.awaits_attachment() && !is_alive);
             let is_same = |other: &&mut GivenInterface| {
-                (&other.name, &other.attachment, other.kept, other.unclaimed)
-                    == (&row.interface, &attachment, kept, unclaimed)
+                (&other.name, &other.attachment, other.kept, other.preallocated)
+                    == (&row.interface, &attachment, kept, preallocated)
             };
             match interfaces.iter_mut().find(is_same) {
                 Some(other) => {
@@ -243,7 +243,7 @@ impl State {
                     attachment,
                     also_attached: keys.collect(),
                     kept,
-                    unclaimed,
+                    preallocated,
                     addresses: vec![given],
                 }),
             }

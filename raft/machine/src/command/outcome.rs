@@ -209,7 +209,7 @@ pub struct GivenInterface {
     /// True if it waits for its endpoint to come back.
     pub kept: bool,
     /// True if its endpoint lives, and it waits for its own ADD.
-    pub unclaimed: bool,
+    pub preallocated: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<Given>,
 }

@@ -37,7 +37,7 @@ words! {
         /// It waited for its interface's own ADD.
         Claimed = "claimed",
         /// Nothing of its endpoint is attached any more, and its interface never was.
-        Unclaimed = "unclaimed",
+        Preallocated = "preallocated",
         /// A live migration: another node has it attached, too.
         Migrated = "migrated",
         /// Its node attached the allocation again and has no room for this attachment.

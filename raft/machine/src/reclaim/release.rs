@@ -27,7 +27,7 @@ impl Step<'_> {
         let addresses = match live {
             Some((id, row)) => {
                 let mut addresses = self.detach_all(id, &row.allocations);
-                addresses.extend(self.release_unclaimed(row.endpoint));
+                addresses.extend(self.release_preallocated(row.endpoint));
                 addresses
             }
             None => Vec::new(),
@@ -40,7 +40,7 @@ impl Step<'_> {
             return Err(Cause::AllocationGone { allocation: id.get() }.into());
         };
         let mut addresses = self.release_all(&[id], Reason::AllocationReleased);
-        addresses.extend(self.release_unclaimed(endpoint));
+        addresses.extend(self.release_preallocated(endpoint));
         Ok(Answer::released(addresses))
     }
 
@@ -127,13 +127,13 @@ impl Step<'_> {
     }
 
     /// Takes back what an endpoint hasn't claimed, once nothing of it is attached any more. A sticky one keeps it.
-    fn release_unclaimed(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
+    fn release_preallocated(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
         let Some(row) = self.state.endpoints.get(endpoint) else { return Vec::new() };
         if row.sticky.is_some() || self.state.is_attached(endpoint) {
             return Vec::new();
         }
         let mut ids = self.state.those_that(&row.allocations, Allocation::awaits_attachment);
         ids.retain(|id| self.may_free(*id));
-        self.release_all(&ids, Reason::Unclaimed)
+        self.release_all(&ids, Reason::Preallocated)
     }
 }

@@ -4,7 +4,7 @@ use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::course::Courses;
 use crate::allocate::pick::{Claimed, Evaluated, Evaluation, Pick, Taken, UNITS_PER_POOL_EVALUATED};
-use crate::allocate::unclaimed::Needs;
+use crate::allocate::preallocated::Needs;
 use crate::apply::work::{Search, Work};
 use crate::command::{Allocate, Command, Outcome, Refusal};
 use crate::dispatch::carry_out_looking;

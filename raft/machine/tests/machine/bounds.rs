@@ -444,7 +444,7 @@ fn the_largest_answer_to_one_action_fits() {
         attachment: Some(key.clone()),
         also_attached: vec![key; ATTACHMENTS_PER_ALLOCATION_MAX - 1],
         kept: false,
-        unclaimed: false,
+        preallocated: false,
         addresses: vec![given],
     };
     let answer = Answer::Allocated { repeated: true, interfaces: vec![one; ALLOCATIONS_PER_ENDPOINT_MAX] };

@@ -84,7 +84,7 @@ fn allocations(state: &State, model: &Model) {
         let ids = row.also_attached.iter().chain(&row.attachment);
         let keys: Vec<_> = ids.map(|one| state.attachments.get(*one).unwrap().key.clone()).collect();
         assert_eq!(keys, held.attachments);
-        // A kept one is nobody's but its endpoint's; an attached one is where it is attached; an unclaimed one waits
+        // A kept one is nobody's but its endpoint's; an attached one is where it is attached; an preallocated one waits
         // as long as its endpoint is attached somewhere.
         let mut all = model.held.iter().filter(|one| one.endpoint == held.endpoint);
         let living = held.lifecycle != Lifecycle::Attached || all.any(|one| !one.attachments.is_empty());

@@ -7,12 +7,12 @@ pub(crate) mod automatic;
 pub(crate) mod boots;
 pub(crate) mod change;
 pub(crate) mod lease;
+pub(crate) mod preallocated;
 pub(crate) mod prefix;
 pub(crate) mod quota;
 pub(crate) mod routing;
 pub(crate) mod skipped;
 pub(crate) mod sticky;
-pub(crate) mod unclaimed;
 pub(crate) mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -208,7 +208,7 @@ impl Model {
             Action::ReleaseAllocation { id } => {
                 self.held.iter().find(|one| one.id == id.get()).ok_or(Code::AllocationChanged)?;
                 let said = self.release(|one| one.id == id.get());
-                Ok(self.give_up_unclaimed(said))
+                Ok(self.give_up_preallocated(said))
             }
             Action::ReleaseEndpoint { key } => {
                 let all: Vec<u64> =

@@ -378,7 +378,7 @@ fn ties(state: &State, allocation: u64) -> String {
         .map(|attachment| format!("{}/{}", attachment.key.node, attachment.key.container_id))
         .collect();
     match (keys.len(), row.lifecycle) {
-        (0, Lifecycle::Attached) if is_attached(state, row.endpoint.get()) => " (unclaimed)".to_owned(),
+        (0, Lifecycle::Attached) if is_attached(state, row.endpoint.get()) => " (preallocated)".to_owned(),
         (0, Lifecycle::Attached) => " (kept)".to_owned(),
         (0 | 1, _) => String::new(),
         _ => format!(" (attached as {})", keys.join(" and ")),

@@ -16,7 +16,7 @@ use ipam_machine::command::{Allocate, InterfaceRequest, RouteConfig, Started};
 
 use selectors::{stands_for, unspecific};
 
-use crate::model::naive::unclaimed::{Found, own, waits_for};
+use crate::model::naive::preallocated::{Found, own, waits_for};
 use crate::model::naive::waiting::Claim;
 use crate::model::naive::{Held, Incarnation, Model, Pool, Reply, Spot};
 

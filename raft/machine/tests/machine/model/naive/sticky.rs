@@ -109,7 +109,7 @@ impl Model {
             self.held[place].attachments.retain(|other| other != key);
         }
         let said = self.release(|one| one.attachments.contains(key));
-        self.give_up_unclaimed(said)
+        self.give_up_preallocated(said)
     }
 
     pub(crate) fn scale(&mut self, scale: &ScaleController) -> Reply {

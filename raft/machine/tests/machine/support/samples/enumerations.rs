@@ -44,7 +44,7 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
                 Reason::Moved,
                 Reason::ScaledDown,
                 Reason::Claimed,
-                Reason::Unclaimed,
+                Reason::Preallocated,
             ]),
         ),
         ("reason-of-leases-and-claims", bytes(&[Reason::LeaseEnded, Reason::Adopted, Reason::Waited])),

@@ -33,7 +33,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         attachment: request().attachment,
         also_attached: vec![attachment()],
         kept: true,
-        unclaimed: false,
+        preallocated: false,
         addresses: vec![given],
     };
     let answers = [

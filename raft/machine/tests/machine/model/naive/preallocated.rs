@@ -74,7 +74,7 @@ impl Model {
     }
 
     /// Endpoints that are attached nowhere claim nothing any more; what they had not claimed is free.
-    pub(crate) fn give_up_unclaimed(&mut self, said: Reply) -> Reply {
+    pub(crate) fn give_up_preallocated(&mut self, said: Reply) -> Reply {
         let Reply::Released(mut addresses) = said else { return said };
         let is_given_up = |one: &&Held| {
             let endpoint = self.endpoints.iter().find(|other| other.number == one.endpoint);

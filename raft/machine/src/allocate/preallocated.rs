@@ -1,4 +1,4 @@
-//! Interfaces that are named with another one: allocated in the entry of the first ADD, all or none, and *unclaimed*
+//! Interfaces that are named with another one: allocated in the entry of the first ADD, all or none, and *preallocated*
 //! until their own ADD.
 //!
 //! An attachment is of one interface. The list of all of them is repeated in each ADD of an endpoint, and asks nothing
@@ -64,7 +64,7 @@ impl<'a> Choosing<'a> {
     }
 
     /// Allocations that waited for the attachment's interface and aren't what it asks for.
-    pub(super) fn unclaimed_and_unwanted(self, along: &[AllocationId]) -> Vec<AllocationId> {
+    pub(super) fn preallocated_and_unwanted(self, along: &[AllocationId]) -> Vec<AllocationId> {
         let (Some(row), Some(key)) = (self.row, &self.request.attachment) else { return Vec::new() };
         let is_own = |held: &Allocation| held.interface == key.interface && is_claimable(held, self.request);
         let mut unwanted = self.state.those_that(&row.allocations, is_own);
