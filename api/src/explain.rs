@@ -55,7 +55,7 @@ pub struct Choice {
     pub address: Option<IpAddr>,
     /// Whether that is what the endpoint has there already and takes along, whichever pool comes first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub stays: bool,
+    pub kept: bool,
 }
 
 /// Default pools that are skipped for one reason.

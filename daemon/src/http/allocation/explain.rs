@@ -63,8 +63,7 @@ pub(in crate::http) async fn of_allocation(
 }
 
 fn choice(explained: Explained, all_skipped: bool) -> Choice {
-    let Explained { interface, family, rule, candidates, more, skipped, given, stays, refused: _ } =
-        explained;
+    let Explained { interface, family, rule, candidates, more, skipped, given, kept, refused: _ } = explained;
     let skipped = skipped.into_iter().map(|one| Skipped {
         verdict: one.why.code().to_string(),
         reason: one.why.to_string(),
@@ -82,7 +81,7 @@ fn choice(explained: Explained, all_skipped: bool) -> Choice {
         skipped,
         pool,
         address,
-        stays,
+        kept,
     }
 }
 

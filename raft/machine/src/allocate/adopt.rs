@@ -34,7 +34,7 @@ impl<'a> Choosing<'a> {
                     portable.contains(&id).then_some(id)
                 };
                 if let Some(id) = candidates.iter().find_map(own) {
-                    taken.push(Taken::Along(id));
+                    taken.push(Taken::Reused(id));
                     continue;
                 }
                 let check = |candidate: &Candidate<'_>| self.check_adoptable(*address, candidate, picked);

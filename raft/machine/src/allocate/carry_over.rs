@@ -22,7 +22,7 @@ impl Allocate {
     }
 
     /// The row of an endpoint after a request.
-    pub(super) fn arrived(&self, old: &Endpoint) -> Endpoint {
+    pub(super) fn updated_endpoint(&self, old: &Endpoint) -> Endpoint {
         let mut row = old.clone();
         let said = &self.stickiness;
         row.controller = said.controller.clone().map(Box::new).or(row.controller);
@@ -63,12 +63,16 @@ impl<'a> Choosing<'a> {
     }
 
     /// Refuses to attach once more what too many nodes have attached, and to touch what the caller may not touch.
-    pub(super) fn check_portable(self, along: &[AllocationId], left: &[AllocationId]) -> Result<(), Refusal> {
+    pub(super) fn check_portable(
+        self,
+        reused: &[AllocationId],
+        left: &[AllocationId],
+    ) -> Result<(), Refusal> {
         let request = self.request;
-        self.state.permit_labels_of(self.grant, along)?;
+        self.state.permit_labels_of(self.grant, reused)?;
         self.state.permit_labels_of(self.grant, left)?;
         let Some(key) = &request.attachment else { return Ok(()) };
-        let rows = along.iter().map(|id| self.state.allocations.named(*id));
+        let rows = reused.iter().map(|id| self.state.allocations.named(*id));
         // A node that has an attachment gives its oldest for the new one.
         let mut full = rows.filter(|row| {
             row.also_attached.len() + 1 >= ATTACHMENTS_PER_ALLOCATION_MAX
@@ -86,7 +90,7 @@ impl<'a> Choosing<'a> {
     /// Allocations of a sticky endpoint on these interfaces that it doesn't take along and nothing lives on.
     pub(super) fn left_behind(
         self,
-        along: &[AllocationId],
+        reused: &[AllocationId],
         interfaces: &[&InterfaceName],
     ) -> Vec<AllocationId> {
         let Some(row) = self.row else { return Vec::new() };
@@ -95,7 +99,7 @@ impl<'a> Choosing<'a> {
                 && held.lifecycle != Lifecycle::Leased
                 && interfaces.contains(&&held.interface)
         });
-        left.retain(|id| !along.contains(id));
+        left.retain(|id| !reused.contains(id));
         left
     }
 }

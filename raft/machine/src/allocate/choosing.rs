@@ -56,7 +56,7 @@ impl<'a> Choosing<'a> {
 
     fn plan_all(self) -> Result<Plan, Refusal> {
         let Self { request, row, .. } = self;
-        let (mut picks, mut along, mut stays) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut picks, mut reused, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen_to = Vec::new();
         let asked = self.asked_by_value();
         let mut courses = Courses::default();
@@ -64,7 +64,7 @@ impl<'a> Choosing<'a> {
             let portable = match self.needs(interface) {
                 Needs::Nothing => continue,
                 Needs::Claims(ids) => {
-                    along.extend(ids);
+                    reused.extend(ids);
                     continue;
                 }
                 Needs::Addresses(portable) => portable,
@@ -79,8 +79,8 @@ impl<'a> Choosing<'a> {
             for one in taken {
                 match one {
                     Taken::New(pick) => picks.push(pick),
-                    Taken::Along(id) if request.is_own(&interface.name) => along.push(id),
-                    Taken::Along(id) => stays.push(id),
+                    Taken::Reused(id) if request.is_own(&interface.name) => reused.push(id),
+                    Taken::Reused(id) => kept.push(id),
                 }
             }
         }
@@ -89,20 +89,20 @@ impl<'a> Choosing<'a> {
             let endpoint = request.endpoint.clone();
             return Err(Cause::TooManyAllocations { endpoint, held: held as u64 }.into());
         }
-        stays.extend_from_slice(&along);
+        kept.extend_from_slice(&reused);
         let mut left = match self.is_sticky() {
-            true => self.left_behind(&stays, &seen_to),
-            false => self.preallocated_and_unwanted(&stays),
+            true => self.left_behind(&kept, &seen_to),
+            false => self.preallocated_and_unwanted(&kept),
         };
         self.limit_plan(&picks, &mut left)?;
-        self.check_portable(&along, &left)?;
+        self.check_portable(&reused, &left)?;
         self.check_quota(&picks, &left)?;
-        let route_configs = self.route_configs(&picks, &along, &left)?;
-        let arrived = row.map(|row| match self.state.is_fixed_for(self.grant, row) {
+        let route_configs = self.route_configs(&picks, &reused, &left)?;
+        let updated_endpoint = row.map(|row| match self.state.is_fixed_for(self.grant, row) {
             true => row.clone(),
-            false => request.arrived(row),
+            false => request.updated_endpoint(row),
         });
-        Ok(Plan { arrived, picks, along, left, route_configs })
+        Ok(Plan { updated_endpoint, picks, reused, left, route_configs })
     }
 
     /// Allocations of an earlier request that was the same: by attachment, else by endpoint and interface.
@@ -188,11 +188,11 @@ impl<'a> Choosing<'a> {
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Its row, as the request leaves it but for its allocations.
-    pub(super) arrived: Option<Endpoint>,
+    pub(super) updated_endpoint: Option<Endpoint>,
     /// Addresses that are new.
     pub(super) picks: Vec<Pick>,
     /// Allocations that the endpoint has already and takes along to the attachment.
-    pub(super) along: Vec<AllocationId>,
+    pub(super) reused: Vec<AllocationId>,
     /// Allocations that the endpoint holds no longer.
     pub(super) left: Vec<AllocationId>,
     /// Routing that is kept.

@@ -53,7 +53,7 @@ pub(crate) enum Taken {
     /// An address that is new.
     New(Pick),
     /// An allocation that its endpoint has already.
-    Along(AllocationId),
+    Reused(AllocationId),
 }
 
 /// Allocation that an endpoint may take along, with its pool.
@@ -211,7 +211,7 @@ impl<'a> Choosing<'a> {
         (id, candidate): Portable<'_>,
     ) -> Result<Taken, Refusal> {
         match self.state.is_confirmed(candidate.id) {
-            true => Ok(Taken::Along(id)),
+            true => Ok(Taken::Reused(id)),
             false => Err(self.nothing_fits(interface, family, &[(candidate, RejectReason::Unconfirmed)])),
         }
     }

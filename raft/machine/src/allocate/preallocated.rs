@@ -64,11 +64,11 @@ impl<'a> Choosing<'a> {
     }
 
     /// Allocations that waited for the attachment's interface and aren't what it asks for.
-    pub(super) fn preallocated_and_unwanted(self, along: &[AllocationId]) -> Vec<AllocationId> {
+    pub(super) fn preallocated_and_unwanted(self, reused: &[AllocationId]) -> Vec<AllocationId> {
         let (Some(row), Some(key)) = (self.row, &self.request.attachment) else { return Vec::new() };
         let is_own = |held: &Allocation| held.interface == key.interface && is_claimable(held, self.request);
         let mut unwanted = self.state.those_that(&row.allocations, is_own);
-        unwanted.retain(|id| !along.contains(id));
+        unwanted.retain(|id| !reused.contains(id));
         unwanted
     }
 }

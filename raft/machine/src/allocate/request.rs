@@ -58,12 +58,12 @@ impl Step<'_> {
 
     /// Writes what was planned.
     pub(super) fn give(&mut self, request: &Allocate, endpoint: Option<EndpointId>, plan: Plan) -> Answer {
-        let Plan { arrived, picks, along, left, route_configs } = plan;
-        let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == arrived.as_ref();
+        let Plan { updated_endpoint, picks, reused, left, route_configs } = plan;
+        let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == updated_endpoint.as_ref();
         if request.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
             return Answer::Allocated {
                 repeated: true,
-                interfaces: self.state.given(&in_order(along), None),
+                interfaces: self.state.given(&in_order(reused), None),
             };
         }
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
@@ -71,9 +71,9 @@ impl Step<'_> {
         }
         let endpoint_id = endpoint.unwrap_or_else(|| self.state.new_id());
         let attachment_id = request.attachment.as_ref().map(|_| self.state.new_id());
-        let mut row = arrived.unwrap_or_else(|| self.new_endpoint(endpoint_id, request));
+        let mut row = updated_endpoint.unwrap_or_else(|| self.new_endpoint(endpoint_id, request));
         if let Some(attachment) = attachment_id {
-            for id in &along {
+            for id in &reused {
                 self.attach(*id, request, attachment, route_configs.of(Which::Held(*id)));
                 self.detach_surplus(*id, request);
             }
@@ -91,7 +91,7 @@ impl Step<'_> {
         self.put_endpoint(endpoint_id, row);
         // Only now: an endpoint that holds nothing is gone.
         self.release_all(&left, Reason::Moved);
-        let mut ids = in_order(along.into_iter().chain(ids).collect());
+        let mut ids = in_order(reused.into_iter().chain(ids).collect());
         if let (Some(key), Some(id), Some(started)) = (&request.attachment, attachment_id, &request.started) {
             ids.retain(|id| {
                 self.state.allocations.get(*id).is_some_and(|row| request.is_own(&row.interface))
@@ -115,7 +115,7 @@ impl Step<'_> {
             allocations: Vec::new(),
             waiting: None,
         };
-        request.arrived(&row)
+        request.updated_endpoint(&row)
     }
 
     fn write_allocation(

@@ -35,7 +35,7 @@ impl<'a> Choosing<'a> {
     pub(super) fn route_configs(
         self,
         picks: &[Pick],
-        along: &[AllocationId],
+        reused: &[AllocationId],
         left: &[AllocationId],
     ) -> Result<RouteConfigs, Refusal> {
         let (request, routing) = (self.request, &self.request.routing);
@@ -46,7 +46,7 @@ impl<'a> Choosing<'a> {
             |interface| RouteConfig { routes: Vec::new(), clean_gateway: routing.is_clean(interface) };
         let interface_of = |id: AllocationId| self.state.allocations.get(id).map(|row| &row.interface);
         let new = picks.iter().enumerate().map(|(i, pick)| (Which::Pick(i), clean(&pick.interface)));
-        let held = along.iter().filter_map(|id| Some((Which::Held(*id), clean(interface_of(*id)?))));
+        let held = reused.iter().filter_map(|id| Some((Which::Held(*id), clean(interface_of(*id)?))));
         let mut route_configs = RouteConfigs(new.chain(held).collect());
         if routing.routes.is_empty() {
             return Ok(route_configs);
@@ -56,8 +56,8 @@ impl<'a> Choosing<'a> {
             places.extend(self.cidr_of(pick.pool).map(|cidr| (&pick.interface, cidr, Which::Pick(i))));
         }
         let others = self.row.into_iter().flat_map(|row| row.allocations.iter().copied());
-        let others = others.filter(|id| !along.contains(id) && !left.contains(id));
-        for id in along.iter().copied().chain(others) {
+        let others = others.filter(|id| !reused.contains(id) && !left.contains(id));
+        for id in reused.iter().copied().chain(others) {
             let Some(held) = self.state.allocations.get(id) else { continue };
             places.extend(self.cidr_of(held.pool).map(|cidr| (&held.interface, cidr, Which::Held(id))));
         }

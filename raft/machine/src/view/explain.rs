@@ -49,7 +49,7 @@ pub struct Explained {
     /// The pool and the address that it would be given.
     pub given: Option<(Name, IpAddr)>,
     /// True if its endpoint has that already and takes it along, in any order of pools.
-    pub stays: bool,
+    pub kept: bool,
     /// Refusal, if it would be given none.
     pub refused: Option<Refusal>,
 }
@@ -149,9 +149,9 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
                 // What was cut short explains nothing; the outcome says why.
                 return all;
             }
-            let stays = matches!(pick, Ok(Taken::Along(_)));
+            let kept = matches!(pick, Ok(Taken::Reused(_)));
             let (given, refused) = match pick {
-                Ok(Taken::Along(id)) => {
+                Ok(Taken::Reused(id)) => {
                     let row = state.allocations.get(id);
                     (row.map(|row| (state.name_of_pool(row.pool), row.address)), None)
                 }
@@ -170,7 +170,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
                 more: more || more_skipped,
                 skipped,
                 given,
-                stays,
+                kept,
                 refused,
             });
         }

@@ -74,7 +74,7 @@ fn chosen(choice: &Choice) -> String {
     };
     let judged = |candidate: &Candidate| {
         let is_chosen = choice.pool.as_ref() == Some(&candidate.pool);
-        match choice.address.filter(|_| is_chosen && choice.stays) {
+        match choice.address.filter(|_| is_chosen && choice.kept) {
             Some(address) => ("stays".to_owned(), format!("{address}, which it has already")),
             None => judged(candidate, is_chosen),
         }

@@ -461,10 +461,10 @@ impl Model {
     /// What rests and can't be given any more is forgotten.
     fn wake_what_left(&mut self) {
         let cooling = std::mem::take(&mut self.cooling);
-        let stays = |one: &Cooling| {
+        let kept = |one: &Cooling| {
             self.pools.get(&one.pool).is_some_and(|pool| self.allocatable(&pool.spec, one.address))
         };
-        self.cooling = cooling.into_iter().filter(stays).collect();
+        self.cooling = cooling.into_iter().filter(kept).collect();
     }
 
     // === Taking back ===

@@ -19,7 +19,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     }
     for choice in &explanation.choices {
         assert!(choice.given.is_some() != choice.refused.is_some(), "{choice:?}");
-        if choice.more || choice.stays {
+        if choice.more || choice.kept {
             continue;
         }
         let gives = |outcome: &CandidateOutcome| matches!(outcome, CandidateOutcome::Gives(_));
@@ -41,10 +41,10 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
             let is_chosen =
                 |one: &&GivenInterface| explanation.choices.iter().any(|choice| choice.interface == one.name);
             // What is attached elsewhere was the choice of that attachment, unless it was taken along.
-            let stays = |address: IpAddr| {
+            let kept = |address: IpAddr| {
                 let of_choice =
                     |choice: &Explained| choice.given.as_ref().is_some_and(|(_, one)| *one == address);
-                explanation.choices.iter().any(|choice| choice.stays && of_choice(choice))
+                explanation.choices.iter().any(|choice| choice.kept && of_choice(choice))
             };
             let given = interfaces.iter().filter(is_chosen).flat_map(|interface| {
                 let name = interface.name.clone();
@@ -53,7 +53,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
                 // A lease beside what an endpoint keeps is nobody's choice, and stays until its time has passed.
                 let is_choice = move |one: &&Given| {
                     (one.lease.is_none() || request.options.ttl_ms.is_some())
-                        && (!is_elsewhere || stays(one.address.addr()))
+                        && (!is_elsewhere || kept(one.address.addr()))
                 };
                 interface
                     .addresses

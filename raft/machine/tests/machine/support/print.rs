@@ -58,7 +58,7 @@ pub(crate) fn explanation(explanation: &Explanation) -> String {
             choice.family,
             choice.rule.as_str()
         );
-        if let (true, Some((pool, address))) = (choice.stays, &choice.given) {
+        if let (true, Some((pool, address))) = (choice.kept, &choice.given) {
             let _ = writeln!(text, "  stays at {address} of {pool}");
         }
         for (number, one) in (1..).zip(&choice.candidates) {

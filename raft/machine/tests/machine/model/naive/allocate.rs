@@ -23,7 +23,7 @@ use crate::model::naive::{Held, Incarnation, Model, Pool, Reply, Spot};
 /// What an interface gets.
 enum Choice<'a> {
     /// What it has already.
-    Along(Held),
+    Reused(Held),
     /// An address of a pool.
     New(&'a Pool, IpAddr),
 }
@@ -31,7 +31,7 @@ enum Choice<'a> {
 /// What a request comes to.
 pub(crate) struct Plan {
     given: Vec<Held>,
-    along: Vec<Spot>,
+    reused: Vec<Spot>,
     left: Vec<Spot>,
     route_configs: BTreeMap<Spot, RouteConfig>,
 }
@@ -86,7 +86,7 @@ impl Model {
     /// An address for every interface and family.
     pub(crate) fn plan(&self, request: &Allocate, meant: Option<&Incarnation>) -> Result<Plan, Code> {
         let endpoint = meant.map_or(self.incarnations + 1, |one| one.number);
-        let mut along: Vec<Held> = Vec::new();
+        let mut reused: Vec<Held> = Vec::new();
         let mut given: Vec<Held> = Vec::new();
         let mut waiting: Vec<Spot> = Vec::new();
         let mut chosen_for = Vec::new();
@@ -95,7 +95,7 @@ impl Model {
                 Found::Nothing => {}
                 Found::Enough => continue,
                 Found::Waiting(found) => {
-                    along.extend(found);
+                    reused.extend(found);
                     continue;
                 }
             }
@@ -104,8 +104,8 @@ impl Model {
             let mut chosen = Vec::new();
             for choice in self.choose(request, place, &given, &portable)? {
                 match choice {
-                    Choice::Along(held) if own(request, interface) => along.push(held),
-                    Choice::Along(held) => waiting.push(held.spot()),
+                    Choice::Reused(held) if own(request, interface) => reused.push(held),
+                    Choice::Reused(held) => waiting.push(held.spot()),
                     Choice::New(pool, address) => chosen.push((pool, address)),
                 }
             }
@@ -128,15 +128,15 @@ impl Model {
             return Err(Code::LimitExceeded);
         }
         let full = |one: &Held| one.attachments.len() >= ATTACHMENTS_PER_ALLOCATION_MAX;
-        if request.attachment.is_some() && along.iter().any(full) {
+        if request.attachment.is_some() && reused.iter().any(full) {
             return Err(Code::LimitExceeded);
         }
-        let along: Vec<Spot> = along.iter().map(Held::spot).collect();
+        let reused: Vec<Spot> = reused.iter().map(Held::spot).collect();
         let is_left = |one: &Held| {
             one.endpoint == endpoint
                 && one.attachments.is_empty()
                 && one.lifecycle != Lifecycle::Leased
-                && !along.contains(&one.spot())
+                && !reused.contains(&one.spot())
                 && !waiting.contains(&one.spot())
                 && match Model::keeps(request, meant) {
                     true => chosen_for.contains(&one.interface),
@@ -147,25 +147,27 @@ impl Model {
         if self.exceeded(request, meant, &given, &left).is_some() {
             return Err(Code::QuotaExceeded);
         }
-        let route_configs = self.route_configs(request, endpoint, &given, &along, &left)?;
-        Ok(Plan { given, along, left, route_configs })
+        let route_configs = self.route_configs(request, endpoint, &given, &reused, &left)?;
+        Ok(Plan { given, reused, left, route_configs })
     }
 
     pub(crate) fn give(&mut self, request: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Reply {
-        let Plan { mut given, along, left, route_configs } = plan;
+        let Plan { mut given, reused, left, route_configs } = plan;
         let keeps = Model::keeps(request, meant);
-        let arrived = meant.map(|meant| Model::arrived(meant, request));
-        let repeated =
-            request.attachment.is_none() && given.is_empty() && left.is_empty() && arrived.as_ref() == meant;
-        match arrived {
-            Some(arrived) => {
-                let row = self.endpoints.iter_mut().find(|one| one.number == arrived.number);
-                *row.expect("meant") = arrived;
+        let updated_endpoint = meant.map(|meant| Model::updated_endpoint(meant, request));
+        let repeated = request.attachment.is_none()
+            && given.is_empty()
+            && left.is_empty()
+            && updated_endpoint.as_ref() == meant;
+        match updated_endpoint {
+            Some(updated_endpoint) => {
+                let row = self.endpoints.iter_mut().find(|one| one.number == updated_endpoint.number);
+                *row.expect("meant") = updated_endpoint;
             }
             None => self.begin_incarnation(request),
         }
         let endpoint = meant.map_or(self.incarnations, |one| one.number);
-        for one in self.held.iter_mut().filter(|one| along.contains(&one.spot())) {
+        for one in self.held.iter_mut().filter(|one| reused.contains(&one.spot())) {
             if let Some(key) = &request.attachment {
                 one.node = request.node.clone().or(Some(key.node.clone()));
                 let is_said_before = !keeps && one.attachments.is_empty() && request.routing.is_empty();
@@ -183,7 +185,7 @@ impl Model {
             self.pools.get_mut(&one.pool).expect("chosen from").cursor = Some(one.address);
         }
         let mut all: Vec<Held> =
-            self.held.iter().filter(|one| along.contains(&one.spot())).cloned().collect();
+            self.held.iter().filter(|one| reused.contains(&one.spot())).cloned().collect();
         all.extend(given.iter().cloned());
         self.held.extend(given);
         self.release(|one| left.contains(&one.spot()));
@@ -202,7 +204,7 @@ impl Model {
         self.incarnations += 1;
         let (number, key, uid) = (self.incarnations, request.endpoint.clone(), request.uid.clone());
         let fresh = Incarnation { number, key, uid, controller: None, sticky: None, claim: None };
-        self.endpoints.push(Model::arrived(&fresh, request));
+        self.endpoints.push(Model::updated_endpoint(&fresh, request));
     }
 
     /// What this attachment has already, if it is the same endpoint's.

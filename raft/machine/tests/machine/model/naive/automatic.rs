@@ -255,8 +255,8 @@ impl Model {
 
     fn enlarge(&mut self, name: &Name, more: &[IpAddr]) {
         let pool = &self.pools[name].spec;
-        let stays = |address: &IpAddr| more.contains(address) || self.has(pool, *address);
-        let ranges = runs(all_of(self.subnet_of(pool).cidr).filter(stays));
+        let kept = |address: &IpAddr| more.contains(address) || self.has(pool, *address);
+        let ranges = runs(all_of(self.subnet_of(pool).cidr).filter(kept));
         self.pools.get_mut(name).expect("it is there").spec.ranges = ranges;
     }
 
@@ -270,8 +270,8 @@ impl Model {
             let wanted = wanted(pool.automatic.as_ref().expect("it is automatic"));
             let excess = self.usable(spec).saturating_sub(wanted);
             let less: Vec<IpAddr> = free.into_iter().rev().take(excess).collect();
-            let stays = |address: &IpAddr| self.has(spec, *address) && !less.contains(address);
-            let ranges = runs(all_of(self.subnet_of(spec).cidr).filter(stays));
+            let kept = |address: &IpAddr| self.has(spec, *address) && !less.contains(address);
+            let ranges = runs(all_of(self.subnet_of(spec).cidr).filter(kept));
             self.pools.get_mut(name).expect("it is there").spec.ranges = ranges;
         }
     }

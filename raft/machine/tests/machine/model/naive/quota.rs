@@ -116,7 +116,7 @@ impl Model {
         let endpoint = match meant {
             Some(meant) => {
                 let row = after.endpoints.iter_mut().find(|one| one.number == meant.number).expect("meant");
-                *row = Model::arrived(meant, request);
+                *row = Model::updated_endpoint(meant, request);
                 row.clone()
             }
             None => {

@@ -64,12 +64,12 @@ impl Model {
         request: &Allocate,
         endpoint: u64,
         given: &[Held],
-        along: &[Spot],
+        reused: &[Spot],
         left: &[Spot],
     ) -> Result<BTreeMap<Spot, RouteConfig>, Code> {
         let of_endpoint = |one: &&Held| one.endpoint == endpoint && !left.contains(&one.spot());
         let (taken, others): (Vec<&Held>, Vec<&Held>) =
-            self.held.iter().filter(of_endpoint).partition(|one| along.contains(&one.spot()));
+            self.held.iter().filter(of_endpoint).partition(|one| reused.contains(&one.spot()));
         let mut route_configs: BTreeMap<Spot, RouteConfig> = BTreeMap::new();
         for one in given.iter().chain(taken.iter().copied()) {
             let only = &request.routing.default_interface;

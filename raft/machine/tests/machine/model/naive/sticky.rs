@@ -60,7 +60,7 @@ impl Model {
     }
 
     /// The incarnation as a request leaves it.
-    pub(crate) fn arrived(meant: &Incarnation, request: &Allocate) -> Incarnation {
+    pub(crate) fn updated_endpoint(meant: &Incarnation, request: &Allocate) -> Incarnation {
         let said = &request.stickiness;
         let controller = if said.controller.is_some() { &said.controller } else { &meant.controller };
         let meant = &Incarnation { controller: controller.clone(), ..meant.clone() };
@@ -78,7 +78,7 @@ impl Model {
     }
 
     /// Whether an address stays when an attachment of it goes.
-    fn stays(&self, place: usize) -> bool {
+    fn kept(&self, place: usize) -> bool {
         let one = &self.held[place];
         if one.attachments.len() > 1 {
             return true;
@@ -103,7 +103,7 @@ impl Model {
         }
         self.write_tombstone(key, started);
         let stay: Vec<usize> = (0..self.held.len())
-            .filter(|place| self.held[*place].attachments.contains(key) && self.stays(*place))
+            .filter(|place| self.held[*place].attachments.contains(key) && self.kept(*place))
             .collect();
         for place in stay {
             self.held[place].attachments.retain(|other| other != key);

@@ -49,8 +49,8 @@ impl Model {
             let own = |pool: &&Pool| {
                 portable.iter().find(|one| one.address == address && one.network == network(pool))
             };
-            if let Some(along) = pools.iter().find_map(own) {
-                return Ok(Choice::Along(along.clone()));
+            if let Some(reused) = pools.iter().find_map(own) {
+                return Ok(Choice::Reused(reused.clone()));
             }
             let reject_reason = |pool: &Pool| {
                 let network = network(pool);

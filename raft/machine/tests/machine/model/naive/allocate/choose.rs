@@ -48,8 +48,8 @@ impl Model {
                     && asked(family).is_none_or(|address| address == one.address)
                     && open.any(|pool| pool.spec.name == one.pool)
             };
-            if let Some(along) = portable.iter().find(still_fits) {
-                chosen.push(Choice::Along(along.clone()));
+            if let Some(reused) = portable.iter().find(still_fits) {
+                chosen.push(Choice::Reused(reused.clone()));
                 continue;
             }
             let new = match asked(family) {
@@ -77,7 +77,7 @@ impl Model {
             // What is left of those is drained: it stays while nothing else is there.
             chosen.push(match (new, portable.iter().find(is_drained)) {
                 (Ok((pool, address)), _) => Choice::New(pool, address),
-                (Err(_), Some(one)) => Choice::Along(one.clone()),
+                (Err(_), Some(one)) => Choice::Reused(one.clone()),
                 (Err(code), None) => return Err(code),
             });
         }
