@@ -86,7 +86,7 @@ fn choice(explained: Explained, all_skipped: bool) -> Choice {
 }
 
 fn candidate(considered: Considered) -> Candidate {
-    let Considered { pool, outcome, counts, next_free_ms, spare: _ } = considered;
+    let Considered { pool, outcome, counts, next_free_ms, unassigned: _ } = considered;
     let (verdict, reason, address) = match outcome {
         CandidateOutcome::Rejected { why } => (why.code().to_string(), Some(why.to_string()), None),
         CandidateOutcome::Exhausted => ("exhausted".to_owned(), None, None),
@@ -109,7 +109,7 @@ fn helps(choices: &[Explained]) -> Vec<Help> {
         match &one.outcome {
             CandidateOutcome::Exhausted => {
                 helps.extend(one.next_free_ms.map(|wait_ms| Help { wait_ms: Some(wait_ms), ..help("wait") }));
-                helps.extend(one.spare.map(|range| Help { range: Some(range), ..help("add-range") }));
+                helps.extend(one.unassigned.map(|range| Help { range: Some(range), ..help("add-range") }));
             }
             CandidateOutcome::Rejected { why } if why.code() == Code::PoolDisabled => {
                 helps.push(help("enable"))

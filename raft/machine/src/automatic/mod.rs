@@ -7,4 +7,4 @@ mod bound;
 mod end;
 mod plan;
 mod resize;
-mod spare;
+mod unassigned;

@@ -252,7 +252,7 @@ impl<'a> Draft<'a> {
             state.check_pool_quota(&self.application, family, wanted, *room)?;
         }
         let planned = self.planned.entry(subnet).or_insert_with(|| RangeSet::empty(family));
-        let ranges = state.spare(subnet, wanted, planned, search.work);
+        let ranges = state.unassigned(subnet, wanted, planned, search.work);
         if ranges.size() < wanted {
             return Err(self.too_few(&automatic, family, subnet, ranges.size()));
         }
@@ -293,18 +293,18 @@ impl State {
         let wanted = wanted.min(self.max_size_in(pool.subnet));
         let missing = wanted.saturating_sub(has);
         let missing = room.map_or(missing, |room| missing.min(room.into()));
-        let spare = self.spare(pool.subnet, missing, planned, work);
-        let own = RangeSet::new(spare.family(), &pool.spec.ranges);
+        let unassigned = self.unassigned(pool.subnet, missing, planned, work);
+        let own = RangeSet::new(unassigned.family(), &pool.spec.ranges);
         let fits = |more: &RangeSet| own.union(more).ranges().count() <= RANGES_MAX;
-        if fits(&spare) {
-            return spare;
+        if fits(&unassigned) {
+            return unassigned;
         }
         // Those at least that lie at its own. Each one is put among all of them.
         let in_a_pool = RANGES_MAX as u64;
-        spare.ranges().take_while(|_| work.take(in_a_pool)).fold(
-            RangeSet::empty(spare.family()),
+        unassigned.ranges().take_while(|_| work.take(in_a_pool)).fold(
+            RangeSet::empty(unassigned.family()),
             |some, range| {
-                let more = some.union(&RangeSet::new(spare.family(), &[range]));
+                let more = some.union(&RangeSet::new(unassigned.family(), &[range]));
                 if fits(&more) { more } else { some }
             },
         )

@@ -87,7 +87,7 @@ index! {
     /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
     owners: OrdMap<(NetworkId, Family, u128), (u128, PoolId)>;
     /// Addresses of a subnet that no pool owns.
-    spare: OrdMap<SubnetId, Arc<FreeSet>>;
+    unassigned: OrdMap<SubnetId, Arc<FreeSet>>;
     /// Pools that exclude something, by subnet.
     excluding: OrdSet<(SubnetId, PoolId)>;
     /// Gateways of pools: no pool gives them.

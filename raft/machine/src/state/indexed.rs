@@ -9,7 +9,7 @@ use crate::state::id::Id;
 use crate::state::index::Index;
 use crate::state::key::{ControllerKey, node_of};
 use crate::state::row::*;
-use crate::state::shape::all_spare;
+use crate::state::shape::all_unassigned;
 use crate::state::{Occupant, State};
 use imbl::{OrdMap, OrdSet};
 use ipam_api::address::AddressRange;
@@ -178,7 +178,7 @@ impl Indexed for Subnet {
         change.in_map(&mut index.subnet_starts, (self.network, cidr.family(), cidr.first()), id);
         // Loading refuses a larger one.
         if self.spec.cidr.prefix_len() > 0 {
-            change.in_map(&mut index.spare, id, Arc::new(all_spare(self.spec.cidr)));
+            change.in_map(&mut index.unassigned, id, Arc::new(all_unassigned(self.spec.cidr)));
         }
     }
 

@@ -27,11 +27,11 @@ pub(crate) fn within_subnet(gateway: Option<IpAddr>, subnet: &Subnet) -> Option<
 impl Index {
     /// A pool owns its addresses from now on.
     pub(crate) fn own(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
-        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
+        let mut unassigned = self.unassigned.get_mut(&pool.subnet).map(Arc::make_mut);
         for range in owned(&pool.spec, subnet.spec.cidr).ranges() {
             self.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
-            if let Some(spare) = &mut spare {
-                spare.take(range.first(), range.last());
+            if let Some(unassigned) = &mut unassigned {
+                unassigned.take(range.first(), range.last());
             }
         }
         self.gateways.extend(gateway_key(id, &pool.spec, subnet));
@@ -39,11 +39,11 @@ impl Index {
 
     /// A pool owns nothing any more.
     pub(crate) fn disown(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
-        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
+        let mut unassigned = self.unassigned.get_mut(&pool.subnet).map(Arc::make_mut);
         for range in owned(&pool.spec, subnet.spec.cidr).ranges() {
             self.owners.remove(&(subnet.network, range.family(), range.first()));
-            if let Some(spare) = &mut spare {
-                spare.give(range.first(), range.last());
+            if let Some(unassigned) = &mut unassigned {
+                unassigned.give(range.first(), range.last());
             }
         }
         if let Some(key) = gateway_key(id, &pool.spec, subnet) {

@@ -37,7 +37,7 @@ impl State {
 }
 
 /// A subnet without addresses that a pool owns.
-pub(crate) fn all_spare(cidr: IpNet) -> FreeSet {
+pub(crate) fn all_unassigned(cidr: IpNet) -> FreeSet {
     let whole = AddressRange::of_cidr(cidr);
     let mut all = FreeSet::nothing_free(number(cidr.network()), cidr.max_prefix_len() - cidr.prefix_len());
     all.give(whole.first(), whole.last());

@@ -66,7 +66,7 @@ pub struct Considered {
     /// In how many milliseconds of log time its next address has rested.
     pub next_free_ms: Option<u64>,
     /// Addresses of its subnet that no pool has: the first such range.
-    pub spare: Option<AddressRange>,
+    pub unassigned: Option<AddressRange>,
 }
 
 /// Fate of a candidate.
@@ -192,19 +192,19 @@ fn considered(state: &State, evaluated: &Evaluated<'_>) -> Considered {
     };
     // No operator adds a range to a pool that follows its application.
     let may_grow = matches!(outcome, CandidateOutcome::Exhausted) && pool.automatic.is_none();
-    let spare = may_grow.then(|| state.spare_range(pool.subnet)).flatten();
+    let unassigned = may_grow.then(|| state.unassigned_range(pool.subnet)).flatten();
     Considered {
         pool: pool.spec.name.clone(),
         outcome,
         counts: state.space_of(*id).counts(),
         next_free_ms: state.space(*id).and_then(|space| state.next_free_ms(space)),
-        spare,
+        unassigned,
     }
 }
 
 impl State {
     /// The first range of a subnet that no pool has and that hosts may have, if one is near its beginning.
-    fn spare_range(&self, subnet: SubnetId) -> Option<AddressRange> {
+    fn unassigned_range(&self, subnet: SubnetId) -> Option<AddressRange> {
         let row = self.subnets.named(subnet);
         let cidr = AddressRange::of_cidr(row.spec.cidr);
         let family = cidr.family();
@@ -221,8 +221,8 @@ impl State {
         }
         // Where so many were looked at there may be more.
         let (owner, to) = self.owner_from(row.network, family, next);
-        let is_spare = owner.is_none() && next <= cidr.last();
-        is_spare.then(|| self.for_hosts(row, next, to.min(cidr.last()))).flatten()
+        let is_unassigned = owner.is_none() && next <= cidr.last();
+        is_unassigned.then(|| self.for_hosts(row, next, to.min(cidr.last()))).flatten()
     }
 
     /// The part of a range that hosts may have: without edges, and up to the first gateway if one lies within.

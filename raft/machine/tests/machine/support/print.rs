@@ -75,8 +75,8 @@ pub(crate) fn explanation(explanation: &Explanation) -> String {
             if let Some(wait_ms) = one.next_free_ms {
                 let _ = write!(text, "; next free in {wait_ms} ms");
             }
-            if let Some(spare) = one.spare {
-                let _ = write!(text, "; no pool has {spare}");
+            if let Some(unassigned) = one.unassigned {
+                let _ = write!(text, "; no pool has {unassigned}");
             }
             text.push('\n');
         }

@@ -86,7 +86,7 @@ impl Model {
     }
 
     /// What of a subnet no pool has in its ranges and hosts may have.
-    fn spare(&self, subnet: &Name) -> Vec<IpAddr> {
+    fn unassigned(&self, subnet: &Name) -> Vec<IpAddr> {
         let row = &self.subnets[subnet];
         let of_subnet = || self.pools.values().filter(|pool| pool.spec.subnet == *subnet);
         let whole = plain(Name::lowest(), subnet.clone());
@@ -100,14 +100,14 @@ impl Model {
                     && !meets(&rules.exclude, *address)
             })
         };
-        let is_spare = |address: &IpAddr| {
+        let is_unassigned = |address: &IpAddr| {
             allows(address)
                 && self.allocatable(&whole, *address)
                 && !gateways.contains(address)
                 && !of_subnet().any(|pool| self.has(&pool.spec, *address))
                 && !self.is_reserved(&row.network, *address)
         };
-        all_of(row.cidr).filter(is_spare).collect()
+        all_of(row.cidr).filter(is_unassigned).collect()
     }
 
     /// Addresses that one pool of a subnet may have.
@@ -147,8 +147,8 @@ impl Model {
                         *room += before.owned_by(pool).len();
                     }
                 }
-                let mut spare = before.spare(&subnet);
-                spare.retain(|address| !planned.contains(address));
+                let mut unassigned = before.unassigned(&subnet);
+                unassigned.retain(|address| !planned.contains(address));
                 match &present {
                     Some(name) => {
                         let mut pool = before.pools[name].clone();
@@ -159,12 +159,12 @@ impl Model {
                         automatic.controller.uid = uid.or(automatic.controller.uid.take());
                         let missing = before.most(&subnet).min(wanted(automatic));
                         let missing = missing.saturating_sub(before.usable(&pool.spec));
-                        spare.truncate(missing.min(*room));
-                        *room -= if *room == usize::MAX { 0 } else { spare.len() };
-                        planned.extend(&spare);
+                        unassigned.truncate(missing.min(*room));
+                        *room -= if *room == usize::MAX { 0 } else { unassigned.len() };
+                        planned.extend(&unassigned);
                         (pool.spec.reclaim, pool.spec.terminating) = (Some(said.reclaim), false);
                         self.pools.insert(name.clone(), pool);
-                        self.enlarge(name, &spare);
+                        self.enlarge(name, &unassigned);
                         used.push(name.clone());
                     }
                     None => {
@@ -187,12 +187,12 @@ impl Model {
                         if wanted(&automatic) > *room {
                             return Err(Code::QuotaExceeded);
                         }
-                        if spare.len() < wanted(&automatic) {
+                        if unassigned.len() < wanted(&automatic) {
                             return Err(Code::PoolExhausted);
                         }
-                        spare.truncate(wanted(&automatic));
-                        *room -= if *room == usize::MAX { 0 } else { spare.len() };
-                        planned.extend(&spare);
+                        unassigned.truncate(wanted(&automatic));
+                        *room -= if *room == usize::MAX { 0 } else { unassigned.len() };
+                        planned.extend(&unassigned);
                         // What is refused in the end is never told.
                         let mut untold = (0..).map(|i| Name::new(&format!("auto-untold-{i}")).unwrap());
                         let untold = untold.find(|name| !self.pools.contains_key(name)).unwrap();
@@ -201,7 +201,7 @@ impl Model {
                         let begin = format!("auto{version}-{}-{}-", automatic.controller.name, request.name);
                         assert!(name == untold || name.as_str().starts_with(&begin));
                         let spec = PoolSpec {
-                            ranges: runs(spare.into_iter()),
+                            ranges: runs(unassigned.into_iter()),
                             reclaim: Some(said.reclaim),
                             ..plain(name.clone(), subnet.clone())
                         };
@@ -243,7 +243,7 @@ impl Model {
                 pool.spec.reclaim = Some(said.reclaim);
                 self.pools.insert(name.clone(), pool);
                 let usable = self.usable(&self.pools[&name].spec);
-                let mut more = self.spare(&subnet);
+                let mut more = self.unassigned(&subnet);
                 let room = self.room_for_pools(&own.realm, &own.namespace, &own.controller, family);
                 let most = wanted(&own).min(self.most(&subnet));
                 more.truncate(most.saturating_sub(usable).min(room));
@@ -319,7 +319,7 @@ impl Model {
             automatic.replicas = scale.replicas;
             let (wanted, spec) = (wanted(automatic), pool.spec.clone());
             let own = automatic.clone();
-            let mut more = self.spare(&spec.subnet);
+            let mut more = self.unassigned(&spec.subnet);
             let family = Family::of(self.subnet_of(&spec).cidr.addr());
             let room = self.room_for_pools(&own.realm, &own.namespace, &own.controller, family);
             let most = wanted.min(self.most(&spec.subnet));

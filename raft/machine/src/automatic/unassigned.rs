@@ -12,10 +12,16 @@ use std::ops::ControlFlow;
 impl State {
     /// The lowest spare addresses of a subnet, so many or as many as there are, in as many ranges as a pool may have.
     /// Those that are planned for another pool of the same request are spare no more.
-    pub(crate) fn spare(&self, subnet: SubnetId, count: u128, planned: &RangeSet, work: &Work) -> RangeSet {
+    pub(crate) fn unassigned(
+        &self,
+        subnet: SubnetId,
+        count: u128,
+        planned: &RangeSet,
+        work: &Work,
+    ) -> RangeSet {
         let mut all: Vec<AddressRange> = Vec::new();
         let (family, mut missing) = (planned.family(), count);
-        let _ = self.visit_spare(subnet, planned, work, |first, last| {
+        let _ = self.visit_unassigned(subnet, planned, work, |first, last| {
             let last = last.min(first.saturating_add(missing.saturating_sub(1)));
             let follows = all.last().is_some_and(|range| range.last().checked_add(1) == Some(first));
             if missing == 0 || (all.len() >= RANGES_MAX && !follows) {
@@ -30,23 +36,24 @@ impl State {
     }
 
     /// Each stretch of spare addresses, the lowest first.
-    fn visit_spare(
+    fn visit_unassigned(
         &self,
         subnet: SubnetId,
         planned: &RangeSet,
         work: &Work,
         mut visit: impl FnMut(u128, u128) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (Some(row), Some(spare)) = (self.subnets.get(subnet), self.index.spare.get(&subnet)) else {
+        let (Some(row), Some(unassigned)) = (self.subnets.get(subnet), self.index.unassigned.get(&subnet))
+        else {
             return ControlFlow::Continue(());
         };
         let cidr = AddressRange::of_cidr(row.spec.cidr);
         let (network, family) = (row.network, cidr.family());
-        let never = self.never_spare(subnet, family).union(planned);
+        let never = self.never_unassigned(subnet, family).union(planned);
         let reserved = self.index.reserved.get(&(network, family));
         let mut next = Some(cidr.first());
         // Not from one owner to the next: there may be many before anything is spare.
-        while let Some(at) = next.and_then(|at| spare.lowest_from(at)).filter(|at| *at <= cidr.last()) {
+        while let Some(at) = next.and_then(|at| unassigned.lowest_from(at)).filter(|at| *at <= cidr.last()) {
             if !work.take(1) {
                 break;
             }
@@ -64,7 +71,7 @@ impl State {
     }
 
     /// Addresses that hosts don't have, that the subnet's rules forbid, or that pools leave out on purpose.
-    fn never_spare(&self, subnet: SubnetId, family: Family) -> RangeSet {
+    fn never_unassigned(&self, subnet: SubnetId, family: Family) -> RangeSet {
         let row = self.subnets.named(subnet);
         let whole = RangeSet::new(family, &[AddressRange::of_cidr(row.spec.cidr)]);
         let Some(rules) = &row.spec.automatic else { return whole };
