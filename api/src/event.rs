@@ -19,7 +19,8 @@ pub struct Event {
     /// When, by the clock of the member that led then.
     pub at: Timestamp,
     /// Its name, such as `address.allocated`.
-    pub what: String,
+    #[serde(rename = "type")]
+    pub event_type: String,
     /// The name of what it is about, or the address.
     pub object: String,
     /// Of which kind that is: the first word of the event's name.

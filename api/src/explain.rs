@@ -99,7 +99,7 @@ pub struct Candidate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Help {
     /// `wait`, `add-range` or `enable`.
-    pub what: String,
+    pub action: String,
     /// Which pool it is about.
     pub pool: Name,
     /// How long to wait, in milliseconds of log time.

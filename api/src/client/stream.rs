@@ -195,7 +195,7 @@ mod tests {
         let block = format!("event: problem\ndata: {}\n\n", serde_json::to_string(&problem).unwrap());
         assert_eq!(parse(&block).unwrap_err().code, Code::RevisionCompacted);
         assert!(parse("id: 1.0\nevent: pool.changed\ndata: {\n\n").is_err());
-        let item = r#"{"revision":9,"number":1,"at":"2026-11-20T00:00:00.000Z","what":"pool.new-word","object":"web","kind":"pool","by":{"principal":"a","via":"http","request_id":"r"},"later":1}"#;
+        let item = r#"{"revision":9,"number":1,"at":"2026-11-20T00:00:00.000Z","type":"pool.new-word","object":"web","kind":"pool","by":{"principal":"a","via":"http","request_id":"r"},"later":1}"#;
         let (id, event) =
             parse(&format!("id: 9.1\nevent: pool.new-word\ndata: {item}\n\n")).unwrap().unwrap();
         assert_eq!((id, event.unwrap().id()), (Some("9.1".to_owned()), "9.1".to_owned()));

@@ -100,7 +100,8 @@ async fn every_noun_is_watched_by_itself() {
         let seen = until(&format!("{line} shows as much as it should"), async || {
             let text = std::fs::read_to_string(&log).unwrap();
             let read = serde_json::Deserializer::from_str(&text).into_iter::<Event>();
-            let seen = read.map_while(Result::ok).map(|event| format!("{} {}", event.what, event.object));
+            let seen =
+                read.map_while(Result::ok).map(|event| format!("{} {}", event.event_type, event.object));
             let seen: Vec<String> = seen.collect();
             if seen.len() >= expected.len() { Ok(seen) } else { Err(format!("{seen:?}")) }
         })

@@ -26,7 +26,7 @@ async fn all(client: &Client, query: &str) -> Vec<Event> {
 }
 
 fn names(events: &[Event]) -> Vec<String> {
-    events.iter().map(|event| format!("{} {}", event.what, event.object)).collect()
+    events.iter().map(|event| format!("{} {}", event.event_type, event.object)).collect()
 }
 
 /// A cluster in which a few things have happened.
@@ -75,7 +75,7 @@ async fn every_member_tells_the_same_history() {
         ("description", "front of house")
     );
     let mine = all(&client, "&endpoint=host/default/default/h3").await;
-    let what: Vec<&str> = mine.iter().map(|event| event.what.as_str()).collect();
+    let what: Vec<&str> = mine.iter().map(|event| event.event_type.as_str()).collect();
     assert_eq!(what, ["address.allocated", "address.allocated", "address.released", "address.released"]);
     assert_eq!(mine[2].reason.as_deref(), Some("endpoint-released"));
     assert!(all(&client, "&network=elsewhere").await.is_empty());
@@ -105,7 +105,7 @@ async fn who_had_an_address_has_an_exact_answer() {
     allocate(&client, &again).await.unwrap();
     let path = format!("/v1/addresses/{address}/history");
     let history: AddressHistory = get(&client, &path).await.unwrap();
-    let what: Vec<_> = history.events.iter().map(|event| event.what.as_str()).collect();
+    let what: Vec<_> = history.events.iter().map(|event| event.event_type.as_str()).collect();
     assert_eq!(what, ["address.allocated", "address.released", "address.allocated"], "the newest first");
     assert_eq!((history.oldest_kept, &history.state), (None, &None));
     let holder = |event: &Event| event.endpoint.as_ref().unwrap().name.to_string();
@@ -180,7 +180,7 @@ async fn nobody_can_forge_a_line() {
         assert!(says.iter().flatten().all(|text| !text.chars().any(char::is_control)), "{event:?}");
     }
     if changed {
-        let change = events.iter().find(|event| event.what == "network.changed").unwrap();
+        let change = events.iter().find(|event| event.event_type == "network.changed").unwrap();
         assert!(change.changes[0].to.starts_with("one\nid: 9"), "as it was, in JSON");
     }
     // The bytes themselves: every line of a stream is one that we wrote.

@@ -19,7 +19,7 @@ use crate::support::raw::{Raw, ask, send};
 /// Events of addresses that were given.
 async fn grants(cluster: &Cluster) -> usize {
     let page: EventPage = get(&cluster.ask(), "/v1/events?limit=1000").await.unwrap();
-    page.items.iter().filter(|event| event.what == "address.allocated").count()
+    page.items.iter().filter(|event| event.event_type == "address.allocated").count()
 }
 
 /// A cluster with pools, its leader, and where a follower listens that has passed requests on to it before.

@@ -68,7 +68,7 @@ async fn a_lease_is_given_renewed_and_ends_by_itself() {
     .await;
     let history: Value = get(&client, "/v1/addresses/10.30.0.1/history").await.unwrap();
     let newest = &history["events"][0];
-    assert_eq!((&newest["what"], &newest["reason"]), (&json!("address.released"), &json!("lease-ended")));
+    assert_eq!((&newest["type"], &newest["reason"]), (&json!("address.released"), &json!("lease-ended")));
     let gone = ask(cluster.members[0].client, "POST", path, &[], &Value::Null).await;
     assert_eq!((gone.status, gone.problem().code.to_string()), (404, "not-found".to_owned()));
     let id = given.interfaces[0].addresses[0].allocation;

@@ -132,7 +132,7 @@ async fn they_are_resources_like_others() {
     assert_eq!(ask(to, "DELETE", "/v1/nodes/default/n1", &[], &Value::Null).await.status, 204);
     let events: Value = ask(to, "GET", "/v1/events?kind=node", &[], &Value::Null).await.json();
     let last = events["items"].as_array().unwrap();
-    assert!(last.iter().any(|event| event["what"] == "node.deleted" && event["object"] == "default/n1"));
+    assert!(last.iter().any(|event| event["type"] == "node.deleted" && event["object"] == "default/n1"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -102,7 +102,7 @@ async fn prefixes_are_listed_released_and_remembered() {
         .items
         .iter()
         .map(|event| {
-            format!("{} {} {}", event.what, event.object, event.owner.as_deref().unwrap_or_default())
+            format!("{} {} {}", event.event_type, event.object, event.owner.as_deref().unwrap_or_default())
         })
         .collect();
     assert_eq!(

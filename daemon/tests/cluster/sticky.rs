@@ -87,7 +87,7 @@ async fn a_stateful_pod_whose_pools_changed_moves_and_nothing_is_left() {
     assert_eq!(allocations(&cluster.ask()).await.len(), 1);
     let events = "/v1/addresses/10.1.0.10/history";
     let history: Value = ask(cluster.members[0].client, "GET", events, &[], &Value::Null).await.json();
-    let told = |event: &Value| (event["what"].clone(), event["reason"].clone());
+    let told = |event: &Value| (event["type"].clone(), event["reason"].clone());
     let told: Vec<_> = history["events"].as_array().unwrap().iter().map(told).collect();
     for (event, reason) in [
         ("address.released", "moved"),

@@ -77,7 +77,7 @@ async fn two_claims_wait_and_are_served_in_order_by_releases() {
     assert_eq!(history["events"][0]["reason"], "waited", "{history}");
     let events: Value = get(&client, "/v1/events?endpoint=claim/two&limit=100").await.unwrap();
     let whats: Vec<&str> =
-        events["items"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap()).collect();
+        events["items"].as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
     assert_eq!(whats, ["endpoint.waiting", "endpoint.withdrawn"], "{events}");
 }
 

@@ -34,7 +34,7 @@ fn watch(urls: Vec<String>, after: String, seen: Arc<AtomicUsize>) -> JoinHandle
             for network in 0..NETWORKS {
                 let event = stream.next().await.unwrap();
                 let word = if number == 0 { "network.created" } else { "network.changed" };
-                assert_eq!((event.what.as_str(), event.object), (word, format!("n-{network}")));
+                assert_eq!((event.event_type.as_str(), event.object), (word, format!("n-{network}")));
                 if number > 0 {
                     assert_eq!(event.changes[0].to, format!("round {number}"));
                 }

@@ -71,7 +71,7 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
     }
     // One entry, the same one everywhere, and every rule before and after it is the right one.
     let page: EventPage = get(&client, "/v1/events?kind=cluster").await.unwrap();
-    let raised: Vec<_> = page.items.iter().filter(|event| event.what == "cluster.level").collect();
+    let raised: Vec<_> = page.items.iter().filter(|event| event.event_type == "cluster.level").collect();
     assert_eq!(raised.len(), 1, "{raised:?}");
     let networks: Vec<Value> = list(&client, "/v1/networks").await;
     let (mut before, mut after) = (0, 0);

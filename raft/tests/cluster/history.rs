@@ -104,7 +104,7 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
     cluster.node(at).propose(trim, Instant::now() + LONG).await.unwrap().unwrap();
     cluster.settled().await;
     let kept = history(&cluster, at).await.unwrap();
-    assert!(kept.len() < expected.len() && kept.last().unwrap().what.name() == "journal.trimmed");
+    assert!(kept.len() < expected.len() && kept.last().unwrap().kind.name() == "journal.trimmed");
     for member in 0..3 {
         assert_eq!(history(&cluster, member).await.unwrap(), kept);
     }

@@ -232,7 +232,7 @@ fn row(event: &Event) -> [String; 6] {
     [
         place,
         text::moment(event.at),
-        event.what.clone(),
+        event.event_type.clone(),
         printable(&object),
         printable(&by(event)),
         detail(event),
@@ -276,7 +276,7 @@ mod tests {
 
     fn event() -> Event {
         serde_json::from_value(serde_json::json!({
-            "revision": 48211970, "number": 1, "at": "2026-11-20T11:33:02.000Z", "what": "pool.changed",
+            "revision": 48211970, "number": 1, "at": "2026-11-20T11:33:02.000Z", "type": "pool.changed",
             "object": "web", "kind": "pool",
             "by": {"principal": "admin", "via": "http", "request_id": "r"}, "comment": "NET-4711",
             "changes": [{"field": "ranges", "from": "", "to": "10.10.0.200-10.10.0.229"},

@@ -155,7 +155,7 @@ fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
 fn table(events: &[Event]) -> Table {
     Table::of(events)
         .text("WHEN", |event| text::moment(event.at))
-        .text("WHAT", |event| event.what.strip_prefix("address.").unwrap_or(&event.what))
+        .text("WHAT", |event| event.event_type.strip_prefix("address.").unwrap_or(&event.event_type))
         .text("WHO HELD IT", |event| text::or_dash(event.endpoint.as_ref()))
         .spare("BY", 1, |event| events::printable(&events::by(event)))
         .spare("WHY", 2, events::detail)

@@ -173,7 +173,7 @@ fn member_change(dry: bool) -> Value {
 
 fn event(what: &str) -> Value {
     let (kind, _) = what.split_once('.').unwrap();
-    let mut event = json!({"revision": 48_211_902, "number": 0, "at": "2026-11-19T22:14:07.000Z", "what": what,
+    let mut event = json!({"revision": 48_211_902, "number": 0, "at": "2026-11-19T22:14:07.000Z", "type": what,
                            "object": "web", "kind": kind,
                            "by": {"principal": "admin", "via": "http", "request_id": "8f2"}});
     if kind == "pool" {

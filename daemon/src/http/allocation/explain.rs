@@ -104,8 +104,12 @@ fn helps(choices: &[Explained]) -> Vec<Help> {
         if !named.insert(&one.pool) {
             continue;
         }
-        let help =
-            |what: &str| Help { what: what.to_owned(), pool: one.pool.clone(), wait_ms: None, range: None };
+        let help = |action: &str| Help {
+            action: action.to_owned(),
+            pool: one.pool.clone(),
+            wait_ms: None,
+            range: None,
+        };
         match &one.outcome {
             CandidateOutcome::Exhausted => {
                 helps.extend(one.next_free_ms.map(|wait_ms| Help { wait_ms: Some(wait_ms), ..help("wait") }));

@@ -65,11 +65,11 @@ async fn standing(
     before.filter.since_ms = None;
     let (last, page) = first(app, before).await?;
     if let Some(last) = last {
-        let holder = match last.what.endpoint() {
+        let holder = match last.kind.endpoint() {
             Some(endpoint) => Some(endpoint.clone()),
             None => holder_before(app, asked, last.id()).await?,
         };
-        return Ok(Standing { word: word_after(&last.what), holder });
+        return Ok(Standing { word: word_after(&last.kind), holder });
     }
     if page.complete_since_ms.is_some_and(|since_ms| at_ms < since_ms) {
         return Ok(before_what_is_kept(state, address, asked, at_ms));
@@ -78,7 +78,7 @@ async fn standing(
     let mut after = EventQuery { after: None, reverse: false, limit: 1, ..asked.clone() };
     (after.filter.since_ms, after.filter.until_ms) = (Some(at_ms.saturating_add(1)), None);
     let (next, _) = first(app, after).await?;
-    Ok(match next.map(|event| event.what) {
+    Ok(match next.map(|event| event.kind) {
         Some(EventKind::Released { of, .. } | EventKind::Attached(of) | EventKind::Detached(of)) => {
             Standing { word: "allocated", holder: Some(of.endpoint) }
         }
@@ -136,7 +136,7 @@ async fn holder_before(app: &App, asked: &EventQuery, id: EventId) -> Result<Opt
         let (event, _) = first(app, before.clone()).await?;
         match event {
             None => return Ok(None),
-            Some(event) => match event.what.endpoint() {
+            Some(event) => match event.kind.endpoint() {
                 Some(endpoint) => return Ok(Some(endpoint.clone())),
                 None => before.after = Some(event.id()),
             },

@@ -6,17 +6,17 @@ use ipam_machine::command::Via;
 use ipam_machine::{By, Event, EventKind};
 
 pub(super) fn event(event: &Event) -> shown::Event {
-    let Event { revision, number, wall_ms, by, what } = event;
+    let Event { revision, number, wall_ms, by, kind } = event;
     let mut item = shown::Event {
         revision: *revision,
         number: *number,
         at: Timestamp(*wall_ms),
-        what: what.name().to_owned(),
+        event_type: kind.name().to_owned(),
         object: String::new(),
-        kind: what.kind().to_owned(),
+        kind: kind.kind().to_owned(),
         network: None,
         pool: None,
-        endpoint: what.endpoint().cloned(),
+        endpoint: kind.endpoint().cloned(),
         interface: None,
         allocation: None,
         prefix: None,
@@ -27,12 +27,12 @@ pub(super) fn event(event: &Event) -> shown::Event {
         comment: by.comment.as_deref().map(str::to_owned),
         changes: Vec::new(),
     };
-    if let Some(address) = what.address() {
+    if let Some(address) = kind.address() {
         item.object = address.to_string();
-        item.network = what.network();
-        item.pool = what.pool();
+        item.network = kind.network();
+        item.pool = kind.pool();
     }
-    match what {
+    match kind {
         EventKind::Created { name, .. } | EventKind::Deleted { name, .. } => item.object = name.to_string(),
         EventKind::Changed { name, changes, .. } => {
             item.object = name.to_string();
@@ -59,7 +59,7 @@ pub(super) fn event(event: &Event) -> shown::Event {
             (item.network, item.pool) = (Some(of.network.clone()), Some(of.pool.clone()));
             item.prefix = Some(of.prefix.get());
             item.owner = Some(format!("{}/{}", of.owner.realm, of.owner.name));
-            if let EventKind::TakenBack { with, released, .. } = what {
+            if let EventKind::TakenBack { with, released, .. } = kind {
                 let why = if *released { "released" } else { "not-refreshed" };
                 let with = if *with == of.prefix { String::new() } else { format!(" with {with}") };
                 item.reason = Some(format!("{why}{with}"));

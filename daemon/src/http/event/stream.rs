@@ -186,7 +186,7 @@ fn written(page: &EventPage) -> String {
         let item = item::event(event);
         let Ok(data) = serde_json::to_string(&item) else { continue };
         // Writing to a string doesn't fail.
-        let _ = write!(text, "id: {}\nevent: {}\ndata: {data}\n\n", event.id(), item.what);
+        let _ = write!(text, "id: {}\nevent: {}\ndata: {data}\n\n", event.id(), item.event_type);
     }
     text
 }

@@ -115,7 +115,7 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
         .await;
     }
     let newest: Value = get(&client, "/v1/events?kind=epoch").await.unwrap();
-    assert_eq!(newest["items"][0]["what"], "epoch.begun", "{newest}");
+    assert_eq!(newest["items"][0]["type"], "epoch.begun", "{newest}");
 
     let servers = new.urls();
     let shown = ipamctl(&servers, "cluster epoch").await.ends(0).stdout;

@@ -27,7 +27,7 @@ pub struct Event {
     /// Its origin.
     pub by: By,
     /// The event itself.
-    pub what: EventKind,
+    pub kind: EventKind,
 }
 
 impl Event {

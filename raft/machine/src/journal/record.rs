@@ -84,9 +84,9 @@ impl Frame {
     pub fn into_events(self) -> Vec<Event> {
         let Self { revision, first_number, wall_ms, by, due, whats } = self;
         let time = (first_number < due).then(|| by.of_time());
-        let event = |(number, what)| {
+        let event = |(number, kind)| {
             let by = time.as_ref().filter(|_| number < due).unwrap_or(&by).clone();
-            Event { revision, number, wall_ms, by, what }
+            Event { revision, number, wall_ms, by, kind }
         };
         (first_number..=u32::MAX).zip(whats).map(event).collect()
     }

@@ -276,12 +276,12 @@ fn who_hears_all_events_knows_what_waits() {
     };
     let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: confirm(2, None) };
     let (_, events) = apply(&mut state, at, &command);
-    let names: Vec<&str> = events.iter().map(|event| event.what.name()).collect();
+    let names: Vec<&str> = events.iter().map(|event| event.kind.name()).collect();
     assert_eq!(
         names,
         ["pool.confirmed", "pool.condition", "pool.confirmed", "pool.condition", "epoch.confirmed"]
     );
-    assert!(matches!(events[1].what, EventKind::PoolReady { readiness: Readiness::Serving, .. }));
+    assert!(matches!(events[1].kind, EventKind::PoolReady { readiness: Readiness::Serving, .. }));
     assert_eq!(ready(&state, "two"), Readiness::Serving);
 }
 

@@ -368,7 +368,7 @@ fn rows_that_are_not_written_as_rows_are_damaged() {
 fn the_last_number_of_an_event_is_no_overflow() {
     use ipam_machine::journal::Frame;
     let (_, event) = samples::events().remove(0);
-    let whats = vec![event.what.clone(), event.what];
+    let whats = vec![event.kind.clone(), event.kind];
     let bytes = postcard::to_extend(&(7_u64, u32::MAX, 8_u64, event.by, 0_u32, whats), vec![1]).unwrap();
     let events = Frame::decode(&bytes).unwrap().into_events();
     assert_eq!(events.iter().map(|event| event.number).collect::<Vec<_>>(), [u32::MAX]);

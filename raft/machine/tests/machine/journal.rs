@@ -107,10 +107,10 @@ proptest! {
             for event in &events {
                 prop_assert!(event.revision > before);
                 prop_assert!(!event.by.principal.is_empty() && !event.by.request_id.is_empty());
-                if let EventKind::Allocated(Holding { allocation, .. }) = event.what {
+                if let EventKind::Allocated(Holding { allocation, .. }) = event.kind {
                     issued.push(allocation.get());
                 }
-                if let EventKind::Changed { changes, .. } = &event.what {
+                if let EventKind::Changed { changes, .. } = &event.kind {
                     prop_assert!(!changes.is_empty(), "a change of nothing");
                     let chars = |text: &str| text.chars().count();
                     prop_assert!(changes.iter().all(|one| chars(one.from.as_str()).max(chars(one.to.as_str())) <= FIELD_CHANGE_CHARS_MAX));

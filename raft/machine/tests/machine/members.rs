@@ -45,7 +45,7 @@ fn run(state: &mut State, terms: &Terms, action: Action) -> (Result<Answer, Refu
     };
     let command = Command { origin, terms: terms.clone(), action };
     let (outcome, events) = apply(state, At::default(), &command);
-    (outcome.map(|applied| applied.answer), events.into_iter().map(|event| event.what).collect())
+    (outcome.map(|applied| applied.answer), events.into_iter().map(|event| event.kind).collect())
 }
 
 fn admin() -> Terms {

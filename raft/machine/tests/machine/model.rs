@@ -179,7 +179,7 @@ impl Side {
     fn note_ids(&mut self, events: &[Event], revision_before: u64) {
         let mut given: Vec<u64> = Vec::new();
         for event in events {
-            if let EventKind::Allocated(Holding { allocation, .. }) = &event.what {
+            if let EventKind::Allocated(Holding { allocation, .. }) = &event.kind {
                 assert!(
                     *allocation > revision_before.into() && *allocation <= event.revision.into(),
                     "an id came back"
@@ -194,7 +194,7 @@ impl Side {
             held.id = *id;
         }
         self.issued.extend(given);
-        let delegated = events.iter().filter_map(|event| match &event.what {
+        let delegated = events.iter().filter_map(|event| match &event.kind {
             EventKind::Delegated { of, .. } => Some(of.prefix),
             _ => None,
         });
@@ -282,7 +282,7 @@ impl Side {
 
 /// Pools that a request made, in this order.
 fn made(events: &[Event]) -> VecDeque<Name> {
-    let made = events.iter().filter_map(|event| match &event.what {
+    let made = events.iter().filter_map(|event| match &event.kind {
         EventKind::Created { kind: Kind::Pool, name } => {
             name.name().filter(|name| name.as_str().starts_with("auto"))
         }
@@ -369,7 +369,7 @@ proptest! {
             if let Action::Allocate(request) = command.action {
                 asked.push(request);
             }
-            issued.extend(events.iter().filter_map(|event| match event.what {
+            issued.extend(events.iter().filter_map(|event| match event.kind {
                 EventKind::Allocated(Holding { allocation, .. }) => Some(allocation.get()),
                 _ => None,
             }));

@@ -68,7 +68,7 @@ async fn a_restored_store_has_the_same_rows_and_all_of_the_history() {
     assert!(store.journal.missing().is_empty());
     let found_events = pages(&store, 100, false, &EventFilter::default()).unwrap();
     assert_eq!(found_events[..events.len()], events);
-    assert_eq!(found_events[events.len()].what.name(), "epoch.begun");
+    assert_eq!(found_events[events.len()].kind.name(), "epoch.begun");
     stop(store).await;
     // A start after that goes on, and begins nothing again.
     let store = found(&restored).await;
@@ -94,7 +94,7 @@ async fn without_its_history_a_restored_store_misses_none() {
     let newest = pages(&store, 100, false, &EventFilter::default()).unwrap();
     assert!(
         newest.len() < naive.events.len()
-            && newest.iter().any(|event| event.what.name() == "journal.trimmed")
+            && newest.iter().any(|event| event.kind.name() == "journal.trimmed")
     );
     stop(store).await;
 }

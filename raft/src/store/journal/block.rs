@@ -101,9 +101,9 @@ impl Block {
             for frame in self.decoded().flatten() {
                 for event in frame.into_events() {
                     keys.insert(key("principal", &event.by.principal));
-                    keys.extend(event.what.address().map(|address| key("address", &address.to_string())));
-                    keys.extend(event.what.pool().map(|pool| key("pool", pool.as_str())));
-                    keys.extend(event.what.endpoint().map(|one| key("endpoint", &one.to_string())));
+                    keys.extend(event.kind.address().map(|address| key("address", &address.to_string())));
+                    keys.extend(event.kind.pool().map(|pool| key("pool", pool.as_str())));
+                    keys.extend(event.kind.endpoint().map(|one| key("endpoint", &one.to_string())));
                 }
             }
             keys.into_iter().collect()

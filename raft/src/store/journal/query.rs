@@ -38,7 +38,7 @@ impl EventFilter {
         fn fits<T: PartialEq + ?Sized>(wanted: Option<&T>, found: Option<&T>) -> bool {
             wanted.is_none_or(|wanted| found == Some(wanted))
         }
-        let what = &event.what;
+        let what = &event.kind;
         (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == what.kind()))
             && fits(self.address.as_ref(), what.address().as_ref())
             && fits(self.pool.as_ref(), what.pool().as_ref())

@@ -132,7 +132,7 @@ fn judged(candidate: &Candidate, is_chosen: bool) -> (String, String) {
 }
 
 fn helped(help: &Help) -> String {
-    match (help.what.as_str(), help.wait_ms, &help.range) {
+    match (help.action.as_str(), help.wait_ms, &help.range) {
         ("wait", Some(wait_ms), _) => {
             format!("wait about {}: an address of {} has rested then", text::roughly(wait_ms), help.pool)
         }

@@ -332,7 +332,7 @@ impl Run {
 
     fn apply(&mut self, actor: Actor, at: At, command: &Command) -> Outcome {
         let (outcome, events) = apply(&mut self.state, at, command);
-        let events: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
+        let events: Vec<EventKind> = events.into_iter().map(|event| event.kind).collect();
         self.model.follow(actor, &events);
         let waits = |key: &EndpointKey| {
             let mut rows = self.state.incarnations(key).filter_map(|id| self.state.endpoints.get(id));

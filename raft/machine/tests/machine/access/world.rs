@@ -222,7 +222,7 @@ impl World {
         let at = self.now();
         let (outcome, events) = apply(&mut self.state, at, &Command { origin, terms, action });
         outcome.unwrap();
-        events.into_iter().map(|event| event.what).collect()
+        events.into_iter().map(|event| event.kind).collect()
     }
 
     fn now(&self) -> At {

@@ -286,11 +286,11 @@ impl Follower {
             assert!(number > 0 || event.revision > self.newest, "two events have one name");
             self.newest = event.revision;
             assert!(
-                NAMES.iter().any(|(name, _)| *name == event.what.name()),
+                NAMES.iter().any(|(name, _)| *name == event.kind.name()),
                 "{:?} has no entry",
-                event.what
+                event.kind
             );
-            match event.what.clone() {
+            match event.kind.clone() {
                 EventKind::Created { kind, name } => assert!(self.resources.insert((kind, name))),
                 EventKind::Changed { kind, name, .. } => assert!(self.resources.contains(&(kind, name))),
                 EventKind::Deleted { kind, name } => {

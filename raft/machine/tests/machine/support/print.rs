@@ -33,7 +33,7 @@ pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
     }
     for (number, event) in (0..).zip(events) {
         assert_eq!(event.number, number, "events are numbered from 0");
-        let _ = writeln!(text, "  * {}", what(&event.what));
+        let _ = writeln!(text, "  * {}", what(&event.kind));
     }
     text
 }

@@ -72,7 +72,7 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         request_id: origin.request_id,
         comment: origin.comment,
     };
-    let event = |what| Event { revision: 1 << 40 | 9, number: 2, wall_ms: 77, by: by.clone(), what };
+    let event = |kind| Event { revision: 1 << 40 | 9, number: 2, wall_ms: 77, by: by.clone(), kind };
     all.into_iter().map(|what| (what_name(&what), event(what))).collect()
 }
 
