@@ -78,7 +78,7 @@ pub struct Skipped {
 pub struct Candidate {
     /// Its name.
     pub pool: Name,
-    /// `gives` (the first of these is the one), `exhausted`, `lacks` (hasn't the address that is asked for by value) or
+    /// `gives` (the first of these is the one), `exhausted`, `unavailable` (hasn't the address that is asked for by value) or
     /// the code that it falls with.
     pub verdict: String,
     /// Why it falls, in a few words.

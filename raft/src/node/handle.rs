@@ -87,7 +87,7 @@ impl Node {
         store.headroom.watch(config.disk).map_err(StoreError::thread)?;
         let gate = Arc::new(Gate::new(store.headroom, Arc::clone(&store.counters), config.timing));
         let counters = Arc::new(Counters::new(Arc::clone(&store.counters)));
-        let ingredients = RaftParts {
+        let parts = RaftParts {
             config: raft_config,
             log: store.log,
             machine: store.machine,
@@ -120,7 +120,7 @@ impl Node {
             leadership: Arc::new(Leadership::new(config.timing.election_max_ms)),
             integrity: Arc::new(integrity),
             callers: Callers::default(),
-            ingredients: AsyncMutex::new(Some(ingredients)),
+            parts: AsyncMutex::new(Some(parts)),
             state: store.shared,
             journal: store.journal,
             counters,

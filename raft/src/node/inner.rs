@@ -32,7 +32,7 @@ pub(super) struct Inner {
     pub(super) integrity: Arc<Integrity>,
     pub(super) callers: Callers,
     /// The parts on which raft starts. The holder of this lock decides which cluster the member belongs to.
-    pub(super) ingredients: AsyncMutex<Option<RaftParts>>,
+    pub(super) parts: AsyncMutex<Option<RaftParts>>,
     pub(super) state: SharedState,
     pub(super) journal: Journal,
     pub(super) counters: Arc<Counters>,

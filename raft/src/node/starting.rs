@@ -19,7 +19,7 @@ use crate::transport::{Handshake, Network, Own, PeerIdentity, Peers};
 
 /// Founds a cluster, unless this member has come to belong to one meanwhile.
 pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), StartError> {
-    let mut ingredients = inner.ingredients.lock().await;
+    let mut parts = inner.parts.lock().await;
     let mut identity = inner.profile.identity();
     if identity.cluster_id.is_some() {
         return Ok(());
@@ -29,12 +29,12 @@ pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), 
     identity.cluster_id = Some(uuid::Uuid::new_v4().to_string());
     identity.founding = true;
     founders::write(&inner.profile.dir, &founders)?;
-    start_as(inner, identity, &mut ingredients).await.map(drop)
+    start_as(inner, identity, &mut parts).await.map(drop)
 }
 
 /// Joins the cluster whose member has called this disk by its id.
 pub(super) async fn join(inner: &Arc<Inner>, handshake: &Handshake) -> Result<(), StartError> {
-    let mut ingredients = inner.ingredients.lock().await;
+    let mut parts = inner.parts.lock().await;
     let mut identity = inner.profile.identity();
     if identity.cluster_id.is_some() {
         return Ok(());
@@ -47,13 +47,13 @@ pub(super) async fn join(inner: &Arc<Inner>, handshake: &Handshake) -> Result<()
     );
     identity.cluster_id = Some(handshake.cluster_id.clone());
     identity.member_id = Some(handshake.to.member_id);
-    start_as(inner, identity, &mut ingredients).await.map(drop)
+    start_as(inner, identity, &mut parts).await.map(drop)
 }
 
 /// Starts again as the member that the directory belongs to.
 pub(super) async fn resume(inner: &Arc<Inner>) -> Result<Arc<Running>, StartError> {
-    let mut ingredients = inner.ingredients.lock().await;
-    let started = start_as(inner, inner.profile.identity(), &mut ingredients).await;
+    let mut parts = inner.parts.lock().await;
+    let started = start_as(inner, inner.profile.identity(), &mut parts).await;
     // Raft applies what the log still has, and hands a broken invariant on as text.
     started.map_err(|error| inner.state.broken().map_or(error, |broken| StoreError::Broken(broken).into()))
 }
@@ -63,18 +63,18 @@ pub(super) async fn resume(inner: &Arc<Inner>) -> Result<Arc<Running>, StartErro
 async fn start_as(
     inner: &Arc<Inner>,
     identity: Identity,
-    ingredients: &mut Option<RaftParts>,
+    parts: &mut Option<RaftParts>,
 ) -> Result<Arc<Running>, StartError> {
     let (Some(cluster_id), Some(member_id)) = (identity.cluster_id.clone(), identity.member_id) else {
         return Err(StartError::Founding("the identity lacks cluster or member id".to_owned()));
     };
     identity.save(&inner.profile.dir)?;
     inner.profile.set_identity(identity.clone());
-    let Some(mut ingredients) = ingredients.take() else {
+    let Some(mut parts) = parts.take() else {
         return Err(StartError::Raft("it was started before".to_owned()));
     };
     if identity.founding {
-        founders::begin_restored(&mut ingredients.machine, &inner.profile.dir).await?;
+        founders::begin_restored(&mut parts.machine, &inner.profile.dir).await?;
     }
     let me = PeerIdentity { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
     let peers = Peers::new(Own {
@@ -84,9 +84,9 @@ async fn start_as(
         peer_address: inner.profile.peer_address.clone(),
         addresses: inner.profile.addresses.clone(),
         proof: inner.profile.peer_proof.clone(),
-        snapshot_bytes_per_second: ingredients.snapshots.bytes_per_second,
+        snapshot_bytes_per_second: parts.snapshots.bytes_per_second,
     });
-    let running = Arc::new(run(inner, ingredients, cluster_id, me, peers).await?);
+    let running = Arc::new(run(inner, parts, cluster_id, me, peers).await?);
     inner.lifecycle.tasks.spawn(inner.lifecycle.clone().follow_raft(running.raft.clone()));
     inner.lifecycle.tasks.spawn(membership::run(inner.clone(), running.clone()));
     inner.lifecycle.begin(running.clone());
@@ -104,12 +104,12 @@ async fn start_as(
 /// Starts raft and the tasks around it.
 async fn run(
     inner: &Inner,
-    ingredients: RaftParts,
+    parts: RaftParts,
     cluster_id: String,
     me: PeerIdentity,
     peers: Peers,
 ) -> Result<Running, StartError> {
-    let RaftParts { config, log, machine, reach, snapshots: policy } = ingredients;
+    let RaftParts { config, log, machine, reach, snapshots: policy } = parts;
     let (tasks, counters, timing) = (&inner.lifecycle.tasks, &inner.counters, inner.profile.timing);
     let raft =
         RaftHandle::new(me.member_id, Arc::new(config), Network(peers.clone()), log.clone(), machine).await;

@@ -30,21 +30,21 @@ struct Made {
 
 impl Complaints {
     /// The number of complaints left out before this one; nothing if this one is left out, too.
-    pub(crate) fn news(&self, whom: &str, what: &str) -> Option<u64> {
-        held(&self.0).news(whom, what, Instant::now())
+    pub(crate) fn news(&self, peer: &str, what: &str) -> Option<u64> {
+        held(&self.0).news(peer, what, Instant::now())
     }
 
-    /// Forgets the complaint about `whom`; true if there was one.
-    pub(crate) fn settle(&self, whom: &str) -> bool {
-        held(&self.0).last.remove(whom).is_some()
+    /// Forgets the complaint about `peer`; true if there was one.
+    pub(crate) fn settle(&self, peer: &str) -> bool {
+        held(&self.0).last.remove(peer).is_some()
     }
 }
 
 impl Made {
-    fn news(&mut self, whom: &str, what: &str, now: Instant) -> Option<u64> {
+    fn news(&mut self, peer: &str, what: &str, now: Instant) -> Option<u64> {
         let recent = |since: Instant| now.duration_since(since) < INTERVAL;
         let (since, lines) = self.interval.filter(|(since, _)| recent(*since)).unwrap_or((now, 0));
-        let repeated = self.last.get(whom).is_some_and(|(before, when)| before == what && recent(*when));
+        let repeated = self.last.get(peer).is_some_and(|(before, when)| before == what && recent(*when));
         if repeated || lines >= PEER_LOG_LINES_MAX {
             self.left_out += 1;
             return None;
@@ -52,7 +52,7 @@ impl Made {
         if self.last.len() >= REMEMBERED_MAX {
             self.last.clear();
         }
-        self.last.insert(whom.to_owned(), (what.to_owned(), now));
+        self.last.insert(peer.to_owned(), (what.to_owned(), now));
         self.interval = Some((since, lines + 1));
         Some(std::mem::take(&mut self.left_out))
     }

@@ -132,9 +132,9 @@ async fn entertain<H: Host>(session: Session, host: H, complaints: Arc<Complaint
         () = expelled.expelled(handshake.from.member_id) => Ok(()),
     };
     if let Err(error) = served {
-        let whom = format!("{} {:?}", handshake.from.name, handshake.purpose);
+        let peer = format!("{} {:?}", handshake.from.name, handshake.purpose);
         let what = error.to_string();
-        if let Some(left_out) = complaints.news(&whom, &what) {
+        if let Some(left_out) = complaints.news(&peer, &what) {
             let (peer, purpose) = (&handshake.from.name, handshake.purpose);
             tracing::info!(peer, ?purpose, what, left_out, "a peer's connection ended");
         }

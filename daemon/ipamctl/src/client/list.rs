@@ -19,7 +19,7 @@ use crate::output::table::Table;
 use crate::output::{json, text};
 
 /// A list as it was read.
-pub(crate) struct Listed<Item> {
+pub(crate) struct ListResult<Item> {
     /// The items that were kept.
     pub(crate) items: Vec<Item>,
     /// The state that they are from.
@@ -63,11 +63,11 @@ impl Session {
             return self.show_fields(&listing).await;
         }
         let path = self.narrowed_path(&listing);
-        let listed = self.list(&path, self.wanted(), keep).await?;
-        let names: Vec<String> = listed.items.iter().map(listing.name).collect();
-        let table = || (listing.table)(&listed.items, self.format.is_wide(), self.now());
-        self.show_table(&listed.json, &names.join("\n"), table)?;
-        self.say_footer(&listed, listing.words);
+        let result = self.list(&path, self.wanted(), keep).await?;
+        let names: Vec<String> = result.items.iter().map(listing.name).collect();
+        let table = || (listing.table)(&result.items, self.format.is_wide(), self.now());
+        self.show_table(&result.json, &names.join("\n"), table)?;
+        self.say_footer(&result, listing.words);
         Ok(())
     }
 
@@ -75,9 +75,9 @@ impl Session {
     async fn show_fields<Item>(&self, listing: &Listing<Item>) -> Result<(), Failure> {
         let fields = &self.reading.fields;
         let path = with_query(&self.narrowed_path(listing), "fields", &fields.join(","));
-        let listed: Listed<Data> = self.list(&path, self.wanted(), |_| true).await?;
-        self.show_table(&listed.json, "", || columns(&listed.items, fields))?;
-        self.say_footer(&listed, listing.words);
+        let result: ListResult<Data> = self.list(&path, self.wanted(), |_| true).await?;
+        self.show_table(&result.json, "", || columns(&result.items, fields))?;
+        self.say_footer(&result, listing.words);
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl Session {
         path: &str,
         wanted: Option<usize>,
         keep: impl Fn(&Item) -> bool,
-    ) -> Result<Listed<Item>, Failure> {
+    ) -> Result<ListResult<Item>, Failure> {
         let limit = wanted.unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX);
         let first = with_query(path, "limit", &limit.to_string());
         let mut query = first.clone();
@@ -136,15 +136,15 @@ impl Session {
                     } else {
                         json::joined(&kept, page.revision)
                     };
-                    return Ok(Listed { items, revision: page.revision, json, more });
+                    return Ok(ListResult { items, revision: page.revision, json, more });
                 }
             }
         }
     }
 
-    fn say_footer<Item>(&self, listed: &Listed<Item>, (one, many): (&str, &str)) {
-        let footer = text::footer(listed.items.len(), one, many, listed.revision);
-        match listed.more {
+    fn say_footer<Item>(&self, result: &ListResult<Item>, (one, many): (&str, &str)) {
+        let footer = text::footer(result.items.len(), one, many, result.revision);
+        match result.more {
             true => self.tell(&format!("the first {footer} · there are more: --all")),
             false => self.tell(&footer),
         }

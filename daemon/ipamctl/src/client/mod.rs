@@ -3,9 +3,9 @@
 pub(crate) mod confirm;
 mod curl;
 pub(crate) mod list;
-pub(crate) mod noun;
 pub(crate) mod requests;
 pub(crate) mod resource;
+pub(crate) mod resource_type;
 pub(crate) mod scope;
 pub(crate) mod session;
 mod show;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::client::list::Listing;
-use crate::client::noun::{Read, ResourceType};
 use crate::client::requests::Again;
+use crate::client::resource_type::{Read, ResourceType};
 use crate::client::session::Session;
 use crate::output::diff;
 use crate::output::error::Failure;

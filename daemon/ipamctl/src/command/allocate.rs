@@ -11,9 +11,9 @@ use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
 use ipam_api::resource::{EndpointKey, GivenAddress, Pool, Route};
 use ipam_api::{Code, Family, Name, ObjectName, Problem};
 
-use crate::client::noun::Read;
 use crate::client::requests::Again;
 use crate::client::resource;
+use crate::client::resource_type::Read;
 use crate::client::session::Session;
 use crate::command::controller::{AutomaticArguments, StickyArguments};
 use crate::command::metadata::parse_pair;

@@ -3,7 +3,7 @@
 use clap::Args;
 use ipam_api::resource::Labels;
 
-use crate::client::noun::ResourceType;
+use crate::client::resource_type::ResourceType;
 use crate::output::error::Failure;
 
 /// Metadata of a new resource.
@@ -51,24 +51,24 @@ enum Edit {
 
 impl MetadataArguments {
     /// Writes what was said into the fields.
-    pub(crate) fn apply(&self, noun: &mut impl ResourceType) -> Result<(), Failure> {
-        write(noun, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
+    pub(crate) fn apply(&self, resource_type: &mut impl ResourceType) -> Result<(), Failure> {
+        write(resource_type, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
 }
 
 impl MetadataChanges {
     /// Writes what was said into the fields.
-    pub(crate) fn apply(&self, noun: &mut impl ResourceType) -> Result<(), Failure> {
-        write(noun, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
+    pub(crate) fn apply(&self, resource_type: &mut impl ResourceType) -> Result<(), Failure> {
+        write(resource_type, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
 }
 
 fn write(
-    noun: &mut impl ResourceType,
+    resource_type: &mut impl ResourceType,
     (description, managed_by): (&Option<String>, &Option<String>),
     (labels, annotations): (&[Edit], &[Edit]),
 ) -> Result<(), Failure> {
-    let fields = noun.metadata_mut();
+    let fields = resource_type.metadata_mut();
     if let Some(description) = description {
         fields.description.clone_from(description);
     }

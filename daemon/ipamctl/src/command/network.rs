@@ -6,7 +6,7 @@ use ipam_api::resource::Network;
 use ipam_api::time::Timestamp;
 use serde_json::json;
 
-use crate::client::noun::{Read, with_defaults};
+use crate::client::resource_type::{Read, with_defaults};
 use crate::client::session::Session;
 use crate::client::{confirm, resource};
 use crate::command::arguments::{Described, Named};

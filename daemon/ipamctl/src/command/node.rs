@@ -5,8 +5,8 @@ use ipam_api::resource::Node;
 use ipam_api::time::Timestamp;
 use serde_json::json;
 
-use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
+use crate::client::resource_type::{Read, with_defaults};
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::{Described, NamedInRealm};

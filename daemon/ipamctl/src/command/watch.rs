@@ -44,32 +44,36 @@ impl Watched {
 }
 
 /// Shows events as they come, until Ctrl-C.
-pub(crate) async fn run(session: &Session, noun: Watched, arguments: &WatchArguments) -> Result<(), Failure> {
-    let name = arguments.name.as_deref().map(|name| named(session, noun, name)).transpose()?;
-    let path = path(session, noun, name.as_deref());
-    let again = [Some("ipamctl"), Some(noun.word()), Some("watch"), arguments.name.as_deref()];
+pub(crate) async fn run(
+    session: &Session,
+    resource_type: Watched,
+    arguments: &WatchArguments,
+) -> Result<(), Failure> {
+    let name = arguments.name.as_deref().map(|name| named(session, resource_type, name)).transpose()?;
+    let path = path(session, resource_type, name.as_deref());
+    let again = [Some("ipamctl"), Some(resource_type.word()), Some("watch"), arguments.name.as_deref()];
     let again: Vec<&str> = again.into_iter().flatten().collect();
     let followed = Followed { path, after: arguments.after.clone(), again: again.join(" ") };
-    events::follow(session, followed, |event| wanted(noun, name.as_deref(), event)).await
+    events::follow(session, followed, |event| wanted(resource_type, name.as_deref(), event)).await
 }
 
 /// Path of its events, as narrow as the servers can make it.
-fn path(session: &Session, noun: Watched, name: Option<&str>) -> String {
-    let (filter, value) = match (noun, name) {
+fn path(session: &Session, resource_type: Watched, name: Option<&str>) -> String {
+    let (filter, value) = match (resource_type, name) {
         (Watched::Pool, Some(name)) => ("pool", name),
         (Watched::Endpoint, Some(name)) => ("endpoint", name),
         (Watched::Endpoint | Watched::Allocation, _) => ("kind", "address"),
-        (Watched::Pool | Watched::Named(_), _) => ("kind", noun.word()),
+        (Watched::Pool | Watched::Named(_), _) => ("kind", resource_type.word()),
     };
     // Only events of addresses have a network.
-    let has_network = matches!(noun, Watched::Endpoint | Watched::Allocation);
+    let has_network = matches!(resource_type, Watched::Endpoint | Watched::Allocation);
     let network = session.settings.network.as_ref().filter(|_| has_network).map(ToString::to_string);
     with_all("/v1/events", [(filter, Some(value.to_owned())), ("network", network)])
 }
 
 /// A name as events have it. One that can't be there would be watched for ever, so it is refused.
-fn named(session: &Session, noun: Watched, name: &str) -> Result<String, Failure> {
-    match noun {
+fn named(session: &Session, resource_type: Watched, name: &str) -> Result<String, Failure> {
+    match resource_type {
         Watched::Endpoint => Ok(session.endpoint_key(name)?.to_string()),
         Watched::Named("node" | "namespace") => Ok(session.in_realm(name)?.to_string()),
         Watched::Pool | Watched::Named(_) => Ok(Name::new(name)?.to_string()),
@@ -82,8 +86,8 @@ fn named(session: &Session, noun: Watched, name: &str) -> Result<String, Failure
 }
 
 /// True if an event of that path is about the watched resource.
-fn wanted(noun: Watched, name: Option<&str>, event: &Event) -> bool {
-    match (noun, name) {
+fn wanted(resource_type: Watched, name: Option<&str>, event: &Event) -> bool {
+    match (resource_type, name) {
         (Watched::Named(_), Some(name)) => event.object == name,
         (Watched::Allocation, Some(name)) => event.allocation.is_some_and(|id| id.to_string() == name),
         _ => true,

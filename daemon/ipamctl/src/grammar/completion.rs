@@ -60,12 +60,12 @@ fn with_names(command: clap::Command) -> clap::Command {
     fill(command, None)
 }
 
-fn fill(command: clap::Command, noun: Option<&'static str>) -> clap::Command {
-    let noun = places(command.get_name()).or(noun);
+fn fill(command: clap::Command, resource_type: Option<&'static str>) -> clap::Command {
+    let resource_type = places(command.get_name()).or(resource_type);
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
     let command = ids.into_iter().fold(command, |command, id| {
         let place = match id.as_str() {
-            "name" if command.get_name() != "create" => noun,
+            "name" if command.get_name() != "create" => resource_type,
             "pool" | "pools" => places("pool"),
             "subnet" => places("subnet"),
             "network" => places("network"),
@@ -82,12 +82,12 @@ fn fill(command: clap::Command, noun: Option<&'static str>) -> clap::Command {
     let nested: Vec<String> = command.get_subcommands().map(|nested| nested.get_name().to_owned()).collect();
     nested
         .into_iter()
-        .fold(command, |command, name| command.mut_subcommand(name, |nested| fill(nested, noun)))
+        .fold(command, |command, name| command.mut_subcommand(name, |nested| fill(nested, resource_type)))
 }
 
 /// Path in the API for the names of a noun; empty for contexts, which are in a file here.
-fn places(noun: &str) -> Option<&'static str> {
-    match noun {
+fn places(resource_type: &str) -> Option<&'static str> {
+    match resource_type {
         "network" => Some("/v1/networks"),
         "subnet" => Some("/v1/subnets"),
         "pool" => Some("/v1/pools"),

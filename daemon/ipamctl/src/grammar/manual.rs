@@ -36,7 +36,8 @@ mod tests {
         let files = std::fs::read_dir(folder.path()).unwrap().count();
         let mut command = Arguments::command();
         command.build();
-        let verbs: usize = command.get_subcommands().map(|noun| 1 + noun.get_subcommands().count()).sum();
+        let verbs: usize =
+            command.get_subcommands().map(|resource_type| 1 + resource_type.get_subcommands().count()).sum();
         assert!(files > 40 && files <= verbs + 1, "{files} of {verbs}");
     }
 }

@@ -102,16 +102,16 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
     let (mut first, mut second, third) = (word(0), word(1), word(2));
     let mut hint = None;
     if let Some((_, ours)) = VERBS.iter().find(|(theirs, _)| *theirs == first)
-        && noun(&second).is_some()
+        && resource_type(&second).is_some()
     {
         (first, second) = (second, (*ours).to_owned());
     }
-    if let Some((ours, Some(sentence))) = noun(&first) {
+    if let Some((ours, Some(sentence))) = resource_type(&first) {
         let verb = if second.is_empty() { "list" } else { &second };
         hint = Some(format!("{sentence} is called {ours} here: ipamctl {ours} {verb}"));
         first = ours.to_owned();
     }
-    if second == "get" && noun(&first).is_some() {
+    if second == "get" && resource_type(&first).is_some() {
         second = if third.is_empty() { "list" } else { "show" }.to_owned();
     }
     // `address show A` and `ip A` ask the one question that there is about an address.
@@ -129,11 +129,11 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
 }
 
 /// Our noun for a word, with the sentence about it if the word is foreign.
-fn noun(word: &str) -> Option<(&'static str, Option<&'static str>)> {
+fn resource_type(word: &str) -> Option<(&'static str, Option<&'static str>)> {
     let word = word.to_ascii_lowercase();
     let singular = word.strip_suffix("es").filter(|word| ["prefix", "trench"].contains(word));
     let singular = singular.or(word.strip_suffix('s')).unwrap_or(&word);
-    if let Some(ours) = NOUNS.iter().find(|noun| **noun == singular) {
+    if let Some(ours) = NOUNS.iter().find(|resource_type| **resource_type == singular) {
         return Some((ours, None));
     }
     let known = FOREIGN.iter().find(|(theirs, _, _)| *theirs == singular);

@@ -90,7 +90,7 @@ fn candidate(considered: Considered) -> Candidate {
     let (verdict, reason, address) = match outcome {
         CandidateOutcome::Rejected { why } => (why.code().to_string(), Some(why.to_string()), None),
         CandidateOutcome::Exhausted => ("exhausted".to_owned(), None, None),
-        CandidateOutcome::Unavailable => ("lacks".to_owned(), None, None),
+        CandidateOutcome::Unavailable => ("unavailable".to_owned(), None, None),
         CandidateOutcome::Gives(address) => ("gives".to_owned(), None, Some(address)),
     };
     Candidate { pool, verdict, reason, address, counts: counts.into(), next_free_ms }

@@ -153,11 +153,11 @@ impl<'a> Choosing<'a> {
     fn default_pools(self, family: Family, requester: &Requester<'_>) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
         self.state.default_keys_from(network, family, SelectorKey::Any).next()?;
-        let of_anchor = |selector_key: SelectorKey| {
+        let by_selector_key = |selector_key: SelectorKey| {
             let keys = self.state.default_keys_from(network, family, selector_key.clone());
             keys.take_while(move |(_, _, of, ..)| *of == selector_key).peekable()
         };
-        let mut found: Vec<_> = requester.selector_keys().into_iter().map(of_anchor).collect();
+        let mut found: Vec<_> = requester.selector_keys().into_iter().map(by_selector_key).collect();
         found.retain_mut(|keys| keys.peek().is_some());
         if found.is_empty() {
             // Whose reasons are to be told.
@@ -303,17 +303,17 @@ impl<'a> Choosing<'a> {
         self,
         interface: &InterfaceName,
         family: Family,
-        fallen: &[Passed<'_>],
+        rejected: &[Passed<'_>],
     ) -> Refusal {
         let meant: Vec<Code> =
-            fallen.iter().map(|(_, why)| why.code()).filter(|code| *code != Code::NoPoolFits).collect();
+            rejected.iter().map(|(_, why)| why.code()).filter(|code| *code != Code::NoPoolFits).collect();
         let code = match meant.as_slice() {
             [only] => *only,
             // That alone ends by itself: it is worth asking again.
             several if several.contains(&Code::EpochUnconfirmed) => Code::EpochUnconfirmed,
             _ => Code::NoPoolFits,
         };
-        let unserved = self.unserved(interface, family, fallen);
+        let unserved = self.unserved(interface, family, rejected);
         Cause::NothingFits { unserved, code }.into()
     }
 

@@ -102,14 +102,14 @@ impl<'a> Choosing<'a> {
     /// The refusal when no candidate gives.
     pub(super) fn unserved_by(self, interface: &InterfaceName, course: &Course<'_>) -> Refusal {
         let is_exhausted = |(_, why): &Passed<'_>| *why == RejectReason::Exhausted;
-        let (mut passed, fallen): (Vec<_>, Vec<_>) = course.passed.iter().copied().partition(is_exhausted);
+        let (mut passed, rejected): (Vec<_>, Vec<_>) = course.passed.iter().copied().partition(is_exhausted);
         let Some((first, _)) = passed.first().copied() else {
-            return self.nothing_fits(interface, course.family, &fallen);
+            return self.nothing_fits(interface, course.family, &rejected);
         };
         if let Some(refusal) = self.stunted(first, course.family) {
             return refusal;
         }
-        passed.extend(fallen);
+        passed.extend(rejected);
         let next_free_ms = course.next_free_ms;
         let unserved = Unserved { next_free_ms, ..self.unserved(interface, course.family, &passed) };
         Cause::Exhausted { unserved, is_automatic: first.pool.automatic.is_some() }.into()

@@ -2,11 +2,11 @@
 
 mod database;
 pub(super) mod loading;
-mod nudge;
 #[cfg(test)]
 mod tests;
+mod wakeup;
 
 pub(super) use database::{Point, Rows, path, put_aside};
 #[cfg(feature = "testing")]
 pub(super) use database::{seal, unseal};
-pub(super) use nudge::{Notifier, Wakeup};
+pub(super) use wakeup::{Notifier, Wakeup};

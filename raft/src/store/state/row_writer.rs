@@ -180,9 +180,9 @@ impl Waiting {
     fn gather(first: Wakeup, nudges: &Receiver<Wakeup>) -> Self {
         let until = Instant::now() + LAG;
         let mut waiting = Self::default();
-        let mut nudge = first;
+        let mut wakeup = first;
         loop {
-            match nudge {
+            match wakeup {
                 Wakeup::Changed => {}
                 Wakeup::Soon => return waiting,
                 #[cfg(test)]
@@ -196,7 +196,7 @@ impl Waiting {
                 }
             }
             match nudges.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(next) => nudge = next,
+                Ok(next) => wakeup = next,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return waiting,
             }
         }

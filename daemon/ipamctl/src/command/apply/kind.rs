@@ -5,7 +5,7 @@ use ipam_api::resource::{Namespace, Network, Node, Pool, Reservation, Subnet};
 use ipam_api::{Problem, strict};
 use serde_json::{Map, Value};
 
-use crate::client::noun::ResourceType;
+use crate::client::resource_type::ResourceType;
 
 /// A kind of resource; in the order in which they stand on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,14 +19,14 @@ pub(super) enum Kind {
 }
 
 /// An expression about the type of the API that a kind stands for.
-macro_rules! of_noun {
-    ($kind:expr, $noun:ident => $value:expr) => {
-        of_noun!($kind, $noun => $value; Network, Subnet, Pool, Reservation, Node, Namespace)
+macro_rules! of_resource_type {
+    ($kind:expr, $resource_type:ident => $value:expr) => {
+        of_resource_type!($kind, $resource_type => $value; Network, Subnet, Pool, Reservation, Node, Namespace)
     };
-    ($kind:expr, $noun:ident => $value:expr; $($name:ident),*) => {
+    ($kind:expr, $resource_type:ident => $value:expr; $($name:ident),*) => {
         match $kind {
             $(Kind::$name => {
-                type $noun = $name;
+                type $resource_type = $name;
                 $value
             })*
         }
@@ -43,12 +43,12 @@ impl Kind {
 
     /// The word for one.
     pub(super) fn word(self) -> &'static str {
-        of_noun!(self, N => N::WORD)
+        of_resource_type!(self, N => N::WORD)
     }
 
     /// Their place in the API.
     pub(super) fn path(self) -> &'static str {
-        of_noun!(self, N => N::PATH)
+        of_resource_type!(self, N => N::PATH)
     }
 
     /// The kind that a word names.
@@ -89,7 +89,7 @@ impl Kind {
 
     /// Reads a resource strictly, with all defaults said.
     pub(super) fn read(self, json: &[u8]) -> Result<(ResourceName, Spec), Problem> {
-        of_noun!(self, N => whole::<N>(json))
+        of_resource_type!(self, N => whole::<N>(json))
     }
 }
 

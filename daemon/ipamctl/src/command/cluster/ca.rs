@@ -128,7 +128,7 @@ fn init(
     // Two CAs of one name are hard to tell apart when one of them isn't believed.
     let tell_apart: String = uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect();
     let name = name.unwrap_or_else(|| format!("ipamd CA {tell_apart}"));
-    let made = certificates::authority(&name, how.days.unwrap_or(3650)).map_err(unissued)?;
+    let made = certificates::authority(&name, how.days.unwrap_or(3650)).map_err(not_issued)?;
     let (certificate, key) = (dir.join(CA_CERTIFICATE), dir.join(CA_KEY));
     if !session.writing.dry_run {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| unwritten(dir, &error))?;
@@ -156,7 +156,7 @@ fn issue(
     let ca = dir.join(CA_CERTIFICATE);
     let authority = Issued { certificate: read(&ca)?, key: read(&dir.join(CA_KEY))? };
     let made =
-        certificates::issue(&authority, identity, addresses, how.days.unwrap_or(365)).map_err(unissued)?;
+        certificates::issue(&authority, identity, addresses, how.days.unwrap_or(365)).map_err(not_issued)?;
     let dns_name = identity.dns_name()?;
     let stem = dns_name.strip_suffix(".ipamd.internal").unwrap_or(&dns_name);
     let (certificate, key) = (dir.join(format!("{stem}.crt")), dir.join(format!("{stem}.key")));
@@ -225,6 +225,6 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("{}: {error}", path.display()), "Name a directory that you may write to.")
 }
 
-fn unissued(why: NotIssued) -> Failure {
+fn not_issued(why: NotIssued) -> Failure {
     Failure::usage(why.0, "Nothing was written.")
 }

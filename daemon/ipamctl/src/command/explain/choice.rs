@@ -72,19 +72,19 @@ fn chosen(choice: &Choice) -> String {
         "configuration" => "the CNI configuration",
         _ => "the mark as default",
     };
-    let judged = |candidate: &Candidate| {
+    let evaluated = |candidate: &Candidate| {
         let is_chosen = choice.pool.as_ref() == Some(&candidate.pool);
         match choice.address.filter(|_| is_chosen && choice.kept) {
             Some(address) => ("stays".to_owned(), format!("{address}, which it has already")),
-            None => judged(candidate, is_chosen),
+            None => evaluated(candidate, is_chosen),
         }
     };
     let candidates: Vec<(u32, &Candidate)> = (1..).zip(&choice.candidates).collect();
     let table = Table::of(&candidates)
         .text("#", |(number, _)| number)
         .text("POOL", |(_, candidate)| &candidate.pool)
-        .text("VERDICT", |(_, candidate)| judged(candidate).0)
-        .text("DETAIL", |(_, candidate)| judged(candidate).1)
+        .text("VERDICT", |(_, candidate)| evaluated(candidate).0)
+        .text("DETAIL", |(_, candidate)| evaluated(candidate).1)
         .table();
     let skipped: String = choice.skipped.iter().map(passed_over).collect();
     let more = if choice.more { "…  and more\n" } else { "" };
@@ -103,7 +103,7 @@ fn passed_over(skipped: &Skipped) -> String {
     format!("{} skipped, {reason}: {}{more}\n", text::count(*count), names.join(", "))
 }
 
-fn judged(candidate: &Candidate, is_chosen: bool) -> (String, String) {
+fn evaluated(candidate: &Candidate, is_chosen: bool) -> (String, String) {
     let address = candidate.address.map(|address| address.to_string()).unwrap_or_default();
     match candidate.verdict.as_str() {
         "gives" if is_chosen => ("gives".to_owned(), address),
@@ -123,7 +123,7 @@ fn judged(candidate: &Candidate, is_chosen: bool) -> (String, String) {
             }
             ("exhausted".to_owned(), detail)
         }
-        "lacks" => ("lacks".to_owned(), "it can't give the address that is asked for".to_owned()),
+        "unavailable" => ("unavailable".to_owned(), "it can't give the address that is asked for".to_owned()),
         code if code == Code::NoPoolFits.to_string() => {
             ("not for it".to_owned(), candidate.reason.clone().unwrap_or_default())
         }

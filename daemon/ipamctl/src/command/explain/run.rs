@@ -67,16 +67,16 @@ pub(crate) async fn run(session: &Session, arguments: &ExplainArguments) -> Resu
 fn field(session: &Session, named: &str) -> Result<(), Failure> {
     let mut words = named.split('.');
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
-    let noun = if first == "prefixes" {
+    let resource_type = if first == "prefixes" {
         "prefix"
     } else {
         first.strip_suffix('s').filter(|word| !word.is_empty()).unwrap_or(&first)
     };
-    let Some((_, name, status)) = RESOURCES.iter().find(|(word, _, _)| *word == noun) else {
-        return Err(unknown(named, noun, RESOURCES.iter().map(|(word, _, _)| *word)));
+    let Some((_, name, status)) = RESOURCES.iter().find(|(word, _, _)| *word == resource_type) else {
+        return Err(unknown(named, resource_type, RESOURCES.iter().map(|(word, _, _)| *word)));
     };
     let mut found = explained(name, status);
-    let mut path = noun.to_owned();
+    let mut path = resource_type.to_owned();
     for word in words {
         let Some(field) = found.fields.iter().find(|field| field.name == word) else {
             return Err(unknown(named, word, found.fields.iter().map(|field| field.name.as_str())));
@@ -195,13 +195,17 @@ mod tests {
     /// The source is read here as text; whatever is in it must be found.
     #[test]
     fn every_field_that_is_sent_has_words() {
-        for (noun, name, status) in RESOURCES {
+        for (resource_type, name, status) in RESOURCES {
             let shape = explained(name, status);
-            assert!(!shape.says.is_empty() && shape.fields.len() > 3, "{noun}");
+            assert!(!shape.says.is_empty() && shape.fields.len() > 3, "{resource_type}");
             for field in &shape.fields {
-                assert!(!field.says.is_empty(), "{noun}.{}", field.name);
+                assert!(!field.says.is_empty(), "{resource_type}.{}", field.name);
                 let below = source::shape(source::inner(&field.kind)).is_some();
-                assert!(below || !source::words(&field.kind).contains("object"), "{noun}.{}", field.name);
+                assert!(
+                    below || !source::words(&field.kind).contains("object"),
+                    "{resource_type}.{}",
+                    field.name
+                );
             }
         }
         let pool: ipam_api::resource::Pool = strict::from_slice(br#"{"name":"a","subnet":"b"}"#).unwrap();

@@ -7,8 +7,8 @@ use ipam_api::time::Timestamp;
 use serde_json::json;
 
 use super::quota::{self, QuotaArguments, of_limit};
-use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
+use crate::client::resource_type::{Read, with_defaults};
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::{NamedInRealm, replace_list};

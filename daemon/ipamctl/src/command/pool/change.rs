@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use serde_json::json;
 
 use super::selectors::SelectorArguments;
-use crate::client::noun::with_defaults;
+use crate::client::resource_type::with_defaults;
 use crate::command::arguments::{one_of, replace};
 use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
 use crate::command::ranges;

@@ -6,8 +6,8 @@ use ipam_api::request::{DrainRequest, Drained, SplitRequest};
 use ipam_api::resource::Pool;
 use ipam_api::{AddressRange, Name};
 
-use crate::client::noun::Read;
 use crate::client::requests::Again;
+use crate::client::resource_type::Read;
 use crate::client::session::Session;
 use crate::client::{confirm, resource};
 use crate::output::error::Failure;

@@ -6,8 +6,8 @@ use ipam_api::{Code, Name};
 
 use super::drain::{self, confirm_in_use};
 use super::{change, view};
-use crate::client::noun::Read;
 use crate::client::resource;
+use crate::client::resource_type::Read;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::Named;

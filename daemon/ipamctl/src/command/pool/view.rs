@@ -5,8 +5,8 @@ use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Family, Name, RangeSet};
 
 use super::selectors;
-use crate::client::noun::Read;
 use crate::client::resource;
+use crate::client::resource_type::Read;
 use crate::command::controller;
 use crate::command::map::{Parts, count_lines};
 use crate::command::routes::route;

@@ -11,8 +11,8 @@ use ipnet::IpNet;
 use serde_json::json;
 
 use super::automatic::{self, AutomaticArguments, AutomaticChanges};
-use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
+use crate::client::resource_type::{Read, with_defaults};
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::{Named, replace};

@@ -51,14 +51,14 @@ impl Notifier {
     }
 
     /// Sends nothing if the thread knows already: it would make a round of its own for every message.
-    fn raise(&self, level: u8, nudge: Wakeup) {
+    fn raise(&self, level: u8, wakeup: Wakeup) {
         if self.pending.fetch_max(level, Ordering::AcqRel) < level {
-            self.send(nudge);
+            self.send(wakeup);
         }
     }
 
-    pub(in crate::store) fn send(&self, nudge: Wakeup) {
+    pub(in crate::store) fn send(&self, wakeup: Wakeup) {
         // Nobody there: the store is closed, and what wakes whom doesn't matter any more.
-        let _gone = self.to.send(nudge);
+        let _gone = self.to.send(wakeup);
     }
 }

@@ -41,9 +41,9 @@ pub(crate) fn with_defaults<N: ResourceType>(fields: Value) -> Result<N, Failure
     serde_json::from_value(fields).map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
 }
 
-macro_rules! noun {
-    ($noun:ty, $status:ty, $word:literal, |$this:ident| $name:expr) => {
-        impl ResourceType for $noun {
+macro_rules! resource_type {
+    ($resource_type:ty, $status:ty, $word:literal, |$this:ident| $name:expr) => {
+        impl ResourceType for $resource_type {
             type Status = $status;
             const WORD: &'static str = $word;
             const PLURAL: &'static str = concat!($word, "s");
@@ -66,9 +66,9 @@ macro_rules! noun {
     };
 }
 
-noun!(Network, NetworkStatus, "network", |network| (&network.name).into());
-noun!(Subnet, SubnetStatus, "subnet", |subnet| (&subnet.name).into());
-noun!(Pool, PoolStatus, "pool", |pool| (&pool.name).into());
-noun!(Reservation, ReservationStatus, "reservation", |reservation| (&reservation.name).into());
-noun!(Node, NodeStatus, "node", |node| ResourceName::in_realm(&node.realm, &node.name));
-noun!(Namespace, NamespaceStatus, "namespace", |one| ResourceName::in_realm(&one.realm, &one.name));
+resource_type!(Network, NetworkStatus, "network", |network| (&network.name).into());
+resource_type!(Subnet, SubnetStatus, "subnet", |subnet| (&subnet.name).into());
+resource_type!(Pool, PoolStatus, "pool", |pool| (&pool.name).into());
+resource_type!(Reservation, ReservationStatus, "reservation", |reservation| (&reservation.name).into());
+resource_type!(Node, NodeStatus, "node", |node| ResourceName::in_realm(&node.realm, &node.name));
+resource_type!(Namespace, NamespaceStatus, "namespace", |one| ResourceName::in_realm(&one.realm, &one.name));
