@@ -1,9 +1,10 @@
-//! The project's own tools: `cargo xtask build | dev | measure | powercut | slow-disks | test`.
+//! The project's own tools: `cargo xtask build | commits | dev | measure | powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs it,
 //! with the command to install it, or a check of this crate replaces it and reports so; nothing is left out in silence.
 
 mod binaries;
+mod commits;
 mod contract;
 mod cycles;
 mod deny;
@@ -38,6 +39,8 @@ struct Arguments {
 enum Task {
     /// Make the binaries that ship, static and optimised, in target/dist.
     Build,
+    /// Check the messages of the newest commits; `cargo xtask test` does the same.
+    Commits,
     /// Build quickly, then run `ipamd dev`: three members on this machine, and a real address.
     Dev(dev::Arguments),
     /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
@@ -57,6 +60,7 @@ enum Task {
 fn main() -> ExitCode {
     let done = Workspace::find().and_then(|workspace| match Arguments::parse().task {
         Task::Build => binaries::build(&workspace).map(|_| ()),
+        Task::Commits => commits::run(&workspace.root),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
         Task::Measure { million } => binaries::measure(&workspace, million),
         Task::Powercut(arguments) => powercut::build_and_run(&workspace, powercut::POWERCUT, &arguments),

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{cycles, map};
+use crate::{commits, cycles, map};
 
 /// All that may lie at the top, beside names that begin with a dot.
 const TOP_LEVEL: [&str; 17] = [
@@ -131,9 +131,13 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         if map::DOCUMENTS.contains(&path.as_str()) {
             complaints.extend(map::check(path, &text, &paths));
         }
+        if path == map::ARCHITECTURE {
+            complaints.extend(map::incomplete(&text, &paths));
+        }
         sources.push((path.as_str(), text));
     }
     complaints.extend(cycles::check(&sources));
+    complaints.extend(commits::check(root)?);
     for complaint in &complaints {
         println!("{complaint}");
     }
