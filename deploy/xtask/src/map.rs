@@ -1,4 +1,4 @@
-//! Documents and the tree: each path that a document names exists, and the architecture names each part of the tree.
+//! Documents and the tree: each path in a document exists, and the architecture names each part of the tree.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ struct Place<'a> {
     path: Option<String>,
 }
 
-/// Paths in a document. Each is relative to the top of the checkout, or to the folder of its section's heading.
+/// Paths in a document, relative to the top of the checkout or to the folder of the section's heading.
 fn places<'a>(text: &'a str, paths: &BTreeSet<String>) -> Vec<Place<'a>> {
     let mut places = Vec::new();
     let (mut folder, mut fenced) = (String::new(), false);
