@@ -1,7 +1,7 @@
 //! Commit messages: `area: verb object` in at most 72 columns, an empty line, and the reason.
 //!
-//! The check reads the newest commits of the clone, so that it works in a shallow one. It compares author dates
-//! and no hashes, because a rebase changes hashes.
+//! The check reads the newest commits of the clone, so that it works in a shallow one. It compares author
+//! dates and no hashes, because a rebase changes hashes.
 
 use std::path::Path;
 use std::process::Command;
