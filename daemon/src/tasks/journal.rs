@@ -53,8 +53,7 @@ fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
-    use ipam_machine::command::{Expect, Metadata, NetworkSpec, Put, Text, Via};
-    use ipam_machine::{At, Command, Grant, Origin, Terms, apply};
+    use ipam_machine::{At, apply, fixtures};
 
     use super::*;
 
@@ -62,21 +61,11 @@ mod tests {
     fn state() -> State {
         let mut state = State::new();
         for day in 0..=10_u64 {
-            let origin = Origin {
-                principal: Text::given("tester"),
-                via: Via::Http,
-                request_id: Text::given("r"),
-                comment: None,
-                not_after_ms: None,
-            };
-            let name = format!("network-{day}").parse().unwrap();
-            let spec = NetworkSpec { name, metadata: Metadata::default() };
-            let action = Action::PutNetwork(Put { spec, expect: Expect::Anything });
-            let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
+            let action = Action::PutNetwork(fixtures::put(fixtures::network(&format!("network-{day}"))));
             // Wall time says nothing: it goes backwards here.
             let wall_ms = (1000 - day) * DAY_MS;
             let at = At { log_time_ms: 1 + day * JOURNAL_SEGMENT_AGE_MS_MAX, wall_ms, leadership: 0 };
-            apply(&mut state, at, &Command { origin, terms, action }).0.unwrap();
+            apply(&mut state, at, &fixtures::command(action)).0.unwrap();
         }
         assert_eq!(state.segments.len(), 10);
         state

@@ -72,6 +72,7 @@ const TREES: [Tree; 8] = [
             "allocate",
             "dispatch",
             "view",
+            "fixtures",
         ],
         spread: &["Index", "State", "Step"],
     },

@@ -13,19 +13,17 @@
 mod support;
 
 use ipam_machine::command::Text;
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
 use ipam_api::name::Name;
-use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
+use ipam_api::resource::PoolSize;
 use ipam_machine::command::{
-    Allocate, AllocateOptions, AutomaticPool, Controller, EndController, InterfaceRequest, PoolPatterns,
-    Routing, ScaleController, Stickiness,
+    Allocate, AutomaticPool, Controller, EndController, InterfaceRequest, ScaleController,
 };
-use ipam_machine::{Action, At, State, apply};
+use ipam_machine::{Action, At, State, apply, fixtures};
 
-use support::{command, name, put_pool, put_subnet, run, whole};
+use support::{command, name, put_pool, put_subnet, run};
 
 /// Applications that have pools, where there are many.
 const MANY: u32 = 10_000;
@@ -55,7 +53,7 @@ fn with(applications: u32) -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));
     run(&mut state, put_subnet("other", "11.0.0.0/8"));
-    run(&mut state, put_pool(whole("other", "other")));
+    run(&mut state, put_pool(fixtures::pool("other", "other")));
     for number in 0..applications {
         run(&mut state, allocate(number, "a", 5));
         state.take_touched();
@@ -75,38 +73,12 @@ fn controller(number: u32) -> Controller {
 }
 
 fn request(endpoint: &str, interface: InterfaceRequest) -> Allocate {
-    let endpoint: EndpointKey = format!("pod/shop/{endpoint}").parse().unwrap();
-    Allocate {
-        endpoint,
-        uid: Some(Text::given("u")),
-        labels: BTreeMap::new(),
-        node: None,
-        attachment: None,
-        stickiness: Stickiness::default(),
-        automatic_pool: None,
-        lifecycle: Lifecycle::Held,
-        interfaces: vec![interface],
-        started: None,
-        options: AllocateOptions::default(),
-        routing: Routing::default(),
-    }
-}
-
-fn interface() -> InterfaceRequest {
-    InterfaceRequest {
-        name: "eth0".parse().unwrap(),
-        subnets: Vec::new(),
-        pools: PoolPatterns::default(),
-        default_pools: PoolPatterns::default(),
-        families: Vec::new(),
-        addresses: Vec::new(),
-        mac: None,
-        network_attachment: None,
-    }
+    let request = fixtures::allocate_for(&format!("pod/shop/{endpoint}"), vec![interface]);
+    Allocate { uid: Some(Text::given("u")), ..request }
 }
 
 fn allocate(application: u32, endpoint: &str, replicas: u32) -> Action {
-    let interface = InterfaceRequest { subnets: vec![name("lan")], ..interface() };
+    let interface = InterfaceRequest { subnets: vec![name("lan")], ..fixtures::interface("eth0") };
     let mut request = request(&format!("app-{application}-{endpoint}"), interface);
     request.stickiness.controller = Some(controller(application));
     request.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
@@ -114,7 +86,7 @@ fn allocate(application: u32, endpoint: &str, replicas: u32) -> Action {
 }
 
 fn named(endpoint: &str) -> Action {
-    let mut interface = interface();
+    let mut interface = fixtures::interface("eth0");
     interface.pools.ipv4 = vec![(&name("other")).into()];
     Action::Allocate(request(endpoint, interface))
 }

@@ -17,16 +17,14 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use ipam_api::Family;
-use ipam_api::name::{Name, ObjectName};
+use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
-use ipam_machine::command::{
-    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, ReleaseAttachment, Routing, Started,
-};
+use ipam_api::resource::Lifecycle;
+use ipam_machine::command::{Allocate, InterfaceRequest, PoolPatterns, ReleaseAttachment, Started};
 use ipam_machine::free_set::FreeSet;
-use ipam_machine::{Action, At, Loading, State, apply};
+use ipam_machine::{Action, At, Loading, State, apply, fixtures};
 
-use support::{command, name, put_pool, put_subnet, run, whole};
+use support::{command, name, put_pool, put_subnet, run};
 
 /// What "many" means here.
 const MANY: u64 = 1_000_000;
@@ -145,7 +143,7 @@ fn founded(v4: &str, v6: &str) -> State {
 
 fn add_pool(state: &mut State, pool: &str, cidr: &str) {
     run(state, put_subnet(pool, cidr));
-    run(state, put_pool(whole(pool, pool)));
+    run(state, put_pool(fixtures::pool(pool, pool)));
 }
 
 /// So many allocations.
@@ -184,34 +182,9 @@ fn filled(how: &str, count: u64) -> State {
 
 fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
     let pools = |pool: &str| if pool.is_empty() { Vec::new() } else { vec![(&name(pool)).into()] };
-    Allocate {
-        endpoint: EndpointKey {
-            realm: Name::default_name(),
-            kind: EndpointKind::Container,
-            namespace: ObjectName::default_name(),
-            name: format!("{prefix}-{number}").parse().unwrap(),
-        },
-        uid: None,
-        labels: std::collections::BTreeMap::new(),
-        node: None,
-        attachment: None,
-        stickiness: Default::default(),
-        automatic_pool: None,
-        lifecycle: Lifecycle::Held,
-        interfaces: vec![InterfaceRequest {
-            name: "eth0".parse().unwrap(),
-            subnets: Vec::new(),
-            pools: PoolPatterns { ipv4: pools(v4), ipv6: pools(v6) },
-            default_pools: PoolPatterns::default(),
-            families: Vec::new(),
-            addresses: Vec::new(),
-            mac: None,
-            network_attachment: None,
-        }],
-        started: None,
-        options: AllocateOptions::default(),
-        routing: Routing::default(),
-    }
+    let endpoint = format!("container/default/{prefix}-{number}");
+    let pools = PoolPatterns { ipv4: pools(v4), ipv6: pools(v6) };
+    fixtures::allocate_for(&endpoint, vec![InterfaceRequest { pools, ..fixtures::interface("eth0") }])
 }
 
 fn attachment(number: u64, prefix: &str) -> AttachmentKey {

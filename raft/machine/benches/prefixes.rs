@@ -15,9 +15,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ipam_machine::command::{Delegate, PoolSpec, PrefixLevel, PrefixSource};
-use ipam_machine::{Action, Answer, At, State, apply};
+use ipam_machine::{Action, Answer, At, State, apply, fixtures};
 
-use support::{command, name, put_pool, put_subnet, run, whole};
+use support::{command, name, put_pool, put_subnet, run};
 
 /// What "many" means here.
 const MANY: u32 = 100_000;
@@ -48,7 +48,7 @@ fn ratio(one: u128, other: u128) -> String {
 fn founded() -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));
-    run(&mut state, put_pool(PoolSpec { allow_edges: true, ..whole("lan", "lan") }));
+    run(&mut state, put_pool(PoolSpec { allow_edges: true, ..fixtures::pool("lan", "lan") }));
     state
 }
 

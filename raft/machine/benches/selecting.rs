@@ -15,13 +15,10 @@ mod support;
 use ipam_machine::command::Text;
 use std::time::Instant;
 
-use ipam_api::resource::Lifecycle;
-use ipam_machine::command::{
-    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, PoolSelectors, PoolSpec, Routing,
-};
-use ipam_machine::{Action, State};
+use ipam_machine::command::{Allocate, InterfaceRequest, PoolPatterns, PoolSelectors, PoolSpec};
+use ipam_machine::{Action, State, fixtures};
 
-use support::{put_namespace, put_node, put_pool, put_subnet, run, whole};
+use support::{put_namespace, put_node, put_pool, put_subnet, run};
 
 const POOLS: u32 = 10_000;
 const NODES: u32 = 1000;
@@ -84,7 +81,7 @@ fn with_pools(count: u32, selectors: impl Fn(u32) -> PoolSelectors) -> State {
             ranges: vec![range.parse().unwrap()],
             default: true,
             selectors: selectors(number),
-            ..whole(&format!("pool-{number}"), "lan")
+            ..fixtures::pool(&format!("pool-{number}"), "lan")
         };
         run(&mut state, put_pool(pool));
     }
@@ -94,34 +91,14 @@ fn with_pools(count: u32, selectors: impl Fn(u32) -> PoolSelectors) -> State {
 fn row(what: &str, state: &mut State, pool: Option<&str>) {
     let mut took = Vec::new();
     for round in 0..ROUNDS {
-        let endpoint = format!("pod/space-0/web-{round}").parse().unwrap();
-        let interface = InterfaceRequest {
-            name: "eth0".parse().unwrap(),
-            subnets: Vec::new(),
-            pools: PoolPatterns {
-                ipv4: pool.iter().map(|pool| pool.parse().unwrap()).collect(),
-                ipv6: Vec::new(),
-            },
-            default_pools: PoolPatterns::default(),
-            families: Vec::new(),
-            addresses: Vec::new(),
-            mac: None,
-            network_attachment: None,
-        };
+        let pools =
+            PoolPatterns { ipv4: pool.iter().map(|pool| pool.parse().unwrap()).collect(), ipv6: Vec::new() };
+        let interface = InterfaceRequest { pools, ..fixtures::interface("eth0") };
         let labels = [("app", "app-0"), ("team", "web"), ("zone", "a"), ("tier", "front")];
         let request = Action::Allocate(Allocate {
-            endpoint,
-            uid: None,
             labels: labels.map(|(key, value)| (Text::given(key), Text::given(value))).into(),
             node: Some("node-0".parse().unwrap()),
-            attachment: None,
-            stickiness: Default::default(),
-            automatic_pool: None,
-            lifecycle: Lifecycle::Held,
-            interfaces: vec![interface],
-            started: None,
-            options: AllocateOptions::default(),
-            routing: Routing::default(),
+            ..fixtures::allocate_for(&format!("pod/space-0/web-{round}"), vec![interface])
         });
         let Action::Allocate(Allocate { endpoint: key, .. }) = &request else { continue };
         let release = Action::ReleaseEndpoint { key: key.clone() };

@@ -16,13 +16,10 @@ use std::hint::black_box;
 use std::net::IpAddr;
 use std::time::Instant;
 
-use ipam_api::resource::Lifecycle;
-use ipam_machine::command::{
-    Allocate, AllocateOptions, InterfaceRequest, PoolPatterns, PoolSpec, Routing, Text, Transaction,
-};
-use ipam_machine::{Action, At, State, apply};
+use ipam_machine::command::{Allocate, InterfaceRequest, PoolPatterns, PoolSpec, Text, Transaction};
+use ipam_machine::{Action, At, State, apply, fixtures};
 
-use support::{command, put_pool, put_subnet, run, whole};
+use support::{command, put_pool, put_subnet, run};
 
 const POOLS: u32 = 10_000;
 const ROUNDS: usize = 21;
@@ -115,8 +112,8 @@ fn with_pools(gives: impl Fn(u32) -> bool) -> State {
     run(&mut state, put_subnet("lan-six", "2001:db8::/32"));
     run(&mut state, put_subnet("big", "172.16.0.0/12"));
     run(&mut state, put_subnet("big-six", "2001:db9::/64"));
-    run(&mut state, put_pool(whole("four", "big")));
-    run(&mut state, put_pool(whole("six", "big-six")));
+    run(&mut state, put_pool(fixtures::pool("four", "big")));
+    run(&mut state, put_pool(fixtures::pool("six", "big-six")));
     for number in 0..POOLS {
         let (family, host) = (number % 2, number / 2);
         let (subnet, range) = match family {
@@ -130,7 +127,7 @@ fn with_pools(gives: impl Fn(u32) -> bool) -> State {
             ranges: vec![range],
             exclude,
             default: true,
-            ..whole(&format!("g{group:02}-{number:05}"), subnet)
+            ..fixtures::pool(&format!("g{group:02}-{number:05}"), subnet)
         };
         run(&mut state, put_pool(pool));
     }
@@ -138,34 +135,13 @@ fn with_pools(gives: impl Fn(u32) -> bool) -> State {
 }
 
 fn request(interfaces: usize, set: impl Fn(&mut InterfaceRequest)) -> Action {
-    let interface = |number: usize| {
-        let mut request = InterfaceRequest {
-            name: format!("net{number}").parse().unwrap(),
-            subnets: Vec::new(),
-            pools: PoolPatterns::default(),
-            default_pools: PoolPatterns::default(),
-            families: Vec::new(),
-            addresses: Vec::new(),
-            mac: None,
-            network_attachment: None,
-        };
+    let one = |number: usize| {
+        let mut request = fixtures::interface(&format!("net{number}"));
         set(&mut request);
         request
     };
-    Action::Allocate(Allocate {
-        endpoint: "pod/default/web".parse().unwrap(),
-        uid: None,
-        labels: [(Text::given("app"), Text::given("web"))].into(),
-        node: None,
-        attachment: None,
-        stickiness: Default::default(),
-        automatic_pool: None,
-        lifecycle: Lifecycle::Held,
-        interfaces: (0..interfaces).map(interface).collect(),
-        started: None,
-        options: AllocateOptions::default(),
-        routing: Routing::default(),
-    })
+    let request = fixtures::allocate_for("pod/default/web", (0..interfaces).map(one).collect());
+    Action::Allocate(Allocate { labels: [(Text::given("app"), Text::given("web"))].into(), ..request })
 }
 
 fn waiting(request: Action) -> Action {

@@ -19,6 +19,8 @@ pub mod command;
 mod dispatch;
 mod endpoint;
 pub mod event;
+#[cfg(feature = "testing")]
+pub mod fixtures;
 pub mod invariant;
 pub mod journal;
 mod prefix;

@@ -279,21 +279,12 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ipam_machine::command::Via;
-    use ipam_machine::{Action, Grant, Origin, Terms};
+    use ipam_machine::{Action, fixtures};
 
     type Answers = oneshot::Receiver<Result<Decided>>;
 
     fn proposal(deadline: Instant, leadership: Option<u64>) -> (Proposal, Answers) {
-        let origin = Origin {
-            principal: Text::given("test"),
-            via: Via::Http,
-            request_id: Text::given("1"),
-            comment: None,
-            not_after_ms: None,
-        };
-        let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
-        let command = Command { origin, terms, action: Action::Expire };
+        let command = fixtures::command(Action::Expire);
         let (reply, answer) = oneshot::channel();
         let (principal, stage) = (Text::given("test"), Stage::default());
         let proposer = Proposer { principal, stage, since: deadline, reply };

@@ -18,8 +18,7 @@ use super::*;
 use crate::store::Checkpoint;
 use crate::types::{Entry, LogId, Types, Vote};
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::Via;
-use ipam_machine::{Action, Applied, Command, Grant, Origin, Terms};
+use ipam_machine::{Action, Applied, Command, Origin, fixtures};
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
@@ -32,15 +31,9 @@ fn vote() -> Vote {
 }
 
 fn command() -> Command {
-    let origin = Origin {
-        principal: Text::given("alice"),
-        via: Via::Http,
-        request_id: Text::given("r1"),
-        comment: None,
-        not_after_ms: Some(9_000),
-    };
-    let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
-    Command { origin, terms, action: Action::Expire }
+    let request_id = Text::given("r1");
+    let origin = Origin { request_id, not_after_ms: Some(9_000), ..fixtures::origin("alice") };
+    Command { origin, ..fixtures::command(Action::Expire) }
 }
 
 fn requests() -> Vec<Request> {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipam_api::access::Role;
 use ipam_api::limits::FRAME_BYTES_MAX;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,9 +19,9 @@ use super::*;
 use crate::socket::PrivateSocket;
 use crate::store::IncomingSnapshot;
 use crate::types::{Member, Types, Vote};
-use ipam_machine::command::{Cause, Grant, Pending as Waits, Terms, Text, Via};
+use ipam_machine::command::{Cause, Pending as Waits, Text};
 use ipam_machine::event::WaitReason;
-use ipam_machine::{Action, Applied, Command, Origin};
+use ipam_machine::{Action, Applied, fixtures};
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
@@ -254,14 +253,7 @@ async fn nonsense_ends_a_connection_and_no_other() {
 }
 
 fn proposal() -> Request {
-    let origin = Origin {
-        principal: Text::given("me"),
-        via: Via::Http,
-        request_id: Text::given("1"),
-        comment: None,
-        not_after_ms: None,
-    };
-    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: Action::Expire };
+    let command = fixtures::command(Action::Expire);
     Request::Propose { command: Box::new(command), budget_ms: 1000 }
 }
 

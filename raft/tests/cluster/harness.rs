@@ -1,7 +1,6 @@
 //! Clusters to be tried out.
 
 use ipam_machine::command::Text;
-use ipam_machine::{Grant, Terms};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -9,8 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ipam_api::Name;
-use ipam_machine::command::{ChangeMembers, Expect, JoinMember, Metadata, NetworkSpec, Put, Via};
-use ipam_machine::{Action, Answer, Applied, Command, Origin, State};
+use ipam_machine::command::{ChangeMembers, JoinMember};
+use ipam_machine::{Action, Answer, Applied, Command, State, fixtures};
 use ipam_raft::StoreError;
 use ipam_raft::node::{
     InitialMember, Member, Node, NodeConfig, PeerPort, ProposeError, Role, SnapshotPolicy, StartError, Timing,
@@ -26,21 +25,10 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// The one place that knows what a command looks like: a new network of this name.
 pub(crate) fn command(name: &str) -> Command {
-    let name = Name::new(name).unwrap();
-    Command {
-        origin: Origin {
-            principal: Text::given("test"),
-            via: Via::Http,
-            request_id: Text::given(name.as_str()),
-            comment: None,
-            not_after_ms: None,
-        },
-        terms: Terms::of(Grant::of(ipam_api::access::Role::Admin)),
-        action: Action::PutNetwork(Put {
-            spec: NetworkSpec { name, metadata: Metadata::default() },
-            expect: Expect::Anything,
-        }),
-    }
+    let action = Action::PutNetwork(fixtures::put(fixtures::network(name)));
+    let mut command = fixtures::command(action);
+    command.origin.request_id = Text::given(name);
+    command
 }
 
 /// Whether a state has the network that such a command makes.

@@ -160,9 +160,8 @@ async fn first(app: &App, mut query: EventQuery) -> Result<(Option<Event>, Event
 
 #[cfg(test)]
 mod tests {
-    use ipam_api::access::Role;
-    use ipam_machine::command::{Expect, Text, Via};
-    use ipam_machine::{Action, At, Command, Grant, Origin, Terms, apply};
+    use ipam_machine::command::Expect;
+    use ipam_machine::{Action, At, apply, fixtures};
     use ipam_raft::EventFilter;
     use serde_json::{from_value, json};
 
@@ -173,15 +172,8 @@ mod tests {
     use crate::http::resource::subnet::Subnets;
 
     fn done(state: &mut State, wall_ms: u64, action: Action) {
-        let origin = Origin {
-            principal: Text::given("tester"),
-            via: Via::Http,
-            request_id: Text::given("r"),
-            comment: None,
-            not_after_ms: None,
-        };
-        let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
-        apply(state, At { log_time_ms: 1, wall_ms, leadership: 0 }, &command).0.unwrap();
+        let at = At { log_time_ms: 1, wall_ms, leadership: 0 };
+        apply(state, at, &fixtures::command(action)).0.unwrap();
     }
 
     /// `10.0.0.1`, held by `host/a` since 1000.

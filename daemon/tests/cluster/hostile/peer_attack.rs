@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use ipam_api::access::Role;
 use ipam_api::client::Call;
-use ipam_machine::command::{CreateToken, Grant, Purpose, Terms, Text, Via, secret_hash};
-use ipam_machine::{Action, Command as Proposal, Origin};
+use ipam_machine::command::{CreateToken, Grant, Purpose, Terms, Text, secret_hash};
+use ipam_machine::{Action, Command as Proposal, fixtures};
 use serde_json::Value;
 
 use super::others_are_served;
@@ -22,13 +22,7 @@ const TOKEN: &str = "backdoor";
 /// A command that makes the caller an administrator, and says so itself.
 fn proposal() -> String {
     let command = Proposal {
-        origin: Origin {
-            principal: Text::given("task/innocent"),
-            via: Via::Http,
-            request_id: Text::given("1"),
-            comment: None,
-            not_after_ms: None,
-        },
+        origin: fixtures::origin("task/innocent"),
         terms: Terms::of(Grant::of(Role::Admin)),
         action: Action::CreateToken(CreateToken {
             replaces: false,

@@ -2,15 +2,14 @@
 
 use crate::apply::step::Step;
 use crate::apply::work::Work;
-use crate::command::{Metadata, PoolSelectors, PoolSpec};
+use crate::command::{Metadata, PoolSpec};
 use crate::state::State;
 use crate::state::id::{PoolId, SubnetId};
 use crate::state::row::{Automatic, AutomaticStanding, Pool};
 use crate::value::shape::ranges;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::limits::{COOLING_MS_DEFAULT, NAME_CHARS_MAX, RANGES_MAX};
+use ipam_api::limits::{NAME_CHARS_MAX, RANGES_MAX};
 use ipam_api::name::Name;
-use ipam_api::resource::{ScaleDown, Strategy};
 use ipam_api::{Family, RangeSet};
 use std::net::IpAddr;
 
@@ -18,27 +17,13 @@ impl Step<'_> {
     pub(super) fn make_pool(&mut self, subnet: SubnetId, automatic: Automatic, reclaim: bool, of: &RangeSet) {
         let subnet_row = self.state.subnets.named(subnet).clone();
         let id = self.state.new_id();
+        let (name, of_subnet) = (self.state.automatic_name(&automatic, of.family()), &subnet_row.spec);
         let spec = PoolSpec {
-            name: self.state.automatic_name(&automatic, of.family()),
-            subnet: subnet_row.spec.name.clone(),
-            network: None,
             ranges: of.ranges().collect(),
-            exclude: Vec::new(),
-            strategy: Strategy::default(),
-            cooling_ms: COOLING_MS_DEFAULT,
-            strict_cooling: false,
-            allow_edges: false,
-            gateway: None,
-            routes: Vec::new(),
-            default: false,
-            selectors: PoolSelectors::default(),
-            scale_down: ScaleDown::default(),
-            disabled: false,
-            terminating: false,
-            drains_to: None,
             reclaim: Some(reclaim),
             // Whoever may take from the subnet by its labels may take from what is cut from it.
-            metadata: Metadata { labels: subnet_row.spec.metadata.labels.clone(), ..Metadata::default() },
+            metadata: Metadata { labels: of_subnet.metadata.labels.clone(), ..Metadata::default() },
+            ..PoolSpec::new(name, of_subnet.name.clone())
         };
         self.write_new_pool(id, spec, subnet, Some(Box::new(automatic)));
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
+use ipam_api::limits::COOLING_MS_DEFAULT;
 use ipam_api::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
@@ -116,6 +117,34 @@ pub struct PoolSpec {
     pub reclaim: Option<bool>,
     /// Metadata of operators.
     pub metadata: Metadata,
+}
+
+impl PoolSpec {
+    /// Pool of all addresses of a subnet, with the defaults of the API.
+    #[must_use]
+    pub fn new(name: Name, subnet: Name) -> Self {
+        Self {
+            name,
+            subnet,
+            network: None,
+            ranges: Vec::new(),
+            exclude: Vec::new(),
+            strategy: Strategy::default(),
+            cooling_ms: COOLING_MS_DEFAULT,
+            strict_cooling: false,
+            allow_edges: false,
+            gateway: None,
+            routes: Vec::new(),
+            default: false,
+            selectors: PoolSelectors::default(),
+            scale_down: ScaleDown::default(),
+            disabled: false,
+            terminating: false,
+            drains_to: None,
+            reclaim: None,
+            metadata: Metadata::default(),
+        }
+    }
 }
 
 /// Selectors of a pool: a request matches all of them. An empty one matches every request.

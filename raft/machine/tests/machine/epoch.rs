@@ -1,29 +1,18 @@
 //! What begins with a restore: new revisions, and pools that give nothing until they are confirmed.
 use ipam_api::Code;
-use ipam_api::access::Role;
 use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
+use ipam_api::resource::{Lifecycle, PoolSize};
 use ipam_machine::command::{
-    Allocate, AllocateOptions, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete,
-    Expect, InterfaceRequest, Kind, Metadata, PoolPatterns, PoolSelectors, PoolSpec, PrefixLevel,
-    PrefixSource, Put, ReleaseAttachment, Routing, SplitPool, Started, Stickiness, SubnetSpec, Text, Via,
+    Allocate, AutomaticPool, ConfirmEpoch, Controller, Delegate, Delete, Expect, Kind, PoolPatterns,
+    PoolSpec, PrefixLevel, PrefixSource, ReleaseAttachment, SplitPool, Started, Stickiness, Text,
 };
 use ipam_machine::event::Readiness;
-use ipam_machine::{
-    Action, Answer, Applied, At, Command, EventKind, Grant, Origin, Outcome, State, Terms, apply,
-};
+use ipam_machine::{Action, Answer, Applied, At, EventKind, Outcome, State, apply, fixtures};
 
 fn run(state: &mut State, action: Action) -> Outcome {
-    let origin = Origin {
-        principal: Text::given("tester"),
-        via: Via::Http,
-        request_id: Text::given("r"),
-        comment: None,
-        not_after_ms: None,
-    };
     let at = At { log_time_ms: state.log_time_ms() + 1, wall_ms: 5_000, leadership: 0 };
-    apply(state, at, &Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }).0
+    apply(state, at, &fixtures::command(action)).0
 }
 
 fn done(state: &mut State, action: Action) -> Applied {
@@ -35,54 +24,14 @@ fn code(outcome: Outcome) -> Code {
 }
 
 fn pool(name: &str, range: &str) -> Action {
-    let spec = PoolSpec {
-        name: name.parse().unwrap(),
-        subnet: "lan".parse().unwrap(),
-        network: None,
-        ranges: vec![range.parse().unwrap()],
-        exclude: Vec::new(),
-        strategy: Default::default(),
-        cooling_ms: 0,
-        strict_cooling: false,
-        allow_edges: false,
-        gateway: None,
-        routes: Vec::new(),
-        default: false,
-        selectors: PoolSelectors::default(),
-        scale_down: Default::default(),
-        disabled: false,
-        terminating: false,
-        drains_to: None,
-        reclaim: None,
-        metadata: Metadata::default(),
-    };
-    Action::PutPool(Put { spec, expect: Expect::Anything })
+    let ranges = vec![range.parse().unwrap()];
+    Action::PutPool(fixtures::put(PoolSpec { ranges, ..fixtures::pool(name, "lan") }))
 }
 
 fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
-    Action::Allocate(Allocate {
-        endpoint: endpoint.parse::<EndpointKey>().unwrap(),
-        uid: None,
-        attachment: None,
-        started: None,
-        options: AllocateOptions::default(),
-        routing: Routing::default(),
-        labels: std::collections::BTreeMap::new(),
-        node: None,
-        stickiness: Default::default(),
-        automatic_pool: None,
-        lifecycle: Lifecycle::Held,
-        interfaces: vec![InterfaceRequest {
-            name: "eth0".parse().unwrap(),
-            subnets: Vec::new(),
-            pools: PoolPatterns { ipv4: vec![pool.parse().unwrap()], ipv6: Vec::new() },
-            default_pools: PoolPatterns::default(),
-            families: Vec::new(),
-            addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
-            mac: None,
-            network_attachment: None,
-        }],
-    })
+    let mut request = fixtures::allocate(endpoint, pool);
+    request.interfaces[0].addresses = address.iter().map(|address| address.parse().unwrap()).collect();
+    Action::Allocate(request)
 }
 
 fn confirm(epoch: u64, pools: Option<&[&str]>) -> Action {
@@ -93,19 +42,7 @@ fn confirm(epoch: u64, pools: Option<&[&str]>) -> Action {
 /// Two pools, and `host/a` holds an address of the first.
 fn before() -> State {
     let mut state = State::new();
-    let subnet = SubnetSpec {
-        name: "lan".parse().unwrap(),
-        network: "default".parse().unwrap(),
-        cidr: "10.1.0.0/24".parse().unwrap(),
-        gateway: None,
-        vlan: None,
-        mtu: None,
-        routes: Vec::new(),
-        dns: Default::default(),
-        automatic: Some(AutomaticRules::default()),
-        metadata: Metadata::default(),
-    };
-    done(&mut state, Action::PutSubnet(Put { spec: subnet, expect: Expect::Anything }));
+    done(&mut state, Action::PutSubnet(fixtures::put(fixtures::subnet("lan", "10.1.0.0/24"))));
     done(&mut state, pool("one", "10.1.0.10-10.1.0.19"));
     done(&mut state, pool("two", "10.1.0.20-10.1.0.29"));
     done(&mut state, allocate("host/a", "one", None));
@@ -267,15 +204,7 @@ fn who_hears_all_events_knows_what_waits() {
     assert_eq!(ready(&state, "one"), Readiness::Unconfirmed);
     assert!(!state.take_journaled().is_empty());
     let at = At { log_time_ms: 9, wall_ms: 9, leadership: 0 };
-    let origin = Origin {
-        principal: Text::given("tester"),
-        via: Via::Http,
-        request_id: Text::given("r"),
-        comment: None,
-        not_after_ms: None,
-    };
-    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: confirm(2, None) };
-    let (_, events) = apply(&mut state, at, &command);
+    let (_, events) = apply(&mut state, at, &fixtures::command(confirm(2, None)));
     let names: Vec<&str> = events.iter().map(|event| event.kind.name()).collect();
     assert_eq!(
         names,

@@ -4,11 +4,12 @@ use crate::support::random::{Dice, Draw};
 use ipam_api::limits::{
     FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_BYTES_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX,
 };
-use ipam_machine::command::{Answer, Expect, Metadata, NetworkSpec, Put, Text, Transaction, Via};
+use ipam_machine::command::{Answer, Metadata, NetworkSpec, Text, Transaction, Via};
 use ipam_machine::event::Holding;
 use ipam_machine::journal::{Chain, Frame, link};
 use ipam_machine::{
     Action, At, Command, Event, EventId, EventKind, Grant, Journaled, Origin, State, Terms, apply, dry_run,
+    fixtures,
 };
 use proptest::prelude::*;
 
@@ -56,13 +57,7 @@ fn trim(through: u64) -> Command {
 }
 
 fn task(action: Action) -> Command {
-    let origin = Origin {
-        principal: Text::given("task/journal"),
-        via: Via::Task,
-        request_id: Text::given("trim"),
-        comment: None,
-        not_after_ms: None,
-    };
+    let origin = Origin { via: Via::Task, ..fixtures::origin("task/journal") };
     Command { origin, terms: Terms::of(Grant::of(ipam_api::access::Role::Admin)), action }
 }
 
@@ -155,8 +150,7 @@ fn an_old_segment_is_sealed_though_nothing_happens() {
     assert_eq!(sealed_at(&mut state, 10 * JOURNAL_SEGMENT_AGE_MS_MAX), None, "an empty one stays open");
     let born = state.log_time_ms();
     let at = At { log_time_ms: born, wall_ms: 1, leadership: 0 };
-    let spec = NetworkSpec { name: "blue".parse().unwrap(), metadata: Metadata::default() };
-    let made = task(Action::PutNetwork(Put { spec, expect: Expect::Anything }));
+    let made = task(Action::PutNetwork(fixtures::put(fixtures::network("blue"))));
     apply(&mut state, at, &made).0.unwrap();
     let (revision, last) = (state.revision(), state.newest_event());
     assert_eq!(sealed_at(&mut state, born + JOURNAL_SEGMENT_AGE_MS_MAX - 1), None, "a day isn't over");
@@ -184,8 +178,7 @@ fn a_frame_has_so_many_bytes_and_its_events_go_on_in_the_next() {
         // Four bytes each, and another one than before.
         let description = Text::given(if at % 2 == 0 { "\u{1F980}" } else { "\u{1F427}" }.repeat(300));
         let metadata = Metadata { description, ..Metadata::default() };
-        let name = "net".parse().unwrap();
-        Action::PutNetwork(Put { spec: NetworkSpec { name, metadata }, expect: Expect::Anything })
+        Action::PutNetwork(fixtures::put(NetworkSpec { metadata, ..fixtures::network("net") }))
     });
     let steps: Vec<Action> = steps.collect();
     let command = task(Action::Transaction(Transaction { preconditions: Vec::new(), steps }));

@@ -3,10 +3,10 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_machine::command::{
-    ChangeMembers, CreateToken, Credential, Grant, JoinMember, KnownMember, Purpose, Text, Via, secret_hash,
+    ChangeMembers, CreateToken, Credential, Grant, JoinMember, KnownMember, Purpose, Text, secret_hash,
 };
 use ipam_machine::model::MemberStanding;
-use ipam_machine::{Action, Answer, At, Command, EventKind, Origin, Refusal, State, Terms, apply};
+use ipam_machine::{Action, Answer, At, Command, EventKind, Refusal, State, Terms, apply, fixtures};
 
 fn founders() -> Vec<KnownMember> {
     let founder = |id: u64| KnownMember {
@@ -36,14 +36,7 @@ fn change(promote: &[u64], remove: &[u64], voters: &[u64]) -> Action {
 }
 
 fn run(state: &mut State, terms: &Terms, action: Action) -> (Result<Answer, Refusal>, Vec<EventKind>) {
-    let origin = Origin {
-        principal: Text::given("alice"),
-        via: Via::Http,
-        request_id: Text::given("r"),
-        comment: None,
-        not_after_ms: None,
-    };
-    let command = Command { origin, terms: terms.clone(), action };
+    let command = Command { terms: terms.clone(), ..fixtures::command(action) };
     let (outcome, events) = apply(state, At::default(), &command);
     (outcome.map(|applied| applied.answer), events.into_iter().map(|event| event.kind).collect())
 }

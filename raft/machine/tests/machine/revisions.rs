@@ -3,27 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
 
 use ipam_api::Code;
-use ipam_api::access::Role;
-use ipam_api::name::Name;
-use ipam_machine::command::{Expect, Idempotency, Metadata, NetworkSpec, Put, Text, Via};
-use ipam_machine::{Action, Answer, At, Command, Grant, Origin, Outcome, State, Terms, apply};
+use ipam_machine::command::{Expect, Idempotency, Metadata, NetworkSpec, Put, Text};
+use ipam_machine::{Action, Answer, At, Command, Outcome, State, apply, fixtures};
 
 /// The point in time that all commands of one entry share.
 const ENTRY: At = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
 
 fn put(description: &str, expect: Expect, key: Option<&str>) -> Command {
     let metadata = Metadata { description: Text::given(description), ..Metadata::default() };
-    let spec = NetworkSpec { name: Name::new("lab").unwrap(), metadata };
-    let origin = Origin {
-        principal: Text::given("t"),
-        via: Via::Http,
-        request_id: Text::given("r"),
-        comment: None,
-        not_after_ms: None,
-    };
-    let idempotency = key.map(|key| Idempotency { key: Text::given(key), request: 7 });
-    let terms = Terms { idempotency, ..Terms::of(Grant::of(Role::Admin)) };
-    Command { origin, terms, action: Action::PutNetwork(Put { spec, expect }) }
+    let spec = NetworkSpec { metadata, ..fixtures::network("lab") };
+    let mut command = fixtures::command(Action::PutNetwork(Put { spec, expect }));
+    command.terms.idempotency = key.map(|key| Idempotency { key: Text::given(key), request: 7 });
+    command
 }
 
 fn revision(outcome: Outcome) -> u64 {

@@ -1,8 +1,6 @@
 //! Helpers that the tests of the store share.
 
-use ipam_api::access::Role;
 use ipam_machine::command::Text;
-use ipam_machine::{Grant, Terms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -17,7 +15,8 @@ use crate::store::rows::Wakeup;
 use crate::store::{LogStore, Store, open};
 use crate::types::{Entry, LogId, Member, Types, Vote};
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{Action, Command, Delete, Expect, Kind, Metadata, NetworkSpec, Origin, Put, Via};
+use ipam_machine::command::{Action, Command, Delete, Expect, Kind, Metadata, NetworkSpec};
+use ipam_machine::fixtures;
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
@@ -39,16 +38,11 @@ pub(in crate::store) fn command(number: u64) -> Command {
         let metadata =
             Metadata { description: Text::given(format!("sample {number}")), ..Metadata::default() };
         let spec = NetworkSpec { name: name(number), metadata };
-        Action::PutNetwork(Put { spec, expect: Expect::Anything })
+        Action::PutNetwork(fixtures::put(spec))
     };
-    let origin = Origin {
-        principal: Text::given("tester"),
-        via: Via::Http,
-        request_id: Text::given(format!("r{number}")),
-        comment: None,
-        not_after_ms: None,
-    };
-    Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
+    let mut command = fixtures::command(action);
+    command.origin.request_id = Text::given(format!("r{number}"));
+    command
 }
 
 pub(in crate::store) fn entry(term: u64, index: u64) -> Entry {

@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ipam_api::access::Role;
-
 use super::*;
 use crate::command::{Put, SplitPool, Transaction};
 use crate::dispatch::apply;
+use crate::fixtures;
 use crate::testing::TestOption;
 use crate::value::{At, Expect, Idempotency, Text};
-use crate::{Action, Command, Grant, Origin, State, Terms};
+use crate::{Action, Command, State};
 
 /// `UPDATE=1` writes down what is declared now. New causes come behind all others, and none changes its fields.
 #[test]
@@ -33,17 +32,10 @@ fn causes_are_only_ever_appended() {
 }
 
 fn command(number: usize, action: Action) -> Command {
-    let origin = Origin {
-        principal: Text::given("alice"),
-        via: crate::command::Via::Http,
-        request_id: Text::given(format!("r{number}")),
-        comment: None,
-        not_after_ms: None,
-    };
-    let mut terms = Terms::of(Grant::of(Role::Admin));
+    let mut command = fixtures::command(action);
     let key = Text::given(format!("key-{number}"));
-    terms.idempotency = Some(Idempotency { key, request: number as u128 });
-    Command { origin, terms, action }
+    command.terms.idempotency = Some(Idempotency { key, request: number as u128 });
+    command
 }
 
 /// Refused, kept and repeated, alone and within a transaction: the state and what is answered.
@@ -62,13 +54,7 @@ fn run() -> (u128, Vec<u8>, Vec<String>) {
             preconditions: Vec::new(),
             steps: vec![Action::Expire, Action::SplitPool(nothing("lan"))],
         }),
-        Action::PutNetwork(Put {
-            spec: crate::value::NetworkSpec {
-                name: "lab".parse().unwrap(),
-                metadata: crate::value::Metadata::default(),
-            },
-            expect: Expect::Revision(9),
-        }),
+        Action::PutNetwork(Put { spec: fixtures::network("lab"), expect: Expect::Revision(9) }),
     ];
     let mut state = State::new();
     let (mut answers, mut said) = (Vec::new(), Vec::new());

@@ -7,7 +7,8 @@ use ipam_api::limits::{
     IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS, LABELS_MAX, REPLAY_BYTES_MAX,
     REPLAY_BYTES_PER_PRINCIPAL_MAX,
 };
-use ipam_machine::command::{Expect, Idempotency, Metadata, NetworkSpec, Put, Text, Transaction, Via};
+use ipam_machine::command::{Idempotency, Metadata, NetworkSpec, Text, Transaction, Via};
+use ipam_machine::fixtures::{self, origin, put};
 use ipam_machine::{Action, Answer, Applied, At, Command, Origin, Outcome, State, Terms, apply};
 use proptest::prelude::*;
 
@@ -55,20 +56,8 @@ fn a_key_is_for_one_request_of_one_principal() {
 fn who_may_not_ask_and_what_comes_late_is_not_kept() {
     let mut world = World::new();
     let late = |not_after_ms| {
-        let terms = under_key(admin(), "key", 7);
-        let mut command = Command {
-            origin: Origin {
-                principal: Text::given("alice"),
-                via: Via::Http,
-                request_id: Text::given("request"),
-                comment: None,
-                not_after_ms: None,
-            },
-            terms,
-            action: network("blue"),
-        };
-        command.origin.not_after_ms = not_after_ms;
-        command
+        let origin = Origin { not_after_ms, ..origin("alice") };
+        Command { origin, terms: under_key(admin(), "key", 7), action: network("blue") }
     };
     assert_eq!(world.apply(&late(Some(5))).unwrap_err().code(), Code::DeadlineExceeded);
     assert!(!world.apply(&late(None)).unwrap().replayed);
@@ -87,13 +76,7 @@ fn keys_are_forgotten_by_log_time_and_number_in_the_order_of_the_log() {
     let mut state = State::new();
     let run = |state: &mut State, principal: &str, key: usize| {
         let at = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
-        let origin = Origin {
-            principal: Text::given(principal),
-            via: Via::Http,
-            request_id: Text::given("request"),
-            comment: None,
-            not_after_ms: None,
-        };
+        let origin = origin(principal);
         let terms = under_key(admin(), &format!("key-{key}"), 7);
         apply(state, at, &Command { origin, terms, action: network("blue") }).0.unwrap().replayed
     };
@@ -113,22 +96,13 @@ fn large() -> Action {
         .map(|at| (Text::given(format!("{at:0>250}")), Text::given("x".repeat(250))))
         .collect();
     let metadata = Metadata { annotations, ..Metadata::default() };
-    let put = Put {
-        spec: NetworkSpec { name: crate::access::world::name("large"), metadata },
-        expect: Expect::Anything,
-    };
+    let put = put(NetworkSpec { metadata, ..fixtures::network("large") });
     let steps = vec![Action::PutNetwork(put); 200];
     Action::Transaction(Transaction { preconditions: Vec::new(), steps })
 }
 
 fn run(state: &mut State, principal: &str, key: &str, action: Action) -> Outcome {
-    let origin = Origin {
-        principal: Text::given(principal),
-        via: Via::Http,
-        request_id: Text::given("request"),
-        comment: None,
-        not_after_ms: None,
-    };
+    let origin = origin(principal);
     let command = Command { origin, terms: under_key(admin(), key, 7), action };
     apply(state, At { log_time_ms: 1, wall_ms: 1, leadership: 0 }, &command).0
 }
@@ -162,13 +136,7 @@ fn answers_are_kept_up_to_so_many_bytes_of_each_principal() {
         (state.replay_usage_of("alice"), state.replay_usage())
     );
     let later = At { log_time_ms: 2 + IDEMPOTENCY_TTL_MS, wall_ms: 1, leadership: 0 };
-    let origin = Origin {
-        principal: Text::given("task"),
-        via: Via::Task,
-        request_id: Text::given("1"),
-        comment: None,
-        not_after_ms: None,
-    };
+    let origin = Origin { via: Via::Task, ..origin("task") };
     apply(&mut rebuilt, later, &Command { origin, terms: admin(), action: Action::Expire }).0.unwrap();
     assert_eq!((rebuilt.replay_usage(), rebuilt.replay_usage_of("alice")), Default::default());
 }

@@ -6,13 +6,13 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
-    Allocate, AllocateOptions, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency,
-    InterfaceRequest, Kind, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
-    PoolSelectors, PoolSpec, Purpose, Put, Quota, ReleaseAttachment, ReservationSpec, Routing, Started,
-    Stored, SubnetSpec, Text, Via,
+    Allocate, CreateToken, Credential, Delete, Expect, Idempotency, Kind, Manager, Metadata, NamespaceSpec,
+    NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota, ReleaseAttachment, ReservationSpec, Started,
+    Stored, Text,
 };
+use ipam_machine::fixtures::origin;
 use ipam_machine::{
-    Action, Answer, Applied, At, Command, Event, EventKind, Grant, Origin, Outcome, State, Terms, apply,
+    Action, Answer, Applied, At, Command, Event, EventKind, Grant, Outcome, State, Terms, apply, fixtures,
 };
 
 pub(crate) struct World {
@@ -47,49 +47,17 @@ pub(crate) fn with_labels(role: Role, selector: &str) -> Terms {
 }
 
 pub(crate) fn network(name: &str) -> Action {
-    let spec = NetworkSpec { name: self::name(name), metadata: Metadata::default() };
-    Action::PutNetwork(Put { spec, expect: Expect::Anything })
+    Action::PutNetwork(fixtures::put(fixtures::network(name)))
 }
 
 pub(crate) fn subnet(name: &str, cidr: &str) -> Action {
-    let spec = SubnetSpec {
-        name: self::name(name),
-        network: Name::default_name(),
-        cidr: cidr.parse().unwrap(),
-        gateway: None,
-        vlan: None,
-        mtu: None,
-        routes: Vec::new(),
-        dns: Dns::default(),
-        automatic: Some(AutomaticRules::default()),
-        metadata: Metadata::default(),
-    };
-    Action::PutSubnet(Put { spec, expect: Expect::Anything })
+    Action::PutSubnet(fixtures::put(fixtures::subnet(name, cidr)))
 }
 
 pub(crate) fn pool(name: &str, subnet: &str, range: &str, metadata: Metadata) -> Action {
-    let spec = PoolSpec {
-        name: self::name(name),
-        subnet: self::name(subnet),
-        network: None,
-        ranges: vec![range.parse().unwrap()],
-        exclude: Vec::new(),
-        strategy: Strategy::Sequential,
-        cooling_ms: 0,
-        strict_cooling: false,
-        allow_edges: false,
-        gateway: None,
-        routes: Vec::new(),
-        default: false,
-        selectors: PoolSelectors::default(),
-        scale_down: Default::default(),
-        disabled: false,
-        terminating: false,
-        drains_to: None,
-        reclaim: None,
-        metadata,
-    };
-    Action::PutPool(Put { spec, expect: Expect::Anything })
+    let ranges = vec![range.parse().unwrap()];
+    let (strategy, whole) = (Strategy::Sequential, fixtures::pool(name, subnet));
+    Action::PutPool(fixtures::put(PoolSpec { ranges, strategy, metadata, ..whole }))
 }
 
 pub(crate) fn reservation(name: &str) -> Action {
@@ -137,50 +105,17 @@ pub(crate) fn started(at_us: u64) -> Started {
 pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
     let key = attachment(node, endpoint.rsplit('/').next().unwrap());
     Allocate {
-        endpoint: endpoint.parse().unwrap(),
-        uid: None,
-        labels: std::collections::BTreeMap::new(),
         node: Some(key.node.clone()),
         attachment: Some(key),
-        stickiness: Default::default(),
-        automatic_pool: None,
         lifecycle: Lifecycle::Attached,
-        interfaces: vec![request(pool)],
         started: Some(started(1)),
-        options: AllocateOptions::default(),
-        routing: Routing::default(),
+        ..fixtures::allocate(endpoint, pool)
     }
 }
 
-/// Addresses that are held until somebody says otherwise.
+/// Addresses that are held until they are released.
 pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocate {
-    Allocate {
-        endpoint: endpoint.parse().unwrap(),
-        uid: None,
-        labels: std::collections::BTreeMap::new(),
-        node: on_node.map(|node| node.parse().unwrap()),
-        attachment: None,
-        stickiness: Default::default(),
-        automatic_pool: None,
-        lifecycle: Lifecycle::Held,
-        interfaces: vec![request(pool)],
-        started: None,
-        options: AllocateOptions::default(),
-        routing: Routing::default(),
-    }
-}
-
-fn request(pool: &str) -> InterfaceRequest {
-    InterfaceRequest {
-        name: "eth0".parse().unwrap(),
-        subnets: Vec::new(),
-        pools: PoolPatterns { ipv4: vec![(&name(pool)).into()], ipv6: Vec::new() },
-        default_pools: PoolPatterns::default(),
-        families: Vec::new(),
-        addresses: Vec::new(),
-        mac: None,
-        network_attachment: None,
-    }
+    Allocate { node: on_node.map(|node| node.parse().unwrap()), ..fixtures::allocate(endpoint, pool) }
 }
 
 pub(crate) fn del(node: &str, container: &str) -> Action {
@@ -251,16 +186,7 @@ impl World {
     }
 
     fn command(&self, terms: Terms, action: Action) -> (At, Command) {
-        let origin = Origin {
-            principal: Text::given("caller"),
-            via: Via::Http,
-            request_id: Text::given("request"),
-            comment: None,
-            not_after_ms: None,
-        };
-        let wall_ms = 1_700_000_000_000 + self.log_time_ms;
-        let at = At { log_time_ms: self.log_time_ms, wall_ms, leadership: 0 };
-        (at, Command { origin, terms, action })
+        (self.now(), Command { origin: origin("caller"), terms, action })
     }
 
     /// The code of the refusal, or nothing.
@@ -274,16 +200,6 @@ impl World {
         let Answer::Stored { revision, resource, .. } = answer else { panic!("{answer:?}") };
         assert!(matches!(*resource, Stored::Token(_)));
         Terms { credential: Credential::Token { id: revision.into() }, ..admin() }
-    }
-}
-
-fn origin(principal: &str) -> Origin {
-    Origin {
-        principal: Text::given(principal),
-        via: Via::Http,
-        request_id: Text::given("request"),
-        comment: None,
-        not_after_ms: None,
     }
 }
 

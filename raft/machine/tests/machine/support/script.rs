@@ -24,8 +24,7 @@
 
 mod words;
 
-use ipam_api::access::Role;
-use ipam_machine::{Action, Command, Grant, Origin, Terms};
+use ipam_machine::{Action, Command, fixtures};
 use words::{Words, ranges, route};
 
 use std::collections::{BTreeMap, VecDeque};
@@ -102,14 +101,9 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
 
 /// A proposal as a test's caller makes it.
 pub(crate) fn command(action: Action, not_after_ms: Option<u64>) -> Command {
-    let origin = Origin {
-        principal: Text::given("tester"),
-        via: ipam_machine::command::Via::Http,
-        request_id: Text::given("request"),
-        comment: None,
-        not_after_ms,
-    };
-    Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
+    let mut command = fixtures::command(action);
+    command.origin.not_after_ms = not_after_ms;
+    command
 }
 
 fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, Problem> {

@@ -9,9 +9,9 @@ use crate::store::journal::sealed::{self, Sealed};
 use ipam_api::access::Role;
 use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
 use ipam_api::name::Name;
-use ipam_machine::command::{Expect, Metadata, NetworkSpec, Put, Via};
+use ipam_machine::command::{Metadata, NetworkSpec};
 use ipam_machine::journal::Segment;
-use ipam_machine::{Action, At, Command, Grant, Journaled, Origin, State, Terms, apply};
+use ipam_machine::{Action, At, Command, Grant, Journaled, Origin, State, Terms, apply, fixtures};
 
 /// A sealed segment of several blocks.
 pub(super) fn fixture() -> (u64, Segment, Vec<Arc<Block>>) {
@@ -22,13 +22,11 @@ pub(super) fn fixture() -> (u64, Segment, Vec<Arc<Block>>) {
         let metadata =
             Metadata { description: Text::given(format!("{number}").repeat(40)), ..Metadata::default() };
         let origin = Origin {
-            principal: Text::given(format!("somebody-{}", number % 90)),
-            via: Via::Http,
             request_id: Text::given(format!("request-{number}")),
             comment: Some(Text::given("because".repeat(10))),
-            not_after_ms: None,
+            ..fixtures::origin(&format!("somebody-{}", number % 90))
         };
-        let put = Put { spec: NetworkSpec { name, metadata }, expect: Expect::Anything };
+        let put = fixtures::put(NetworkSpec { name, metadata });
         let terms = Terms::of(Grant::of(Role::Admin));
         let command = Command { origin, terms, action: Action::PutNetwork(put) };
         let log_time_ms = if number < 699 { 1 } else { 1 + JOURNAL_SEGMENT_AGE_MS_MAX };

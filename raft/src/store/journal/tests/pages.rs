@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use ipam_api::access::Role;
 use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
-use ipam_api::resource::{EndpointKey, Lifecycle, Strategy};
 use openraft::storage::RaftStateMachine as _;
 use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 
@@ -16,11 +15,8 @@ use crate::store::tests::sample::{append, apply, kill, log_id, run, start, stop,
 use crate::store::{Store, open};
 use crate::types::Entry;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{
-    Allocate, AllocateOptions, AutomaticRules, Dns, Expect, InterfaceRequest, Metadata, Origin, PoolPatterns,
-    PoolSelectors, PoolSpec, Put, Routing, SubnetSpec, Text, Via,
-};
-use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms};
+use ipam_machine::command::{Allocate, Metadata, PoolSpec, Text};
+use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms, fixtures};
 
 /// Addresses given and taken back, in segments of a day each; the list of what happened.
 pub(in crate::store) struct Naive {
@@ -35,78 +31,29 @@ impl Naive {
         Self { state: State::new(), events: Vec::new(), index: 0, log_time_ms: 1 }
     }
 
-    fn endpoint(number: u64) -> EndpointKey {
-        format!("host/default/default/h{}", number % 30).parse().unwrap()
+    fn endpoint(number: u64) -> String {
+        format!("host/default/default/h{}", number % 30)
     }
 
     fn action(&self) -> Action {
-        let number = self.index;
-        let name = |text: &str| text.parse().unwrap();
-        match number {
-            0 => {
-                let spec = SubnetSpec {
-                    name: name("lan"),
-                    network: name("default"),
-                    cidr: "10.0.0.0/24".parse().unwrap(),
-                    gateway: None,
-                    vlan: None,
-                    mtu: None,
-                    routes: Vec::new(),
-                    dns: Dns::default(),
-                    automatic: Some(AutomaticRules::default()),
-                    metadata: Metadata::default(),
-                };
-                Action::PutSubnet(Put { spec, expect: Expect::Anything })
-            }
+        match self.index {
+            0 => Action::PutSubnet(fixtures::put(fixtures::subnet("lan", "10.0.0.0/24"))),
             number if number == 1 || number % 17 == 0 => {
                 let metadata =
                     Metadata { description: Text::given(format!("change {number}")), ..Metadata::default() };
-                let spec = PoolSpec {
-                    name: name("web"),
-                    subnet: name("lan"),
-                    network: None,
-                    ranges: Vec::new(),
-                    exclude: Vec::new(),
-                    strategy: Strategy::Next,
+                Action::PutPool(fixtures::put(PoolSpec {
                     cooling_ms: 1000 * (number % 3),
-                    strict_cooling: false,
-                    allow_edges: false,
-                    gateway: None,
-                    routes: Vec::new(),
                     default: true,
-                    selectors: PoolSelectors::default(),
-                    scale_down: Default::default(),
-                    disabled: false,
-                    terminating: false,
-                    drains_to: None,
-                    reclaim: None,
                     metadata,
-                };
-                Action::PutPool(Put { spec, expect: Expect::Anything })
+                    ..fixtures::pool("web", "lan")
+                }))
             }
-            number if number % 3 == 2 => Action::ReleaseEndpoint { key: Self::endpoint(number / 2) },
+            number if number % 3 == 2 => {
+                Action::ReleaseEndpoint { key: Self::endpoint(number / 2).parse().unwrap() }
+            }
             number => Action::Allocate(Allocate {
-                endpoint: Self::endpoint(number),
-                uid: None,
-                labels: std::collections::BTreeMap::new(),
                 node: Some("node-1".parse().unwrap()),
-                attachment: None,
-                stickiness: Default::default(),
-                automatic_pool: None,
-                lifecycle: Lifecycle::Held,
-                interfaces: vec![InterfaceRequest {
-                    name: "eth0".parse().unwrap(),
-                    subnets: Vec::new(),
-                    pools: PoolPatterns::default(),
-                    default_pools: PoolPatterns::default(),
-                    families: Vec::new(),
-                    addresses: Vec::new(),
-                    mac: None,
-                    network_attachment: None,
-                }],
-                started: None,
-                options: AllocateOptions::default(),
-                routing: Routing::default(),
+                ..fixtures::allocate_for(&Self::endpoint(number), vec![fixtures::interface("eth0")])
             }),
         }
     }
@@ -115,13 +62,7 @@ impl Naive {
         let index = self.index;
         // A day passes now and then, and a segment with it.
         self.log_time_ms += if index % 40 == 39 { JOURNAL_SEGMENT_AGE_MS_MAX } else { 10 };
-        let origin = Origin {
-            principal: Text::given(format!("somebody-{}", index % 5)),
-            via: Via::Http,
-            request_id: Text::given(format!("r{index}")),
-            comment: None,
-            not_after_ms: None,
-        };
+        let origin = fixtures::origin(&format!("somebody-{}", index % 5));
         let terms = Terms::of(Grant::of(Role::Admin));
         let command = Command { origin, terms, action };
         let at = At { log_time_ms: self.log_time_ms, wall_ms: 1_000 + index, leadership: 0 };
@@ -170,7 +111,7 @@ impl Naive {
         }
         let filters = [
             EventFilter { address: Some("10.0.0.7".parse().unwrap()), ..EventFilter::default() },
-            EventFilter { endpoint: Some(Self::endpoint(4)), ..EventFilter::default() },
+            EventFilter { endpoint: Some(Self::endpoint(4).parse().unwrap()), ..EventFilter::default() },
             EventFilter { pool: Some("web".parse().unwrap()), ..EventFilter::default() },
             EventFilter { principal: Some("somebody-3".to_owned()), ..EventFilter::default() },
             EventFilter { kinds: vec!["pool".to_owned()], since_ms: Some(1_050), ..EventFilter::default() },

@@ -3,13 +3,11 @@
 use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
-use ipam_api::limits::{AUTOMATIC_MAX_SIZE_DEFAULT, COOLING_MS_DEFAULT};
+use ipam_api::limits::AUTOMATIC_MAX_SIZE_DEFAULT;
 use ipam_api::name::{InterfaceName, Name};
-use ipam_api::resource::{PoolSize, ScaleDown, Strategy};
+use ipam_api::resource::PoolSize;
 use ipam_api::{Code, Family};
-use ipam_machine::command::{
-    Allocate, EndController, InterfaceRequest, Metadata, PoolSelectors, PoolSpec, ScaleController,
-};
+use ipam_machine::command::{Allocate, EndController, InterfaceRequest, PoolSpec, ScaleController};
 use ipam_machine::model::{Automatic, AutomaticStanding};
 
 use crate::model::naive::change::runs;
@@ -89,7 +87,7 @@ impl Model {
     fn unassigned(&self, subnet: &Name) -> Vec<IpAddr> {
         let row = &self.subnets[subnet];
         let of_subnet = || self.pools.values().filter(|pool| pool.spec.subnet == *subnet);
-        let whole = plain(Name::lowest(), subnet.clone());
+        let whole = PoolSpec::new(Name::lowest(), subnet.clone());
         let gateways: Vec<_> = of_subnet().filter_map(|pool| pool.spec.gateway).collect();
         let meets = |list: &[AddressRange], address: IpAddr| {
             list.iter().any(|range| range.contains(&AddressRange::single(address)))
@@ -203,7 +201,7 @@ impl Model {
                         let spec = PoolSpec {
                             ranges: runs(unassigned.into_iter()),
                             reclaim: Some(said.reclaim),
-                            ..plain(name.clone(), subnet.clone())
+                            ..PoolSpec::new(name.clone(), subnet.clone())
                         };
                         let made = Pool { spec, cursor: None, automatic: Some(automatic) };
                         self.pools.insert(name.clone(), made);
@@ -359,30 +357,5 @@ impl Model {
         let reclaim = new.reclaim != Some(false);
         let goes = reclaim && automatic.standing == AutomaticStanding::Ended;
         Ok(PoolSpec { reclaim: Some(reclaim), terminating: new.terminating || goes, ..new.clone() })
-    }
-}
-
-/// A pool of all of a subnet, of which nobody said anything.
-fn plain(name: Name, subnet: Name) -> PoolSpec {
-    PoolSpec {
-        name,
-        subnet,
-        network: None,
-        ranges: Vec::new(),
-        exclude: Vec::new(),
-        strategy: Strategy::Next,
-        cooling_ms: COOLING_MS_DEFAULT,
-        strict_cooling: false,
-        allow_edges: false,
-        gateway: None,
-        routes: Vec::new(),
-        default: false,
-        selectors: PoolSelectors::default(),
-        scale_down: ScaleDown::Release,
-        disabled: false,
-        terminating: false,
-        drains_to: None,
-        reclaim: None,
-        metadata: Metadata::default(),
     }
 }
