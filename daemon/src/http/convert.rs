@@ -22,7 +22,49 @@ pub(super) fn meta(meta: &Meta) -> shown::Meta {
     }
 }
 
-/// What people write on a resource, from its four fields.
+/// Declares the conversions `to_log` and `to_json` of a resource, made of one list of its fields.
+///
+/// `field(read, show)` names the functions of a field that has another type in JSON. The fields in the second list are
+/// in a struct of their own in the log; `inner: outer` names one that has another name in JSON.
+macro_rules! conversions {
+    (@ $value:expr) => { $value };
+    (@ $value:expr, $convert:path) => { $convert($value) };
+    ($json:ident <=> $log:ident $fields:tt $group:ident: $part:ident { $($inner:ident),* $(,)? }) => {
+        $crate::http::convert::conversions! { $json <=> $log $fields $group: $part { $($inner: $inner),* } }
+    };
+    (
+        $json:ident <=> $log:ident { $($field:ident $(($read:path, $show:path))?),* $(,)? }
+        $($group:ident: $part:ident { $($inner:ident: $outer:ident),* $(,)? })?
+    ) => {
+        fn to_log(json: $json) -> $log {
+            $log {
+                $($field: $crate::http::convert::conversions!(@ json.$field $(, $read)?),)*
+                $($group: $part { $($inner: json.$outer),* },)?
+                metadata: $crate::http::convert::metadata(
+                    json.description,
+                    json.labels,
+                    json.annotations,
+                    json.managed_by,
+                ),
+            }
+        }
+
+        fn to_json(log: $log) -> $json {
+            let (description, labels, annotations, managed_by) = $crate::http::convert::metadata_out(log.metadata);
+            $json {
+                $($field: $crate::http::convert::conversions!(@ log.$field $(, $show)?),)*
+                $($($outer: log.$group.$inner,)*)?
+                description,
+                labels,
+                annotations,
+                managed_by,
+            }
+        }
+    };
+}
+pub(super) use conversions;
+
+/// Metadata of operators, made of their four fields.
 pub(super) fn metadata(
     description: String,
     labels: shown::Labels,
@@ -38,17 +80,17 @@ pub(super) fn metadata(
 }
 
 /// The metadata on a resource as four fields: description, labels, annotations, manager.
-pub(super) fn metadata_out(metadata: &Metadata) -> (String, shown::Labels, shown::Labels, Option<String>) {
-    let managed_by = metadata.managed_by.as_ref().map(ToString::to_string);
-    (metadata.description.to_string(), labels(&metadata.labels), labels(&metadata.annotations), managed_by)
+pub(super) fn metadata_out(metadata: Metadata) -> (String, shown::Labels, shown::Labels, Option<String>) {
+    let Metadata { description, labels, annotations, managed_by } = metadata;
+    let strings = |texts: BTreeMap<Text, Text>| {
+        texts.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    };
+    let managed_by = managed_by.map(|manager| manager.to_string());
+    (description.to_string(), strings(labels), strings(annotations), managed_by)
 }
 
 pub(super) fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {
     labels.into_iter().map(|(key, value)| (Text::given(key), Text::given(value))).collect()
-}
-
-fn labels(texts: &BTreeMap<Text, Text>) -> shown::Labels {
-    texts.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
 pub(super) fn dns_in(dns: shown::Dns) -> Dns {
@@ -61,13 +103,13 @@ pub(super) fn dns_in(dns: shown::Dns) -> Dns {
     }
 }
 
-pub(super) fn dns_out(dns: &Dns) -> shown::Dns {
-    let strings = |list: &[Text]| list.iter().map(ToString::to_string).collect();
+pub(super) fn dns_out(dns: Dns) -> shown::Dns {
+    let strings = |list: Vec<Text>| list.into_iter().map(|text| text.to_string()).collect();
     shown::Dns {
-        nameservers: dns.nameservers.clone(),
-        domain: dns.domain.as_ref().map(ToString::to_string),
-        search: strings(&dns.search),
-        options: strings(&dns.options),
+        nameservers: dns.nameservers,
+        domain: dns.domain.map(|domain| domain.to_string()),
+        search: strings(dns.search),
+        options: strings(dns.options),
     }
 }
 
@@ -92,7 +134,7 @@ fn given_address(given: &Given) -> shown::GivenAddress {
         gateway: given.gateway,
         clean_gateway: given.clean_gateway,
         routes: given.routes.clone(),
-        dns: dns_out(&given.dns),
+        dns: dns_out(given.dns.clone()),
         vlan: given.vlan,
         mtu: given.mtu,
         pool: given.pool.clone(),

@@ -12,7 +12,7 @@ use ipam_machine::quota::QuotaUsage;
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{meta, metadata, metadata_out};
+use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
 /// Namespaces.
@@ -43,6 +43,11 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: false,
 };
 
+conversions! {
+    Namespace <=> NamespaceSpec { realm, name, quota(quota_in, quota_out) }
+    default_pools: PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools }
+}
+
 impl NamedResource for Namespaces {
     of_kind!(Namespace, NamespaceStatus, namespaces);
 
@@ -51,41 +56,13 @@ impl NamedResource for Namespaces {
     }
 
     fn put(namespace: Namespace, expect: Expect) -> Action {
-        let Namespace {
-            realm,
-            name,
-            default_ipv4_pools,
-            default_ipv6_pools,
-            quota,
-            description,
-            labels,
-            annotations,
-            managed_by,
-        } = namespace;
-        let metadata = metadata(description, labels, annotations, managed_by);
-        let default_pools = PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools };
-        Action::PutNamespace(Put {
-            spec: NamespaceSpec { realm, name, default_pools, quota: quota_in(quota), metadata },
-            expect,
-        })
+        Action::PutNamespace(Put { spec: to_log(namespace), expect })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let NamespaceSpec { realm, name, default_pools, quota, metadata } = &row.spec;
-        let (description, labels, annotations, managed_by) = metadata_out(metadata);
-        let spec = Namespace {
-            realm: realm.clone(),
-            name: name.clone(),
-            default_ipv4_pools: default_pools.ipv4.clone(),
-            default_ipv6_pools: default_pools.ipv6.clone(),
-            quota: quota_out(quota),
-            description,
-            labels,
-            annotations,
-            managed_by,
-        };
-        let QuotaUsage { ipv4, ipv6 } = state.used_by_namespace(realm, name);
+        let QuotaUsage { ipv4, ipv6 } = state.used_by_namespace(&row.spec.realm, &row.spec.name);
         let held = HeldAddresses { ipv4: ipv4.min(JSON_INTEGER_MAX), ipv6: ipv6.min(JSON_INTEGER_MAX) };
+        let spec = to_json(row.spec.clone());
         Resource { spec, meta: meta(&row.meta), status: NamespaceStatus { held } }
     }
 }
@@ -105,13 +82,13 @@ fn quota_in(quota: shown::Quota) -> Quota {
     }
 }
 
-fn quota_out(quota: &Quota) -> shown::Quota {
+fn quota_out(quota: Quota) -> shown::Quota {
     let Quota { whole, per_application, applications } = quota;
-    let AddressLimits { ipv4, ipv6 } = *per_application;
-    let own = applications.iter().map(|(application, limits)| ApplicationQuota {
+    let AddressLimits { ipv4, ipv6 } = per_application;
+    let own = applications.into_iter().map(|(application, limits)| ApplicationQuota {
         group: application.group.to_string(),
         kind: application.kind.to_string(),
-        name: application.name.clone(),
+        name: application.name,
         ipv4: limits.ipv4,
         ipv6: limits.ipv6,
     });

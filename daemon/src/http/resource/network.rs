@@ -8,7 +8,7 @@ use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
 use super::subnet::allocated_in;
-use crate::http::convert::{meta, metadata, metadata_out};
+use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
 /// Networks.
@@ -39,6 +39,8 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: false,
 };
 
+conversions! { Network <=> NetworkSpec { name } }
+
 impl NamedResource for Networks {
     of_kind!(Network, NetworkStatus, networks);
 
@@ -47,19 +49,15 @@ impl NamedResource for Networks {
     }
 
     fn put(network: Network, expect: Expect) -> Action {
-        let Network { name, description, labels, annotations, managed_by } = network;
-        let metadata = metadata(description, labels, annotations, managed_by);
-        Action::PutNetwork(Put { spec: NetworkSpec { name, metadata }, expect })
+        Action::PutNetwork(Put { spec: to_log(network), expect })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let (description, labels, annotations, managed_by) = metadata_out(&row.spec.metadata);
-        let spec = Network { name: row.spec.name.clone(), description, labels, annotations, managed_by };
         let subnets: Vec<_> = state.subnets_of(row.meta.id.into()).collect();
         let held = subnets.iter().map(|subnet| allocated_in(state, (*subnet).get()));
         let allocated = held.fold(0, u64::saturating_add).min(JSON_INTEGER_MAX);
         let counts = state.counts_of_network(row.meta.id.into()).into();
         let status = NetworkStatus { subnets: subnets.len() as u64, allocated, counts };
-        Resource { spec, meta: meta(&row.meta), status }
+        Resource { spec: to_json(row.spec.clone()), meta: meta(&row.meta), status }
     }
 }

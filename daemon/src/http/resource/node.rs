@@ -6,7 +6,7 @@ use ipam_machine::command::{Expect, NodeSpec, Put};
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{meta, metadata, metadata_out};
+use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
 /// Nodes.
@@ -26,6 +26,8 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: false,
 };
 
+conversions! { Node <=> NodeSpec { realm, name } }
+
 impl NamedResource for Nodes {
     of_kind!(Node, NodeStatus, nodes);
 
@@ -34,19 +36,14 @@ impl NamedResource for Nodes {
     }
 
     fn put(node: Node, expect: Expect) -> Action {
-        let Node { realm, name, description, labels, annotations, managed_by } = node;
-        let metadata = metadata(description, labels, annotations, managed_by);
-        Action::PutNode(Put { spec: NodeSpec { realm, name, metadata }, expect })
+        Action::PutNode(Put { spec: to_log(node), expect })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let NodeSpec { realm, name, metadata } = &row.spec;
-        let (description, labels, annotations, managed_by) = metadata_out(metadata);
-        let spec =
-            Node { realm: realm.clone(), name: name.clone(), description, labels, annotations, managed_by };
-        let boots = state.boots_of(realm, name);
+        let boots = state.boots_of(&row.spec.realm, &row.spec.name);
         let boot_id =
             boots.and_then(|(_, boots)| boots.present()).map(|boot| boot.earliest.boot_id.to_string());
+        let spec = to_json(row.spec.clone());
         Resource { spec, meta: meta(&row.meta), status: NodeStatus { boot_id } }
     }
 }

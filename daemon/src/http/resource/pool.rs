@@ -17,7 +17,7 @@ use ipnet::IpNet;
 
 use super::named::{NamedResource, View, of_kind};
 use crate::http::allocation::automatic::application;
-use crate::http::convert::{meta, metadata, metadata_out};
+use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape, without};
 
 /// Pools.
@@ -67,6 +67,16 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: true,
 };
 
+conversions! {
+    Pool <=> PoolSpec {
+        name, subnet, network, ranges, exclude, strategy, cooling_ms, strict_cooling, allow_edges, gateway, routes,
+        default, scale_down, disabled, terminating, drains_to, reclaim,
+    }
+    selectors: PoolSelectors {
+        realms, node_names, node_selector, namespaces, namespace_selector, endpoint_selector, network_attachments,
+    }
+}
+
 impl NamedResource for Pools {
     of_kind!(Pool, PoolStatus, pools);
 
@@ -75,36 +85,7 @@ impl NamedResource for Pools {
     }
 
     fn put(pool: Pool, expect: Expect) -> Action {
-        let spec = PoolSpec {
-            name: pool.name,
-            subnet: pool.subnet,
-            network: pool.network,
-            ranges: pool.ranges,
-            exclude: pool.exclude,
-            strategy: pool.strategy,
-            cooling_ms: pool.cooling_ms,
-            strict_cooling: pool.strict_cooling,
-            allow_edges: pool.allow_edges,
-            gateway: pool.gateway,
-            routes: pool.routes,
-            default: pool.default,
-            selectors: PoolSelectors {
-                realms: pool.realms,
-                node_names: pool.node_names,
-                node_selector: pool.node_selector,
-                namespace_selector: pool.namespace_selector,
-                namespaces: pool.namespaces,
-                endpoint_selector: pool.endpoint_selector,
-                network_attachments: pool.network_attachments,
-            },
-            scale_down: pool.scale_down,
-            disabled: pool.disabled,
-            terminating: pool.terminating,
-            drains_to: pool.drains_to,
-            reclaim: pool.reclaim,
-            metadata: metadata(pool.description, pool.labels, pool.annotations, pool.managed_by),
-        };
-        Action::PutPool(Put { spec, expect })
+        Action::PutPool(Put { spec: to_log(pool), expect })
     }
 
     fn ranges(pool: &View<Self>) -> Vec<AddressRange> {
@@ -117,37 +98,8 @@ impl NamedResource for Pools {
         let id = row.meta.id;
         let subnet = state.subnets.get(row.subnet).map(|subnet| &subnet.spec);
         let pool = &row.spec;
-        let (description, labels, annotations, managed_by) = metadata_out(&pool.metadata);
-        let spec = Pool {
-            name: pool.name.clone(),
-            subnet: pool.subnet.clone(),
-            network: subnet.map(|subnet| subnet.network.clone()),
-            ranges: pool.ranges.clone(),
-            exclude: pool.exclude.clone(),
-            strategy: pool.strategy,
-            cooling_ms: pool.cooling_ms,
-            strict_cooling: pool.strict_cooling,
-            allow_edges: pool.allow_edges,
-            gateway: pool.gateway,
-            routes: pool.routes.clone(),
-            default: pool.default,
-            realms: pool.selectors.realms.clone(),
-            node_names: pool.selectors.node_names.clone(),
-            node_selector: pool.selectors.node_selector.clone(),
-            namespace_selector: pool.selectors.namespace_selector.clone(),
-            namespaces: pool.selectors.namespaces.clone(),
-            endpoint_selector: pool.selectors.endpoint_selector.clone(),
-            network_attachments: pool.selectors.network_attachments.clone(),
-            scale_down: pool.scale_down,
-            disabled: pool.disabled,
-            terminating: pool.terminating,
-            drains_to: pool.drains_to.clone(),
-            reclaim: pool.reclaim,
-            description,
-            labels,
-            annotations,
-            managed_by,
-        };
+        let network = subnet.map(|subnet| subnet.network.clone());
+        let spec = Pool { network, ..to_json(pool.clone()) };
         // A pool that is gone is shown as it was stored, with nothing in it: to whoever repeats the request that
         // stored it.
         let cidr = subnet.map_or_else(|| first_of(pool), |subnet| subnet.cidr);

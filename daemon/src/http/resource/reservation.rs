@@ -8,7 +8,7 @@ use ipam_machine::state::Occupant;
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{meta, metadata, metadata_out};
+use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
 /// Reservations.
@@ -28,6 +28,8 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: true,
 };
 
+conversions! { Reservation <=> ReservationSpec { name, network, addresses } }
+
 impl NamedResource for Reservations {
     of_kind!(Reservation, ReservationStatus, reservations);
 
@@ -36,10 +38,7 @@ impl NamedResource for Reservations {
     }
 
     fn put(reservation: Reservation, expect: Expect) -> Action {
-        let Reservation { name, network, addresses, description, labels, annotations, managed_by } =
-            reservation;
-        let metadata = metadata(description, labels, annotations, managed_by);
-        Action::PutReservation(Put { spec: ReservationSpec { name, network, addresses, metadata }, expect })
+        Action::PutReservation(Put { spec: to_log(reservation), expect })
     }
 
     fn ranges(reservation: &View<Self>) -> Vec<AddressRange> {
@@ -47,22 +46,14 @@ impl NamedResource for Reservations {
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let ReservationSpec { name, network, addresses, metadata } = &row.spec;
-        let (description, labels, annotations, managed_by) = metadata_out(metadata);
-        let spec = Reservation {
-            name: name.clone(),
-            network: network.clone(),
-            addresses: addresses.clone(),
-            description,
-            labels,
-            annotations,
-            managed_by,
-        };
-        let held = addresses
+        let held = row
+            .spec
+            .addresses
             .iter()
             .flat_map(|range| state.occupied(row.network, *range))
             .filter(|(_, occupant)| matches!(occupant, Occupant::Allocation(_)))
             .count();
+        let spec = to_json(row.spec.clone());
         Resource { spec, meta: meta(&row.meta), status: ReservationStatus { held: held as u64 } }
     }
 }

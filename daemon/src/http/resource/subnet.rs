@@ -10,7 +10,7 @@ use ipam_machine::space::Space;
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{dns_in, dns_out, meta, metadata, metadata_out};
+use crate::http::convert::{conversions, dns_in, dns_out, meta};
 use crate::http::list::{Row, Shape};
 
 /// Subnets.
@@ -47,6 +47,22 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: true,
 };
 
+conversions! {
+    Subnet <=> SubnetSpec {
+        name, network, cidr, gateway, vlan, mtu, routes, dns(dns_in, dns_out), automatic(rules_in, rules_out),
+    }
+}
+
+fn rules_in(rules: Option<AutomaticRules>) -> Option<command::AutomaticRules> {
+    let AutomaticRules { ranges, exclude, max_size } = rules?;
+    Some(command::AutomaticRules { ranges, exclude, max_size })
+}
+
+fn rules_out(rules: Option<command::AutomaticRules>) -> Option<AutomaticRules> {
+    let command::AutomaticRules { ranges, exclude, max_size } = rules?;
+    Some(AutomaticRules { ranges, exclude, max_size })
+}
+
 impl NamedResource for Subnets {
     of_kind!(Subnet, SubnetStatus, subnets);
 
@@ -55,21 +71,7 @@ impl NamedResource for Subnets {
     }
 
     fn put(subnet: Subnet, expect: Expect) -> Action {
-        let spec = SubnetSpec {
-            name: subnet.name,
-            network: subnet.network,
-            cidr: subnet.cidr,
-            gateway: subnet.gateway,
-            vlan: subnet.vlan,
-            mtu: subnet.mtu,
-            routes: subnet.routes,
-            dns: dns_in(subnet.dns),
-            automatic: subnet.automatic.map(|AutomaticRules { ranges, exclude, max_size }| {
-                command::AutomaticRules { ranges, exclude, max_size }
-            }),
-            metadata: metadata(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
-        };
-        Action::PutSubnet(Put { spec, expect })
+        Action::PutSubnet(Put { spec: to_log(subnet), expect })
     }
 
     fn ranges(subnet: &View<Self>) -> Vec<AddressRange> {
@@ -77,36 +79,14 @@ impl NamedResource for Subnets {
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let SubnetSpec { name, network, cidr, gateway, vlan, mtu, routes, dns, automatic, metadata } =
-            &row.spec;
-        let (description, labels, annotations, managed_by) = metadata_out(metadata);
-        let spec = Subnet {
-            name: name.clone(),
-            network: network.clone(),
-            cidr: *cidr,
-            gateway: *gateway,
-            vlan: *vlan,
-            mtu: *mtu,
-            routes: routes.clone(),
-            dns: dns_out(dns),
-            automatic: automatic.as_ref().map(|rules| AutomaticRules {
-                ranges: rules.ranges.clone(),
-                exclude: rules.exclude.clone(),
-                max_size: rules.max_size,
-            }),
-            description,
-            labels,
-            annotations,
-            managed_by,
-        };
         let id = row.meta.id;
         let status = SubnetStatus {
-            family: Family::of(cidr.addr()),
+            family: Family::of(row.spec.cidr.addr()),
             pools: state.pools_of(id.into()).count() as u64,
             allocated: allocated_in(state, id),
             counts: state.counts_of_subnet(id.into()).into(),
         };
-        Resource { spec, meta: meta(&row.meta), status }
+        Resource { spec: to_json(row.spec.clone()), meta: meta(&row.meta), status }
     }
 }
 
