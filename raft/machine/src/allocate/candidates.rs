@@ -287,15 +287,9 @@ impl<'a> Choosing<'a> {
     ) -> Option<RejectReason> {
         let spec = &candidate.pool.spec;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
-        match () {
-            () if let Some(why) = candidate.pool.reject_reason(requester) => Some(why),
-            () if spec.terminating => Some(RejectReason::Terminating),
-            () if spec.disabled => Some(RejectReason::Disabled),
-            () if spec.drains_to.is_some() => Some(RejectReason::Drained),
-            () if !self.state.is_confirmed(candidate.id) => Some(RejectReason::Unconfirmed),
-            () if !fits(self.grant, &spec.metadata) => Some(RejectReason::TokenLabels),
-            () => None,
-        }
+        let why = candidate.pool.reject_reason(requester);
+        let why = why.or_else(|| self.state.closed_reason(candidate.id, spec).map(RejectReason::from));
+        why.or_else(|| (!fits(self.grant, &spec.metadata)).then_some(RejectReason::TokenLabels))
     }
 
     /// The refusal when every candidate fell.

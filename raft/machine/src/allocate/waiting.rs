@@ -29,7 +29,10 @@ impl State {
     pub fn why_waiting(&self, waiting: &Waiting) -> (WaitReason, Cause) {
         let as_it_was = || (waiting.why, Cause::clone(&waiting.cause));
         let pools = waiting.missing.iter().filter_map(|(of, _)| match of {
-            WaitTarget::Pool(pool) => Some((&self.pools.get(*pool)?.spec.name, self.closed_reason(*pool))),
+            WaitTarget::Pool(pool) => {
+                let spec = &self.pools.get(*pool)?.spec;
+                Some((&spec.name, self.closed_reason(*pool, spec)))
+            }
             WaitTarget::Quota(..) => None,
         });
         let pools: Vec<_> = pools.collect();

@@ -61,18 +61,10 @@ impl Step<'_> {
     pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
         self.state.refresh_waiter(&WaitTarget::Pool(pool));
         let row = self.state.pools.named(pool);
-        let readiness = if row.spec.terminating {
-            Readiness::Terminating
-        } else if row.spec.disabled {
-            Readiness::Disabled
-        } else if row.spec.drains_to.is_some() {
-            Readiness::Drained
-        } else if !self.state.is_confirmed(pool) {
-            Readiness::Unconfirmed
-        } else if self.state.space_of(pool).counts().free == 0 {
-            Readiness::Exhausted
-        } else {
-            Readiness::Serving
+        let readiness = match self.state.closed_reason(pool, &row.spec) {
+            Some(closed) => closed.into(),
+            None if self.state.space_of(pool).counts().free == 0 => Readiness::Exhausted,
+            None => Readiness::Serving,
         };
         let old = self.state.pool_states.get(pool).cloned().unwrap_or_default();
         if old.readiness == readiness && old.since_wall_ms != 0 {

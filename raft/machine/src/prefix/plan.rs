@@ -113,14 +113,8 @@ impl State {
             RejectReason::OtherApplication
         } else if others != PoolSelectors::default() {
             RejectReason::EndpointsOnly
-        } else if spec.terminating {
-            RejectReason::Terminating
-        } else if spec.disabled {
-            RejectReason::Disabled
-        } else if spec.drains_to.is_some() {
-            RejectReason::Drained
-        } else if !self.is_confirmed(pool) {
-            RejectReason::Unconfirmed
+        } else if let Some(closed) = self.closed_reason(pool, spec) {
+            closed.into()
         } else {
             return Ok(());
         };

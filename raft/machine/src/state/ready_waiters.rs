@@ -1,6 +1,6 @@
 //! Heads of waiting lines: for each pool and quota the first claim that it could help.
 
-use crate::command::NamespaceSpec;
+use crate::command::{NamespaceSpec, PoolSpec};
 use crate::state::State;
 use crate::state::id::{EndpointId, PoolId};
 use crate::state::row::{QuotaScope, WaitTarget, Waiting};
@@ -15,7 +15,7 @@ impl State {
         let most = INTERFACES_MAX as u128;
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else { return 0 };
         let spec = &row.spec;
-        if self.closed_reason(pool).is_some() {
+        if self.closed_reason(pool, spec).is_some() {
             return 0;
         }
         let free = space.counts().free.min(most);
@@ -30,12 +30,11 @@ impl State {
     }
 
     /// Reason of a pool that gives nothing, whatever it has.
-    pub(crate) fn closed_reason(&self, pool: PoolId) -> Option<Closed> {
-        let row = &self.pools.get(pool)?.spec;
+    pub(crate) fn closed_reason(&self, pool: PoolId, spec: &PoolSpec) -> Option<Closed> {
         match () {
-            () if row.terminating => Some(Closed::Terminating),
-            () if row.disabled => Some(Closed::Disabled),
-            () if row.drains_to.is_some() => Some(Closed::Drained),
+            () if spec.terminating => Some(Closed::Terminating),
+            () if spec.disabled => Some(Closed::Disabled),
+            () if spec.drains_to.is_some() => Some(Closed::Drained),
             () if !self.is_confirmed(pool) => Some(Closed::Unconfirmed),
             () => None,
         }

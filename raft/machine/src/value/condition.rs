@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::value::cause::Closed;
 use crate::value::words::words;
 
 words! {
@@ -36,6 +37,17 @@ words! {
         Unconfirmed = "Unconfirmed",
         /// Another pool stands in for it.
         Drained = "Drained",
+    }
+}
+
+impl From<Closed> for Readiness {
+    fn from(closed: Closed) -> Self {
+        match closed {
+            Closed::Terminating => Self::Terminating,
+            Closed::Disabled => Self::Disabled,
+            Closed::Drained => Self::Drained,
+            Closed::Unconfirmed => Self::Unconfirmed,
+        }
     }
 }
 

@@ -80,6 +80,17 @@ impl RejectReason {
     }
 }
 
+impl From<Closed> for RejectReason {
+    fn from(closed: Closed) -> Self {
+        match closed {
+            Closed::Terminating => Self::Terminating,
+            Closed::Disabled => Self::Disabled,
+            Closed::Drained => Self::Drained,
+            Closed::Unconfirmed => Self::Unconfirmed,
+        }
+    }
+}
+
 /// The reason why a pool gives nothing, and its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
