@@ -10,8 +10,6 @@ pub const PEER_PORT: u16 = 7441;
 pub const CONFIG_FILE: &str = "/etc/ipamd/ipamd.toml";
 /// Where the daemon keeps its data.
 pub const DATA_DIR: &str = "/var/lib/ipamd";
-/// Socket of the node's agent.
-pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
 /// Prefix of the daemon's environment names.
 pub const DAEMON_ENV_PREFIX: &str = "IPAMD_";
 /// Environment name of the servers that `ipamctl` and the plugin ask.

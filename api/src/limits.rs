@@ -129,8 +129,6 @@ pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 pub const ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX: usize = 2;
 /// Addresses or leases that one response lists; of more it says how many there are.
 pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
-/// Allocations that one release request may name.
-pub const RELEASES_MAX: usize = 1024;
 /// Steps and preconditions of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1024;
 /// Networks, subnets, pools and reservations, each.
