@@ -201,6 +201,12 @@ impl Name {
     }
 }
 
+impl Default for Name {
+    fn default() -> Self {
+        Self::default_name()
+    }
+}
+
 impl Name {
     /// The name that no other sorts before.
     #[must_use]

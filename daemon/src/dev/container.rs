@@ -156,6 +156,7 @@ impl Lab {
     }
 
     /// How long one run of our plugin may take from now on.
+    #[cfg(feature = "testing")]
     pub fn set_deadline(&mut self, deadline: Duration) {
         self.deadline_ms = u64::try_from(deadline.as_millis()).ok();
     }
@@ -273,6 +274,7 @@ impl Lab {
     ///
     /// # Errors
     /// If there is no node, or the program fails.
+    #[cfg(feature = "testing")]
     pub async fn on_node(&self, program: &[&str]) -> Result<(), DevError> {
         let (Some(node), Some((name, arguments))) = (&self.node, program.split_first()) else {
             return Err(DevError("there is no node".to_owned()));

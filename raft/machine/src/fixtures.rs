@@ -4,13 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "texts of tests are valid")]
 
 use ipam_api::access::Role;
-use ipam_api::name::Name;
 use ipam_api::resource::Lifecycle;
 
 use crate::command::{
-    Action, Allocate, AllocateOptions, AutomaticRules, Command, Dns, Expect, Grant, InterfaceRequest,
-    Metadata, NetworkSpec, Origin, PoolPatterns, PoolSpec, Put, Routing, Stickiness, SubnetSpec, Terms, Text,
-    Via,
+    Action, Allocate, AllocateOptions, AutomaticRules, Command, Expect, Grant, InterfaceRequest, Metadata,
+    NetworkSpec, Origin, PoolPatterns, PoolSpec, Put, Routing, Stickiness, SubnetSpec, Terms, Text, Via,
 };
 
 /// Origin of a command that a principal sends over HTTP.
@@ -48,22 +46,16 @@ pub fn network(name: &str) -> NetworkSpec {
 pub fn subnet(name: &str, cidr: &str) -> SubnetSpec {
     SubnetSpec {
         name: name.parse().unwrap(),
-        network: Name::default_name(),
         cidr: cidr.parse().unwrap(),
-        gateway: None,
-        vlan: None,
-        mtu: None,
-        routes: Vec::new(),
-        dns: Dns::default(),
         automatic: Some(AutomaticRules::default()),
-        metadata: Metadata::default(),
+        ..SubnetSpec::default()
     }
 }
 
 /// Pool of all addresses of a subnet, without cooling.
 #[must_use]
 pub fn pool(name: &str, subnet: &str) -> PoolSpec {
-    PoolSpec { cooling_ms: 0, ..PoolSpec::new(name.parse().unwrap(), subnet.parse().unwrap()) }
+    PoolSpec { name: name.parse().unwrap(), subnet: subnet.parse().unwrap(), ..PoolSpec::default() }
 }
 
 /// Request of an endpoint for addresses of an IPv4 pool on `eth0`, held until they are released.

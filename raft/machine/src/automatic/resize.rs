@@ -8,7 +8,7 @@ use crate::state::id::{PoolId, SubnetId};
 use crate::state::row::{Automatic, AutomaticStanding, Pool};
 use crate::value::shape::ranges;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::limits::{NAME_CHARS_MAX, RANGES_MAX};
+use ipam_api::limits::{COOLING_MS_DEFAULT, NAME_CHARS_MAX, RANGES_MAX};
 use ipam_api::name::Name;
 use ipam_api::{Family, RangeSet};
 use std::net::IpAddr;
@@ -17,13 +17,15 @@ impl Step<'_> {
     pub(super) fn make_pool(&mut self, subnet: SubnetId, automatic: Automatic, reclaim: bool, of: &RangeSet) {
         let subnet_row = self.state.subnets.named(subnet).clone();
         let id = self.state.new_id();
-        let (name, of_subnet) = (self.state.automatic_name(&automatic, of.family()), &subnet_row.spec);
         let spec = PoolSpec {
+            name: self.state.automatic_name(&automatic, of.family()),
+            subnet: subnet_row.spec.name.clone(),
             ranges: of.ranges().collect(),
+            cooling_ms: COOLING_MS_DEFAULT,
             reclaim: Some(reclaim),
             // Whoever may take from the subnet by its labels may take from what is cut from it.
-            metadata: Metadata { labels: of_subnet.metadata.labels.clone(), ..Metadata::default() },
-            ..PoolSpec::new(name, of_subnet.name.clone())
+            metadata: Metadata { labels: subnet_row.spec.metadata.labels.clone(), ..Metadata::default() },
+            ..PoolSpec::default()
         };
         self.write_new_pool(id, spec, subnet, Some(Box::new(automatic)));
     }

@@ -4,7 +4,6 @@ use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Expect, NamespaceSpec, NetworkSpec, NodeSpec, Put, Refusal, Stored};
 use crate::event::EventKind;
 use crate::event::field_change::{Fields, changes};
-use crate::state::State;
 use crate::state::id::Id;
 use crate::state::indexed::Indexed;
 use crate::state::refuse::{check_expected, not_found};
@@ -21,24 +20,18 @@ pub(crate) trait Described: Named + Indexed {
 
     fn new(meta: Meta, spec: Self::Spec) -> Self;
 
-    fn get(state: &State, id: Id<Self>) -> Option<&Self>;
-
     fn parts(&self) -> (&Meta, &Self::Spec);
 
     fn stored(self) -> Stored;
 }
 
 macro_rules! described {
-    ($($row:ident($spec:ty) in $table:ident;)*) => {
+    ($($row:ident($spec:ty);)*) => {
         $(impl Described for $row {
             type Spec = $spec;
 
             fn new(meta: Meta, spec: $spec) -> Self {
                 Self { meta, spec }
-            }
-
-            fn get(state: &State, id: Id<Self>) -> Option<&Self> {
-                state.$table.get(id)
             }
 
             fn parts(&self) -> (&Meta, &$spec) {
@@ -53,10 +46,10 @@ macro_rules! described {
 }
 
 described! {
-    Network(NetworkSpec) in networks;
+    Network(NetworkSpec);
     // Boots of a node are remembered apart from its description, and nothing that operators do forgets them.
-    Node(NodeSpec) in nodes;
-    Namespace(NamespaceSpec) in namespaces;
+    Node(NodeSpec);
+    Namespace(NamespaceSpec);
 }
 
 impl Step<'_> {
@@ -67,9 +60,9 @@ impl Step<'_> {
         put: &Put<T::Spec>,
     ) -> Result<Answer, Refusal> {
         let (kind, spec) = (T::KIND, &put.spec);
-        check_expected(kind, &name, self.state.meta(kind, &name), put.expect)?;
-        let old = self.state.find::<T>(&name).and_then(|id| T::get(self.state, id)).cloned();
-        let Some(old) = old else {
+        let old = self.state.find_row::<T>(&name);
+        check_expected(kind, &name, old.map(|(_, row)| row.parts().0), put.expect)?;
+        let Some((id, old)) = old.map(|(id, row)| (id, row.clone())) else {
             check_room(self.state.count(kind), kind)?;
             return Ok(self.create(name, |meta| T::new(meta, spec.clone()), T::stored));
         };
@@ -79,7 +72,6 @@ impl Step<'_> {
         }
         self.check_manager(kind, &name)?;
         Ok(self.change(kind, name, meta, changes(before, spec), |step, meta| {
-            let id = Id::new(meta.id);
             let row = T::new(meta, spec.clone());
             step.state.write(id, row.clone());
             row.stored()

@@ -26,13 +26,12 @@ const EXAMPLES: usize = 3;
 impl Step<'_> {
     pub(crate) fn put_pool(&mut self, put: &Put<PoolSpec>) -> Result<Answer, Refusal> {
         let spec = &put.spec;
-        let id = self.state.find::<Pool>(&spec.name);
-        let old = id.and_then(|id| self.state.pools.get(id));
-        check_expected(Kind::Pool, &spec.name, old.map(|row| &row.meta), put.expect)?;
-        let spec = &wanted_by_people(old, spec)?;
-        match (id, old.cloned()) {
-            (Some(id), Some(old)) => self.change_pool(id, &old, spec),
-            _ => self.create_pool(spec),
+        let old = self.state.find_row::<Pool>(&spec.name);
+        check_expected(Kind::Pool, &spec.name, old.map(|(_, row)| &row.meta), put.expect)?;
+        let spec = &wanted_by_people(old.map(|(_, row)| row), spec)?;
+        match old.map(|(id, row)| (id, row.clone())) {
+            Some((id, old)) => self.change_pool(id, &old, spec),
+            None => self.create_pool(spec),
         }
     }
 
@@ -292,8 +291,7 @@ impl State {
         if *to == pool.name {
             return Err(Cause::DrainsToItself { pool: to.clone() }.into());
         }
-        let other = self.find::<Pool>(to).and_then(|id| self.pools.get(id));
-        let other = other.ok_or_else(|| not_found(Kind::Pool, to))?;
+        let (_, other) = self.find_row::<Pool>(to).ok_or_else(|| not_found(Kind::Pool, to))?;
         let of = self.subnets.get(other.subnet).ok_or_else(|| not_found(Kind::Subnet, &other.spec.subnet))?;
         let family = |subnet: &Subnet| Family::of(subnet.spec.cidr.addr());
         let (to, name) = (to.clone(), pool.name.clone());

@@ -4,7 +4,7 @@ use crate::apply::step::Step;
 use crate::command::{Answer, Expect, Kind, Put, Refusal, ReservationSpec, Stored};
 use crate::event::field_change::changes;
 use crate::resource::described::check_room;
-use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
+use crate::state::id::{NetworkId, PoolId, SubnetId};
 use crate::state::refuse::{check_expected, immutable};
 use crate::state::row::Reservation;
 use crate::value::cause::Constant;
@@ -14,10 +14,9 @@ use ipam_api::name::ResourceName;
 impl Step<'_> {
     pub(crate) fn put_reservation(&mut self, put: &Put<ReservationSpec>) -> Result<Answer, Refusal> {
         let (kind, spec) = (Kind::Reservation, &put.spec);
-        let id = self.state.find(&spec.name);
-        let old = id.and_then(|id| self.state.reservations.get(id)).cloned();
-        check_expected(kind, &spec.name, old.as_ref().map(|row| &row.meta), put.expect)?;
-        if let Some(old) = old {
+        let old = self.state.find_row::<Reservation>(&spec.name);
+        check_expected(kind, &spec.name, old.map(|(_, row)| &row.meta), put.expect)?;
+        if let Some((id, old)) = old.map(|(id, row)| (id, row.clone())) {
             if old.spec == *spec {
                 return Ok(Answer::unchanged(&old.meta, Stored::Reservation(old.clone())));
             }
@@ -27,7 +26,6 @@ impl Step<'_> {
             }
             let changes = changes(&old.spec, spec);
             return Ok(self.change(kind, &spec.name, &old.meta, changes, |step, meta| {
-                let id = Id::new(meta.id);
                 let row = Reservation { meta, spec: spec.clone(), network: old.network };
                 step.state.write(id, row.clone());
                 step.apply_reservations(old.network, &[&old.spec.addresses, &spec.addresses]);

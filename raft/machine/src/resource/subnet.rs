@@ -15,12 +15,11 @@ use ipam_api::name::ResourceName;
 impl Step<'_> {
     pub(crate) fn put_subnet(&mut self, put: &Put<SubnetSpec>) -> Result<Answer, Refusal> {
         let spec = &put.spec;
-        let id = self.state.find::<Subnet>(&spec.name);
-        let old = id.and_then(|id| self.state.subnets.get(id));
-        check_expected(Kind::Subnet, &spec.name, old.map(|row| &row.meta), put.expect)?;
-        match (id, old.cloned()) {
-            (Some(id), Some(old)) => self.change_subnet(id, &old, spec),
-            _ => self.create_subnet(spec),
+        let old = self.state.find_row::<Subnet>(&spec.name);
+        check_expected(Kind::Subnet, &spec.name, old.map(|(_, row)| &row.meta), put.expect)?;
+        match old.map(|(id, row)| (id, row.clone())) {
+            Some((id, old)) => self.change_subnet(id, &old, spec),
+            None => self.create_subnet(spec),
         }
     }
 

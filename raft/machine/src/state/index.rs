@@ -3,6 +3,7 @@
 use crate::command::{Kind, SecretHash, Text};
 use crate::space::Space;
 use crate::space::free_set::FreeSet;
+use crate::state::Occupant;
 use crate::state::attachment_index::ByAttachment;
 use crate::state::division::Division;
 use crate::state::id::{
@@ -13,7 +14,6 @@ use crate::state::key::{
     ControllerKey, GatewayKey, PoolNames, QuotaUsage, Rank, ReplayUsage, SelectorKey, Usage,
 };
 use crate::state::row::{Attachment, PrefixOwner, QuotaScope, Tombstone, WaitTarget};
-use crate::state::{Occupant, State};
 use imbl::{OrdMap, OrdSet};
 use ipam_api::access::NodeKey;
 use ipam_api::name::{Name, ObjectName, ResourceName};
@@ -61,10 +61,11 @@ macro_rules! index {
             }
         }
 
-        impl State {
+        #[cfg(feature = "testing")]
+        impl crate::state::State {
             /// Names of the parts of the index that differ from those of another state. One of the same rows has none.
             #[must_use]
-            pub fn index_differences(&self, other: &State) -> Vec<&'static str> {
+            pub fn index_differences(&self, other: &Self) -> Vec<&'static str> {
                 let parts = [$((stringify!($part), self.index.$part == other.index.$part)),*];
                 parts.into_iter().filter_map(|(part, is_same)| (!is_same).then_some(part)).collect()
             }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
-use ipam_api::limits::COOLING_MS_DEFAULT;
 use ipam_api::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
@@ -38,7 +37,7 @@ pub struct NetworkSpec {
 }
 
 /// Desired state of a subnet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubnetSpec {
     /// Its name.
     pub name: Name,
@@ -75,8 +74,8 @@ pub struct Dns {
     pub options: Vec<Text>,
 }
 
-/// Desired state of a pool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Desired state of a pool. The default has all addresses of its subnet, and no cooling.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that people set by name")]
 pub struct PoolSpec {
     /// Its name.
@@ -117,34 +116,6 @@ pub struct PoolSpec {
     pub reclaim: Option<bool>,
     /// Metadata of operators.
     pub metadata: Metadata,
-}
-
-impl PoolSpec {
-    /// Pool of all addresses of a subnet, with the defaults of the API.
-    #[must_use]
-    pub fn new(name: Name, subnet: Name) -> Self {
-        Self {
-            name,
-            subnet,
-            network: None,
-            ranges: Vec::new(),
-            exclude: Vec::new(),
-            strategy: Strategy::default(),
-            cooling_ms: COOLING_MS_DEFAULT,
-            strict_cooling: false,
-            allow_edges: false,
-            gateway: None,
-            routes: Vec::new(),
-            default: false,
-            selectors: PoolSelectors::default(),
-            scale_down: ScaleDown::default(),
-            disabled: false,
-            terminating: false,
-            drains_to: None,
-            reclaim: None,
-            metadata: Metadata::default(),
-        }
-    }
 }
 
 /// Selectors of a pool: a request matches all of them. An empty one matches every request.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
-use ipam_api::limits::AUTOMATIC_MAX_SIZE_DEFAULT;
+use ipam_api::limits::{AUTOMATIC_MAX_SIZE_DEFAULT, COOLING_MS_DEFAULT};
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::resource::PoolSize;
 use ipam_api::{Code, Family};
@@ -87,7 +87,7 @@ impl Model {
     fn unassigned(&self, subnet: &Name) -> Vec<IpAddr> {
         let row = &self.subnets[subnet];
         let of_subnet = || self.pools.values().filter(|pool| pool.spec.subnet == *subnet);
-        let whole = PoolSpec::new(Name::lowest(), subnet.clone());
+        let whole = PoolSpec { subnet: subnet.clone(), ..PoolSpec::default() };
         let gateways: Vec<_> = of_subnet().filter_map(|pool| pool.spec.gateway).collect();
         let meets = |list: &[AddressRange], address: IpAddr| {
             list.iter().any(|range| range.contains(&AddressRange::single(address)))
@@ -200,8 +200,11 @@ impl Model {
                         assert!(name == untold || name.as_str().starts_with(&begin));
                         let spec = PoolSpec {
                             ranges: runs(unassigned.into_iter()),
+                            name: name.clone(),
+                            subnet: subnet.clone(),
+                            cooling_ms: COOLING_MS_DEFAULT,
                             reclaim: Some(said.reclaim),
-                            ..PoolSpec::new(name.clone(), subnet.clone())
+                            ..PoolSpec::default()
                         };
                         let made = Pool { spec, cursor: None, automatic: Some(automatic) };
                         self.pools.insert(name.clone(), made);
