@@ -1,6 +1,7 @@
 //! Pools: cut from a subnet, never overlapping in a network, never losing an address that is held.
 
 use crate::apply::step::Step;
+use crate::command::validate::inside;
 use crate::command::{Answer, Cause, Delete, Kind, PoolSpec, Put, Refusal, Stored};
 use crate::event::EventKind;
 use crate::event::field_change::changes;
@@ -15,7 +16,6 @@ use crate::value::cause::{Constant, NamedController, NamedPrefix};
 use crate::value::field_name::FieldName;
 use crate::value::row::AutomaticStanding;
 use crate::value::shape::{allocatable, owned};
-use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
 use ipam_api::{Family, RangeSet};
@@ -180,16 +180,7 @@ impl Step<'_> {
             }
             .into());
         }
-        let cidr = AddressRange::of_cidr(subnet.spec.cidr);
-        for range in pool.ranges.iter().chain(&pool.exclude) {
-            let (range, subnet, of) = (*range, pool.subnet.clone(), subnet.spec.cidr);
-            if range.family() != cidr.family() {
-                return Err(Cause::RangeFamily { range, subnet, cidr: of }.into());
-            }
-            if !cidr.contains(&range) {
-                return Err(Cause::OutsideSubnet { range, subnet, cidr: of }.into());
-            }
-        }
+        inside(pool.ranges.iter().chain(&pool.exclude), &pool.subnet, subnet.spec.cidr)?;
         for range in owned(pool, subnet.spec.cidr).ranges() {
             let (from, until) =
                 ((subnet.network, range.family(), 0), (subnet.network, range.family(), range.last()));

@@ -84,6 +84,9 @@ fn written() -> Vec<(String, Vec<u8>)> {
     for (name, bytes) in samples::enumerations() {
         all.push((format!("enum/{name}"), bytes));
     }
+    // The digest says "the same state" to other members and to the row store: it is a format, too.
+    let state = State::from_rows(samples::rows().rows()).unwrap();
+    all.push(("digest/rows".to_owned(), state.digest().to_be_bytes().to_vec()));
     // By name and not as a list: codes are appended to, and each keeps its place.
     for code in Code::ALL {
         all.push((format!("code/{code}"), postcard::to_stdvec(code).unwrap()));
@@ -135,14 +138,6 @@ fn what_was_written_is_read_as_it_was_meant() {
         assert!(read.rows().any(|(key, _)| key.table == table), "table {table} has no golden bytes");
     }
 }
-
-/// The digest says "the same state" to other members and to the row store: it is a format, too.
-#[test]
-fn the_digest_of_known_rows_is_known() {
-    let state = State::from_rows(samples::rows().rows()).unwrap();
-    assert_eq!(format!("{:032x}", state.digest()), DIGEST);
-}
-const DIGEST: &str = "f09441cb674336770df5596bd6ba4c63";
 
 #[test]
 fn other_versions_and_tables_are_told_apart() {

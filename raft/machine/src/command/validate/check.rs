@@ -13,6 +13,7 @@ use ipam_api::limits::{
     POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX,
     SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
 };
+use ipam_api::name::Name;
 use ipam_api::place::{PeerAddress, is_client_url};
 use ipam_api::resource::Lifecycle;
 use ipam_api::selector::check_label;
@@ -186,14 +187,7 @@ impl SubnetSpec {
         let Some(AutomaticRules { ranges, exclude, max_size }) = &self.automatic else { return Ok(()) };
         within(Counted::Ranges, ranges.len(), RANGES_MAX)?;
         within(Counted::Exclusions, exclude.len(), RANGES_MAX)?;
-        let whole = AddressRange::of_cidr(self.cidr);
-        for range in ranges.iter().chain(exclude) {
-            let (range, subnet, cidr) = (*range, self.name.clone(), self.cidr);
-            if range.family() != whole.family() {
-                return Err(Cause::RangeFamily { range, subnet, cidr }.into());
-            }
-            refuse_if(!whole.contains(&range), || Cause::OutsideSubnet { range, subnet, cidr })?;
-        }
+        inside(ranges.iter().chain(exclude), &self.name, self.cidr)?;
         match max_size {
             Some(0) => Err(Cause::AutomaticEmpty.into()),
             Some(size) if *size > AUTOMATIC_POOL_ADDRESSES_MAX => {
@@ -412,6 +406,23 @@ pub(crate) fn one_family<'a>(ranges: impl Iterator<Item = &'a AddressRange>) -> 
             }
             _ => first = Some(*range),
         }
+    }
+    Ok(())
+}
+
+/// Refuses ranges that are not inside their subnet.
+pub(crate) fn inside<'a>(
+    ranges: impl Iterator<Item = &'a AddressRange>,
+    subnet: &Name,
+    cidr: IpNet,
+) -> Result<(), Refusal> {
+    let whole = AddressRange::of_cidr(cidr);
+    for range in ranges {
+        let (range, subnet) = (*range, subnet.clone());
+        if range.family() != whole.family() {
+            return Err(Cause::RangeFamily { range, subnet, cidr }.into());
+        }
+        refuse_if(!whole.contains(&range), || Cause::OutsideSubnet { range, subnet, cidr })?;
     }
     Ok(())
 }

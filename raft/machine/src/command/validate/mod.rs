@@ -5,6 +5,6 @@ mod claim;
 mod gateway;
 mod terms;
 
-pub(crate) use self::check::{check_host_bits, one_family, text, within};
+pub(crate) use self::check::{check_host_bits, inside, one_family, text, within};
 use self::claim::{check_adoption, check_wait};
 pub(crate) use self::gateway::{check_gateway, check_routes};
