@@ -50,7 +50,8 @@ macro_rules! conversions {
         }
 
         fn to_json(log: $log) -> $json {
-            let (description, labels, annotations, managed_by) = $crate::http::convert::metadata_out(log.metadata);
+            let metadata = $crate::http::convert::metadata_out(log.metadata);
+            let (description, labels, annotations, managed_by) = metadata;
             $json {
                 $($field: $crate::http::convert::conversions!(@ log.$field $(, $show)?),)*
                 $($($outer: log.$group.$inner,)*)?

@@ -63,14 +63,25 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
 
 pub(super) type View<K> = Resource<<K as NamedResource>::Spec, <K as NamedResource>::Status>;
 
-/// The part of [`NamedResource`] that follows from the names of a kind, its status and its table.
+/// The part of [`NamedResource`] that follows from the names of a kind, its status, its table and its write, and from
+/// the name of a resource.
 macro_rules! of_kind {
-    ($kind:ident, $status:ident, $table:ident) => {
+    ($kind:ident, $status:ident, $table:ident, $put:ident, $name:expr) => {
         const KIND: ipam_machine::command::Kind = ipam_machine::command::Kind::$kind;
         const SHAPE: &'static crate::http::list::Shape = &SHAPE;
         type Spec = ipam_api::resource::$kind;
         type Status = ipam_api::resource::$status;
         type Row = ipam_machine::model::$kind;
+
+        fn name(spec: &Self::Spec) -> ipam_api::name::ResourceName {
+            let name: fn(&Self::Spec) -> ipam_api::name::ResourceName = $name;
+            name(spec)
+        }
+
+        fn put(spec: Self::Spec, expect: ipam_machine::command::Expect) -> ipam_machine::Action {
+            let spec = to_log(spec);
+            ipam_machine::Action::$put(ipam_machine::command::Put { spec, expect })
+        }
 
         fn labels(spec: &Self::Spec) -> &ipam_api::resource::Labels {
             &spec.labels

@@ -5,11 +5,9 @@ use ipam_api::name::ResourceName;
 use ipam_api::resource::{
     self as shown, ApplicationQuota, HeldAddresses, Namespace, NamespaceStatus, Resource,
 };
-use ipam_machine::command::{
-    AddressLimits, ControllerName, Expect, NamespaceSpec, PoolPatterns, Put, Quota, Text,
-};
+use ipam_machine::State;
+use ipam_machine::command::{AddressLimits, ControllerName, NamespaceSpec, PoolPatterns, Quota, Text};
 use ipam_machine::quota::QuotaUsage;
-use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, meta};
@@ -49,15 +47,9 @@ conversions! {
 }
 
 impl NamedResource for Namespaces {
-    of_kind!(Namespace, NamespaceStatus, namespaces);
-
-    fn name(spec: &Namespace) -> ResourceName {
-        ResourceName::in_realm(&spec.realm, &spec.name)
-    }
-
-    fn put(namespace: Namespace, expect: Expect) -> Action {
-        Action::PutNamespace(Put { spec: to_log(namespace), expect })
-    }
+    of_kind!(Namespace, NamespaceStatus, namespaces, PutNamespace, |own| ResourceName::in_realm(
+        &own.realm, &own.name
+    ));
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
         let QuotaUsage { ipv4, ipv6 } = state.used_by_namespace(&row.spec.realm, &row.spec.name);

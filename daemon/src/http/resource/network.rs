@@ -1,10 +1,9 @@
 //! `/v1/networks`.
 
 use ipam_api::limits::JSON_INTEGER_MAX;
-use ipam_api::name::ResourceName;
 use ipam_api::resource::{Network, NetworkStatus, Resource};
-use ipam_machine::command::{Expect, NetworkSpec, Put};
-use ipam_machine::{Action, State};
+use ipam_machine::State;
+use ipam_machine::command::NetworkSpec;
 
 use super::named::{NamedResource, View, of_kind};
 use super::subnet::allocated_in;
@@ -42,15 +41,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 conversions! { Network <=> NetworkSpec { name } }
 
 impl NamedResource for Networks {
-    of_kind!(Network, NetworkStatus, networks);
-
-    fn name(spec: &Network) -> ResourceName {
-        (&spec.name).into()
-    }
-
-    fn put(network: Network, expect: Expect) -> Action {
-        Action::PutNetwork(Put { spec: to_log(network), expect })
-    }
+    of_kind!(Network, NetworkStatus, networks, PutNetwork, |network| (&network.name).into());
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
         let subnets: Vec<_> = state.subnets_of(row.meta.id.into()).collect();

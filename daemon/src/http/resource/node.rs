@@ -2,8 +2,8 @@
 
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Node, NodeStatus, Resource};
-use ipam_machine::command::{Expect, NodeSpec, Put};
-use ipam_machine::{Action, State};
+use ipam_machine::State;
+use ipam_machine::command::NodeSpec;
 
 use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, meta};
@@ -29,15 +29,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 conversions! { Node <=> NodeSpec { realm, name } }
 
 impl NamedResource for Nodes {
-    of_kind!(Node, NodeStatus, nodes);
-
-    fn name(spec: &Node) -> ResourceName {
-        ResourceName::in_realm(&spec.realm, &spec.name)
-    }
-
-    fn put(node: Node, expect: Expect) -> Action {
-        Action::PutNode(Put { spec: to_log(node), expect })
-    }
+    of_kind!(Node, NodeStatus, nodes, PutNode, |node| ResourceName::in_realm(&node.realm, &node.name));
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
         let boots = state.boots_of(&row.spec.realm, &row.spec.name);

@@ -5,14 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
-use ipam_api::name::ResourceName;
 use ipam_api::resource::{Condition, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
-use ipam_machine::command::{Expect, PoolSelectors, PoolSpec, Put};
+use ipam_machine::State;
+use ipam_machine::command::{PoolSelectors, PoolSpec};
 use ipam_machine::event::Readiness;
 use ipam_machine::model::PoolState;
 use ipam_machine::space::Space;
-use ipam_machine::{Action, State};
 use ipnet::IpNet;
 
 use super::named::{NamedResource, View, of_kind};
@@ -69,24 +68,17 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 
 conversions! {
     Pool <=> PoolSpec {
-        name, subnet, network, ranges, exclude, strategy, cooling_ms, strict_cooling, allow_edges, gateway, routes,
-        default, scale_down, disabled, terminating, drains_to, reclaim,
+        name, subnet, network, ranges, exclude, strategy, cooling_ms, strict_cooling, allow_edges, gateway,
+        routes, default, scale_down, disabled, terminating, drains_to, reclaim,
     }
     selectors: PoolSelectors {
-        realms, node_names, node_selector, namespaces, namespace_selector, endpoint_selector, network_attachments,
+        realms, node_names, node_selector, namespaces, namespace_selector, endpoint_selector,
+        network_attachments,
     }
 }
 
 impl NamedResource for Pools {
-    of_kind!(Pool, PoolStatus, pools);
-
-    fn name(spec: &Pool) -> ResourceName {
-        (&spec.name).into()
-    }
-
-    fn put(pool: Pool, expect: Expect) -> Action {
-        Action::PutPool(Put { spec: to_log(pool), expect })
-    }
+    of_kind!(Pool, PoolStatus, pools, PutPool, |pool| (&pool.name).into());
 
     fn ranges(pool: &View<Self>) -> Vec<AddressRange> {
         let Pool { ranges, exclude, .. } = &pool.spec;

@@ -1,11 +1,10 @@
 //! `/v1/reservations`.
 
 use ipam_api::address::AddressRange;
-use ipam_api::name::ResourceName;
 use ipam_api::resource::{Reservation, ReservationStatus, Resource};
-use ipam_machine::command::{Expect, Put, ReservationSpec};
+use ipam_machine::State;
+use ipam_machine::command::ReservationSpec;
 use ipam_machine::state::Occupant;
-use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, meta};
@@ -31,15 +30,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 conversions! { Reservation <=> ReservationSpec { name, network, addresses } }
 
 impl NamedResource for Reservations {
-    of_kind!(Reservation, ReservationStatus, reservations);
-
-    fn name(spec: &Reservation) -> ResourceName {
-        (&spec.name).into()
-    }
-
-    fn put(reservation: Reservation, expect: Expect) -> Action {
-        Action::PutReservation(Put { spec: to_log(reservation), expect })
-    }
+    of_kind!(Reservation, ReservationStatus, reservations, PutReservation, |own| (&own.name).into());
 
     fn ranges(reservation: &View<Self>) -> Vec<AddressRange> {
         reservation.spec.addresses.clone()

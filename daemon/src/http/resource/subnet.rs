@@ -3,11 +3,10 @@
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
-use ipam_api::name::ResourceName;
 use ipam_api::resource::{AutomaticRules, Resource, Subnet, SubnetStatus};
-use ipam_machine::command::{self, Expect, Put, SubnetSpec};
+use ipam_machine::State;
+use ipam_machine::command::{self, SubnetSpec};
 use ipam_machine::space::Space;
-use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, dns_in, dns_out, meta};
@@ -64,15 +63,7 @@ fn rules_out(rules: Option<command::AutomaticRules>) -> Option<AutomaticRules> {
 }
 
 impl NamedResource for Subnets {
-    of_kind!(Subnet, SubnetStatus, subnets);
-
-    fn name(spec: &Subnet) -> ResourceName {
-        (&spec.name).into()
-    }
-
-    fn put(subnet: Subnet, expect: Expect) -> Action {
-        Action::PutSubnet(Put { spec: to_log(subnet), expect })
-    }
+    of_kind!(Subnet, SubnetStatus, subnets, PutSubnet, |subnet| (&subnet.name).into());
 
     fn ranges(subnet: &View<Self>) -> Vec<AddressRange> {
         vec![AddressRange::of_cidr(subnet.spec.cidr)]
