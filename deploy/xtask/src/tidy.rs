@@ -104,13 +104,15 @@ const TEXT: &str = "raft/machine/src/value/text.rs";
 const BROKEN: &str = "raft/machine/src/broken.rs";
 
 /// Files of the machine that give identifiers: principals and request ids of its own, labels of selectors.
-const IDENTIFIERS: [&str; 6] = [
+const IDENTIFIERS: [&str; 7] = [
     "raft/machine/src/state/selectors.rs",
     "raft/machine/src/apply/step.rs",
     "raft/machine/src/cluster/epoch.rs",
     // A row that only a defect would write, for tests.
     "raft/machine/src/cluster/replay.rs",
     "raft/machine/src/event/by.rs",
+    // Callers of tests.
+    "raft/machine/src/fixtures.rs",
     "raft/machine/src/state/lookup.rs",
 ];
 
