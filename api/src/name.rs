@@ -69,7 +69,11 @@ macro_rules! checked_string {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
-                Self::new(&text).map_err(|problem| serde::de::Error::custom(problem.detail))
+                Self::new(&text).map_err(|problem| match problem.code {
+                    Code::InvalidField => serde::de::Error::custom(problem.detail),
+                    // With its code, which `strict` finds again.
+                    _ => serde::de::Error::custom(problem),
+                })
             }
         }
     };
@@ -297,6 +301,14 @@ fn check_object_name(text: &str) -> Result<(), Problem> {
 }
 
 fn check_interface_name(text: &str) -> Result<(), Problem> {
+    if text.len() > INTERFACE_NAME_CHARS_MAX && text.chars().count() <= INTERFACE_NAME_CHARS_MAX {
+        let detail = format!(
+            "{} has {} bytes; an interface's name has at most {INTERFACE_NAME_CHARS_MAX}",
+            shown(text),
+            text.len()
+        );
+        return Err(Problem::new(Code::LimitExceeded, detail));
+    }
     if !text.is_empty()
         && text.len() <= INTERFACE_NAME_CHARS_MAX
         && text != "."

@@ -235,6 +235,8 @@ catalogue! {
         "It has no lease", "Nothing to renew: it lasts until somebody releases it.";
     BootUnconfirmed "boot-unconfirmed" 409 / 11 exit REFUSED retry After
         "The node's boot is not confirmed", "Repeat it with a new process, as a container runtime does by itself.";
+    ConflictingFields "conflicting-fields" 422 / 7 exit USAGE retry Changed
+        "Fields contradict each other", "Change one of the fields, or leave it out.";
 }
 
 impl fmt::Display for Code {

@@ -180,7 +180,7 @@ pub struct Subnet {
     #[serde(default = "Name::default_name")]
     pub network: Name,
     /// Its addresses. Can't be changed.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::SubnetCidr"))]
     pub cidr: IpNet,
     /// The router's address; never given out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,7 +33,8 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, String> {
         let moment: jiff::Timestamp =
             text.parse().map_err(|_| format!("{} is not an RFC 3339 time", crate::name::shown(text)))?;
-        u64::try_from(moment.as_millisecond()).map(Self).map_err(|_| "a time before 1970".to_owned())
+        // No label is that old: an earlier moment counts as the earliest.
+        Ok(Self(u64::try_from(moment.as_millisecond()).unwrap_or_default()))
     }
 }
 
@@ -59,6 +60,7 @@ mod tests {
         assert_eq!(moment.to_string(), "2026-11-20T00:00:00.123Z");
         assert_eq!("2026-11-20T00:00:00.123Z".parse::<Timestamp>().unwrap(), moment);
         assert!("yesterday".parse::<Timestamp>().is_err());
+        assert_eq!("1815-12-10T00:00:00Z".parse::<Timestamp>().unwrap(), Timestamp(0));
         assert!(!Timestamp(u64::MAX).to_string().is_empty());
     }
 }

@@ -17,7 +17,7 @@ pub struct TransactionRequest {
 
 /// What must be the case with one resource: either that it doesn't exist, or that it is at a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TransactionCondition"))]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
     /// Where it is: `/v1/subnets/lan-12`.

@@ -130,7 +130,10 @@ fn each_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Applicati
     for (i, one) in all.iter().enumerate() {
         if all.iter().take(i).any(|other| other.is_of(one)) {
             let ApplicationQuota { kind, name, .. } = one;
-            return Err(D::Error::custom(format!("there are two quotas of {} {name}", shown(kind))));
+            return Err(D::Error::custom(Problem::new(
+                Code::ConflictingFields,
+                format!("there are two quotas of {} {name}", shown(kind)),
+            )));
         }
     }
     Ok(all)
@@ -169,7 +172,7 @@ mod tests {
         let other = r#"{"group": "other", "kind": "Deployment", "name": "web", "ipv4": 5}"#;
         assert_eq!(read(&format!(r#"{{"applications": [{one}, {other}]}}"#)).unwrap().applications.len(), 2);
         let why = read(&format!(r#"{{"applications": [{one}, {other}, {one}]}}"#)).unwrap_err().to_string();
-        assert!(why.starts_with("there are two quotas of \"Deployment\" web"), "{why}");
+        assert!(why.starts_with("conflicting-fields: there are two quotas of \"Deployment\" web"), "{why}");
         assert!(read(r#"{"ipv4": -1}"#).is_err() && read(r#"{"ipv5": 1}"#).is_err());
     }
 }

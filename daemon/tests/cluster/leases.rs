@@ -114,12 +114,12 @@ async fn what_no_lease_can_be_is_refused_with_the_reason() {
         (json!({"ttl_ms": u64::MAX}), "limit-exceeded", "a year"),
         (json!({"ttl_ms": -1}), "invalid-field", "`-1`, expected u64"),
         (json!({"ttl_ms": "1h"}), "invalid-field", "expected u64"),
-        (json!({"ttl_ms": null, "lifecycle": "leased"}), "invalid-field", "how long it lasts"),
-        (json!({"lifecycle": "held"}), "invalid-field", "lasts until it is released"),
-        (json!({"attachment": key, "started": started}), "invalid-field", "lasts until it is released"),
+        (json!({"ttl_ms": null, "lifecycle": "leased"}), "conflicting-fields", "how long it lasts"),
+        (json!({"lifecycle": "held"}), "conflicting-fields", "lasts until it is released"),
+        (json!({"attachment": key, "started": started}), "conflicting-fields", "lasts until it is released"),
         (
             json!({"attachment": key, "started": started, "lifecycle": "leased"}),
-            "invalid-field",
+            "conflicting-fields",
             "is attached, and nothing else",
         ),
     ] {

@@ -92,7 +92,7 @@ async fn red_team_hardening_6_a_join_token_takes_over_no_node_that_has_a_token()
     // Only an administrator decides, and for a node by its name.
     let unnamed = json!({"name": "j", "purpose": "join", "role": "node", "ttl_ms": 1000, "replace": true});
     let call = Call::post("/v1/tokens").json(&unnamed).unwrap().within(LONG);
-    refused(root.call::<Token>(call).await, Code::InvalidField);
+    refused(root.call::<Token>(call).await, Code::ConflictingFields);
     let file = cluster.dir.path().join("join.token");
     let socket = format!("unix:{}", cluster.members[0].socket().display());
     let mut command = Command::new(programs::ipamctl());

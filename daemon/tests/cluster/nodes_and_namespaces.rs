@@ -107,8 +107,8 @@ async fn they_are_resources_like_others() {
 
     let many: Vec<String> = (0..1025).map(|at| format!("p{at}")).collect();
     for (method, path, body, status, code) in [
-        ("PUT", "/v1/nodes/default/n2", json!({"name": "n3"}), 422, "invalid-field"),
-        ("PUT", "/v1/nodes/prod/n2", json!({"name": "n2"}), 422, "invalid-field"),
+        ("PUT", "/v1/nodes/default/n2", json!({"name": "n3"}), 422, "conflicting-fields"),
+        ("PUT", "/v1/nodes/prod/n2", json!({"name": "n2"}), 422, "conflicting-fields"),
         ("PUT", "/v1/nodes/default/n2", json!({"name": "n2", "zone": "a"}), 400, "unknown-field"),
         ("POST", "/v1/nodes", json!({"realm": "A", "name": "n2"}), 422, "invalid-field"),
         ("POST", "/v1/nodes", json!({"name": "n1"}), 409, "already-exists"),

@@ -144,15 +144,15 @@ async fn what_makes_no_sense_is_refused_with_the_reason() {
     pool(&cluster).await;
     let long: Vec<Value> = (0..16).map(|i| json!({"owner": format!("o{i}"), "length": 10 + i})).collect();
     for (body, code, says) in [
-        (json!({"owner": "a", "length": 24}), Code::InvalidField, "either `pool` or `parent`"),
+        (json!({"owner": "a", "length": 24}), Code::ConflictingFields, "either `pool` or `parent`"),
         (
             json!({"owner": "a", "length": 24, "pool": "trench", "parent": 1}),
-            Code::InvalidField,
+            Code::ConflictingFields,
             "either `pool` or `parent`",
         ),
         (json!({"pool": "trench", "owner": "a/b", "length": 24}), Code::InvalidField, "owner"),
         (json!({"pool": "trench", "owner": "a", "length": 0}), Code::InvalidField, "1 to 128"),
-        (json!({"pool": "trench", "owner": "a", "length": 33}), Code::InvalidField, "32 bits"),
+        (json!({"pool": "trench", "owner": "a", "length": 33}), Code::ConflictingFields, "32 bits"),
         (json!({"pool": "trench", "owner": "a", "length": 300}), Code::InvalidField, "length"),
         (json!({"pool": "trench", "owner": "a", "length": 15}), Code::PoolExhausted, "/15"),
         (json!({"pool": "trench", "owner": "a"}), Code::NotFound, "a has no prefix there"),
@@ -167,7 +167,7 @@ async fn what_makes_no_sense_is_refused_with_the_reason() {
         ),
         (
             json!({"pool": "trench", "owner": "a", "length": 24, "through": [{"owner": "b", "length": 24}]}),
-            Code::InvalidField,
+            Code::ConflictingFields,
             "must be greater",
         ),
     ] {

@@ -101,6 +101,32 @@ impl Schemas {
                 "maxLength" if value.as_str().is_some_and(|text| length(text) > says.as_u64().unwrap()) => {
                     return wrong(format!("{value} is longer than {says}"));
                 }
+                "minItems" | "maxItems" | "maxProperties" => {
+                    let count = value
+                        .as_array()
+                        .map_or_else(|| value.as_object().map(Map::len), |all| Some(all.len()));
+                    let bound = usize::try_from(says.as_u64().unwrap()).unwrap();
+                    let is_over =
+                        |count: usize| if word == "minItems" { count < bound } else { count > bound };
+                    if count.is_some_and(is_over) {
+                        return wrong(format!("{value} breaks {word} {says}"));
+                    }
+                }
+                "propertyNames" => {
+                    for name in value.as_object().into_iter().flat_map(Map::keys) {
+                        self.one(name, says, &Value::String(name.clone()), place)?;
+                    }
+                }
+                "uniqueItems" => {
+                    let items = value.as_array().map_or(&[][..], Vec::as_slice);
+                    if items
+                        .iter()
+                        .enumerate()
+                        .any(|(at, item)| items.iter().take(at).any(|other| other == item))
+                    {
+                        return wrong(format!("{value} has an item twice"));
+                    }
+                }
                 "minimum" | "maximum" | "minLength" | "maxLength" => {}
                 "anyOf" | "oneOf" => self.any(name, says, value, place)?,
                 "items" => {

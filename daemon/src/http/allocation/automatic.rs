@@ -12,7 +12,7 @@ use super::controller::{controller_in, controller_out};
 /// What a request says of its application's pools.
 ///
 /// # Errors
-/// `invalid-field` for a size that counts from replicas of which nobody says how many there are.
+/// `conflicting-fields` for a size that counts from replicas of which nobody says how many there are.
 pub(in crate::http) fn automatic_pool(
     said: request::AutomaticPool,
     replicas: Option<u32>,
@@ -21,7 +21,7 @@ pub(in crate::http) fn automatic_pool(
     if let (PoolSize::Flexible(_), None) = (size, replicas) {
         let detail =
             format!("a pool of {size} is so much larger than there are replicas, and nobody says how many");
-        return Err(Problem::new(Code::InvalidField, detail)
+        return Err(Problem::new(Code::ConflictingFields, detail)
             .at("/replicas")
             .help("Say how many replicas there are, or a size such as 5."));
     }

@@ -29,7 +29,7 @@ pub(in crate::http) fn to_command(request: DelegateRequest) -> Result<Delegate, 
         (None, Some(parent)) => PrefixSource::Prefix(parent.into()),
         _ => {
             let detail = "a prefix is cut from a pool or from another prefix: name either `pool` or `parent`";
-            return Err(Problem::new(Code::InvalidField, detail).at("/pool"));
+            return Err(Problem::new(Code::ConflictingFields, detail).at("/pool"));
         }
     };
     let mut levels: Vec<PrefixLevel> = through

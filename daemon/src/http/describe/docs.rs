@@ -70,6 +70,9 @@ fn describe(body: &mut String, route: &Route) {
     if let Some(request) = route.request {
         let _ = writeln!(body, "<p>Takes <code>{request}</code>.</p>");
     }
+    for condition in route.conditions {
+        let _ = writeln!(body, "<p>May state a condition with the header <code>{condition}</code>.</p>");
+    }
     for answer in &route.answers {
         let what = match answer.body {
             Body::Nothing => String::new(),

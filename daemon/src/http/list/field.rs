@@ -97,12 +97,14 @@ impl Row {
 }
 
 impl Holds {
-    /// Names the type in JSON Schema.
-    pub(in crate::http) fn schema(self) -> &'static str {
+    /// The kind of the query parameter that is compared with it.
+    pub(in crate::http) fn kind(self) -> &'static str {
         match self {
-            Holds::Number => "integer",
+            Holds::Number => "number",
             Holds::Flag => "boolean",
-            Holds::Text | Holds::Address | Holds::Mac | Holds::Endpoint => "string",
+            Holds::Text | Holds::Mac => "text",
+            Holds::Address => "address or CIDR",
+            Holds::Endpoint => "endpoint",
         }
     }
 }

@@ -147,7 +147,10 @@ impl ListQuery {
 
 /// A filter's value that its own type refuses.
 fn of_filter<T>(name: &str, read: Result<T, Problem>) -> Result<T, Problem> {
-    read.map_err(|problem| wrong(format!("{name}: {}", problem.detail)))
+    read.map_err(|problem| match problem.code {
+        Code::InvalidField => wrong(format!("{name}: {}", problem.detail)),
+        _ => problem,
+    })
 }
 
 fn unknown(name: &str, shape: &Shape) -> Problem {

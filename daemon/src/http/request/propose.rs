@@ -27,13 +27,22 @@ pub(in crate::http) fn expect(headers: &HeaderMap) -> Result<Expect, Problem> {
         (None, None) => Ok(Expect::Anything),
         (None, Some("*")) => Ok(Expect::Absent),
         (Some(etag), None) => revision(etag, "If-Match").map(Expect::Revision),
-        _ => Err(Problem::new(Code::InvalidField, "If-None-Match can only be *, and not beside If-Match")),
+        (Some(_), Some("*")) => {
+            Err(Problem::new(Code::ConflictingFields, "If-Match and If-None-Match exclude each other"))
+        }
+        _ => Err(Problem::new(Code::InvalidField, "If-None-Match can only be *")),
     }
 }
 
+/// Digits of the largest revision.
+const REVISION_DIGITS_MAX: usize = 16;
+
 /// A revision, as an `ETag` has it.
 pub(in crate::http) fn revision(etag: &str, what: &str) -> Result<u64, Problem> {
-    etag.trim_matches('"').parse().map_err(|_| {
+    let bare = etag.strip_prefix('"').and_then(|etag| etag.strip_suffix('"')).unwrap_or(etag);
+    let is_number =
+        (1..=REVISION_DIGITS_MAX).contains(&bare.len()) && bare.bytes().all(|c| c.is_ascii_digit());
+    bare.parse().ok().filter(|_| is_number).ok_or_else(|| {
         Problem::new(Code::InvalidField, format!("{what} {} is no revision", shown(etag)))
             .help(format!("Send the ETag that you read, for example {what}: \"1204\"."))
     })

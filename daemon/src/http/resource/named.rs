@@ -169,7 +169,7 @@ pub(in crate::http) async fn put<K: NamedResource>(
     let (own, name) = (K::name(&spec), name.join("/"));
     if own.as_str() != name {
         let detail = format!("the body names {own} and the path {}", shown(&name));
-        return Err(Problem::new(Code::InvalidField, detail).at("/name").into());
+        return Err(Problem::new(Code::ConflictingFields, detail).at("/name").into());
     }
     let done = write.carry_out(K::put(spec, expect)).await?;
     Ok(stored::<K>(&write, done).await?)

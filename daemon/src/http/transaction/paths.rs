@@ -96,7 +96,7 @@ pub(super) fn preconditions(conditions: &[Condition]) -> Result<Vec<Precondition
             }
             _ => {
                 let detail = format!("{} must be either absent or at a revision", shown(&condition.path));
-                return Err(wrong("", Problem::new(Code::InvalidField, detail)));
+                return Err(wrong("", Problem::new(Code::ConflictingFields, detail)));
             }
         };
         Ok(Precondition { kind, name, expect })

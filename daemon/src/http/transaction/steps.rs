@@ -68,10 +68,12 @@ impl Plan {
     ) -> Result<(Action, Render), Problem> {
         let (place, drain) = place(&step.path).map_err(|problem| problem.at("/path"))?;
         if drain && step.method != StepMethod::Delete {
-            return Err(Problem::new(Code::InvalidField, "only what is deleted can be drained").at("/path"));
+            return Err(
+                Problem::new(Code::ConflictingFields, "only what is deleted can be drained").at("/path")
+            );
         }
         let body = || {
-            let missing = || Problem::new(Code::InvalidField, "`body` is missing").at("/body");
+            let missing = || Problem::new(Code::ConflictingFields, "`body` is missing").at("/body");
             step.body.clone().ok_or_else(missing)
         };
         match (step.method, place) {
@@ -142,7 +144,7 @@ impl Plan {
             }
             _ => {
                 let detail = format!("{:?} is not possible at {}", step.method, step.path);
-                Err(Problem::new(Code::InvalidField, detail).at("/method"))
+                Err(Problem::new(Code::ConflictingFields, detail).at("/method"))
             }
         }
     }
@@ -186,7 +188,7 @@ impl Plan {
                 let own = K::name(&spec);
                 if let Some(name) = name.as_ref().filter(|name| **name != own) {
                     let detail = format!("the body names {own} and the path {name}");
-                    return Err(Problem::new(Code::InvalidField, detail).at("/body/name"));
+                    return Err(Problem::new(Code::ConflictingFields, detail).at("/body/name"));
                 }
                 (spec, if name.is_none() { Expect::Absent } else { said })
             }

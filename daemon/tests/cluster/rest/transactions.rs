@@ -92,7 +92,7 @@ async fn one_step_that_is_refused_undoes_all_and_is_named() {
         (
             step("PUT", "/v1/pools/p", json!({"name": "q", "subnet": "web"})),
             422,
-            Code::InvalidField,
+            Code::ConflictingFields,
             Some("/steps/1/body/name"),
         ),
         (
@@ -102,8 +102,13 @@ async fn one_step_that_is_refused_undoes_all_and_is_named() {
             Some("/steps/1/body/rangs"),
         ),
         (step("PUT", "/v1/tokens/t", json!({})), 422, Code::InvalidField, Some("/steps/1/path")),
-        (step("PUT", "/v1/pools", json!({})), 422, Code::InvalidField, Some("/steps/1/method")),
-        (json!({"method": "PUT", "path": "/v1/networks/x"}), 422, Code::InvalidField, Some("/steps/1/body")),
+        (step("PUT", "/v1/pools", json!({})), 422, Code::ConflictingFields, Some("/steps/1/method")),
+        (
+            json!({"method": "PUT", "path": "/v1/networks/x"}),
+            422,
+            Code::ConflictingFields,
+            Some("/steps/1/body"),
+        ),
     ] {
         let answer = ask(to, "POST", PATH, &[], &json!({"steps": [good, bad]})).await;
         let problem = answer.problem();
@@ -116,7 +121,7 @@ async fn one_step_that_is_refused_undoes_all_and_is_named() {
     for (body, code) in [
         (json!({"if": [{"path": "/v1/pools/web", "absent": true}], "steps": []}), Code::AlreadyExists),
         (json!({"if": [{"path": "/v1/pools/web", "revision": "7"}], "steps": []}), Code::RevisionMismatch),
-        (json!({"if": [{"path": "/v1/pools/web"}], "steps": []}), Code::InvalidField),
+        (json!({"if": [{"path": "/v1/pools/web"}], "steps": []}), Code::ConflictingFields),
         (json!({"if": [{"path": "/v1/allocations", "absent": true}], "steps": []}), Code::InvalidField),
         (json!({"steps": vec![good.clone(); 1025]}), Code::LimitExceeded),
         (json!({"step": []}), Code::UnknownField),

@@ -25,7 +25,7 @@ pub(super) fn routes() -> [Handled; 4] {
             Target::Allocation,
             "Shows who holds a pool's addresses, namespace by namespace.",
         )
-        .query(vec![parameter("limit", "integer", "Namespaces to show, 1 to 1000.")])
+        .query(vec![parameter("limit", "limit", "Namespaces to show, 1 to 1000.")])
         .query(fresh())
         .json(200, "Holders")
         .refuses(&problems)
@@ -78,13 +78,13 @@ pub(super) fn changes_of_pools() -> [Handled; 2] {
 
 fn paged(about: &str) -> Vec<Parameter> {
     let from = "The address to begin at: the `next` of the page before.";
-    let mut all = vec![parameter("from", "string", from), parameter("limit", "integer", about)];
+    let mut all = vec![parameter("from", "address", from), parameter("limit", "limit", about)];
     all.extend(fresh());
     all
 }
 
 fn of_map() -> Vec<Parameter> {
     let mut all = paged("Runs of one page, 1 to 1000.");
-    all.push(parameter("state", "string", "Only addresses in this state, for example `free`."));
+    all.push(parameter("state", "state", "Only addresses in this state, for example `free`."));
     all
 }

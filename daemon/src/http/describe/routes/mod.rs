@@ -12,5 +12,7 @@ mod route;
 mod table;
 
 pub(in crate::http) use self::route::Access;
+#[cfg(test)]
+pub(super) use self::route::Condition;
 pub(super) use self::route::{ALWAYS, Body, Route};
 pub(in crate::http) use self::table::{handlers, routes};

@@ -4,37 +4,38 @@ use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
 use super::parameters::parameter;
-use super::route::{Access, Body, Handled, OF_RULES, Route};
+use super::route::{Access, Body, Condition, Handled, OF_RULES, Route};
 use crate::http::resource::named::{self, NamedResource};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
 pub(super) fn routes() -> Vec<Handled> {
     [
-        of_kind::<network::Networks>("network", ["Network", "NetworkView", "NetworkPage"]),
-        of_kind::<subnet::Subnets>("subnet", ["Subnet", "SubnetView", "SubnetPage"]),
-        of_kind::<pool::Pools>("pool", ["Pool", "PoolView", "PoolPage"]),
+        of_kind::<network::Networks>("network", ["Network", "NetworkPatch", "NetworkView", "NetworkPage"]),
+        of_kind::<subnet::Subnets>("subnet", ["Subnet", "SubnetPatch", "SubnetView", "SubnetPage"]),
+        of_kind::<pool::Pools>("pool", ["Pool", "PoolPatch", "PoolView", "PoolPage"]),
         of_kind::<reservation::Reservations>(
             "reservation",
-            ["Reservation", "ReservationView", "ReservationPage"],
+            ["Reservation", "ReservationPatch", "ReservationView", "ReservationPage"],
         ),
-        of_kind::<node::Nodes>("node", ["Node", "NodeView", "NodePage"]),
-        of_kind::<namespace::Namespaces>("namespace", ["Namespace", "NamespaceView", "NamespacePage"]),
+        of_kind::<node::Nodes>("node", ["Node", "NodePatch", "NodeView", "NodePage"]),
+        of_kind::<namespace::Namespaces>(
+            "namespace",
+            ["Namespace", "NamespacePatch", "NamespaceView", "NamespacePage"],
+        ),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// Routes of one kind of resource; `types` are its spec, its view and a page of it.
-fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 3]) -> [Handled; 6] {
-    let [spec, view, page] = types;
+/// Routes of one kind of resource; `types` are its spec, a change of it, its view and a page of it.
+fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 4]) -> [Handled; 6] {
+    let [spec, patch, view, page] = types;
     let (all, target) = (<K as NamedResource>::SHAPE.path, K::KIND.target());
     let item = format!("{all}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
     let write = Access::Permission(Verb::Write, target);
-    let drain = match target {
-        Target::Pool => "If it is in use, lets it end: it gives nothing more and goes once it is empty.",
-        _ => "Pools only.",
-    };
+    let drain = "If it is in use, lets it end: it gives nothing more and goes once it is empty.";
+    let drains = if target == Target::Pool { vec![parameter("drain", "boolean", drain)] } else { Vec::new() };
     [
         Route::list::<K>(format!("Lists {one}s."), page),
         Route::new("POST", all, write, format!("Creates a {one}."))
@@ -48,19 +49,22 @@ fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 3]) -> [Handled; 6
             .json(200, view)
             .json(201, view)
             .gives(204, Body::Nothing)
+            .only(&[Condition::IfMatch, Condition::IfNoneMatch])
             .refuses(OF_RULES)
             .to(named::put::<K>),
         Route::new("PATCH", &item, write, format!("Changes some fields of a {one} (RFC 7396)."))
-            .takes("MergePatch")
+            .takes(patch)
             .json(200, view)
             .gives(204, Body::Nothing)
+            .only(&[Condition::IfMatch])
             .refuses(OF_RULES)
             .to(named::patch::<K>),
         Route::delete(&item, (Verb::Delete, target), format!("Removes a {one}."))
-            .query(vec![parameter("drain", "boolean", drain)])
+            .query(drains)
             .json(202, view)
             .gives(204, Body::Nothing)
-            .refuses(&[Code::NotFound, Code::InUse, Code::ManagedElsewhere, Code::RevisionMismatch])
+            .only(&[Condition::IfMatch])
+            .refuses(&[Code::NotFound, Code::InUse, Code::ManagedElsewhere])
             .to(named::delete::<K>),
     ]
 }

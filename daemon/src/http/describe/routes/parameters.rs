@@ -6,6 +6,7 @@ use crate::http::list::{Holds, Shape};
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Parameter {
     pub(in crate::http) name: String,
+    /// Its kind, which the OpenAPI document describes.
     pub(in crate::http) kind: &'static str,
     pub(in crate::http) about: String,
 }
@@ -23,7 +24,7 @@ pub(super) fn fresh() -> Vec<Parameter> {
         ),
         parameter(
             "at_least_revision",
-            "integer",
+            "number",
             "Waits until this member has seen that revision, and asks no other.",
         ),
     ]
@@ -35,7 +36,7 @@ pub(super) fn of_writes() -> Vec<Parameter> {
         parameter("take_over", "boolean", "Changes it whoever manages it."),
         parameter(
             "manager",
-            "string",
+            "line",
             "In whose management it is changed; that of the body if nothing is said.",
         ),
     ]
@@ -43,30 +44,34 @@ pub(super) fn of_writes() -> Vec<Parameter> {
 
 pub(super) fn of_list(shape: &Shape) -> Vec<Parameter> {
     let mut all = vec![
-        parameter("limit", "integer", "Items of one page, 1 to 1000."),
-        parameter("cursor", "string", "The `next` of the page before, with the same parameters."),
-        parameter("sort", "string", "Fields, divided by commas; a minus before one turns it round."),
-        parameter("fields", "string", "What is shown of each item, divided by commas."),
+        parameter("limit", "limit", "Items of one page, 1 to 1000."),
+        parameter("cursor", "cursor", "The `next` of the page before, with the same parameters."),
+        parameter(
+            "sort",
+            "fields to sort by",
+            "Fields, divided by commas; a minus before one turns it round.",
+        ),
+        parameter("fields", "fields", "What is shown of each item, divided by commas."),
         parameter("count", "boolean", "Also says how many there are on all pages."),
-        parameter("q", "string", "Items that have this somewhere in their text."),
+        parameter("q", "text", "Items that have this somewhere in their text."),
     ];
     all.extend(fresh());
     if shape.named {
-        all.push(parameter("labels", "string", "A label selector, as Kubernetes writes it."));
+        all.push(parameter("labels", "selector", "A label selector, as Kubernetes writes it."));
     }
     if shape.addressed {
-        all.push(parameter("contains", "string", "Items that are about this address."));
-        all.push(parameter("within", "string", "Items that are about addresses of this CIDR only."));
+        all.push(parameter("contains", "address", "Items that are about this address."));
+        all.push(parameter("within", "cidr", "Items that are about addresses of this CIDR only."));
     }
     for field in shape.fields() {
         let about = format!("Items whose `{}` is this; repeated: one of these.", field.path);
-        all.push(parameter(field.name, field.holds.schema(), about));
+        all.push(parameter(field.name, field.holds.kind(), about));
         if field.holds == Holds::Number {
             for (than, word) in
                 [("lt", "less than"), ("le", "at most"), ("gt", "more than"), ("ge", "at least")]
             {
                 let about = format!("Items whose `{}` is {word} this.", field.path);
-                all.push(parameter(format!("{}.{than}", field.name), "integer", about));
+                all.push(parameter(format!("{}.{than}", field.name), "number", about));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! A route: method, path, access rule, what is sent and answered.
 
+use std::fmt;
+
 use axum::handler::Handler;
 use axum::routing::{self, MethodRouter};
 use ipam_api::Code;
@@ -20,6 +22,8 @@ pub(in crate::http) struct Route {
     pub(in crate::http) access: Access,
     pub(in crate::http) summary: String,
     pub(in crate::http) query: Vec<Parameter>,
+    /// Conditions on the resource that the request may state, as headers.
+    pub(in crate::http) conditions: &'static [Condition],
     /// The name of the type that is sent, if something is.
     pub(in crate::http) request: Option<&'static str>,
     /// What is answered when all is well.
@@ -41,6 +45,22 @@ pub(in crate::http) enum Access {
     JoinToken,
     /// Whoever has a member's join token, or may change the cluster.
     MemberJoinToken,
+}
+
+/// A header that states a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum Condition {
+    IfMatch,
+    IfNoneMatch,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::IfMatch => "If-Match",
+            Self::IfNoneMatch => "If-None-Match",
+        })
+    }
 }
 
 /// A status, and the name or media type of what comes with it.
@@ -66,6 +86,7 @@ pub(in crate::http) const ALWAYS: &[Code] = &[
     Code::Unauthenticated,
     Code::TokenExpired,
     Code::Forbidden,
+    Code::TooLarge,
     Code::TooManyRequests,
     Code::NoLeader,
     Code::Overloaded,
@@ -77,9 +98,9 @@ pub(in crate::http) const ALWAYS: &[Code] = &[
 pub(super) const CHANGES: &[Code] = &[
     Code::MalformedBody,
     Code::UnsupportedMediaType,
-    Code::TooLarge,
     Code::TooSlow,
     Code::LimitExceeded,
+    Code::ConflictingFields,
     Code::IdempotencyKeyReused,
     Code::StorageFull,
 ];
@@ -94,7 +115,17 @@ impl Route {
         let query = if method == "GET" { Vec::new() } else { of_writes() };
         let problems = if method == "GET" { Vec::new() } else { CHANGES.to_vec() };
         let (path, summary) = (path.into(), summary.into());
-        Self { method, path, access, summary, query, request: None, answers: Vec::new(), problems }
+        Self {
+            method,
+            path,
+            access,
+            summary,
+            query,
+            conditions: &[],
+            request: None,
+            answers: Vec::new(),
+            problems,
+        }
     }
 
     pub(super) fn get(path: impl Into<String>, target: Target, summary: impl Into<String>) -> Self {
@@ -127,6 +158,7 @@ impl Route {
             .query(of_list(L::SHAPE))
             .json(200, page)
             .refuses(&[Code::InvalidCursor, Code::CursorExpired, Code::RevisionNotReached])
+            .refuses(if L::SHAPE.addressed { &[Code::CidrHasHostBits] } else { &[] })
             .to(list::<L>)
     }
 
@@ -158,6 +190,12 @@ impl Route {
     pub(super) fn query(mut self, more: Vec<Parameter>) -> Self {
         self.query.extend(more);
         self
+    }
+
+    /// Adds the conditions that a request may state, and the refusal when one doesn't hold.
+    pub(super) fn only(mut self, conditions: &'static [Condition]) -> Self {
+        self.conditions = conditions;
+        self.refuses(&[Code::RevisionMismatch])
     }
 
     pub(super) fn takes(mut self, name: &'static str) -> Self {

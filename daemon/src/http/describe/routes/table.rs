@@ -5,7 +5,7 @@ use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
 use super::parameters::{fresh, parameter};
-use super::route::{Access, Body, Handled, OF_ALLOCATING, OF_READS, OF_RELEASES, OF_RULES, Route};
+use super::route::{Access, Body, Condition, Handled, OF_ALLOCATING, OF_READS, OF_RELEASES, OF_RULES, Route};
 use super::{backup, controllers, leases, maps, members, named, prefixes};
 use crate::http::allocation::{address, allocate, attachment, controller, endpoint, explain};
 use crate::http::cluster::{health, status, token};
@@ -48,7 +48,7 @@ const HTML: &str = "text/html; charset=utf-8";
 
 fn holding() -> [Handled; 12] {
     let path = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
-    let network = || parameter("network", "string", "The address's network; `default` if nothing is said.");
+    let network = || parameter("network", "name", "The address's network; `default` if nothing is said.");
     [
         Route::list::<endpoint::Endpoints>("Lists endpoints.", "EndpointPage"),
         Route::one(path, Target::Endpoint, "Shows an endpoint with all that it holds.", "EndpointView")
@@ -118,10 +118,10 @@ fn holding() -> [Handled; 12] {
             .query(vec![
                 parameter("consistency", "consistency", "How fresh the answer must be."),
                 network(),
-                parameter("at", "string", "Who had it at that moment."),
-                parameter("since", "string", "Only what came after that moment."),
-                parameter("after", "string", "The `next` of the page before."),
-                parameter("limit", "integer", "Events of one page."),
+                parameter("at", "time", "Who had it at that moment."),
+                parameter("since", "time", "Only what came after that moment."),
+                parameter("after", "event", "The `next` of the page before."),
+                parameter("limit", "limit", "Events of one page."),
             ])
             .json(200, "AddressHistory")
             .refuses(&[Code::NotFound, Code::InvalidCursor, Code::RevisionCompacted])
@@ -130,20 +130,19 @@ fn holding() -> [Handled; 12] {
 }
 
 fn telling() -> Vec<Handled> {
-    let text = |name: &str, about: &str| parameter(name, "string", about);
     let events = vec![
         parameter("consistency", "consistency", "How fresh the answer must be."),
-        text("after", "Only what came after this event."),
-        parameter("limit", "integer", "Events of one page."),
+        parameter("after", "event", "Only what came after this event."),
+        parameter("limit", "limit", "Events of one page."),
         parameter("reverse", "boolean", "The newest first."),
-        text("kind", "Only about such things, divided by commas."),
-        text("pool", "Only about this pool."),
-        text("network", "Only about this network."),
-        text("address", "Only about this address."),
-        text("endpoint", "Only about this endpoint."),
-        text("principal", "Only what this one did."),
-        text("since", "Only what came after that moment."),
-        text("until", "Only what came before that moment."),
+        parameter("kind", "kinds of events", "Only about such things, divided by commas."),
+        parameter("pool", "name", "Only about this pool."),
+        parameter("network", "name", "Only about this network."),
+        parameter("address", "address", "Only about this address."),
+        parameter("endpoint", "endpoint", "Only about this endpoint."),
+        parameter("principal", "principal", "Only what this one did."),
+        parameter("since", "time", "Only what came after that moment."),
+        parameter("until", "time", "Only what came before that moment."),
     ];
     vec![
         Route::new(
@@ -199,7 +198,8 @@ fn tokens() -> [Handled; 7] {
         Route::one(item, Target::Token, "Shows a token, without its secret.", "Token").to(token::show),
         Route::delete(item, permission(Verb::Delete), "Revokes a token.")
             .gives(204, Body::Nothing)
-            .refuses(&[Code::NotFound, Code::RevisionMismatch])
+            .only(&[Condition::IfMatch])
+            .refuses(&[Code::NotFound])
             .to(token::delete),
         Route::post(
             "/v1/tokens/{name}/rotate",
@@ -207,7 +207,8 @@ fn tokens() -> [Handled; 7] {
             "Gives a token another secret; the old one is worth nothing from then on.",
         )
         .json(200, "Token")
-        .refuses(&[Code::NotFound, Code::RevisionMismatch])
+        .only(&[Condition::IfMatch])
+        .refuses(&[Code::NotFound])
         .to(token::rotate),
         Route::post(
             "/v1/tokens/self/renew",

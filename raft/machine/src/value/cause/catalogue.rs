@@ -26,9 +26,9 @@ use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, AUTOMATIC_POOL_ADDRESSES_MAX,
     AUTOMATIC_POOLS_PER_NODE_MAX, COOLING_MS_MAX, EVENTS_PER_NODE_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX,
-    LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, MEMBERS_MAX, MTU_MAX, NODE_TOKENS_MAX,
-    POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, RESOURCES_MAX, RESPONSE_BYTES_MAX,
-    SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
+    LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4,
+    NODE_TOKENS_MAX, POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, RESOURCES_MAX,
+    RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
 };
 use ipam_api::name::{InterfaceName, Name, NamePattern, ObjectName, ResourceName, shown};
 use ipam_api::request::AttachmentKey;
@@ -93,7 +93,7 @@ causes! {
             "{field}: {} is too long or empty: keys have 1 to {LABEL_KEY_CHARS_MAX} bytes, values up to {LABEL_VALUE_CHARS_MAX}",
             shown(key)
         ));
-    BootIdSize => InvalidField: "a boot id has 1 to {BOOT_ID_BYTES_MAX} bytes";
+    BootIdSize => LimitExceeded: "a boot id has 1 to {BOOT_ID_BYTES_MAX} bytes";
     NotMac { mac: Text } => InvalidField:
         (format!("{} is not a hardware address such as 0a:58:0a:0a:00:4d", shown(mac)));
     NotHostname { hostname: Text } => InvalidField:
@@ -146,11 +146,11 @@ causes! {
     ReservedTokenName => InvalidField: "no token can be called {ANONYMOUS}";
     TokenTtlZero => InvalidField: "a token that lives for 0 ms would never be valid";
     TokenTtlTooLong { longest: u64 } => LimitExceeded: "such a token lives {longest} ms at most";
-    JoinTokenWithoutTtl => InvalidField: "a join token must say how long it lives" help "Give ttl_ms.";
-    NodeTokenWithoutNode => InvalidField: "a token of the role node must name its node"
+    JoinTokenWithoutTtl => ConflictingFields: "a join token must say how long it lives" help "Give ttl_ms.";
+    NodeTokenWithoutNode => ConflictingFields: "a token of the role node must name its node"
         help "Give node: realm and name.";
-    TokenWithNode { role: Role } => InvalidField: "a token of the role {role} can't name a node";
-    JoinTokenRole => InvalidField: "a join token is for nodes and members, and its role is node";
+    TokenWithNode { role: Role } => ConflictingFields: "a token of the role {role} can't name a node";
+    JoinTokenRole => ConflictingFields: "a join token is for nodes and members, and its role is node";
     SecretTaken => AlreadyExists: "another token has that secret" help "Repeat; another secret will be made.";
     TooManyTokens { count: u64 } => LimitExceeded: "there are {count} tokens; at most {TOKENS_MAX} fit"
         help "Delete those that nobody uses: ipamctl token list.";
@@ -172,7 +172,8 @@ causes! {
     NotForHosts { cidr: IpNet, purpose: SpecialUse } => InvalidField:
         "{cidr} is for {purpose}, and no host can have an address of it";
     VlanId => InvalidField: "a VLAN id is 0 to {VLAN_MAX}";
-    Mtu { cidr: IpNet, mtu: u32, least: u32 } => InvalidField: "the MTU of {cidr} is {least} to {MTU_MAX}, not {mtu}";
+    Mtu { cidr: IpNet, mtu: u32, least: u32 } =>
+        (if (MTU_MIN_V4..=MTU_MAX).contains(mtu) { Code::ConflictingFields } else { Code::InvalidField }): "the MTU of {cidr} is {least} to {MTU_MAX}, not {mtu}";
 
     // Gateways and routes.
     GatewayFamily { gateway: IpAddr, cidr: IpNet } => FamilyMismatch:
@@ -186,12 +187,12 @@ causes! {
     GatewayInUse { gateway: IpAddr, by: UsedBy } => InUse: "{gateway} can't become the gateway: {by}";
     RouteFamily { destination: IpNet, family: Family } => FamilyMismatch:
         "the route to {destination} is not of the subnet's family {family}";
-    DefaultRoute => InvalidField: "a route can't be the default route" help "Set the gateway instead.";
+    DefaultRoute => ConflictingFields: "a route can't be the default route" help "Set the gateway instead.";
     RouteOutside { gateway: IpAddr, cidr: IpNet } => OutsideSubnet: "gateway {gateway} of a route is outside {cidr}";
-    RouteTwice { destination: IpNet } => InvalidField: "there are two routes to {destination}";
+    RouteTwice { destination: IpNet } => ConflictingFields: "there are two routes to {destination}";
     RouteMixed { destination: IpNet, gateway: IpAddr } => FamilyMismatch:
         "the route to {destination} and its gateway {gateway} are of different families";
-    DefaultRouteElsewhere { interface: InterfaceName } => InvalidField:
+    DefaultRouteElsewhere { interface: InterfaceName } => ConflictingFields:
         "{interface} is to have the default route, and is none of the interfaces"
         help "Name it among the interfaces, too; or say clean_gateway of those that shall have none.";
     RouteInNoSubnet { gateway: IpAddr, destination: IpNet, endpoint: EndpointKey } => OutsideSubnet:
@@ -208,7 +209,7 @@ causes! {
         help "Call it back first: ipamctl pool set {pool} --no-drain.";
     PoolInUse { pool: ResourceName, held: u64 } => InUse: (format!("{} held in pool {pool}", addresses_are(*held)))
         help "Drain it: ipamctl pool delete {pool} --drain lets it end when they are released.";
-    SubnetElsewhere { subnet: Name, network: Name, named: Name } => InvalidField:
+    SubnetElsewhere { subnet: Name, network: Name, named: Name } => ConflictingFields:
         "subnet {subnet} is in network {network}, not {named}";
     RangeFamily { range: AddressRange, subnet: Name, cidr: IpNet } => FamilyMismatch:
         "{range} is not of the family of subnet {subnet} ({cidr})";
@@ -230,44 +231,44 @@ causes! {
         })
         help "Release them first, or keep their addresses in the pool.";
     NotDrainable { kind: Kind } => InvalidField: "a {kind} can't be drained; only pools can";
-    DrainsToItself { pool: Name } => InvalidField: "pool {pool} can't be drained to itself";
+    DrainsToItself { pool: Name } => ConflictingFields: "pool {pool} can't be drained to itself";
     DrainsToFamily { to: Name, there: Family, pool: Name, here: Family } => FamilyMismatch:
         "pool {to} is {there}, and pool {pool} is {here}";
-    DrainsToNetwork { to: Name, there: Name, pool: Name, here: Name } => InvalidField:
+    DrainsToNetwork { to: Name, there: Name, pool: Name, here: Name } => ConflictingFields:
         "pool {to} is in network {there}, and pool {pool} in {here}";
     DrainsToTerminating { to: Name } => Terminating: "pool {to} is terminating, and can't stand in for another";
-    DrainsToAutomatic { to: Name } => InvalidField: "pool {to} is an application's own, and can't stand in for another"
+    DrainsToAutomatic { to: Name } => ConflictingFields: "pool {to} is an application's own, and can't stand in for another"
         help "Drain to a pool that somebody made.";
-    DrainsToDrained { to: Name, further: Name } => InvalidField: "pool {to} is drained itself, to {further}"
+    DrainsToDrained { to: Name, further: Name } => ConflictingFields: "pool {to} is drained itself, to {further}"
         help "Drain to {further}: the way is followed once.";
     SplitsNothing => InvalidField: "a pool is split into two, and no ranges are named for the new one";
     PoolExists { pool: Name } => AlreadyExists: "pool {pool} exists already" help "Name a pool that doesn't exist.";
-    SplitsAutomatic { pool: Name } => InvalidField: "pool {pool} is an application's own, and stays one"
+    SplitsAutomatic { pool: Name } => ConflictingFields: "pool {pool} is an application's own, and stays one"
         help "Ask for another size in the application's requests.";
     SplitFamily { range: AddressRange, pool: Name, cidr: IpNet } => FamilyMismatch:
         "{range} is not of the family of pool {pool} ({cidr})";
-    NotInPool { range: AddressRange, pool: Name } => InvalidField: "{range} is not in the ranges of pool {pool}"
+    NotInPool { range: AddressRange, pool: Name } => ConflictingFields: "{range} is not in the ranges of pool {pool}"
         help "Look at them: ipamctl pool map {pool}.";
-    NothingRemains { pool: Name } => InvalidField: "nothing would be left of pool {pool}"
+    NothingRemains { pool: Name } => ConflictingFields: "nothing would be left of pool {pool}"
         help "Name a part of its ranges, or make a pool of another name instead.";
     TooManyToMove => LimitExceeded:
         "more than {SPLIT_MOVED_MAX} addresses are held or rest there; so many can't move at once"
         help "Split off the other part, or a smaller one.";
 
     // Automatic pools.
-    NotAutomatic { pool: Name } => InvalidField: "pool {pool} isn't automatic, and goes with no application"
+    NotAutomatic { pool: Name } => ConflictingFields: "pool {pool} isn't automatic, and goes with no application"
         help "Leave `reclaim` out. To let a pool go once it is empty: ipamctl pool delete NAME --drain.";
     FollowsApplication { pool: Name, field: FieldName, controller: NamedController } => ImmutableField:
         "{field} of pool {pool} can't be changed: it was made for {controller}, and follows what that asks for"
         help (Some(how_to_change(*field).to_owned()));
-    AutomaticWithoutController { endpoint: EndpointKey } => InvalidField:
+    AutomaticWithoutController { endpoint: EndpointKey } => ConflictingFields:
         "an automatic pool is an application's, and nothing is said of what makes {endpoint}"
         help "Name its controller, or take from pools that are there.";
-    AutomaticWithoutSubnet => InvalidField: "an automatic pool is cut from a subnet, and no interface names one"
+    AutomaticWithoutSubnet => ConflictingFields: "an automatic pool is cut from a subnet, and no interface names one"
         help "Name a subnet for the interfaces that shall have pools of their own.";
-    AutomaticWaits => InvalidField: "an application's own pool is made or not, and can't be waited for"
+    AutomaticWaits => ConflictingFields: "an application's own pool is made or not, and can't be waited for"
         help "Leave wait out, and ask again.";
-    AutomaticAdopts => InvalidField: "what exists already is in a pool already, and in none of an application's own"
+    AutomaticAdopts => ConflictingFields: "what exists already is in a pool already, and in none of an application's own"
         help "Leave automatic_pool or adopt out.";
     AutomaticEmpty => InvalidField: "a pool of 0 addresses would give none";
     AutomaticTooLarge { asked: u64 } => LimitExceeded:
@@ -278,7 +279,7 @@ causes! {
         help "Ask for fewer, name another subnet, or delete pools that are no longer needed.";
 
     // Quotas.
-    EmptyQuota { controller: NamedController } => InvalidField: "the quota of {controller} says nothing"
+    EmptyQuota { controller: NamedController } => ConflictingFields: "the quota of {controller} says nothing"
         help "Say how many IPv4 or IPv6 addresses it may have, or leave it out.";
     QuotaTooLarge { limit: u64 } => InvalidField: "a quota of {limit} is more than {JSON_INTEGER_MAX}"
         help "Leave out what is not to be bounded.";
@@ -294,48 +295,48 @@ causes! {
 
     // Requests for addresses.
     NoInterface => InvalidField: "no interface is named";
-    InterfaceTwice { interface: InterfaceName } => InvalidField: "interface {interface} is named twice";
+    InterfaceTwice { interface: InterfaceName } => ConflictingFields: "interface {interface} is named twice";
     FamilyTwice { interface: InterfaceName } => InvalidField: "{interface} names a family twice";
-    UnaskedFamily { interface: InterfaceName, address: IpAddr } => InvalidField:
+    UnaskedFamily { interface: InterfaceName, address: IpAddr } => ConflictingFields:
         "{interface} asks for {address}, and not for an address of that family";
-    SeveralAddresses { interface: InterfaceName, family: Family } => InvalidField:
+    SeveralAddresses { interface: InterfaceName, family: Family } => ConflictingFields:
         "{interface} asks for more than one {family} address by value"
         help "An interface gets one address of each family; use another interface for more.";
-    AttachedWithoutAttachment => InvalidField: "attached allocations need an attachment";
-    AttachmentNotAttached => InvalidField: "what an attachment holds is attached, and nothing else";
-    StartMissing => InvalidField: "an attachment needs `started`: when the asking process began";
-    InterfaceMissing { interface: InterfaceName } => InvalidField:
+    AttachedWithoutAttachment => ConflictingFields: "attached allocations need an attachment";
+    AttachmentNotAttached => ConflictingFields: "what an attachment holds is attached, and nothing else";
+    StartMissing => ConflictingFields: "an attachment needs `started`: when the asking process began";
+    InterfaceMissing { interface: InterfaceName } => ConflictingFields:
         "the attachment's interface {interface} is not among those named"
         help "Name every interface of the endpoint in each of its ADDs, or that one only.";
     NotControllerKind { kind: Text } => InvalidField:
         (format!("{} is no kind of a controller, such as StatefulSet", shown(kind)));
     NotControllerGroup { group: Text } => InvalidField:
         (format!("{} is no API group without a version, such as apps", shown(group)));
-    NeverSticky { kind: Text } => InvalidField:
+    NeverSticky { kind: Text } => ConflictingFields:
         "the endpoints of a {kind} can't be sticky: their names don't come back"
         help "Leave `sticky` out; what such an endpoint has is free when it goes.";
-    ScaleDownNotSticky => InvalidField: "scale_down is said of an endpoint that isn't sticky"
+    ScaleDownNotSticky => ConflictingFields: "scale_down is said of an endpoint that isn't sticky"
         help "Say sticky: true, or name the controller that promises its name.";
-    StickyLease => InvalidField: "a lease ends by time, and what a sticky endpoint has doesn't";
-    LeaseWithoutTtl => InvalidField: "a lease says how long it lasts" help "Give ttl_ms, or ask with lifecycle held.";
-    TtlWithoutLease { lifecycle: Lifecycle } => InvalidField:
+    StickyLease => ConflictingFields: "a lease ends by time, and what a sticky endpoint has doesn't";
+    LeaseWithoutTtl => ConflictingFields: "a lease says how long it lasts" help "Give ttl_ms, or ask with lifecycle held.";
+    TtlWithoutLease { lifecycle: Lifecycle } => ConflictingFields:
         "what is {lifecycle} lasts until it is released, and ttl_ms says otherwise"
         help "Leave ttl_ms out, or ask with lifecycle leased and without an attachment.";
     LeaseTooShort { ttl_ms: u64 } => InvalidField: "ttl_ms is {ttl_ms}; a lease lasts {LEASE_TTL_MS_MIN} ms at least";
     LeaseTooLong { ttl_ms: u64 } => LimitExceeded: "ttl_ms is {ttl_ms} and at most {LEASE_TTL_MS_MAX} (a year)"
         help "Ask with lifecycle held for what is to last longer.";
-    AdoptsFromSubnet { interface: InterfaceName } => InvalidField:
+    AdoptsFromSubnet { interface: InterfaceName } => ConflictingFields:
         "{interface} names a subnet; what is adopted is found by its address" help "Leave subnets out.";
-    AdoptsNothing { interface: InterfaceName } => InvalidField:
+    AdoptsNothing { interface: InterfaceName } => ConflictingFields:
         "{interface} names no address that could be adopted"
         help "Name the addresses that it has, or ask without adopt.";
-    AdoptsNoneOfFamily { interface: InterfaceName, family: Family } => InvalidField:
+    AdoptsNoneOfFamily { interface: InterfaceName, family: Family } => ConflictingFields:
         "{interface} names no {family} address that could be adopted"
         help "Name the address that it has, or leave that family out.";
-    AttachmentWaits => InvalidField: "an attachment can't wait for addresses; its runtime asks again"
+    AttachmentWaits => ConflictingFields: "an attachment can't wait for addresses; its runtime asks again"
         help "Leave wait out.";
-    AdoptionWaits => InvalidField: "what exists already is adopted or not, and can't wait" help "Leave wait out.";
-    AddressWaits { interface: InterfaceName } => InvalidField:
+    AdoptionWaits => ConflictingFields: "what exists already is adopted or not, and can't wait" help "Leave wait out.";
+    AddressWaits { interface: InterfaceName } => ConflictingFields:
         "{interface} asks for an address by value, and only pools can be waited for"
         help "Leave wait or the address out.";
 
@@ -434,9 +435,9 @@ causes! {
     // Prefixes.
     NoLevel => InvalidField: "no prefix is asked for";
     PrefixLength { length: u8 } => InvalidField: "a prefix is 1 to {LENGTH_MAX} bits long, and not {length}";
-    LengthOfFamily { length: u8, bits: u8 } => InvalidField:
+    LengthOfFamily { length: u8, bits: u8 } => ConflictingFields:
         "a prefix of this family is {bits} bits long at most, and not {length}";
-    NotLonger { length: u8, above: u8 } => InvalidField:
+    NotLonger { length: u8, above: u8 } => ConflictingFields:
         "a prefix of /{length} can't be cut from one of /{above}: its length must be greater";
     PrefixTtl { ttl_ms: u64 } => LimitExceeded: "ttl_ms is {ttl_ms}, and from {PREFIX_TTL_MS_MIN} to {PREFIX_TTL_MS_MAX}";
     NoPrefix { prefix: u64 } => NotFound: "prefix {prefix} does not exist";
@@ -483,7 +484,7 @@ causes! {
     JoinTokenWithoutNode { node: NodeKey } => ForeignNode:
         "node {node} is there already, and the join token names no node"
         help "Use one for it alone: ipamctl token join --node {node}; with --replace if the node has a token.";
-    ReplacesNoNode => InvalidField: "only a join token that names its node can replace that node's tokens"
+    ReplacesNoNode => ConflictingFields: "only a join token that names its node can replace that node's tokens"
         help "Give purpose: join, and node: realm and name.";
     TooManyTokensOfNode { node: NodeKey } => LimitExceeded:
         "node {node} has {NODE_TOKENS_MAX} tokens, as many as a node may have"
@@ -499,7 +500,7 @@ causes! {
         (beyond_labels(*kind, name, *field)) help "Ask with a token without labels.";
     BeyondOwnRights { token: Name } => Forbidden: "the rights of token {token} are not within those of the caller"
         help "Name realms and labels at least as strict as the own ones, or ask with a token without limits.";
-    SharedWithoutRealms => InvalidField: "allow_shared widens a token with realms, and none is named" help "Name realms, or leave allow_shared out.";
+    SharedWithoutRealms => ConflictingFields: "allow_shared widens a token with realms, and none is named" help "Name realms, or leave allow_shared out.";
     NoAutomaticPools { subnet: Name } => Forbidden: "subnet {subnet} does not allow automatic pools" help "Allow them: ipamctl subnet set {subnet} --automatic. Or name a pool.";
     AutomaticAboveMax { wanted: u128, subnet: Name, max: u32 } => LimitExceeded:
         "an automatic pool of {wanted} addresses; subnet {subnet} allows {max} at most"

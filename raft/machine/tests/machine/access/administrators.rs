@@ -95,5 +95,5 @@ fn administrators_without_limits_make_every_token() {
 fn allow_shared_takes_realms() {
     let wanted = Grant { allow_shared: true, ..Grant::of(Role::Operator) };
     let request = Action::CreateToken(token("t", Purpose::Bearer, wanted, None));
-    assert_eq!(World::new().code(admin(), request), Some(Code::InvalidField));
+    assert_eq!(World::new().code(admin(), request), Some(Code::ConflictingFields));
 }

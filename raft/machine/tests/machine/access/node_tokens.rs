@@ -158,7 +158,7 @@ fn hardening_6_only_a_join_token_for_a_named_node_replaces() {
     let mut member = token("c", Purpose::JoinMember, Grant::of_node(node_key("n1")), Some(60_000));
     for request in [&mut any, &mut bearer, &mut member] {
         request.replaces = true;
-        assert_eq!(world.code(admin(), Action::CreateToken(request.clone())), Some(Code::InvalidField));
+        assert_eq!(world.code(admin(), Action::CreateToken(request.clone())), Some(Code::ConflictingFields));
     }
 }
 

@@ -146,11 +146,11 @@ fn what_no_token_can_be_is_refused() {
         (bearer("anonymous", Grant::of(Role::Viewer), None), Code::InvalidField),
         (bearer("t", Grant::of(Role::Viewer), Some(0)), Code::InvalidField),
         (bearer("t", Grant::of(Role::Viewer), Some(u64::MAX)), Code::LimitExceeded),
-        (bearer("t", Grant::of(Role::Node), None), Code::InvalidField),
-        (bearer("t", Grant { role: Role::Admin, ..node() }, None), Code::InvalidField),
+        (bearer("t", Grant::of(Role::Node), None), Code::ConflictingFields),
+        (bearer("t", Grant { role: Role::Admin, ..node() }, None), Code::ConflictingFields),
         (bearer("t", many, None), Code::LimitExceeded),
-        (token("t", Purpose::Join, Grant::of(Role::Node), None), Code::InvalidField),
-        (token("t", Purpose::Join, Grant::of(Role::Admin), Some(9)), Code::InvalidField),
+        (token("t", Purpose::Join, Grant::of(Role::Node), None), Code::ConflictingFields),
+        (token("t", Purpose::Join, Grant::of(Role::Admin), Some(9)), Code::ConflictingFields),
         (token("t", Purpose::Join, node(), Some(40 * 24 * 3_600_000)), Code::LimitExceeded),
     ] {
         assert_eq!(world.code(admin(), Action::CreateToken(request.clone())), Some(code), "{request:?}");

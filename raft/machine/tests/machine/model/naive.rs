@@ -333,7 +333,7 @@ impl Model {
         }
         let subnet = subnet.expect("a pool's subnet is there");
         if new.network.as_ref().is_some_and(|network| *network != subnet.network) {
-            return Err(Code::InvalidField);
+            return Err(Code::ConflictingFields);
         }
         let cidr = AddressRange::of_cidr(subnet.cidr);
         for range in new.ranges.iter().chain(&new.exclude) {

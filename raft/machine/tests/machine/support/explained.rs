@@ -99,6 +99,7 @@ fn is_decided_before(code: Code) -> bool {
             | Code::AlreadyExists
             | Code::DeadlineExceeded
             | Code::InvalidField
+            | Code::ConflictingFields
     )
 }
 

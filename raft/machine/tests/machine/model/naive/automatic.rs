@@ -351,7 +351,7 @@ impl Model {
     pub(crate) fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Code> {
         let automatic = old.and_then(|old| Some((&old.spec, old.automatic.as_ref()?)));
         let Some((old, automatic)) = automatic else {
-            return if new.reclaim.is_some() { Err(Code::InvalidField) } else { Ok(new.clone()) };
+            return if new.reclaim.is_some() { Err(Code::ConflictingFields) } else { Ok(new.clone()) };
         };
         let same = (&old.ranges, &old.exclude) == (&new.ranges, &new.exclude);
         if !same || new.drains_to.is_some() || new.default {

@@ -17,7 +17,7 @@ impl Model {
             return Err(Code::AlreadyExists);
         }
         if old.automatic.is_some() {
-            return Err(Code::InvalidField);
+            return Err(Code::ConflictingFields);
         }
         if old.spec.terminating {
             return Err(Code::Terminating);
@@ -32,11 +32,11 @@ impl Model {
             .iter()
             .flat_map(|range| (range.first()..=range.last()).map(|number| range.family().address(number)));
         if named.into_iter().any(|address| !self.has(&old.spec, address)) {
-            return Err(Code::InvalidField);
+            return Err(Code::ConflictingFields);
         }
         let left = runs(all_of(cidr).filter(|address| self.has(&old.spec, *address) && !wanted(*address)));
         if left.is_empty() {
-            return Err(Code::InvalidField);
+            return Err(Code::ConflictingFields);
         }
         if self.loses_a_block(&PoolSpec { ranges: left.clone(), ..old.spec.clone() }) {
             return Err(Code::InUse);
@@ -71,7 +71,7 @@ impl Model {
     pub(crate) fn check_drains_to(&self, pool: &PoolSpec) -> Result<(), Code> {
         let Some(to) = &pool.drains_to else { return Ok(()) };
         if *to == pool.name {
-            return Err(Code::InvalidField);
+            return Err(Code::ConflictingFields);
         }
         let found = self.pools.get(to).ok_or(Code::NotFound)?;
         let other = &found.spec;
@@ -80,12 +80,16 @@ impl Model {
             return Err(Code::FamilyMismatch);
         }
         if here.network != there.network {
-            return Err(Code::InvalidField);
+            return Err(Code::ConflictingFields);
         }
         if other.terminating {
             return Err(Code::Terminating);
         }
-        if found.automatic.is_some() || other.drains_to.is_some() { Err(Code::InvalidField) } else { Ok(()) }
+        if found.automatic.is_some() || other.drains_to.is_some() {
+            Err(Code::ConflictingFields)
+        } else {
+            Ok(())
+        }
     }
 
     /// Candidates, each followed by the one that stands in for it, where `may_take` from the drained one.

@@ -170,7 +170,7 @@ impl Model {
         };
         let odd = parent.is_some() && length <= whole.prefix_len();
         if length > whole.max_prefix_len() || odd {
-            return Err(Code::InvalidField);
+            return Err(Code::ConflictingFields);
         }
         if length < whole.prefix_len() {
             return Err(Code::PoolExhausted);
