@@ -1,5 +1,5 @@
-//! What the OpenAPI document says, tried on a real member by a fuzzer that reads it (schemathesis, from PyPI, into
-//! a virtual environment of its own).
+//! The OpenAPI document, tried on a real member: by a client that openapi-python-client generates from it, and by a
+//! fuzzer that reads it (schemathesis). Both come from PyPI, each into a virtual environment of its own.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,33 +13,24 @@ use anyhow::{Context as _, Result, bail};
 use crate::packages;
 use crate::workspace::{Workspace, call};
 
-/// How long the fuzzer may try.
+/// Seconds that the fuzzer may take.
 const SECONDS: u64 = 45;
-/// What it holds against the document. Whatever is answered must be what is written there; what breaks the
-/// schema must be refused; nothing may be a failure of the server's.
-const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
-                      response_schema_conformance,response_headers_conformance,negative_data_rejection,\
-                      unsupported_method";
-/// How long the member may take to lead itself.
+/// Checks of the fuzzer: every answer is what the document says, the server refuses what the document excludes and
+/// accepts all else, and nothing is a failure of the server. The first two are in `contract/accept.py`.
+const CHECKS: &str = "schema_valid_requests_are_accepted,schema_invalid_requests_are_refused,not_a_server_error,\
+                      status_code_conformance,content_type_conformance,response_schema_conformance,\
+                      response_headers_conformance,unsupported_method";
+/// Longest time that the member may take to lead itself.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Starts a member and lets the fuzzer at it.
+/// Starts a member, and runs the generated client and the fuzzer against it.
 pub(crate) fn run(workspace: &Workspace, ipamd: &Path) -> Result<()> {
-    let fuzzer = fuzzer(workspace)?;
+    let (generator, fuzzer) = (environment(workspace, "client")?, environment(workspace, "schemathesis")?);
     let dir = workspace.target.join("tmp").join(format!("contract-{}", std::process::id()));
     fs::create_dir_all(&dir)?;
     let member = Member::start(ipamd, &dir)?;
-    let document = format!("http://{}/openapi.json", member.address);
-    let seconds = SECONDS.to_string();
-    let tried = call(
-        Command::new(fuzzer)
-            .arg("--config-file")
-            .arg(workspace.root.join("deploy/xtask/schemathesis.toml"))
-            // One worker: with more, Python 3.11 loses count of its own recursion.
-            .args(["run", &document, "--max-time", &seconds, "--workers", "1", "--checks", CHECKS])
-            .args(["--phases", "coverage,fuzzing", "--no-color", "--warnings", "off"])
-            .current_dir(&dir),
-    );
+    let tried = try_client(workspace, &generator, &dir, member.address)
+        .and_then(|()| fuzz(workspace, &fuzzer, &dir, member.address));
     let alive = member.is_ready();
     drop(member);
     if tried.is_err() || alive.is_err() {
@@ -50,14 +41,54 @@ pub(crate) fn run(workspace: &Workspace, ipamd: &Path) -> Result<()> {
     fs::remove_dir_all(&dir).context("the directory of the run can't be removed")
 }
 
-/// The fuzzer's program, installed if it isn't there: exactly the versions that are written down.
-fn fuzzer(workspace: &Workspace) -> Result<PathBuf> {
-    let list = workspace.root.join("deploy/xtask/schemathesis.txt");
+/// Generates a client, without a warning, and runs the program that uses each of its operations.
+fn try_client(workspace: &Workspace, generator: &Path, dir: &Path, member: SocketAddr) -> Result<()> {
+    call(
+        Command::new(generator.join("bin/openapi-python-client"))
+            .args(["generate", "--meta", "none", "--fail-on-warning", "--output-path", "ipamd_client"])
+            .args(["--url", &format!("http://{member}/openapi.json")])
+            .arg("--config")
+            .arg(file(workspace, "client.yaml"))
+            .current_dir(dir),
+    )?;
+    call(
+        Command::new(generator.join("bin/python"))
+            .arg("-B")
+            .arg(file(workspace, "client.py"))
+            .arg(format!("http://{member}"))
+            .env("PYTHONPATH", dir)
+            .current_dir(dir),
+    )
+}
+
+fn fuzz(workspace: &Workspace, fuzzer: &Path, dir: &Path, member: SocketAddr) -> Result<()> {
+    call(
+        Command::new(fuzzer.join("bin/st"))
+            .arg("--config-file")
+            .arg(file(workspace, "schemathesis.toml"))
+            .args(["run", &format!("http://{member}/openapi.json"), "--max-time", &SECONDS.to_string()])
+            // One worker: with more, Python 3.11 loses count of its own recursion.
+            .args(["--workers", "1", "--checks", CHECKS, "--phases", "coverage,fuzzing"])
+            .args(["--no-color", "--warnings", "off"])
+            .env("SCHEMATHESIS_HOOKS", file(workspace, "accept.py"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .current_dir(dir),
+    )
+}
+
+/// A file of this stage.
+fn file(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.root.join("deploy/xtask/contract").join(name)
+}
+
+/// The virtual environment with exactly the packages that `<name>.txt` lists, made if it isn't there.
+fn environment(workspace: &Workspace, name: &str) -> Result<PathBuf> {
+    let list = file(workspace, &format!("{name}.txt"));
     let wanted = fs::read_to_string(&list)?;
-    let home = workspace.target.join("tools/schemathesis");
-    let (program, installed) = (home.join("bin/st"), home.join("installed.txt"));
-    if program.exists() && fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
-        return Ok(program);
+    let home = workspace.target.join("tools").join(name);
+    let installed = home.join("installed.txt");
+    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
+        return Ok(home);
     }
     packages::ensure_python()?;
     if home.exists() {
@@ -67,10 +98,10 @@ fn fuzzer(workspace: &Workspace) -> Result<PathBuf> {
     let quiet = ["install", "--quiet", "--disable-pip-version-check", "--requirement"];
     call(Command::new(home.join("bin/pip")).args(quiet).arg(&list))?;
     fs::write(installed, wanted)?;
-    Ok(program)
+    Ok(home)
 }
 
-/// One member, alone in its cluster; it ends with this value.
+/// A member, alone in its cluster, that ends with this value.
 struct Member {
     process: Child,
     address: SocketAddr,
@@ -122,7 +153,7 @@ impl Drop for Member {
     }
 }
 
-/// An unused address on loopback.
+/// Unused address on loopback.
 fn free_port() -> Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

@@ -65,9 +65,12 @@ const STAGES: &[Stage<Checkout>] = &[
     stage("powercuts", 110, "members whose power is cut: nothing acknowledged is lost", |checkout| {
         powercut::test(&checkout.workspace, &checkout.ipamd()?)
     }),
-    beside(stage("contract", 90, "the OpenAPI document, tried by a fuzzer", |checkout| {
-        contract::run(&checkout.workspace, &checkout.ipamd()?)
-    })),
+    beside(stage(
+        "contract",
+        90,
+        "the OpenAPI document, tried by a generated client and a fuzzer",
+        |checkout| contract::run(&checkout.workspace, &checkout.ipamd()?),
+    )),
 ];
 
 const fn stage(
