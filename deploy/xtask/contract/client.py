@@ -89,9 +89,18 @@ def resources(member):
     )
     resource(member, "subnets", lan, models.SubnetPatch(**patch, mtu=None, dns=models.DnsPatch(search=None)))
     web = models.Pool(
-        name="web", subnet="lan", ranges=["10.1.0.16-10.1.0.31", "10.1.0.64/28"], exclude=["10.1.0.20"], cooling_ms=0
+        name="web",
+        subnet="lan",
+        ranges=["10.1.0.16-10.1.0.31", "10.1.0.64/28"],
+        exclude=["10.1.0.20"],
+        cooling_ms=0,
     )
-    resource(member, "pools", web, models.PoolPatch(**patch, strategy=models.Strategy.SEQUENTIAL, endpoint_selector="team=web"))
+    resource(
+        member,
+        "pools",
+        web,
+        models.PoolPatch(**patch, strategy=models.Strategy.SEQUENTIAL, endpoint_selector="team=web"),
+    )
     spare = models.Reservation(name="printers", network="lab", addresses=["10.1.0.200-10.1.0.209"])
     resource(member, "reservations", spare, models.ReservationPatch(**patch))
     worker = models.Node(name="Worker_1", realm="prod")
@@ -105,7 +114,11 @@ def pools(member):
     page = member.call("pools.get_v1_pools_name_map", 200, "web", state=models.AddressState.FREE, limit=1)
     expect("runs of free addresses", (len(page.items), page.items[0].state), (1, "free"))
     expect("subnets", len(member.call("networks.get_v1_networks_name_map", 200, "lab").items), 1)
-    expect("runs of a subnet", member.call("subnets.get_v1_subnets_name_map", 200, "lan").items[0].first, "10.1.0.0")
+    expect(
+        "runs of a subnet",
+        member.call("subnets.get_v1_subnets_name_map", 200, "lan").items[0].first,
+        "10.1.0.0",
+    )
     split = models.SplitRequest(into="web-b", ranges=["10.1.0.64/28"])
     expect("split pool", member.call("pools.post_v1_pools_name_split", 201, "web", body=split).name, "web-b")
     drained = member.call("pools.post_v1_pools_name_drain", 200, "web-b", body=models.DrainRequest(to="web"))
@@ -114,27 +127,58 @@ def pools(member):
 
 def allocations(member):
     key = models.EndpointKey(kind=models.EndpointKind.HOST, name="db-07")
-    eth0 = models.InterfaceRequest(name="eth0", ipv4_pools=["we?"], families=[models.Family.VALUE_4], mac="0a:58:0a:0a:00:4d")
-    request = models.AllocateRequest(endpoint=key, interfaces=[eth0], ttl_ms=60_000, hostname="db-07.example.com")
+    eth0 = models.InterfaceRequest(
+        name="eth0", ipv4_pools=["we?"], families=[models.Family.VALUE_4], mac="0a:58:0a:0a:00:4d"
+    )
+    request = models.AllocateRequest(
+        endpoint=key, interfaces=[eth0], ttl_ms=60_000, hostname="db-07.example.com"
+    )
     explained = member.call("allocations.post_v1_allocations_explain", 200, body=request, all_skipped=True)
     expect("revision of an explanation", explained.revision > 0, True)
     given = member.call("allocations.post_v1_allocations", 201, body=request)
     member.call("allocations.post_v1_allocations", 200, body=request)
     held = given.interfaces[0].addresses[0]
     ip = held.address.split("/")[0]
-    page = member.call("allocations.get_v1_allocations", 200, endpoint="host/db-07", sort="-id,address", within="10.1.0.0/24")
+    page = member.call(
+        "allocations.get_v1_allocations", 200, endpoint="host/db-07", sort="-id,address", within="10.1.0.0/24"
+    )
     expect("allocations", [(one.id, one.lifecycle) for one in page.items], [(held.allocation, "leased")])
-    expect("address", member.call("allocations.get_v1_allocations_id", 200, held.allocation).address, held.address)
-    member.call("allocations.post_v1_allocations_id_renew", 200, held.allocation, body=models.RenewRequest(ttl_ms=90_000))
-    renewed = member.call("endpoints.post_v1_endpoints_kind_realm_namespace_name_renew", 200, models.EndpointKind.HOST, "default", "default", "db-07", body=models.RenewRequest())
+    expect(
+        "address",
+        member.call("allocations.get_v1_allocations_id", 200, held.allocation).address,
+        held.address,
+    )
+    member.call(
+        "allocations.post_v1_allocations_id_renew",
+        200,
+        held.allocation,
+        body=models.RenewRequest(ttl_ms=90_000),
+    )
+    renewed = member.call(
+        "endpoints.post_v1_endpoints_kind_realm_namespace_name_renew",
+        200,
+        models.EndpointKind.HOST,
+        "default",
+        "default",
+        "db-07",
+        body=models.RenewRequest(),
+    )
     expect("renewed leases", [lease.allocation for lease in renewed.leases], [held.allocation])
     shown = member.call("addresses.get_v1_addresses_ip", 200, ip, network="lab")
     expect("holder", (shown.state, shown.allocation.endpoint.name), ("allocated", "db-07"))
     history = member.call("addresses.get_v1_addresses_ip_history", 200, ip, network="lab", limit=1)
     expect("events of an address", history.events[0].what, "address.allocated")
-    expect("holders", member.call("pools.get_v1_pools_name_holders", 200, "web", limit=10).items[0].allocated, 1)
+    expect(
+        "holders", member.call("pools.get_v1_pools_name_holders", 200, "web", limit=10).items[0].allocated, 1
+    )
     name = (models.EndpointKind.HOST, "default", "default", "db-07")
-    expect("interfaces", member.call("endpoints.get_v1_endpoints_kind_realm_namespace_name", 200, *name).status.interfaces[0].name, "eth0")
+    expect(
+        "interfaces",
+        member.call("endpoints.get_v1_endpoints_kind_realm_namespace_name", 200, *name)
+        .status.interfaces[0]
+        .name,
+        "eth0",
+    )
     expect("endpoints", member.call("endpoints.get_v1_endpoints", 200).items[0].name, "db-07")
     released = member.call("allocations.delete_v1_allocations_id", 200, held.allocation)
     expect("released address", released.addresses, [ip])
@@ -175,35 +219,57 @@ def prefixes(member):
     member.call("prefixes.post_v1_prefixes", 200, body=request)
     expect("prefixes", [one.owner for one in member.call("prefixes.get_v1_prefixes", 200).items], ["trench"])
     expect("prefix", member.call("prefixes.get_v1_prefixes_id", 200, block.id).cidr, block.cidr)
-    expect("released prefix", member.call("prefixes.delete_v1_prefixes_id", 200, block.id).cidrs, [block.cidr])
+    expect(
+        "released prefix", member.call("prefixes.delete_v1_prefixes_id", 200, block.id).cidrs, [block.cidr]
+    )
 
 
 def tokens(member, url):
-    made = member.call("tokens.post_v1_tokens", 201, body=models.TokenRequest(name="ops", role=models.Role.OPERATOR, ttl_ms=60_000))
+    made = member.call(
+        "tokens.post_v1_tokens",
+        201,
+        body=models.TokenRequest(name="ops", role=models.Role.OPERATOR, ttl_ms=60_000),
+    )
     secret = made.secret
     expect("tokens", [one.name for one in member.call("tokens.get_v1_tokens", 200).items], ["ops"])
-    expect("secret of a shown token", bool(member.call("tokens.get_v1_tokens_name", 200, "ops").secret), False)
+    expect(
+        "secret of a shown token", bool(member.call("tokens.get_v1_tokens_name", 200, "ops").secret), False
+    )
     operator = Member(AuthenticatedClient(base_url=url, token=secret))
     operator.call("networks.get_v1_networks", 200)
-    operator.call("tokens.post_v1_tokens", 403, body=models.TokenRequest(name="more", role=models.Role.VIEWER))
+    operator.call(
+        "tokens.post_v1_tokens", 403, body=models.TokenRequest(name="more", role=models.Role.VIEWER)
+    )
     rotated = member.call("tokens.post_v1_tokens_name_rotate", 200, "ops")
-    expect("another secret", rotated.secret not in (secret, None) and not isinstance(rotated.secret, Unset), True)
+    expect(
+        "another secret", rotated.secret not in (secret, None) and not isinstance(rotated.secret, Unset), True
+    )
     operator.call("networks.get_v1_networks", 401)
     member.call("tokens.delete_v1_tokens_name", 204, "ops")
     member.call("tokens.post_v1_tokens_self_renew", 403)
-    joins = models.TokenRequest(name="joins", purpose=models.Purpose.JOIN, role=models.Role.NODE, ttl_ms=60_000)
-    joiner = Member(AuthenticatedClient(base_url=url, token=member.call("tokens.post_v1_tokens", 201, body=joins).secret))
+    joins = models.TokenRequest(
+        name="joins", purpose=models.Purpose.JOIN, role=models.Role.NODE, ttl_ms=60_000
+    )
+    joiner = Member(
+        AuthenticatedClient(base_url=url, token=member.call("tokens.post_v1_tokens", 201, body=joins).secret)
+    )
     request = models.JoinRequest(node=models.NodeKey(realm="prod", name="n9"), secret_hash="7a" * 32)
     expect("node of a token", joiner.call("join.post_v1_join", 201, body=request).node.name, "n9")
 
 
 def transactions(member):
     steps = [
-        models.TransactionStep(method=models.StepMethod.POST, path="/v1/networks", body=models.TransactionStepBodyType0.from_dict({"name": "both"})),
+        models.TransactionStep(
+            method=models.StepMethod.POST,
+            path="/v1/networks",
+            body=models.TransactionStepBodyType0.from_dict({"name": "both"}),
+        ),
         models.TransactionStep(method=models.StepMethod.DELETE, path="/v1/networks/both"),
     ]
     absent = models.TransactionCondition(path="/v1/networks/both", absent=True)
-    answer = member.call("transactions.post_v1_transactions", 200, body=models.TransactionRequest(steps=steps, if_=[absent]))
+    answer = member.call(
+        "transactions.post_v1_transactions", 200, body=models.TransactionRequest(steps=steps, if_=[absent])
+    )
     expect("results", [result.status for result in answer.results], [201, 204])
 
 
@@ -219,20 +285,37 @@ def cluster(member):
     expect("leader", shown.leader, "n1")
     expect("members", [one.name for one in member.call("cluster.get_v1_cluster_members", 200).items], ["n1"])
     expect("epoch", member.call("cluster.get_v1_cluster_epoch", 200).confirmed, True)
-    member.call("cluster.post_v1_cluster_epoch_confirm", 200, body=models.ConfirmRequest(epoch=shown.epoch))
+    member.call(
+        "cluster.post_v1_cluster_epoch_confirm",
+        200,
+        body=models.ConfirmRequest(epoch=shown.epoch),
+    )
     member.call("cluster.get_v1_cluster_backup", 200, history=False)
     joins = models.JoinMemberRequest(
-        name="n2", disk_id="d2", peer_address="n2.example:7441", client_url="http://n2.example:7440", level=shown.level
+        name="n2",
+        disk_id="d2",
+        peer_address="n2.example:7441",
+        client_url="http://n2.example:7440",
+        level=shown.level,
     )
     expect("code", member.call("cluster.post_v1_cluster_members", 409, body=joins).code, "member-unfit")
     member.call("cluster.delete_v1_cluster_members_name", 404, "n2")
     member.call("cluster.post_v1_cluster_members_name_promote", 404, "n2")
-    member.call("cluster.post_v1_cluster_members_name_replace", 404, "n2", body=models.ReplaceRequest(with_="n3"))
+    member.call(
+        "cluster.post_v1_cluster_members_name_replace", 404, "n2", body=models.ReplaceRequest(with_="n3")
+    )
     member.call("cluster.post_v1_cluster_transfer_leader", 404, body=models.TransferRequest(to="n2"))
 
 
 def server(member):
-    for operation in ["get_livez", "get_readyz", "get_metrics", "get_docs", "get_docs_problems", "get_openapi_json"]:
+    for operation in [
+        "get_livez",
+        "get_readyz",
+        "get_metrics",
+        "get_docs",
+        "get_docs_problems",
+        "get_openapi_json",
+    ]:
         member.call(f"server.{operation}", 200)
     expect("product", member.call("server.get_version", 200).product, "ipamd")
 

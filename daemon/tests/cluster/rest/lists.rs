@@ -127,7 +127,7 @@ async fn what_no_list_knows_is_refused_with_what_was_meant() {
         ("/v1/allocations?labels=a", Code::InvalidFilter, "labels"),
         ("/v1/allocations?endpoint=h0", Code::InvalidFilter, "an endpoint"),
         ("/v1/pools?contains=10.0.0", Code::InvalidFilter, "contains"),
-        ("/v1/pools?within=10.0.0.1/8", Code::InvalidFilter, "within"),
+        ("/v1/pools?within=10.0.0.1/8", Code::CidrHasHostBits, "10.0.0.0/8"),
         ("/v1/pools?limit=1&limit=2", Code::InvalidFilter, "twice"),
         ("/v1/pools?consistency=wild", Code::InvalidFilter, "wild"),
         ("/v1/pools?dry_run=true", Code::InvalidFilter, "dry_run"),

@@ -202,7 +202,7 @@ pub(super) fn apply(all: &mut Map<String, Value>) {
     for (name, field, bounds) in of_schemas() {
         merge(&mut all[name]["properties"][field], bounds);
     }
-    // An option of the type only to say more clearly that it is missing.
+    // Optional in the type only, so that the refusal can say what is missing.
     all["ReleaseAttachmentRequest"]["required"] = json!(["attachment", "started"]);
     all["ReleaseAttachmentRequest"]["properties"]["started"] = reference("Started");
     all.values_mut().for_each(bound_integers);

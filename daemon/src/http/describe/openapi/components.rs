@@ -254,8 +254,8 @@ fn refer_to_addresses(schema: &mut Value) {
                 words.extend(address);
             }
         }
-        Value::Object(words) => words.values_mut().for_each(|schema| refer_to_addresses(schema)),
-        Value::Array(items) => items.iter_mut().for_each(|schema| refer_to_addresses(schema)),
+        Value::Object(words) => words.values_mut().for_each(refer_to_addresses),
+        Value::Array(items) => items.iter_mut().for_each(refer_to_addresses),
         _ => {}
     }
 }
