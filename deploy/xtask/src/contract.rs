@@ -14,7 +14,7 @@ use crate::packages;
 use crate::workspace::{Workspace, call};
 
 /// Seconds that the fuzzer may take.
-const SECONDS: u64 = 45;
+const SECONDS: u64 = 40;
 /// Checks of the fuzzer: every answer is what the document says, the server refuses what the document excludes and
 /// accepts all else, and nothing is a failure of the server. The first two are in `contract/accept.py`.
 const CHECKS: &str = "schema_valid_requests_are_accepted,schema_invalid_requests_are_refused,not_a_server_error,\
