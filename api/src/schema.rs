@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 /// A network's address and prefix length.
 pub struct Cidr;
 
-/// An address, in any of its forms.
+/// IPv4 or IPv6 address, in any of its forms.
 pub struct IpAddress;
 
 /// CIDR of a subnet: addresses that hosts can have, and no more than a subnet may have.
@@ -39,7 +39,7 @@ pub fn ipv4() -> String {
     format!("({OCTET}\\.){{3}}{OCTET}")
 }
 
-/// IPv6 addresses whose first group is `first`; RFC 4291 §2.2.
+/// Patterns of IPv6 addresses whose first group is `first`; RFC 4291 §2.2.
 fn ipv6_from(first: &str) -> Vec<String> {
     let ipv4 = ipv4();
     let mut forms = vec![
@@ -68,7 +68,9 @@ pub fn cidr() -> String {
     format!("({}/(3[0-2]|[12]?[0-9])|{}/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))", ipv4(), ipv6())
 }
 
-/// Subnets are a /8 to /32 outside 0.0.0.0/8, 127.0.0.0/8 and 224.0.0.0/4, or a /16 to /128 outside 0::/16 and ff00::/8.
+/// Pattern of CIDRs of subnets: an IPv4 /8 to /32, or an IPv6 /16 to /128.
+///
+/// Outside 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 0::/16 and ff00::/8.
 fn subnet_cidr() -> String {
     let octet = "(25[0-5]|24[0-9]|2[01][0-9]|22[0-3]|1[013-9][0-9]|12[0-689]|[1-9][0-9]?)";
     let group = "([1-9a-fA-F][0-9a-fA-F]{0,2}|[1-9a-eA-E][0-9a-fA-F]{3}|[fF][0-9a-eA-E][0-9a-fA-F]{2})";
@@ -78,7 +80,7 @@ fn subnet_cidr() -> String {
     )
 }
 
-/// Patterns of names: a name, or text with at least one wildcard.
+/// Pattern of [`NamePattern`]: a name, or text with at least one wildcard.
 fn name_pattern() -> String {
     let digits = ('0'..='9').map(|from| format!("{from}-[{from}-9a-z]|"));
     let spans: String = digits.chain(('a'..='z').map(|from| format!("{from}-[{from}-z]|"))).collect();
@@ -86,7 +88,7 @@ fn name_pattern() -> String {
     format!("([a-z0-9]([-a-z0-9.]{{0,61}}[a-z0-9])?|[-a-z0-9.]*{wildcard}([-a-z0-9.]|{wildcard})*)")
 }
 
-/// Label selectors: up to [`SELECTOR_REQUIREMENTS_MAX`] requirements with commas between them.
+/// Pattern of label selectors: up to [`SELECTOR_REQUIREMENTS_MAX`] requirements with commas between them.
 fn selector() -> String {
     let (key, value) = ("[A-Za-z0-9._/:-]{1,253}", "[A-Za-z0-9._/:-]{0,253}");
     let requirement = format!(

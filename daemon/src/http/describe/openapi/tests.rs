@@ -121,7 +121,7 @@ fn whoever_is_asked_for_by_name_may_not_be_there() {
     }
 }
 
-/// Every operation of the document: its name, and what it says.
+/// Operations of the document with their names.
 fn operations(document: &Value) -> Vec<(String, &Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
     let methods =
@@ -182,7 +182,7 @@ fn objects_and_enumerations_have_titles_of_their_own() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Adds the places of a schema that takes text, numbers, lists or maps of any size.
+/// Adds the places of a schema that takes text, integers, lists or maps of any size.
 fn unbounded<'a>(
     document: &'a Value,
     place: &str,
