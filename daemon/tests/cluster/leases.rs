@@ -108,19 +108,19 @@ async fn what_no_lease_can_be_is_refused_with_the_reason() {
     let key = json!({"node": "n1", "config": "net", "container_id": "c1", "interface": "eth0"});
     let started = json!({"boot_id": "b", "at_us": 1});
     for (more, code, says) in [
-        (json!({"ttl_ms": 0}), "invalid-field", "1000 ms at least"),
-        (json!({"ttl_ms": 999}), "invalid-field", "1000 ms at least"),
+        (json!({"ttl_ms": 0}), "invalid-field", "at least 1000 ms"),
+        (json!({"ttl_ms": 999}), "invalid-field", "at least 1000 ms"),
         (json!({"ttl_ms": 31_622_400_001_u64}), "limit-exceeded", "a year"),
         (json!({"ttl_ms": u64::MAX}), "limit-exceeded", "a year"),
         (json!({"ttl_ms": -1}), "invalid-field", "`-1`, expected u64"),
         (json!({"ttl_ms": "1h"}), "invalid-field", "expected u64"),
-        (json!({"ttl_ms": null, "lifecycle": "leased"}), "conflicting-fields", "how long it lasts"),
+        (json!({"ttl_ms": null, "lifecycle": "leased"}), "conflicting-fields", "requires ttl_ms"),
         (json!({"lifecycle": "held"}), "conflicting-fields", "lasts until it is released"),
         (json!({"attachment": key, "started": started}), "conflicting-fields", "lasts until it is released"),
         (
             json!({"attachment": key, "started": started, "lifecycle": "leased"}),
             "conflicting-fields",
-            "is attached, and nothing else",
+            "allocations of an attachment are attached",
         ),
     ] {
         let mut body = allocate_request("x", 60_000);
@@ -174,5 +174,5 @@ async fn leases_are_taken_and_renewed_on_the_command_line() {
     ipamctl(&servers, "renew").await.ends(2);
     ipamctl(&servers, "allocate --endpoint host/x --pool lab --ttl 0s").await.ends(2);
     let short = ipamctl(&servers, "renew --endpoint host/tmp-3 --ttl 10ms").await.ends(2).stderr;
-    assert!(short.contains("1000 ms at least"), "{short}");
+    assert!(short.contains("at least 1000 ms"), "{short}");
 }

@@ -196,7 +196,7 @@ async fn pools_are_split_and_drained_while_addresses_are_held() {
         ("/v1/pools/web/drain", json!({"to": "web"}), 422, "conflicting-fields", "to itself"),
         ("/v1/pools/web/drain", json!({"to": "web6"}), 422, "family-mismatch", "web6"),
         ("/v1/pools/web/drain", json!({"to": "nowhere"}), 404, "not-found", "nowhere"),
-        ("/v1/pools/web-b/drain", json!({"to": "web"}), 422, "conflicting-fields", "drained itself"),
+        ("/v1/pools/web-b/drain", json!({"to": "web"}), 422, "conflicting-fields", "itself drained"),
         ("/v1/pools/nowhere/drain", json!({"to": "web"}), 404, "not-found", "nowhere"),
         ("/v1/pools/web/drain", json!({}), 422, "invalid-field", "to"),
     ] {

@@ -168,7 +168,7 @@ async fn what_makes_no_sense_is_refused_with_the_reason() {
         (
             json!({"pool": "trench", "owner": "a", "length": 24, "through": [{"owner": "b", "length": 24}]}),
             Code::ConflictingFields,
-            "must be greater",
+            "must be longer",
         ),
     ] {
         let problem = delegate(&cluster, 0, body.clone()).await.unwrap_err();

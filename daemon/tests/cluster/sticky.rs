@@ -219,7 +219,7 @@ async fn what_contradicts_itself_is_refused() {
     let servers = cluster.urls();
     let line = "allocate --endpoint pod/shop/web-1 --pool db --controller apps/Deployment/web --sticky";
     let refused = ipamctl(&servers, line).await.ends(2);
-    assert!(refused.stderr.contains("their names don't come back"), "{refused:?}");
+    assert!(refused.stderr.contains("their names are not reused"), "{refused:?}");
     ipamctl(&servers, "allocate --endpoint host/a --controller db").await.ends(2);
     // Pinned by hand before it first runs.
     let line =

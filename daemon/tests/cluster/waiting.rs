@@ -122,14 +122,9 @@ async fn what_can_not_wait_is_refused() {
     let asked = json!([{"name": "eth0", "ipv4_pools": ["lab"], "addresses": ["10.30.0.5"]}]);
     let nowhere = json!([{"name": "eth0", "ipv4_pools": ["nowhere"]}]);
     for (more, status, code, says) in [
-        (
-            json!({"attachment": key, "started": started}),
-            422,
-            "conflicting-fields",
-            "an attachment can't wait",
-        ),
-        (json!({"interfaces": asked}), 422, "conflicting-fields", "asks for an address by value"),
-        (json!({"interfaces": asked, "adopt": true}), 422, "conflicting-fields", "can't wait"),
+        (json!({"attachment": key, "started": started}), 422, "conflicting-fields", "an attachment cannot wait"),
+        (json!({"interfaces": asked}), 422, "conflicting-fields", "requests a specific address"),
+        (json!({"interfaces": asked, "adopt": true}), 422, "conflicting-fields", "cannot wait"),
         (json!({"interfaces": nowhere}), 404, "not-found", "nowhere"),
         (json!({"wait": "yes"}), 422, "invalid-field", "expected a boolean"),
     ] {

@@ -32,7 +32,7 @@ pub(super) async fn run(lifecycle: Arc<Lifecycle>, gate: Arc<Gate>, timing: Timi
             continue;
         }
         if let Some(stalled) = gate.stalled() {
-            tracing::warn!(?stalled, "the disk doesn't answer; another member shall lead");
+            tracing::warn!(?stalled, "the disk does not answer; leadership is transferred");
             // Even if none takes the leadership: from here on this member is silent, and the others elect.
             hand_over(&running, timing, Instant::now() + PATIENCE, |_| true).await;
             continue;

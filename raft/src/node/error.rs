@@ -194,7 +194,7 @@ impl From<HandOverError> for Problem {
         match error {
             HandOverError::NoLeader => Self::new(Code::NoLeader, detail),
             HandOverError::Unfit(_) => {
-                Self::new(Code::MemberUnfit, detail).help("Look at the members: ipamctl cluster members.")
+                Self::new(Code::MemberUnfit, detail).help("Check the members: ipamctl cluster members.")
             }
             HandOverError::DeadlineExceeded => Self::new(Code::DeadlineExceeded, detail).maybe_applied(),
             HandOverError::ShuttingDown => Self::new(Code::ShuttingDown, detail),

@@ -56,12 +56,12 @@ impl Readiness {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Readiness::Serving => "It gives.",
-            Readiness::Exhausted => "Nothing is free.",
-            Readiness::Disabled => "Somebody disabled it; it gives nothing until it is enabled.",
-            Readiness::Terminating => "It goes once it is empty.",
-            Readiness::Unconfirmed => "It was restored; it gives nothing until somebody confirms it.",
-            Readiness::Drained => "It gives nothing more; another pool stands in for it.",
+            Readiness::Serving => "The pool allocates addresses.",
+            Readiness::Exhausted => "No address is free.",
+            Readiness::Disabled => "The pool was disabled; it allocates nothing until it is enabled.",
+            Readiness::Terminating => "The pool is deleted when its last address is released.",
+            Readiness::Unconfirmed => "The pool was restored; it allocates nothing until it is confirmed.",
+            Readiness::Drained => "The pool is drained; another pool serves its requests.",
         }
     }
 }

@@ -41,7 +41,7 @@ impl Refusal {
     #[must_use]
     pub fn detail(&self) -> String {
         match self.step {
-            Some(step) => format!("step {step}: {}", self.cause.detail()),
+            Some(step) => format!("steps[{step}]: {}", self.cause.detail()),
             None => self.cause.detail(),
         }
     }

@@ -377,7 +377,7 @@ fn a_transaction_whose_response_is_too_large_is_refused_and_changes_nothing() {
     let before = state.clone();
     let refusal = apply(&mut state, At::default(), &transaction(steps)).0.unwrap_err();
     assert_eq!(refusal.code(), Code::LimitExceeded);
-    assert!(refusal.help().unwrap().contains("smaller"));
+    assert!(refusal.help().unwrap().contains("Split"));
     assert!(state.allocations.iter().map(|(id, _)| id).eq(before.allocations.iter().map(|(id, _)| id)));
     assert_eq!(
         (state.endpoints.len(), state.replays.len()),

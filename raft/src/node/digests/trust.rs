@@ -52,7 +52,10 @@ impl Trust {
         if known.as_ref() == Some(&quarantine) {
             return;
         }
-        tracing::error!(why = quarantine.why, "this member's state is quarantined; it serves nobody");
+        tracing::error!(
+            why = quarantine.why,
+            "the state of this member is quarantined; it serves no requests"
+        );
         self.quarantine.send_replace(Some(quarantine.clone()));
         // Without the file a start would serve from this state until the next comparison.
         if let Err(error) = quarantine.save(&self.dir) {

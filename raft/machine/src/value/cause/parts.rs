@@ -22,13 +22,13 @@ words! {
         /// Its node selector doesn't match.
         NodeLabels = "for nodes with other labels",
         /// It has a node selector, and nothing is known of the node.
-        NodeUnknown = "for nodes with certain labels, and this one isn't described",
+        NodeUnknown = "for nodes with certain labels, and this node has no description",
         /// It names other namespaces.
         OtherNamespaces = "for other namespaces",
         /// Its namespace selector doesn't match.
         NamespaceLabels = "for namespaces with other labels",
         /// It has a namespace selector, and nothing is known of the namespace.
-        NamespaceUnknown = "for namespaces with certain labels, and this one isn't described",
+        NamespaceUnknown = "for namespaces with certain labels, and this namespace has no description",
         /// Its endpoint selector doesn't match.
         EndpointLabels = "for endpoints with other labels",
         /// It names other realms.
@@ -48,7 +48,7 @@ words! {
         /// It is not confirmed since a restore.
         Unconfirmed = "not confirmed since the restore",
         /// The token demands other labels.
-        TokenLabels = "not labelled as the caller's token demands",
+        TokenLabels = "without the labels required by the token",
         /// It is of the other family.
         OtherFamily = "of the other family",
     }

@@ -37,7 +37,7 @@ pub(crate) fn beyond_labels(kind: Kind, name: &ResourceName, field: Option<Field
     match field {
         Some(field) => {
             format!(
-                "a token with labels may not change {field} of {kind} {name} so: it decides for other resources"
+                "a token with labels may not change {field} of {kind} {name} to this value: it affects other resources"
             )
         }
         None => format!("a token with labels may not create or delete {kind} {name}"),
@@ -127,31 +127,29 @@ impl Rule {
     /// The reason why a rule has no pool of a family.
     pub(crate) fn names_none(self) -> &'static str {
         match self {
-            Rule::Subnets => "the subnets that the request names have no pool",
+            Rule::Subnets => "the subnets of the request have no pool",
             Rule::Automatic => "the request names no subnet",
-            Rule::Request => "the request names none",
-            Rule::Namespace => "the namespace's default pools are none",
-            Rule::Configuration => "the configuration names none",
-            Rule::Default => "none is marked as default",
+            Rule::Request => "the request names no pool",
+            Rule::Namespace => "the namespace has no default pool",
+            Rule::Configuration => "the configuration names no pool",
+            Rule::Default => "no pool is marked as default",
         }
     }
 
     /// The reason why a rule has no pool at all.
     pub(crate) fn gets_nothing(self) -> &'static str {
         match self {
-            Rule::Default => "names no pool, and none is marked as default",
-            Rule::Subnets => "takes from subnets that have no pools",
-            Rule::Automatic => "names no subnet of a family that it needs",
-            Rule::Request | Rule::Namespace | Rule::Configuration => {
-                "takes from pools of a family that it doesn't need"
-            }
+            Rule::Default => "names no pool, and no pool is marked as default",
+            Rule::Subnets => "names subnets without pools",
+            Rule::Automatic => "names no subnet of a required family",
+            Rule::Request | Rule::Namespace | Rule::Configuration => "names pools of other families only",
         }
     }
 
     pub(crate) fn help(self) -> &'static str {
         match self {
             Rule::Default => "Name a pool in the request, or mark one: ipamctl pool set NAME --default.",
-            _ => "Make a pool there, or name another place to take from.",
+            _ => "Create a pool there, or request other pools.",
         }
     }
 
@@ -225,12 +223,9 @@ pub(crate) fn bad_label(key: &str, value: &str) -> String {
 /// The way to another value of a field of an automatic pool.
 pub(crate) fn how_to_change(field: FieldName) -> &'static str {
     match field {
-        FieldName::DrainsTo => "Name another subnet in the application's requests.",
-        FieldName::Default => "Make another pool for requests that name none.",
-        _ => {
-            "Ask for another size in the application's requests, or say how many replicas it wants: ipamctl endpoint \
-             scale."
-        }
+        FieldName::DrainsTo => "Request another subnet for the application.",
+        FieldName::Default => "Create another default pool.",
+        _ => "Request another size for the application, or set its replicas: ipamctl endpoint scale.",
     }
 }
 
@@ -251,13 +246,9 @@ pub(crate) fn quota_field(scope: &QuotaScope, family: Family, is_own: bool) -> S
 pub(crate) fn more_addresses(unserved: &Unserved, automatic: bool) -> Option<String> {
     let first = unserved.pools.first().filter(|pool| pool.why.code() == Code::PoolExhausted)?;
     Some(match automatic {
-        true => {
-            "It has as many as its application asks for, or as its subnet has left: ask for more, or delete \
-                 pools that are no longer needed."
-                .to_owned()
-        }
+        true => "Request a larger automatic pool, or delete unused pools of its subnet.".to_owned(),
         false => format!(
-            "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release what is no longer needed.",
+            "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release unused addresses.",
             first.pool
         ),
     })
