@@ -14,10 +14,10 @@ use crate::screen;
 /// Which member's.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It changes nothing. It exits with 7 if a file isn't as it was written, and names it.\n\nExamples:\n  ipamd check-journal\n  ipamd check-journal --data-dir /var/lib/ipamd"
+    after_help = "Read-only. Exits with 7 if a file is damaged, and names the file.\n\nExamples:\n  ipamd check-journal\n  ipamd check-journal --data-dir /var/lib/ipamd"
 )]
 pub struct Arguments {
-    /// Where the member's data is kept; the member must be down.
+    /// Data directory of the member, which must be stopped.
     #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
     data_dir: PathBuf,
 }

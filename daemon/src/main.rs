@@ -7,12 +7,12 @@ use ipamd::{check_journal, config, dev, hash_secret, recover, restore, screen, s
 use rustix::fs::Mode;
 use rustix::process::umask;
 
-/// IP address management that needs no orchestrator, replicated by Raft.
+/// Replicated IP address management, without an orchestrator.
 #[derive(Debug, Parser)]
 #[command(
     name = "ipamd",
     version,
-    after_help = "Examples:\n  ipamd dev                                  a cluster of three on this machine, for a look\n  ipamd serve --config /etc/ipamd/ipamd.toml  one member of a cluster\n  ipamd check-config --config /etc/ipamd/ipamd.toml"
+    after_help = "Examples:\n  ipamd dev                                  a demo cluster of three members on this machine\n  ipamd serve --config /etc/ipamd/ipamd.toml  one member of a cluster\n  ipamd check-config --config /etc/ipamd/ipamd.toml"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -21,19 +21,19 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve one member of a cluster until SIGTERM or Ctrl-C.
+    /// Run one member of a cluster until SIGTERM or Ctrl-C.
     Serve(Box<config::Flags>),
-    /// Run a cluster of three on this machine and give a real interface its addresses.
+    /// Run a demo cluster of three members on this machine, with a real interface.
     Dev(dev::Arguments),
-    /// Read a configuration and all files that it names; say what is wrong, or what is in force and who said it.
+    /// Validate a configuration and the files that it names, and print the effective settings with their sources.
     CheckConfig(Box<config::Flags>),
-    /// Read the history that a member keeps, while it is down, and say whether it is as it was written.
+    /// Verify the event journal of a stopped member.
     CheckJournal(check_journal::Arguments),
-    /// Make a new data directory out of a backup.
+    /// Create a data directory from a backup.
     Restore(restore::Arguments),
-    /// Write a backup of what a stopped member has, after the majority is lost.
+    /// Write a backup from a stopped member, after the loss of the majority.
     Recover(recover::Arguments),
-    /// Read a secret from standard input, and print its hash as a tokens file takes it.
+    /// Read a secret from standard input, and print its hash for a tokens file.
     HashSecret,
 }
 

@@ -13,21 +13,21 @@ use crate::config::data_dir;
 /// Flags of `ipamd recover`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ipamd recover survivor.ipamd --data-dir /var/lib/ipamd\n  ipamd recover survivor.ipamd --data-dir /var/lib/ipamd --confirm CLUSTER-ID\n\nFor the day when a majority of the members is lost for good. It changes nothing: it writes a backup of what\nthis stopped member has, for `ipamd restore`. What only the lost ones had is lost."
+    after_help = "Examples:\n  ipamd recover survivor.ipamd --data-dir /var/lib/ipamd\n  ipamd recover survivor.ipamd --data-dir /var/lib/ipamd --confirm CLUSTER-ID\n\nFor a permanent loss of the majority. Writes a backup of the state of this stopped member, for `ipamd restore`,\nand changes nothing else. Entries that only the lost members had are lost."
 )]
 pub struct Arguments {
-    /// The backup to write.
+    /// Backup file to write.
     file: PathBuf,
-    /// The data directory of the member, which must be stopped.
+    /// Data directory of the member, which must be stopped.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The configuration that names the data directory.
+    /// Configuration file that names the data directory.
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     config: Option<PathBuf>,
-    /// Leave out all but the newest of the history.
+    /// Include only the most recent part of the event history.
     #[arg(long)]
     without_history: bool,
-    /// The id of the cluster whose majority is lost, where nobody can be asked.
+    /// Confirm with the ID of the cluster whose majority is lost, where there is no terminal.
     #[arg(long, value_name = "CLUSTER-ID")]
     confirm: Option<String>,
 }
@@ -78,7 +78,12 @@ fn confirm(arguments: &Arguments, survivor: &Survivor) -> Result<(), (String, u8
             std::io::stdin().read_line(&mut line).map_err(|error| (error.to_string(), 1))?;
             line.trim().to_owned()
         }
-        None => return Err((format!("nobody can be asked here; say --confirm {cluster}"), 2)),
+        None => {
+            return Err((
+                format!("no terminal for a confirmation prompt; repeat with --confirm {cluster}"),
+                2,
+            ));
+        }
     };
     if given == cluster {
         return Ok(());

@@ -12,18 +12,18 @@ use crate::config::data_dir;
 /// Flags of `ipamd restore`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ipamd restore prod.ipamd --data-dir /var/lib/ipamd\n  ipamd restore prod.ipamd --config /etc/ipamd/ipamd.toml\n\nRestore on one member; the others start with empty data directories and get the state from it. It begins a\nnew cluster, in a new epoch, and gives no address until somebody confirms that:\n  ipamctl cluster epoch confirm"
+    after_help = "Examples:\n  ipamd restore prod.ipamd --data-dir /var/lib/ipamd\n  ipamd restore prod.ipamd --config /etc/ipamd/ipamd.toml\n\nRestore on one member; the others start with empty data directories and receive its state. The restored\ncluster has a new epoch, and its pools allocate nothing until they are confirmed:\n  ipamctl cluster epoch confirm"
 )]
 pub struct Arguments {
-    /// The backup.
+    /// Backup file.
     file: PathBuf,
-    /// The data directory; it must be empty.
+    /// Data directory, which must be empty.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The configuration that names the data directory.
+    /// Configuration file that names the data directory.
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     config: Option<PathBuf>,
-    /// The epoch that begins [default: the next one]. Name a higher one if that was begun already.
+    /// Epoch to begin [default: the next one]; use a higher one if that has begun already.
     #[arg(long, value_name = "NUMBER")]
     epoch: Option<u64>,
 }

@@ -61,7 +61,7 @@ impl Environment {
             match NAMES.iter().find(|(name, _)| *name == key) {
                 None => environment
                     .warnings
-                    .push(format!("{} in the environment is none of ours; ignored", shown(&key))),
+                    .push(format!("{} in the environment is not an ipamd setting; ignored", shown(&key))),
                 // An empty one says nothing: units and manifests can't always leave one out.
                 Some(_) if value.is_empty() => {}
                 Some((name, key)) => environment.given.push((*name, *key, value)),

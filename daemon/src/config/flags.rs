@@ -12,40 +12,40 @@ use super::tls;
 /// Flags of `ipamd serve`.
 #[derive(Debug, Clone, Default, Args, Serialize)]
 #[command(
-    after_help = "Examples:\n  ipamd serve --config /etc/ipamd/ipamd.toml\n  ipamd serve --name n1 --data-dir /var/lib/ipamd\n\nEvery setting may come from the file, from the environment (IPAMD_NAME, IPAMD_DATA_DIR, …) or from a\nflag; the later one wins. All members may share one file if their names come from elsewhere."
+    after_help = "Examples:\n  ipamd serve --config /etc/ipamd/ipamd.toml\n  ipamd serve --name n1 --data-dir /var/lib/ipamd\n\nFlags override the environment (IPAMD_NAME, IPAMD_DATA_DIR, …), which overrides the file. Members may\nshare one file if their names come from flags, the environment or the host."
 )]
 pub struct Flags {
-    /// The configuration file [default: /etc/ipamd/ipamd.toml, if it exists].
+    /// Configuration file [default: /etc/ipamd/ipamd.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub(super) config: Option<PathBuf>,
-    /// This member's name [default: the host's name].
+    /// Name of this member [default: the host name].
     #[arg(long)]
     pub(super) name: Option<String>,
-    /// Where data is kept.
+    /// Data directory.
     #[arg(long, value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
-    /// Where clients are answered.
+    /// Listen address for clients.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) client_listen: Option<String>,
-    /// Address for peers: ADDRESS:PORT, or unix:/PATH for members on one host.
+    /// Listen address for peers: ADDRESS:PORT, or unix:/PATH for members on one host.
     #[arg(long, value_name = "ADDRESS")]
     pub(super) peer_listen: Option<String>,
-    /// A unix socket on which clients are answered too.
+    /// Additional Unix socket for clients.
     #[arg(long, value_name = "PATH")]
     pub(super) client_socket: Option<PathBuf>,
-    /// What clients are told this member's address is.
+    /// Advertised URL of this member for clients.
     #[arg(long, value_name = "URL")]
     pub(super) client_url: Option<String>,
-    /// A founding member, as NAME=ADDRESS; repeat for each, this one included.
+    /// Initial member, as NAME=ADDRESS; may be repeated, and includes this member.
     #[arg(long = "member", value_name = "NAME=ADDRESS")]
     #[serde(rename = "initial_members", skip_serializing_if = "Vec::is_empty")]
     pub(super) members: Vec<String>,
-    /// Serve beyond loopback without TLS, and believe every peer; for a host and a network that you trust.
+    /// Serve without TLS on non-loopback addresses, and trust every peer; for trusted networks only.
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) insecure: bool,
-    /// What is logged, such as `info` or `ipam_raft=debug`.
+    /// Log filter, such as `info` or `ipam_raft=debug`.
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
     #[command(flatten)]

@@ -30,7 +30,7 @@ pub struct Config {
     pub client_listen: SocketAddr,
     /// Address or socket for peers.
     pub peer_listen: PeerListen,
-    /// A unix socket on which clients are answered too.
+    /// Additional Unix socket for clients.
     pub client_socket: Option<PathBuf>,
     /// URL that clients are told; derived from `client_listen` if absent.
     pub client_url: Option<String>,

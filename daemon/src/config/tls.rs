@@ -20,13 +20,13 @@ pub(super) const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 #[command(next_help_heading = "TLS")]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileTls {
-    /// This member's certificate for clients (PEM).
+    /// Certificate of this member for clients (PEM).
     #[arg(id = "tls-certificate", long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// Its key.
+    /// Key of that certificate.
     #[arg(id = "tls-key", long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// The CAs whose certificates clients may show.
+    /// CAs of client certificates (PEM).
     #[arg(id = "tls-client-ca", long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
 }
@@ -36,13 +36,13 @@ pub(super) struct FileTls {
 #[command(next_help_heading = "TLS")]
 #[serde(deny_unknown_fields)]
 pub(super) struct FilePeerTls {
-    /// This member's certificate for the other members (PEM).
+    /// Certificate of this member for other members (PEM).
     #[arg(id = "peer-tls-certificate", long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// Its key.
+    /// Key of that certificate.
     #[arg(id = "peer-tls-key", long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// The CA of all members.
+    /// CA of all members (PEM).
     #[arg(id = "peer-tls-ca", long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }

@@ -11,13 +11,13 @@ use super::{cluster, demo};
 /// Flags of `ipamd dev`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ipamd dev                 runs until Ctrl-C, leaves nothing behind\n  ipamd dev --keep ./data   keeps the members' data, and goes on with it next time\n  ipamd dev --check         verifies everything, stops, exits 0, or 1 with the reason"
+    after_help = "Examples:\n  ipamd dev                 runs until Ctrl-C, and removes all data\n  ipamd dev --keep ./data   keeps the data of the members for the next run\n  ipamd dev --check         verifies the cluster, stops, and exits with 0, or with 1 and the reason"
 )]
 pub struct Arguments {
-    /// Verify that everything works, stop, and exit 0, or 1 with the reason.
+    /// Verify the cluster, stop, and exit with 0, or with 1 and the reason.
     #[arg(long)]
     check: bool,
-    /// Keep data in this directory instead of a temporary one.
+    /// Data directory to keep [default: a temporary one].
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }

@@ -18,20 +18,15 @@ pub(super) struct Elections {
 impl Elections {
     pub(super) fn new(catalogue: &mut Catalogue) -> Self {
         Self {
-            leader_changes: catalogue
-                .plain("raft_leader_changes", "How often this member learned of another leader"),
-            quorum_losses: catalogue.plain(
-                "raft_quorum_losses",
-                "Leaderships of this member that ended because no majority acknowledged it",
-            ),
-            begun: catalogue.plain(
-                "raft_elections",
-                "Elections that this member began with a majority that would vote for it",
-            ),
-            won: catalogue.plain("raft_elections_won", "Elections that made this member the leader"),
+            leader_changes: catalogue.plain("raft_leader_changes", "Leader changes observed by this member"),
+            quorum_losses: catalogue
+                .plain("raft_quorum_losses", "Leaderships of this member that ended for lack of a quorum"),
+            begun: catalogue
+                .plain("raft_elections", "Elections started by this member after a successful pre-vote"),
+            won: catalogue.plain("raft_elections_won", "Elections won by this member"),
             timeout_ms: catalogue.plain(
                 "raft_election_timeout_ms",
-                "Time that votes have to reach the disks: election_min_ms, or more where the disk is slow",
+                "Election timeout in milliseconds: election_min_ms, or more for slow disks",
             ),
         }
     }

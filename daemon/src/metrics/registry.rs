@@ -79,42 +79,79 @@ impl Metrics {
     #[must_use]
     pub fn new(per_pool: bool) -> Self {
         let mut all = Catalogue::default();
-        let build: Family<BuildLabels, Gauge> = all.by("build_info", "The version that runs");
+        let build: Family<BuildLabels, Gauge> =
+            all.by("build_info", "Version of ipamd, as a label; the value is 1");
         build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
         let seconds = || Histogram::new(BUCKETS_US.map(|bound| Duration::from_micros(bound).as_secs_f64()));
         Self {
             encoding: Mutex::default(),
             per_pool,
             certificates: Certificates::default(),
-            is_leader: all.plain("raft_is_leader", "Whether this member leads"),
-            term: all.plain("raft_term", "The Raft term"),
+            is_leader: all.plain("raft_is_leader", "1 if this member is the leader, else 0"),
+            term: all.plain("raft_term", "Raft term"),
             elections: Elections::new(&mut all),
-            peer_lag: all.by("raft_peer_lag_entries", "Log entries that a member still lacks, as its leader knows"),
-            commit_seconds: all.plain("raft_commit_seconds", "Time from proposing a log entry to its outcome, on the leader"),
-            fsync_seconds: all.plain("log_fsync_seconds", "Time until a group of log entries is on the disk"),
-            apply_seconds: all.plain("apply_seconds", "Time to apply the log entries that come together"),
-            proposals_waiting: all.plain("proposals_waiting", "Proposals that wait for the log"),
-            requests: all.by("http_requests", "Requests answered"),
-            request_seconds: all.add("http_request_seconds", RouteOnly::NAMES, "Time to answer a request", Family::new_with_constructor(seconds)),
-            allocations: all.by("allocations", "Addresses given through this member"),
-            refusals: all.by("refusals", "Requests refused, by code"),
-            oldest_revision: all.plain("events_oldest_revision", "The revision of the oldest event that is kept"),
-            oldest_seconds: all.plain("events_oldest_timestamp_seconds", "When the oldest part that is kept of the journal begins, in seconds since 1970; 0 while there are no events"),
-            journal_bytes: all.by("journal_bytes", "Bytes of the events that are kept, before compression, sealed and open"),
-            journal_segments: all.by("journal_segments", "Segments of the journal that are kept, sealed and open"),
-            certificate_expiry: all.by("certificate_expiry_timestamp_seconds", "When this member's certificate for clients or members runs out, in seconds since 1970; absent without TLS"),
-            rows_rebuilt: all.plain("rows_rebuilt", "How often rows were doubtful at the start, and made afresh"),
-            snapshots_built: all.plain("raft_snapshots_built", "Snapshots that this member made"),
-            snapshots_failed: all.plain("raft_snapshots_failed", "How often a snapshot couldn't be made of the state; the log is kept then, and grows"),
-            snapshots_installed: all.plain("raft_snapshots_installed", "Snapshots that this member got from a leader, since the log no longer had what it lacked"),
-            state_quarantined: all.plain("state_quarantined", "Whether this member serves nobody, since its state differs from the others' or may differ"),
-            state_divergences: all.plain("state_divergences", "How often a majority of the members had another state than this one"),
-            states_rebuilt: all.plain("states_rebuilt", "How often this member made its state again while it ran"),
-            start_rows: all.plain("start_rows", "Rows of the state that a start under way has read; 0 when it is over"),
-            task_success: all.by("task_last_success_timestamp_seconds", "When a task last ran on this member without being refused, in seconds since 1970"),
-            backup_success: all.plain("backup_last_success_timestamp_seconds", "When this member last wrote a whole backup, in seconds since 1970; 0 if it never did"),
-            disk_free_bytes: all.plain("disk_free_bytes", "Free bytes on the disk of the data directory"),
-            disk_needed_bytes: all.plain("disk_needed_bytes", "Bytes that must be free there, or writes are refused"),
+            peer_lag: all
+                .by("raft_peer_lag_entries", "Log entries that a peer is behind, as reported by the leader"),
+            commit_seconds: all.plain(
+                "raft_commit_seconds",
+                "Seconds from the proposal of a log entry to its outcome, on the leader",
+            ),
+            fsync_seconds: all.plain("log_fsync_seconds", "Seconds of an fsync of a group of log entries"),
+            apply_seconds: all.plain("apply_seconds", "Seconds to apply a batch of log entries"),
+            proposals_waiting: all.plain("proposals_waiting", "Proposals waiting for the log"),
+            requests: all.by("http_requests", "HTTP requests by route and status code"),
+            request_seconds: all.add(
+                "http_request_seconds",
+                RouteOnly::NAMES,
+                "Seconds to answer an HTTP request",
+                Family::new_with_constructor(seconds),
+            ),
+            allocations: all.by("allocations", "Addresses allocated through this member"),
+            refusals: all.by("refusals", "Rejected requests by problem code"),
+            oldest_revision: all.plain("events_oldest_revision", "Revision of the oldest retained event"),
+            oldest_seconds: all.plain(
+                "events_oldest_timestamp_seconds",
+                "Unix time at which the oldest retained journal segment begins; 0 without events",
+            ),
+            journal_bytes: all
+                .by("journal_bytes", "Uncompressed bytes of the retained journal, by sealed and open part"),
+            journal_segments: all
+                .by("journal_segments", "Retained journal segments, by sealed and open part"),
+            certificate_expiry: all.by(
+                "certificate_expiry_timestamp_seconds",
+                "Unix time at which this member's certificate expires; absent without TLS",
+            ),
+            rows_rebuilt: all
+                .plain("rows_rebuilt", "Row stores rebuilt at startup because they could not be trusted"),
+            snapshots_built: all.plain("raft_snapshots_built", "Snapshots built by this member"),
+            snapshots_failed: all
+                .plain("raft_snapshots_failed", "Failed snapshots; the log is not truncated meanwhile"),
+            snapshots_installed: all.plain(
+                "raft_snapshots_installed",
+                "Snapshots received from a leader because the log no longer had the missing entries",
+            ),
+            state_quarantined: all.plain(
+                "state_quarantined",
+                "1 if this member serves no requests because its state diverged or may have diverged, else 0",
+            ),
+            state_divergences: all.plain(
+                "state_divergences",
+                "Checkpoints at which a majority of the members had another state than this one",
+            ),
+            states_rebuilt: all.plain("states_rebuilt", "States rebuilt by this member while running"),
+            start_rows: all
+                .plain("start_rows", "Rows of the state read by a startup in progress; 0 afterwards"),
+            task_success: all.by(
+                "task_last_success_timestamp_seconds",
+                "Unix time of the last successful run of a task on this member",
+            ),
+            backup_success: all.plain(
+                "backup_last_success_timestamp_seconds",
+                "Unix time of the last complete backup written by this member; 0 if none",
+            ),
+            disk_free_bytes: all
+                .plain("disk_free_bytes", "Free bytes of the file system of the data directory"),
+            disk_needed_bytes: all.plain("disk_needed_bytes", "Free bytes below which writes are rejected"),
             pools: all.pools(),
             catalogue: all,
         }

@@ -34,7 +34,7 @@ impl EncodeMetric for Seconds {
 }
 
 pub(super) const POOLS_NAME: &str = "pool_addresses";
-pub(super) const POOLS_HELP: &str = "Addresses of each pool by state";
+pub(super) const POOLS_HELP: &str = "Addresses of a pool by state";
 pub(super) const POOLS_LABELS: &[&str] = &["network", "pool", "state"];
 
 /// The counts of each pool, written straight from the state: nothing is kept of a hundred thousand pools.
