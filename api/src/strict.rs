@@ -101,7 +101,24 @@ fn of_a_value(text: &str) -> Problem {
         let code = Code::ALL.iter().find(|code| code.entry().code == word)?;
         Some(Problem::new(*code, detail))
     });
-    coded.unwrap_or_else(|| Problem::new(Code::InvalidField, text))
+    coded.unwrap_or_else(|| Problem::new(Code::InvalidField, json_types(text)))
+}
+
+/// Replaces types of Rust in a type error of serde by types of JSON.
+fn json_types(text: &str) -> String {
+    let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
+    let found = found.replacen("invalid type: map", "invalid type: object", 1);
+    let found = found.replacen("invalid type: sequence", "invalid type: array", 1);
+    let word = expected.trim_start_matches("a ").split(' ').next().unwrap_or_default();
+    let expected = match word {
+        "struct" | "map" => "an object",
+        "enum" => "a string",
+        "sequence" | "tuple" => "an array",
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a non-negative integer",
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "an integer",
+        _ => expected,
+    };
+    format!("{found}, expected {expected}")
 }
 
 /// The candidate that is fewest edits away from `word`, if it is near enough to be meant.
@@ -158,6 +175,21 @@ mod tests {
         assert_eq!(pool(r#"{"name":"a","subnet":"b","labels":{"a/b":1}}"#), "/labels/a~1b");
         let body = br#"{"endpoint":{"kind":"host","name":"h"},"interfaces":[{"name":"e","mca":"x"}]}"#;
         assert_eq!(pointer(from_slice::<AllocateRequest>(body).unwrap_err()), "/interfaces/0/mca");
+    }
+
+    #[test]
+    fn types_are_those_of_json() {
+        use crate::request::AllocateRequest;
+        use crate::resource::Pool;
+        let detail = |problem: Problem| problem.detail;
+        let allocate = |body: &str| detail(from_slice::<AllocateRequest>(body.as_bytes()).unwrap_err());
+        let wrong = allocate(r#"{"endpoint":"host/a, expected struct","interfaces":[]}"#);
+        assert_eq!(wrong, r#"invalid type: string "host/a, expected struct", expected an object"#);
+        let wrong = allocate(r#"{"endpoint":{"kind":"host","name":"a"},"interfaces":{}}"#);
+        assert_eq!(wrong, "invalid type: object, expected an array");
+        let pool = r#"{"name":"a","subnet":"b","cooling_ms":"1s"}"#;
+        let wrong = detail(from_slice::<Pool>(pool.as_bytes()).unwrap_err());
+        assert_eq!(wrong, r#"invalid type: string "1s", expected a non-negative integer"#);
     }
 
     #[test]
