@@ -99,7 +99,7 @@ impl Host {
         for own in OWN {
             fs::create_dir_all(root.join(own)).unwrap();
         }
-        furnish(&root);
+        furnish(&root, name);
         let mut setup = format!("hostname {name} && ip link set lo up");
         for own in OWN {
             setup.push_str(&format!(" && mount --bind {} /{own}", root.join(own).display()));
@@ -127,8 +127,8 @@ fn address(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, number)
 }
 
-/// Puts into a host's directories what an operator finds there: the release, the names of the others.
-fn furnish(root: &Path) {
+/// Puts the initial files into the directories of a host: the names of the others, and on the desk a checkout.
+fn furnish(root: &Path, name: &str) {
     for known in KNOWN {
         let _ = fs::copy(Path::new("/etc").join(known), root.join("etc").join(known));
     }
@@ -139,10 +139,13 @@ fn furnish(root: &Path) {
     fs::write(root.join("etc/hosts"), names).unwrap();
     fs::create_dir_all(root.join("etc/systemd/system")).unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let release = root.join("root/ipamd-release");
-    fs::create_dir_all(&release).unwrap();
-    for program in [programs::ipamd(), programs::ipamctl(), here.join("../deploy/systemd/ipamd.service")] {
-        let file: PathBuf = release.join(program.file_name().unwrap());
+    let unit = here.join("../deploy/systemd/ipamd.service");
+    let checkout =
+        [("target/dist", programs::ipamd()), ("target/dist", programs::ipamctl()), ("deploy/systemd", unit)];
+    for (folder, program) in checkout.into_iter().filter(|_| name == "desk") {
+        let folder = root.join("root").join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let file: PathBuf = folder.join(program.file_name().unwrap());
         fs::hard_link(&program, &file).or_else(|_| fs::copy(&program, &file).map(drop)).unwrap();
     }
     for shim in ["systemctl", "scp"] {
