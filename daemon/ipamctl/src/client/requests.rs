@@ -11,7 +11,7 @@ use ipam_api::{Code, Problem};
 
 use crate::client::session::Session;
 use crate::output::error::Failure;
-use crate::output::text;
+use crate::output::{interrupt, text};
 use crate::settings::flags::Consistency;
 use crate::settings::idempotency;
 
@@ -78,9 +78,10 @@ impl Session {
         if let Some(key) = key {
             call = call.header(HEADER_IDEMPOTENCY_KEY, &key)?.repeatable();
         }
+        interrupt::change_is_sent();
         let answer = self.send(call).await.map_err(|problem| self.failure(problem).repeat_by(repeat))?;
         if answer.header(HEADER_IDEMPOTENCY_REPLAYED).is_some() {
-            self.say("that was done before; this is the answer of the first time.");
+            self.say("already applied with this idempotency key; the original response follows.");
         }
         Ok(answer)
     }
@@ -107,8 +108,8 @@ impl Session {
             return Ok(answer);
         }
         // Servers read queries strictly, so this doesn't happen; if it does, silence would be the worst answer.
-        Err(Problem::new(Code::NotImplemented, "the server doesn't say that it only tried")
-            .help("Look whether it was done after all.")
+        Err(Problem::new(Code::NotImplemented, "the server does not confirm a dry run")
+            .help("Check whether the change was made.")
             .maybe_applied()
             .into())
     }
@@ -124,7 +125,7 @@ impl Session {
         let limit = text::duration(text::milliseconds(self.reading.timeout));
         let notice = || {
             self.say(&format!(
-                "waiting for {} (up to {limit}; Ctrl-C ends the waiting) …",
+                "waiting for {} (up to {limit}; Ctrl-C to stop waiting) …",
                 self.settings.servers.join(", ")
             ));
         };
@@ -137,9 +138,9 @@ impl Session {
 
     /// A problem with what this side knows about it.
     pub(crate) fn failure(&self, problem: Problem) -> Failure {
-        let nobody = problem.code == Code::Unreachable;
+        let unreachable = problem.code == Code::Unreachable;
         let failure = Failure::from(problem);
-        if nobody { failure.about_servers(self.settings.origin.clone()) } else { failure }
+        if unreachable { failure.about_servers(self.settings.origin.clone()) } else { failure }
     }
 
     /// `done` for what was done, `would be done` for what was only tried.
@@ -175,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_is_told_for_what() {
         let (told, waits) = tokio::sync::oneshot::channel();
-        // It ends only once somebody was told.
+        // It ends only after the notice.
         noticed(waits, Duration::from_millis(1), || told.send(()).unwrap()).await.unwrap();
         noticed(async {}, Duration::from_secs(3600), || panic!("nothing was waited for")).await;
     }

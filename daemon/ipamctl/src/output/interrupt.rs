@@ -2,18 +2,25 @@
 
 use std::sync::{Mutex, PoisonError};
 
-const USUAL: &str =
-    "interrupted: nobody waits any more, but a change that was already sent is still carried out.";
+/// Words before the first change is sent.
+const UNCHANGED: &str = "interrupted: nothing was changed.";
+/// Words once a change is on its way.
+const SENT: &str = "interrupted: stopped waiting; the request that was sent may still be applied.";
 
 static WORDS: Mutex<Option<String>> = Mutex::new(None);
 
-/// From now on this is said, by a command that changes nothing and knows better.
+/// Replaces the words from now on.
 pub(crate) fn say_instead(words: String) {
     *WORDS.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+}
+
+/// Announces that a change is being sent.
+pub(crate) fn change_is_sent() {
+    say_instead(SENT.to_owned());
 }
 
 /// The words.
 pub(crate) fn words() -> String {
     let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner).take();
-    words.unwrap_or_else(|| USUAL.to_owned())
+    words.unwrap_or_else(|| UNCHANGED.to_owned())
 }

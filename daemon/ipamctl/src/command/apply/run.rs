@@ -49,7 +49,7 @@ Examples:
 pub(crate) struct ApplyArguments {
     #[command(flatten)]
     files: FileArguments,
-    /// Delete what this manager has and the files have no longer; pools in use drain
+    /// Delete resources of this manager that are absent from the files; pools in use drain
     #[arg(long, requires = "manager")]
     prune: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) struct DiffArguments {
 /// Files to read.
 #[derive(Debug, Args)]
 struct FileArguments {
-    /// A file, a folder with .yaml, .yml and .json files, or - for standard input; may be repeated
+    /// File, directory of .yaml, .yml and .json files, or - for standard input; may be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
@@ -82,8 +82,8 @@ pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result
     let changes = plan.len();
     if changes > TRANSACTION_STEPS_MAX {
         return Err(Failure::usage(
-            format!("that is {changes} changes, and one step takes {TRANSACTION_STEPS_MAX}"),
-            "Nothing was changed. Divide the files; each part is a step of its own.",
+            format!("{changes} changes exceed the limit of {TRANSACTION_STEPS_MAX} per transaction"),
+            "Nothing was changed. Apply the files in several parts.",
         ));
     }
     if session.format.is_for_people() {
@@ -93,7 +93,7 @@ pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result
         // What a transaction without steps would answer.
         let nothing = json!({"results": [], "revision": revision});
         if !session.data(nothing.to_string().as_bytes())? {
-            session.say("all is as the files say; nothing was changed");
+            session.say("the cluster matches the files; nothing was changed");
         }
         return Ok(());
     }
@@ -104,9 +104,9 @@ pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result
     let answer = written.map_err(|failure| about_step(failure, &plan))?;
     let number = text::plural(changes as u64, "change", "changes");
     let sentence = if session.writing.dry_run {
-        format!("{number} would be made in one step ({})", view::counts(&plan))
+        format!("{number} would be made in one transaction ({})", view::counts(&plan))
     } else {
-        format!("{number} in one step{} ({})", session.at_revision(&answer), view::counts(&plan))
+        format!("{number} in one transaction{} ({})", session.at_revision(&answer), view::counts(&plan))
     };
     session.done(&answer, &names(&plan), &sentence)
 }
@@ -119,7 +119,7 @@ pub(crate) async fn diff(session: &Session, arguments: &DiffArguments) -> Result
     if plan.len() > 0 {
         return Err(Failure::Found);
     }
-    session.say("all is as the files say");
+    session.say("the cluster matches the files");
     Ok(())
 }
 
@@ -132,7 +132,10 @@ fn names(plan: &Plan) -> String {
 /// some that the files don't. The revision is that of what was read last.
 async fn compare(session: &Session, files: &FileArguments, prune: bool) -> Result<(Plan, u64), Failure> {
     let manager = session.writing.manager.as_deref();
-    let documents = documents::read(&files.files, manager)?;
+    // On a thread of its own: Ctrl-C must end the wait for standard input.
+    let (paths, owned) = (files.files.clone(), manager.map(str::to_owned));
+    let read = tokio::task::spawn_blocking(move || documents::read(&paths, owned.as_deref()));
+    let documents = read.await.map_err(|_| Failure::Declined)??;
     let (mut current, mut revision) = (Vec::new(), 0);
     for kind in Kind::ALL {
         if manager.is_some() || documents.iter().any(|document| document.kind == kind) {
@@ -163,8 +166,8 @@ async fn list(session: &Session, kind: Kind) -> Result<(Vec<Current>, u64), Fail
 /// The failure of a field that this program doesn't know: it would take the field away.
 fn newer(problem: Problem) -> Failure {
     Failure::usage(
-        format!("the servers have something that this ipamctl doesn't know: {}", problem.detail),
-        "Nothing was changed. Use the ipamctl of the servers' version (ipamctl version).",
+        format!("the servers use a field unknown to this version of ipamctl: {}", problem.detail),
+        "Nothing was changed. Use an ipamctl of the servers' version (ipamctl version).",
     )
 }
 
@@ -179,7 +182,7 @@ fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
         if let Some(manager) = current.managed_by().filter(|manager| Some(*manager) != wanted) {
             let detail = format!("{} {} is managed by {manager}", document.kind.word(), document.name);
             return Err(Problem::new(Code::ManagedElsewhere, detail)
-                .help("Change it there, or take it over with --take-over. Nothing was changed.")
+                .help("Change it through its manager, or take it over with --take-over. Nothing was changed.")
                 .into());
         }
     }
@@ -191,10 +194,14 @@ fn about_step(mut failure: Failure, plan: &Plan) -> Failure {
     let Failure::Refused(refusal) = &mut failure else { return failure };
     let step = refusal.problem.context.as_ref().and_then(|context| context.step);
     let step = step.and_then(|step| usize::try_from(step).ok());
-    let Some(change) = step.and_then(|step| plan.steps().nth(step)) else { return failure };
+    let found = step.and_then(|step| Some((step, plan.steps().nth(step)?)));
+    let Some((step, change)) = found else { return failure };
     let (kind, name) = change.resource();
     let place = change.place().map(|place| format!(" of {place}")).unwrap_or_default();
-    refusal.problem.detail = format!("{} {name}{place}: {}", kind.word(), refusal.problem.detail);
+    // The number of the step means nothing to the reader of a file.
+    let detail = &refusal.problem.detail;
+    let detail = detail.strip_prefix(&format!("steps[{step}]: ")).unwrap_or(detail);
+    refusal.problem.detail = format!("{} {name}{place}: {detail}", kind.word());
     refusal.problem.help = format!("{} Nothing was changed.", refusal.problem.help);
     failure
 }
@@ -221,7 +228,7 @@ async fn ask(session: &Session, plan: &Plan) -> Result<(), Failure> {
     let held: u64 =
         going.iter().filter(|current| current.kind == Kind::Pool).map(|current| current.held).sum();
     let summary = [format!(
-        "{} will go: no longer in these files. {} held in them.",
+        "{} will be deleted: absent from these files. {} held in them.",
         words.join(", "),
         text::plural(held, "address is", "addresses are")
     )];
