@@ -58,15 +58,15 @@ pub const TOKENS_MAX: usize = 100_000;
 pub const TOKEN_TTL_MS_MAX: u64 = 10 * 366 * 24 * 3600 * 1000;
 /// Longest life of a join token: thirty days.
 pub const JOIN_TOKEN_TTL_MS_MAX: u64 = 30 * 24 * 3600 * 1000;
-/// Life of a node's token that was made by joining, in log time, unless its node renews it: ninety days.
+/// Validity of a node token obtained by joining, in log time, unless renewed: 90 days.
 pub const NODE_TOKEN_TTL_MS: u64 = 90 * 24 * 3600 * 1000;
-/// Log time after a renewal of such a token in which another one changes nothing: an hour.
+/// Log time after a renewal of a node token in which another renewal has no effect: one hour.
 pub const NODE_TOKEN_DAMPING_MS: u64 = 3600 * 1000;
 /// Tokens of one node.
 pub const NODE_TOKENS_MAX: usize = 16;
 /// Bytes of an idempotency key.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
-/// How long, in log time, an idempotency key is remembered.
+/// Retention of an idempotency key, in milliseconds of log time.
 pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 3600 * 1000;
 /// Idempotency keys remembered of one principal; its oldest goes first.
 pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
@@ -74,7 +74,7 @@ pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
 pub const IDEMPOTENCY_KEYS_MAX: usize = 200_000;
 /// Bytes of one row of the state, as snapshots, backups and peers carry it.
 pub const ROW_BYTES_MAX: usize = 8 << 20;
-/// Bytes of one response; its row among the remembered ones also says who asked, and under which key.
+/// Bytes of one response; its row for replays also holds the principal and the key.
 pub const RESPONSE_BYTES_MAX: usize = 7 << 20;
 /// Bytes of the responses remembered of one principal; its oldest goes first.
 pub const REPLAY_BYTES_PER_PRINCIPAL_MAX: usize = 16 << 20;
@@ -106,7 +106,7 @@ pub const INTERFACES_MAX: usize = 16;
 pub const POOLS_NAMED_MAX: usize = 64;
 /// Pools of one subnet that a request names as a whole.
 pub const POOLS_OF_SUBNET_MAX: usize = 1024;
-/// Pools of which a refusal says in words why they can't give.
+/// Pools with a reason in the text of a refusal.
 pub const REASONS_MAX: usize = 16;
 /// Candidates of one family that an explanation shows.
 pub const CANDIDATES_EXPLAINED_MAX: usize = 256;
@@ -127,7 +127,7 @@ pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 /// Attachments of one node that may hold one address at once; at the bound the node's oldest is detached.
 pub const ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX: usize = 2;
-/// Addresses or leases that one response lists; of more it says how many there are.
+/// Addresses or leases listed in one response; others are only counted.
 pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
 /// Steps and preconditions of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1024;
@@ -137,11 +137,11 @@ pub const RESOURCES_MAX: usize = 100_000;
 pub const COOLING_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
 /// Cooling of a pool that doesn't say.
 pub const COOLING_MS_DEFAULT: u64 = 30_000;
-/// How long, in log time, the release of an attachment refuses an ADD that started before it.
+/// Log time for which the release of an attachment rejects an ADD that started before it.
 pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
 /// Tombstones of one node; the oldest goes first.
 pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
-/// Earlier boots of a node that are remembered, so that their late requests are known as such.
+/// Earlier boots retained for each node, to recognise their late requests.
 pub const PAST_BOOTS_MAX: usize = 4;
 /// Levels of prefixes that one request may name, the one that it asks for among them.
 pub const PREFIX_LEVELS_MAX: usize = 16;
@@ -149,15 +149,15 @@ pub const PREFIX_LEVELS_MAX: usize = 16;
 pub const PREFIX_TTL_MS_MIN: u64 = 1_000;
 /// Longest time that a prefix may live without being refreshed: a year.
 pub const PREFIX_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
-/// How much later a prefix must end for a refresh to be written down; a quarter of its time if that is less.
+/// Least extension of a prefix that a renewal records; a quarter of its lifetime if that is less.
 pub const PREFIX_DAMPING_MS_MAX: u64 = 60_000;
 /// Shortest lease.
 pub const LEASE_TTL_MS_MIN: u64 = 1_000;
 /// Longest lease: a year.
 pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
-/// Log time, from the beginning of a leadership, in which no lease and no prefix ends, where no setting says otherwise.
+/// Default log time at the start of a leadership in which no lease or prefix ends.
 pub const LEASE_GRACE_MS_DEFAULT: u64 = 30_000;
-/// Longest such time: an hour.
+/// Longest lease grace: one hour.
 pub const LEASE_GRACE_MS_MAX: u64 = 3_600_000;
 /// Longest tick of log time: a longer pause of the leader's process does not count.
 pub const LOG_TIME_TICK_MS_MAX: u64 = 1_000;
@@ -191,7 +191,7 @@ pub const PAGE_ITEMS_MAX: usize = 1000;
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
 /// Addresses and changes of state that one page of a map looks at.
 pub const MAP_STEPS_MAX: usize = 16_384;
-/// Addresses, held or at rest, that one split moves into another pool.
+/// Held or cooling addresses that one split moves into another pool.
 pub const SPLIT_MOVED_MAX: usize = 65_536;
 /// Addresses of one automatic pool.
 pub const AUTOMATIC_POOL_ADDRESSES_MAX: u32 = 65_536;
@@ -203,13 +203,13 @@ pub const AUTOMATIC_POOLS_PER_NODE_MAX: usize = 256;
 pub const HOLDERS_COUNTED_MAX: usize = 65_536;
 /// Parameters of one list.
 pub const LIST_PARAMETERS_MAX: usize = 256;
-/// States that one member keeps for lists that are being read page by page.
+/// List states of one member, retained for paged lists.
 pub const LIST_STATES_MAX: usize = 32;
-/// Such states that one caller has; its oldest goes first.
+/// List states of one caller; the oldest is dropped first.
 pub const LIST_STATES_PER_CALLER_MAX: usize = 8;
-/// How long such a state is kept after it was last asked for.
+/// Retention of an unused list state, in milliseconds.
 pub const LIST_STATE_IDLE_MS_MAX: u64 = 60_000;
-/// How long such a state is kept at all.
+/// Longest retention of a list state, in milliseconds.
 pub const LIST_STATE_AGE_MS_MAX: u64 = 10 * 60_000;
 
 /// Longest time a request may wait in a daemon.
@@ -222,7 +222,7 @@ pub const CNI_DEADLINE_MS: u64 = 55_000;
 pub const ATTEMPT_MS_FIRST: u64 = 800;
 /// Longest time that a server has for an answer while another one is left; a single server has it each time.
 pub const ATTEMPT_MS_MAX: u64 = 3_200;
-/// How long a peer or client may take for the head of a request.
+/// Timeout of a request head, in milliseconds.
 pub const HEAD_READ_MS_MAX: u64 = 10_000;
 
 /// Bytes of a file with certificates or a key.
@@ -236,15 +236,15 @@ pub const HEAD_BYTES_MAX: usize = 64 << 10;
 pub const HEADERS_MAX: usize = 64;
 /// Bytes of a request's path and query.
 pub const URI_BYTES_MAX: usize = 16 << 10;
-/// How long the body of a request may take.
+/// Timeout of a request body, in milliseconds.
 pub const BODY_READ_MS_MAX: u64 = 15_000;
-/// How long a client may leave what it asked for unread.
+/// Write timeout of a response to a client that does not read, in milliseconds.
 pub const WRITE_STALL_MS_MAX: u64 = 15_000;
 /// Bytes of an unread body that are discarded before the connection of a request that was refused is closed.
 pub const LINGER_BYTES_MAX: usize = BODY_BYTES_MAX;
-/// Time, in milliseconds, that a silent client of such a request has before its connection is closed.
+/// Wait for a silent client of a rejected request before the connection is closed, in milliseconds.
 pub const LINGER_MS_MAX: u64 = 2_000;
-/// How long our own client keeps a connection that it doesn't use: shorter than a member does.
+/// Idle timeout of client connections in the client library, shorter than that of members, in milliseconds.
 pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
 
 /// Client connections of one member over the network.
@@ -253,9 +253,9 @@ pub const CONNECTIONS_MAX: usize = 4096;
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 1024;
 /// Client connections of one member over its unix socket.
 pub const SOCKET_CONNECTIONS_MAX: usize = 256;
-/// How long the TLS handshake with a client may take.
+/// Timeout of a TLS handshake with a client, in milliseconds.
 pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
-/// TLS handshakes with clients at once; more are hung up on.
+/// Concurrent TLS handshakes with clients; further connections are closed.
 pub const TLS_HANDSHAKES_MAX: usize = 1024;
 /// The same, of one address.
 pub const TLS_HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
@@ -288,9 +288,9 @@ pub const ELECTION_TIMEOUT_MS_MAX: u64 = 10_000;
 pub const MEMBERS_MAX: usize = 9;
 /// Bytes of the first frame between peers, read before anybody is known.
 pub const PREFACE_BYTES_MAX: usize = 4096;
-/// How long a peer may take for its first frame.
+/// Timeout of the first frame of a peer, in milliseconds.
 pub const PREFACE_MS_MAX: u64 = 3_000;
-/// How long the TLS handshake with a peer may take.
+/// Timeout of a TLS handshake with a peer, in milliseconds.
 pub const PEER_HANDSHAKE_MS_MAX: u64 = 2_000;
 /// Connections that may be waiting for their handshake or first frame at once; more are closed.
 pub const PREFACES_WAITING_MAX: usize = 256;
@@ -300,15 +300,15 @@ pub const PREFACES_PER_ADDRESS_MAX: usize = 64;
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// Characters of the URL at which a member answers clients.
 pub const CLIENT_URL_CHARS_MAX: usize = 300;
-/// Log lines about peers, in one such interval and of one kind; more are counted and left out.
+/// Log lines about peers of one kind per interval; others are counted.
 pub const PEER_LOG_LINES_MAX: usize = 64;
 /// Length of that interval, within which the same line is not repeated either.
 pub const PEER_LOG_INTERVAL_MS: u64 = 30_000;
-/// How long a connection to a peer may take to stand.
+/// Timeout of a connection attempt to a peer, in milliseconds.
 pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
-/// How often a peer is asked for a sign of life.
+/// Interval of pings to a peer, in milliseconds.
 pub const PEER_PING_MS: u64 = 300;
-/// How long a peer may be silent before its connection is closed.
+/// Silence of a peer after which its connection is closed, in milliseconds.
 pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
 /// Time in which a replaced leader may still answer a request without a replicated identity.
 pub const PEER_LAST_WORD_MS: u64 = 100;
@@ -316,13 +316,13 @@ pub const PEER_LAST_WORD_MS: u64 = 100;
 pub const CHECKPOINT_EVERY_ENTRIES: u64 = 64;
 /// Places at which a member can still be compared; one that lags further is compared when it has caught up.
 pub const CHECKPOINTS_KEPT: usize = 128;
-/// How often members ask each other for them.
+/// Interval of checkpoint comparisons between members, in milliseconds.
 pub const CHECKPOINT_COMPARE_MS: u64 = 1_000;
-/// How long members may serve on while two of them differ and a third, who could say which is wrong, is silent.
+/// Time for which two members with different states serve on without the answer of a third, in milliseconds.
 pub const CHECKPOINT_UNDECIDED_MS_MAX: u64 = 3_000;
-/// How long what was applied may stay uncompared where nothing more comes.
+/// Time until the last applied entries are compared on an idle cluster, in milliseconds.
 pub const CHECKPOINT_IDLE_MS: u64 = 10_000;
-/// How often a member makes its state again before it gives up and ends.
+/// Rebuilds of its state by a member before it exits.
 pub const STATE_REBUILDS_MAX: u32 = 3;
 /// Calls to one peer that wait or run at once; more are refused.
 pub const PEER_CALLS_MAX: usize = 4096;
@@ -330,7 +330,7 @@ pub const PEER_CALLS_MAX: usize = 4096;
 /// Bytes of events after which a segment of the journal is sealed. Like the next two part of what `apply` does:
 /// another value needs another level.
 pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
-/// How long a segment of the journal takes events, in log time: a day.
+/// Log time for which a journal segment stays open: one day.
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Events in one frame of the journal; a command with more has several.
 pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
@@ -342,17 +342,17 @@ pub const EVENT_STREAMS_MAX: usize = 256;
 pub const EVENT_STREAMS_PER_CALLER_MAX: usize = 32;
 /// Events that a stream reads and sends at once.
 pub const EVENT_STREAM_PAGE: usize = 500;
-/// How often a quiet stream says how far it is.
+/// Interval of progress events on an idle stream, in milliseconds.
 pub const EVENT_PROGRESS_MS: u64 = 15_000;
-/// How long the reader of a stream may take nothing before it is dropped.
+/// Time after which a stream with a stalled reader is closed, in milliseconds.
 pub const EVENT_READER_MS_MAX: u64 = 30_000;
-/// How long a member may know no leader before it ends its streams, so that their readers find another.
+/// Time without a leader after which a member closes its streams, so that clients reconnect to another member.
 pub const EVENT_STALE_MS_MAX: u64 = 3_000;
 /// Bytes of frames in one block of a segment: what a look at one event reads at most.
 pub const JOURNAL_BLOCK_BYTES: usize = 64 << 10;
-/// Blocks of the journal that one page of events is looked for in; then the page ends, and says where.
+/// Journal blocks read for one page of events; a shorter page has a cursor to continue.
 pub const EVENT_PAGE_BLOCKS_MAX: usize = 128;
-/// Segments whose index one page of events asks; then the page ends, and says where.
+/// Journal segments searched for one page of events; a shorter page has a cursor to continue.
 pub const EVENT_PAGE_SEGMENTS_MAX: usize = 1024;
 /// Characters of an old or new value in an event.
 pub const FIELD_CHANGE_CHARS_MAX: usize = 256;
