@@ -37,7 +37,7 @@ pub enum Applied {
 
 /// The exit codes of `ipamctl`, part of its contract.
 pub mod exit {
-    /// Done, also when there was nothing to do.
+    /// Done, including nothing to do.
     pub const DONE: u8 = 0;
     /// Refused by a rule.
     pub const REFUSED: u8 = 1;
@@ -45,13 +45,13 @@ pub mod exit {
     pub const USAGE: u8 = 2;
     /// Not found.
     pub const NOT_FOUND: u8 = 3;
-    /// Somebody else was faster: revision mismatch, already exists.
+    /// Conflict: revision mismatch, or the resource already exists.
     pub const RACED: u8 = 4;
     /// Unavailable, nothing was changed, repeating is safe.
     pub const UNAVAILABLE: u8 = 5;
     /// Outcome unknown.
     pub const UNKNOWN: u8 = 6;
-    /// Ran fine and found something.
+    /// Completed; differences or problems found.
     pub const FOUND: u8 = 7;
 }
 
@@ -104,139 +104,139 @@ macro_rules! catalogue {
 
 catalogue! {
     MalformedBody "malformed-body" 400 / 6 exit USAGE retry Changed
-        "The body can't be read", "Send one JSON object in UTF-8.";
+        "Malformed request body", "Send one JSON object in UTF-8.";
     UnknownField "unknown-field" 400 / 2 exit USAGE retry Changed
-        "A field is not known", "Correct or remove the field.";
+        "Unknown field", "Correct or remove the field.";
     InvalidField "invalid-field" 422 / 7 exit USAGE retry Changed
-        "A field is not valid", "Correct the field.";
+        "Invalid field", "Correct the field.";
     CidrHasHostBits "cidr-has-host-bits" 422 / 7 exit USAGE retry Changed
-        "The CIDR has host bits", "Write the network's own address before the slash.";
+        "CIDR with host bits set", "Use the network address before the slash.";
     RangeReversed "range-reversed" 422 / 7 exit USAGE retry Changed
-        "The range is reversed", "Write the lower address first.";
+        "Reversed range", "Write the lower address first.";
     FamilyMismatch "family-mismatch" 422 / 7 exit USAGE retry Changed
-        "IPv4 and IPv6 are mixed", "Use one family; a pool has the family of its subnet.";
+        "Mixed IPv4 and IPv6", "Use one family; a pool has the family of its subnet.";
     OutsideSubnet "outside-subnet" 422 / 7 exit REFUSED retry Changed
-        "Outside the subnet", "Stay inside the subnet's CIDR, or create a subnet for it.";
+        "Outside the subnet", "Use addresses within the CIDR of the subnet, or create another subnet.";
     GatewayInRange "gateway-in-range" 422 / 7 exit REFUSED retry Changed
-        "The gateway is not usable", "Choose an address that hosts may have.";
+        "Gateway address not usable", "Use a host address of the subnet.";
     TooLarge "too-large" 413 / 7 exit USAGE retry Changed
-        "The request is too large", "Send less at once.";
+        "Request too large", "Split the request.";
     LimitExceeded "limit-exceeded" 422 / 7 exit USAGE retry Changed
-        "A limit is exceeded", "Stay within the limit, or divide the request.";
+        "Limit exceeded", "Stay within the limit, or split the request.";
     UnsupportedMediaType "unsupported-media-type" 415 / 6 exit USAGE retry Changed
-        "The media type is not supported", "Send application/json.";
+        "Unsupported media type", "Send Content-Type: application/json.";
     InvalidFilter "invalid-filter" 400 / 7 exit USAGE retry Changed
-        "The query is not valid", "Correct the query parameter.";
+        "Invalid query parameter", "Correct the query parameter.";
     InvalidCursor "invalid-cursor" 400 / 7 exit USAGE retry Changed
-        "The cursor is not valid", "Begin the list again without a cursor.";
+        "Invalid cursor", "Restart the list without a cursor.";
     CursorExpired "cursor-expired" 410 / 7 exit USAGE retry Changed
-        "The cursor has expired", "Begin the list again without a cursor.";
+        "Cursor expired", "Restart the list without a cursor.";
     MethodNotAllowed "method-not-allowed" 405 / 7 exit USAGE retry Changed
-        "The method is not allowed here", "See the Allow header.";
+        "Method not allowed", "Use a method of the Allow header.";
     IdempotencyKeyReused "idempotency-key-reused" 422 / 7 exit USAGE retry Changed
-        "The idempotency key was used for another request", "Use a new key for a new request.";
+        "Idempotency key reused for another request", "Use a new key for each new request.";
     Unauthenticated "unauthenticated" 401 / 11 exit REFUSED retry Changed
-        "Who asks is not known", "Send a valid token.";
+        "Authentication required", "Send a valid token.";
     Forbidden "forbidden" 403 / 120 exit REFUSED retry Changed
-        "Not allowed", "Ask an administrator for the role.";
+        "Permission denied", "Ask an administrator for a role with this permission.";
     TokenExpired "token-expired" 401 / 11 exit REFUSED retry Changed
-        "The token has expired", "Get a new token.";
+        "Token expired", "Get a new token.";
     ForeignNode "foreign-node" 403 / 121 exit REFUSED retry Never
-        "It belongs to another node", "Ask from the node that it belongs to.";
+        "Resource of another node", "Send the request from the node that owns the resource.";
     NotFound "not-found" 404 / 102 exit NOT_FOUND retry Changed
-        "Not found", "Check the name; lists show what there is.";
+        "Not found", "Check the name against the list of existing resources.";
     AlreadyExists "already-exists" 409 / 7 exit RACED retry Changed
-        "It exists already", "Choose another name, or change the one that exists.";
+        "Already exists", "Choose another name, or change the existing resource.";
     RevisionMismatch "revision-mismatch" 412 / 7 exit RACED retry Changed
-        "Somebody else changed it", "Read it again, merge, and repeat with the new revision.";
+        "Revision mismatch", "Read the resource again, merge, and retry with the new revision.";
     PreconditionRequired "precondition-required" 428 / 7 exit USAGE retry Changed
-        "A precondition is required", "Send If-Match with the revision that you read.";
+        "Precondition required", "Send If-Match with the revision that was read.";
     RevisionCompacted "revision-compacted" 410 / 7 exit USAGE retry Changed
-        "The revision is too old", "Begin again from a list.";
+        "Revision compacted", "Restart from a list.";
     RevisionNotReached "revision-not-reached" 503 / 11 exit UNAVAILABLE retry Same
-        "The revision is not reached yet", "Repeat, or ask another member.";
+        "Revision not reached yet", "Retry, or use another member.";
     ImmutableField "immutable-field" 422 / 7 exit REFUSED retry Changed
-        "The field can't be changed", "Delete and create it again, or leave the field as it was.";
+        "Immutable field", "Recreate the resource, or leave the field unchanged.";
     Overlap "overlap" 409 / 7 exit REFUSED retry Changed
-        "It overlaps with another", "Choose addresses that nothing else has, or another network.";
+        "Overlapping addresses", "Choose unused addresses, or another network.";
     InUse "in-use" 409 / 7 exit REFUSED retry After
-        "It is in use", "Release what uses it first, or drain it.";
+        "Resource in use", "Release its addresses or delete its dependents first; a pool can also be drained.";
     Terminating "terminating" 409 / 106 exit REFUSED retry Changed
-        "It is going away", "Use another one.";
+        "Resource is being deleted", "Use another pool or subnet.";
     ManagedElsewhere "managed-elsewhere" 409 / 7 exit REFUSED retry Changed
-        "It is managed elsewhere", "Change it where it is managed.";
+        "Resource of another manager", "Change the resource through its manager, or take it over.";
     PoolExhausted "pool-exhausted" 409 / 101 exit REFUSED retry After
-        "No address can be given", "Add a range to the pool, or release what is no longer needed.";
+        "No address available", "Add a range to the pool, or release unused addresses.";
     NoPoolSelected "no-pool-selected" 409 / 103 exit REFUSED retry Changed
-        "No rule names a pool", "Name a pool in the request, or mark one as default.";
+        "No pool selected", "Name a pool in the request, or mark one as default.";
     NoPoolFits "no-pool-fits" 409 / 104 exit REFUSED retry Changed
-        "No candidate pool fits", "See the reasons of each pool.";
+        "No eligible pool", "See the reason for each pool in the detail.";
     PoolDisabled "pool-disabled" 409 / 105 exit REFUSED retry Changed
-        "The pool is disabled", "Enable it, or use another one.";
+        "Pool disabled", "Enable the pool, or use another one.";
     AddressTaken "address-taken" 409 / 107 exit REFUSED retry Changed
-        "The address is taken", "Ask for another address, or release it first.";
+        "Address in use", "Request another address, or release this one first.";
     AddressOutsidePools "address-outside-pools" 422 / 108 exit REFUSED retry Changed
-        "The address is in no candidate pool", "Ask for an address of a pool that the request may use.";
+        "Address outside the candidate pools", "Request an address of a pool that the request may use.";
     AddressReserved "address-reserved" 409 / 109 exit REFUSED retry Changed
-        "The address is never given out", "Ask for another address.";
+        "Address not allocatable", "Request another address.";
     AddressCooling "address-cooling" 409 / 110 exit REFUSED retry After
-        "The address is cooling", "Wait until it has cooled, or ask for another address.";
+        "Address cooling", "Wait until the cooling period ends, or request another address.";
     AddressQuarantined "address-quarantined" 409 / 111 exit REFUSED retry Changed
-        "The address is quarantined", "Find the stranger that uses it.";
+        "Address quarantined", "Find the unknown host that uses the address.";
     AddressConflict "address-conflict" 409 / 112 exit REFUSED retry Same
-        "The address is in use on the wire", "Repeat; another address will be tried.";
+        "Address conflict on the link", "Retry; the next attempt uses another address.";
     GatewayUnreachable "gateway-unreachable" 409 / 113 exit REFUSED retry After
-        "The gateway doesn't answer", "Check the wire between node and gateway.";
+        "Gateway unreachable", "Check the link between node and gateway.";
     QuotaExceeded "quota-exceeded" 409 / 114 exit REFUSED retry After
-        "A quota is used up", "Release something, or have the quota raised.";
+        "Quota exceeded", "Release addresses, or ask for a higher quota.";
     AttachmentReleased "attachment-released" 409 / 115 exit REFUSED retry Never
-        "The attachment was released after this request began", "Nothing to do: a newer request replaces this one.";
+        "Attachment released after the start of this request", "No action needed: a newer request replaces this one.";
     AllocationChanged "allocation-changed" 409 / 116 exit REFUSED retry Never
-        "The allocation is gone or another one", "Nothing to do: yours is already gone.";
+        "Allocation gone or replaced", "No action needed: the old allocation no longer exists.";
     CheckFailed "check-failed" 409 / 117 exit REFUSED retry Never
-        "The attachment is not as it should be", "Delete the container and let the runtime make it again.";
+        "Attachment differs from its recorded state", "Delete the container; the runtime creates it again.";
     NoLeader "no-leader" 503 / 11 exit UNAVAILABLE retry Same
-        "No leader", "Repeat; any member will do. For operators: ipamctl status.";
+        "No leader", "Retry with any member. Operators: ipamctl status.";
     Overloaded "overloaded" 503 / 11 exit UNAVAILABLE retry After
-        "Too much at once", "Repeat a little later.";
+        "Server overloaded", "Retry later.";
     DeadlineExceeded "deadline-exceeded" 504 / 11 exit UNKNOWN retry Same
-        "It took too long", "Repeat the same request; what was done is not done twice.";
+        "Deadline exceeded", "Retry the same request; it is applied at most once.";
     StorageFull "storage-full" 507 / 11 exit UNAVAILABLE retry After
-        "The disk is full", "Make room on the members' disks.";
+        "Disk full", "Free disk space on the members.";
     ShuttingDown "shutting-down" 503 / 11 exit UNAVAILABLE retry Same
-        "This member is stopping", "Repeat; another member will do.";
+        "Member shutting down", "Retry with another member.";
     EpochUnconfirmed "epoch-unconfirmed" 503 / 118 exit UNAVAILABLE retry After
-        "Restored, and not yet confirmed", "Look at ipamctl cluster epoch; ipamctl cluster epoch confirm lets pools give again.";
+        "Restored pools not confirmed", "Run ipamctl cluster epoch to review the pools, and ipamctl cluster epoch confirm to enable them.";
     FeatureLevel "feature-level" 409 / 119 exit REFUSED retry Changed
-        "A member is too old for this", "Upgrade all members first.";
+        "Feature level too low", "Upgrade all members first.";
     WrongCluster "wrong-cluster" 421 / 7 exit REFUSED retry Changed
-        "Another cluster answers there", "Check the addresses of the servers.";
+        "Wrong cluster", "Check the server addresses.";
     AgentUnreachable "agent-unreachable" 503 / 11 exit UNAVAILABLE retry Same
-        "The node's agent doesn't answer", "Start the agent, or name servers in the configuration.";
+        "Node agent unreachable", "Start the agent, or configure servers.";
     NotImplemented "not-implemented" 501 / 1 exit REFUSED retry Never
-        "Not implemented", "Upgrade.";
+        "Not implemented", "Upgrade the servers.";
     Internal "internal" 500 / 999 exit REFUSED retry Same
-        "A defect of ours", "Report it with the request id.";
+        "Internal error", "Report it with the request ID.";
     Unreachable "unreachable" 503 / 11 exit UNAVAILABLE retry Same
-        "No server answers", "Check that the daemons run and that the addresses are right.";
+        "No server reachable", "Check that ipamd runs and that the server addresses are correct.";
     TooManyRequests "too-many-requests" 429 / 11 exit UNAVAILABLE retry After
-        "Too many requests at once", "Wait for some of your own requests to end.";
+        "Too many concurrent requests", "Wait until other requests of this client have finished.";
     TooSlow "too-slow" 408 / 11 exit UNAVAILABLE retry Same
-        "The request came too slowly", "Repeat it; check the network in between.";
+        "Request timeout", "Retry; check the network between client and server.";
     TlsRequired "tls-required" 400 / 7 exit USAGE retry Changed
-        "TLS is required here", "Write https:// in the address, and name the CA of the servers.";
+        "TLS required", "Use an https:// address, and configure the CA of the servers.";
     StateDiverged "state-diverged" 503 / 11 exit UNAVAILABLE retry Same
-        "This member's state is quarantined", "Repeat; another member will do. For operators: ipamctl status.";
+        "State of this member diverged", "Retry with another member. Operators: ipamctl status.";
     MemberUnfit "member-unfit" 409 / 7 exit REFUSED retry After
-        "The member can't do that now", "Look at the members: ipamctl cluster members.";
+        "Member not ready for the change", "Check the members: ipamctl cluster members.";
     QuorumAtRisk "quorum-at-risk" 409 / 7 exit REFUSED retry Changed
-        "Too few members would be left", "Start the members that don't answer, or add others first.";
+        "Quorum at risk", "Start the unavailable members, or add members first.";
     NotLeased "not-leased" 409 / 7 exit REFUSED retry Never
-        "It has no lease", "Nothing to renew: it lasts until somebody releases it.";
+        "No lease", "No renewal needed: the allocation lasts until it is released.";
     BootUnconfirmed "boot-unconfirmed" 409 / 11 exit REFUSED retry After
-        "The node's boot is not confirmed", "Repeat it with a new process, as a container runtime does by itself.";
+        "Boot of the node not confirmed", "Retry with a new process; container runtimes do so automatically.";
     ConflictingFields "conflicting-fields" 422 / 7 exit USAGE retry Changed
-        "Fields contradict each other", "Change one of the fields, or leave it out.";
+        "Conflicting fields", "Change one of the fields, or omit it.";
 }
 
 impl fmt::Display for Code {

@@ -29,7 +29,7 @@ fn nobody_listens() {
     for command in ["ADD", "DEL", "CHECK"] {
         let outcome = in_time(|| Plugin::new(command).within_ms(200).run(conf(&[&nobody(), &nobody()])));
         let texts = outcome.fails(11);
-        assert!(texts.contains("No server answers: unreachable:"), "{texts}");
+        assert!(texts.contains("No server reachable: unreachable:"), "{texts}");
         assert!(texts.contains("refused"), "{texts}");
     }
 }
@@ -77,11 +77,11 @@ fn another_server_helps() {
 fn refusals_keep_their_code_and_their_advice() {
     for (code, cni, words) in [
         (Code::PoolExhausted, 101, "pool-exhausted: so says the test. Add a range to the pool"),
-        (Code::NoPoolSelected, 103, "No rule names a pool: no-pool-selected"),
+        (Code::NoPoolSelected, 103, "No pool selected: no-pool-selected"),
         (Code::AddressTaken, 107, "address-taken"),
         (Code::InvalidField, 7, "invalid-field"),
         (Code::EpochUnconfirmed, 118, "ipamctl cluster epoch"),
-        (Code::NoLeader, 11, "no-leader: so says the test. Repeat"),
+        (Code::NoLeader, 11, "no-leader: so says the test. Retry"),
         (Code::StorageFull, 11, "storage-full"),
         (Code::Internal, 999, "internal"),
     ] {

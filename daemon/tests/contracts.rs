@@ -48,14 +48,14 @@ fn problems() {
 #[test]
 fn exit_codes() {
     let rows = [
-        (exit::DONE, "done, also when there was nothing to do"),
+        (exit::DONE, "done, or nothing to do"),
         (exit::REFUSED, "refused by a rule"),
         (exit::USAGE, "usage: flags, file syntax, local validation"),
         (exit::NOT_FOUND, "not found"),
-        (exit::RACED, "somebody else was faster: revision mismatch, already exists"),
-        (exit::UNAVAILABLE, "unavailable, nothing was changed, repeating is safe"),
-        (exit::UNKNOWN, "outcome unknown: repeat with the printed key"),
-        (exit::FOUND, "ran fine and found something"),
+        (exit::RACED, "conflict: revision mismatch, or already exists"),
+        (exit::UNAVAILABLE, "unavailable: nothing was changed, retrying is safe"),
+        (exit::UNKNOWN, "outcome unknown: repeat with the printed idempotency key"),
+        (exit::FOUND, "completed: differences or problems found"),
         (130, "interrupted"),
     ];
     let text: String = rows.iter().map(|(code, meaning)| format!("{code} | {meaning}\n")).collect();

@@ -49,10 +49,8 @@ impl FromStr for PoolSize {
         match count {
             Some(count) if count > AUTOMATIC_POOL_ADDRESSES_MAX => Err(too_many(text)),
             None if is_number => Err(too_many(text)),
-            Some(0) if !flexible => {
-                Err(Problem::new(Code::InvalidField, "a pool of 0 addresses would give none")
-                    .help("Write how many, as 5, or how many more than replicas, as +2."))
-            }
+            Some(0) if !flexible => Err(Problem::new(Code::InvalidField, "a pool needs at least 1 address")
+                .help("Write how many, as 5, or how many more than replicas, as +2.")),
             Some(count) if flexible => Ok(Self::Flexible(count)),
             Some(count) => Ok(Self::Fixed(count)),
             None => Err(Problem::new(

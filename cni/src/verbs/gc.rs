@@ -15,7 +15,7 @@ pub fn gc(network: &Network) -> Result<Vec<u8>, Failure> {
     let why = match network.valid_attachments()? {
         None => "no list of valid attachments was given; that is no order to free everything".to_owned(),
         Some(valid) => format!(
-            "{} valid attachments of {} were given; without an agent nobody knows what else lives on this node",
+            "{} valid attachments of {} were given; without an agent the other attachments of this node are unknown",
             valid.len(),
             network.name
         ),

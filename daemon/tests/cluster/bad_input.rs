@@ -140,7 +140,7 @@ fn resources() -> Vec<Row> {
         pool(json!({"ranges": free, "gateway": "10.3.0.1"}), 422, "outside-subnet", "10.3.0.1"),
         pool(json!({"ranges": free, "gateway": "2001:db8::1"}), 422, "family-mismatch", "2001:db8::1"),
         pool(json!({"ranges": free, "gateway": "10.1.0.255"}), 422, "gateway-in-range", "10.1.0.255"),
-        pool(json!({"ranges": free, "gateway": "10.1.0.50"}), 409, "overlap", "pool web would give it"),
+        pool(json!({"ranges": free, "gateway": "10.1.0.50"}), 409, "overlap", "allocatable in pool web"),
         pool(json!({"ranges": free, "routes": routes}), 422, "limit-exceeded", "64"),
         pool(
             json!({"ranges": free, "gatewya": "10.1.0.5"}),
@@ -268,7 +268,7 @@ fn requests() -> Vec<Row> {
         ),
         routed(json!({"routes": [default, default]}), "conflicting-fields", "two routes"),
         routed(json!({"routes": vec![default.clone(); 65]}), "limit-exceeded", "64"),
-        routed(json!({"default_route_interface": "net1"}), "conflicting-fields", "none of the interfaces"),
+        routed(json!({"default_route_interface": "net1"}), "conflicting-fields", "not among the interfaces"),
         routed(json!({"default_route_interface": "a/b"}), "invalid-field", "a/b"),
         allocate(json!({"endpoint": endpoint, "interfaces": []}), 422, "invalid-field", "interface"),
         allocate(json!({"endpoint": endpoint, "interfaces": many}), 422, "limit-exceeded", "16"),

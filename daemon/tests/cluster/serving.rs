@@ -99,7 +99,7 @@ async fn a_leader_that_is_told_to_stop_hands_over_and_ends_well() {
         let status = cluster.stop(old).await;
         assert!(status.success(), "round {round}: {status}\n{}", cluster.members[old].tail());
         let logged = cluster.members[old].logged();
-        assert!(logged.contains("leadership was handed over"), "{logged}");
+        assert!(logged.contains("leadership was transferred"), "{logged}");
         let new = cluster.leader().await;
         assert_ne!(new, old);
         // One election and no more.

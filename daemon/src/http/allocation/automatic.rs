@@ -19,8 +19,7 @@ pub(in crate::http) fn automatic_pool(
 ) -> Result<AutomaticPool, Problem> {
     let request::AutomaticPool { size, reclaim } = said;
     if let (PoolSize::Flexible(_), None) = (size, replicas) {
-        let detail =
-            format!("a pool of {size} is so much larger than there are replicas, and nobody says how many");
+        let detail = format!("a pool of {size} depends on the replicas, which the request does not give");
         return Err(Problem::new(Code::ConflictingFields, detail)
             .at("/replicas")
             .help("Say how many replicas there are, or a size such as 5."));

@@ -75,7 +75,7 @@ pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result
     })?;
     let place = app.streams.clone().try_acquire_owned().map_err(|_| {
         Problem::new(Code::Overloaded, format!("{EVENT_STREAMS_MAX} streams of events are open here"))
-            .help("Ask another member, or end streams that nobody reads.")
+            .help("Use another member, or end unused streams.")
     })?;
     let mut news = app.node.events_revision();
     news.mark_unchanged();

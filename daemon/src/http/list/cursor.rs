@@ -39,7 +39,7 @@ impl Cursor {
             let cursor = Self { revision: part()?, query: part()?, position: part()? };
             (*version == VERSION && bytes.len() == BYTES).then_some(cursor)
         };
-        read().ok_or_else(|| Problem::new(Code::InvalidCursor, "the cursor is not one of ours"))
+        read().ok_or_else(|| Problem::new(Code::InvalidCursor, "the cursor is malformed"))
     }
 }
 

@@ -129,7 +129,7 @@ impl Field {
             Holds::Endpoint => "an endpoint, such as host/db-07",
         };
         key.ok_or_else(|| {
-            let detail = format!("{} is to be {what}, and {} is none", self.name, shown(text));
+            let detail = format!("{} must be {what}, not {}", self.name, shown(text));
             Problem::new(Code::InvalidFilter, detail)
         })
     }

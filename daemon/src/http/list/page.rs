@@ -36,7 +36,7 @@ fn candidates<'a, L: Listable>(
         let behind = after.and_then(|after| ids.iter().position(|id| *id == after));
         return Ok(Box::new(ids.into_iter().skip(behind.map_or(0, |at| at + 1))));
     }
-    L::ids(state, after).ok_or_else(|| Problem::new(Code::InvalidCursor, "the cursor is not one of ours"))
+    L::ids(state, after).ok_or_else(|| Problem::new(Code::InvalidCursor, "the cursor is malformed"))
 }
 
 fn in_own_order<L: Listable>(state: &State, query: &ListQuery) -> Result<Page<Item<L::Item>>, Problem> {

@@ -172,13 +172,11 @@ fn limit(value: &str) -> Result<usize, Problem> {
 }
 
 fn number(name: &str, value: &str) -> Result<u64, Problem> {
-    value
-        .parse()
-        .map_err(|_| wrong(format!("{} is to be a number, and {} is none", shown(name), shown(value))))
+    value.parse().map_err(|_| wrong(format!("{} must be a number, not {}", shown(name), shown(value))))
 }
 
 fn flag(name: &str, value: &str) -> Result<bool, Problem> {
-    value.parse().map_err(|_| wrong(format!("{name} is to be true or false, not {}", shown(value))))
+    value.parse().map_err(|_| wrong(format!("{name} must be true or false, not {}", shown(value))))
 }
 
 fn consistency(value: &str) -> Result<Consistency, Problem> {

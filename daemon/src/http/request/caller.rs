@@ -131,7 +131,7 @@ impl Offer {
     pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Identity>, Problem> {
         let (principal, credential) = match self.0.as_ref().map_err(Problem::clone)? {
             Presented::Nothing => {
-                return Err(Problem::new(Code::Unauthenticated, "nobody says who asks")
+                return Err(Problem::new(Code::Unauthenticated, "the request has no credentials")
                     .help("Send a token: Authorization: Bearer ipamd_…; ipamctl takes --token-file."));
             }
             Presented::Known { principal, grant } => {
@@ -156,7 +156,7 @@ impl Identity {
         if self.purpose == Purpose::Bearer {
             return Ok(());
         }
-        Err(Problem::new(Code::Forbidden, "a join token is for joining and for nothing else"))
+        Err(Problem::new(Code::Forbidden, "a join token is valid for joining only"))
     }
 
     /// Refuses what the table of roles doesn't allow.
@@ -263,7 +263,7 @@ fn bearer(headers: &HeaderMap) -> Result<SecretHash, Problem> {
         Some(secret) if secret.starts_with(SECRET_PREFIX) && secret.len() <= SECRET_BYTES_MAX => {
             Ok(secret_hash(secret))
         }
-        _ => Err(Problem::new(Code::Unauthenticated, "the header Authorization carries no token of ours")
+        _ => Err(Problem::new(Code::Unauthenticated, "the Authorization header has no ipamd token")
             .help("Send it as Authorization: Bearer ipamd_….")),
     }
 }

@@ -84,7 +84,7 @@ impl WriteQuery {
             || manager.chars().count() > TEXT_CHARS_MAX
             || manager.contains(char::is_control)
         {
-            return Err(Problem::new(Code::InvalidFilter, "the parameter manager names nobody"));
+            return Err(Problem::new(Code::InvalidFilter, "the parameter manager is empty"));
         }
         Ok(query)
     }

@@ -50,7 +50,7 @@ impl Plan {
             });
             let (action, render) = made.map_err(|problem| {
                 let mut problem = problem.below(&format!("/steps/{number}"));
-                problem.detail = format!("step {number}: {}", problem.detail);
+                problem.detail = format!("steps[{number}]: {}", problem.detail);
                 problem.with(|context| context.step = u32::try_from(number).ok())
             })?;
             plan.actions.push(action);
@@ -143,7 +143,8 @@ impl Plan {
                 self.write(kind, write)
             }
             _ => {
-                let detail = format!("{:?} is not possible at {}", step.method, step.path);
+                let method = format!("{:?}", step.method).to_uppercase();
+                let detail = format!("{method} is not allowed for {}", step.path);
                 Err(Problem::new(Code::ConflictingFields, detail).at("/method"))
             }
         }

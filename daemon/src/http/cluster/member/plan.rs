@@ -41,7 +41,9 @@ pub(super) fn transfer(all: &[MemberInfo], to: Option<&Name>) -> Result<(u64, Me
     let leader = all.iter().find(|member| member.role == Role::Leader);
     let heir = match to {
         Some(name) => find(all, name)?,
-        None => heir(all).ok_or_else(|| unfit("no other voter answers, so nobody could lead".to_owned()))?,
+        None => {
+            heir(all).ok_or_else(|| unfit("no other voter answers, so no member could lead".to_owned()))?
+        }
     };
     let voters = voters(all);
     if leader.is_some_and(|leader| leader.id == heir.id) {
@@ -159,7 +161,7 @@ fn fit_to_vote(member: &MemberInfo) -> Result<(), Problem> {
         Some(behind) if behind <= BEHIND_MAX => Ok(()),
         Some(behind) => Err(unfit(format!("{} still lacks {behind} log entries", member.name))
             .help("Wait until it has caught up: ipamctl cluster members.")),
-        None => Err(unfit(format!("nobody knows yet how far {} is", member.name))),
+        None => Err(unfit(format!("the progress of {} is not known yet", member.name))),
     }
 }
 

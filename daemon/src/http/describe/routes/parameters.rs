@@ -33,7 +33,7 @@ pub(super) fn fresh() -> Vec<Parameter> {
 pub(super) fn of_writes() -> Vec<Parameter> {
     vec![
         parameter("dry_run", "boolean", "Only says what would happen."),
-        parameter("take_over", "boolean", "Changes it whoever manages it."),
+        parameter("take_over", "boolean", "Also change a resource of another manager."),
         parameter(
             "manager",
             "line",

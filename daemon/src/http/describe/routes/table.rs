@@ -159,7 +159,7 @@ fn telling() -> Vec<Handled> {
         Route::get(
             "/v1/events",
             Target::Event,
-            "Tells what has happened: as a page, or as a stream for whoever accepts text/event-stream.",
+            "Returns events as a page, or as a stream with Accept: text/event-stream.",
         )
         .query(events)
         .json(200, "EventPage")
