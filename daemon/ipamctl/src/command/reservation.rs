@@ -25,21 +25,21 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of reservations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All reservations, or those of --network
+    /// List reservations, optionally of one --network
     #[command(
         alias = "ls",
         after_help = "Examples:\n  ipamctl reservation list\n  ipamctl reservation list -o json"
     )]
     List,
-    /// One reservation
+    /// Show a reservation
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl reservation show printers")]
     Show(Named),
-    /// What happens to reservations, or to one of them, until Ctrl-C
+    /// Follow changes of reservations until Ctrl-C
     #[command(
         after_help = "Examples:\n  ipamctl reservation watch\n  ipamctl reservation watch printers -o json"
     )]
     Watch(WatchArguments),
-    /// Make a new reservation
+    /// Create a reservation
     #[command(after_help = "Examples:
   ipamctl reservation create printers --address 10.10.0.12-10.10.0.19
   ipamctl reservation create routers --address 10.10.0.2 --address 2001:db8:1::2 --network lab")]
@@ -49,7 +49,7 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  ipamctl reservation set printers --add 10.10.0.20 --remove 10.10.0.12"
     )]
     Set(SetArguments),
-    /// Delete a reservation; its addresses may be given out again
+    /// Delete a reservation; its addresses become allocatable again
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl reservation delete printers")]
     Delete(Named),
 }
@@ -57,10 +57,10 @@ pub(crate) enum Verb {
 /// A new reservation.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
-    /// Its name
+    /// Name
     name: Name,
-    /// An address, first-last, or a CIDR; may be repeated
-    #[arg(long = "address", value_name = "RANGE", required = true)]
+    /// Address, FIRST-LAST, or CIDR; may be repeated
+    #[arg(long = "address", alias = "range", value_name = "RANGE", required = true)]
     addresses: Vec<AddressRange>,
     #[command(flatten)]
     metadata: MetadataArguments,
@@ -69,13 +69,13 @@ pub(crate) struct CreateArguments {
 /// Changes of a reservation.
 #[derive(Debug, Args)]
 pub(crate) struct SetArguments {
-    /// Its name
+    /// Name
     name: Name,
-    /// Addresses to reserve as well; may be repeated
-    #[arg(long, value_name = "RANGE")]
+    /// Range to add; may be repeated
+    #[arg(long, alias = "add-range", value_name = "RANGE")]
     add: Vec<AddressRange>,
-    /// Addresses to reserve no longer; may be repeated
-    #[arg(long, value_name = "RANGE")]
+    /// Range to remove; may be repeated
+    #[arg(long, alias = "remove-range", value_name = "RANGE")]
     remove: Vec<AddressRange>,
     #[command(flatten)]
     metadata: MetadataChanges,
@@ -88,7 +88,7 @@ impl SetArguments {
         reservation.addresses = ranges::with(kept, &self.add);
         if reservation.addresses.is_empty() {
             return Err(Failure::usage(
-                format!("nothing would be left of reservation {}", self.name),
+                format!("reservation {} would be empty", self.name),
                 format!("Delete it instead: ipamctl reservation delete {}", self.name),
             ));
         }

@@ -24,7 +24,7 @@ pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             if let Some(instead) = synonyms::absent(&words) {
-                let failure = Failure::usage("there is no such command in this version.", instead);
+                let failure = Failure::usage("unknown command.", instead);
                 screen::line(&failure.text(false).unwrap_or_default());
                 return ExitCode::from(failure.exit_code());
             }
@@ -79,7 +79,7 @@ fn start(arguments: Arguments) -> u8 {
             },
         }
     });
-    // A question that nobody answered still sits in a thread that reads the terminal; don't wait for it.
+    // An unanswered prompt still blocks a thread that reads the terminal; don't wait for it.
     runtime.shutdown_background();
     code
 }

@@ -61,35 +61,73 @@ const FOREIGN: [(&str, &str, &str); 18] = [
     ("conduit", "a conduit", "prefix"),
 ];
 
-/// Words that people expect and that this version doesn't have, with what it has instead.
+/// Commands of other systems that are missing here, with the command to use instead.
 const ABSENT: &[(&str, &str)] = &[
-    ("realm", "Realms aren't kept by themselves yet; endpoints name theirs: ipamctl endpoint list"),
-    ("task", "Tasks can't be run by hand yet; whether the cluster is well: ipamctl status"),
-    ("member", "Members can't be changed from here yet; who they are: ipamctl status"),
-    ("backup", "Backups are made with: ipamctl cluster backup FILE"),
-    ("restore", "Restoring isn't built yet; resources come back from files: ipamctl apply -f FILE"),
-    ("role", "Roles are fixed: viewer, operator, admin, node. What has one: ipamctl token list"),
-    ("user", "Who asks shows a token here: ipamctl token list"),
-    ("gc", "Reclaiming by hand isn't built yet; one address goes back with: ipamctl release ADDRESS"),
-    ("fsck", "Comparing with agents isn't built yet; who has an address: ipamctl who-has ADDRESS"),
-    ("import", "Importing isn't built yet; files are taken by: ipamctl apply -f FILE"),
-    ("config", "Which clusters there are is kept in contexts here: ipamctl context list"),
-    ("login", "Who asks shows a token here: ipamctl context set NAME --server URL --token-file FILE"),
+    (
+        "address",
+        "Look up one address: ipamctl who-has ADDRESS. List allocated addresses: ipamctl allocation list",
+    ),
+    (
+        "realm",
+        "Realms are part of the names of endpoints and nodes. List endpoints: ipamctl endpoint list --realm REALM",
+    ),
+    ("task", "Background tasks run by themselves. Health of the cluster: ipamctl status"),
+    ("health", "Health of the cluster: ipamctl status"),
+    ("member", "Members of the cluster: ipamctl cluster members"),
+    ("cluster add", ADD_MEMBER),
+    ("cluster join", ADD_MEMBER),
+    ("cluster list", "Members of the cluster: ipamctl cluster members"),
+    ("cluster status", "Health of the cluster: ipamctl status"),
+    ("backup", BACK_UP),
+    ("snapshot", BACK_UP),
+    ("restore", RESTORE),
+    ("cluster restore", RESTORE),
+    ("cluster recover", "Recovery runs on the host of a stopped member: ipamd recover FILE --data-dir DIR"),
+    ("recover", "Recovery runs on the host of a stopped member: ipamd recover FILE --data-dir DIR"),
+    ("upgrade", UPGRADE),
+    ("cluster upgrade", UPGRADE),
+    ("rollback", UPGRADE),
+    ("downgrade", UPGRADE),
+    (
+        "export",
+        "Export one kind of resource: ipamctl pool list -o yaml. Back up everything: ipamctl cluster backup FILE",
+    ),
+    ("import", "Import resources from files: ipamctl apply -f FILE"),
+    ("edit", "Change fields of a resource: ipamctl pool set NAME. Apply files: ipamctl apply -f FILE"),
+    ("drain", "Drain a pool to another pool: ipamctl pool drain NAME --to OTHER"),
+    (
+        "role",
+        "Roles are fixed: viewer, operator, admin, node. List tokens with their roles: ipamctl token list",
+    ),
+    ("user", "Clients authenticate with tokens or certificates. List tokens: ipamctl token list"),
+    ("gc", "Reclamation is automatic. Release one address: ipamctl release ADDRESS"),
+    ("fsck", "Members compare their states by themselves. Health of the cluster: ipamctl status"),
+    ("config", "Servers and credentials are kept in contexts: ipamctl context list"),
+    (
+        "login",
+        "Store servers and a token in a context: ipamctl context set NAME --server URL --token-file FILE",
+    ),
 ];
 
-/// Advice about a command that this version doesn't have.
+const ADD_MEMBER: &str = "A new member joins with a token: ipamctl token member --to-file FILE. Configure it on the new host as \
+     cluster.join_token_file, start ipamd there, and promote it: ipamctl cluster promote NAME";
+const BACK_UP: &str = "Back up the cluster: ipamctl cluster backup FILE";
+const RESTORE: &str = "Restore runs on the host of one member, with an empty data directory: ipamd restore FILE --data-dir DIR. \
+     Restore single resources from files: ipamctl apply -f FILE";
+const UPGRADE: &str = "Install the new ipamd and restart it on one member after the other; check in between: ipamctl status \
+     --wait 1m. Roll back in the same way, as long as the feature level (ipamctl status) is unchanged; it rises once all \
+     members are upgraded, and then only a restored backup leads back: ipamd restore FILE --data-dir DIR";
+
+/// Advice about a command that is missing here.
 pub(crate) fn absent(words: &[OsString]) -> Option<String> {
-    let place = *places(words).first()?;
-    let word = words.get(place)?.to_str()?.to_ascii_lowercase();
-    let grammar = Arguments::command();
-    // What is built in the meantime isn't absent.
-    let has = |name: &str| grammar.find_subcommand(name).is_some();
-    let singular = word.trim_end_matches('s');
-    if has(&word) {
-        return None;
-    }
-    let (_, hint) = ABSENT.iter().find(|(absent, _)| *absent == word || *absent == singular)?;
-    Some((*hint).to_owned())
+    let mut typed = places(words).into_iter().filter_map(|place| words.get(place)?.to_str());
+    let first = typed.next()?.to_ascii_lowercase();
+    let both = format!("{first} {}", typed.next().unwrap_or_default().to_ascii_lowercase());
+    let single = [first.as_str(), first.trim_end_matches('s'), first.trim_end_matches("es")];
+    // An existing command was typed with an error of another kind.
+    let exists = Arguments::command().find_subcommand(&first).is_some();
+    let meant = |known: &str| known == both || (!exists && single.contains(&known));
+    ABSENT.iter().find(|(known, _)| meant(known)).map(|(_, hint)| (*hint).to_owned())
 }
 
 /// Puts a command line into our words and our order; with a hint where a word was foreign.
@@ -115,7 +153,14 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
         second = if third.is_empty() { "list" } else { "show" }.to_owned();
     }
     // `address show A` and `ip A` ask the one question that there is about an address.
-    if matches!(first.as_str(), "address" | "addresses" | "ip") && !second.is_empty() {
+    if matches!(first.as_str(), "address" | "addresses" | "ip" | "ips") && !second.is_empty() {
+        if matches!(second.as_str(), "list" | "ls") {
+            replace(&mut words, places.first(), "allocation");
+            return (
+                words,
+                Some("allocated addresses are called allocations here: ipamctl allocation list".to_owned()),
+            );
+        }
         let hot = if second == "release" { "release" } else { "who-has" };
         if matches!(second.as_str(), "show" | "describe" | "get" | "release") {
             remove(&mut words, places.get(1));
@@ -224,15 +269,27 @@ mod tests {
     #[test]
     fn what_is_not_built_is_said_to_be_so() {
         let absent = |line: &str| absent(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
-        assert!(absent("ipamctl -o json realms list").unwrap().starts_with("Realms aren't kept"));
+        assert!(absent("ipamctl -o json realms list").unwrap().starts_with("Realms are part"));
         assert!(absent("ipamctl gc --dry-run").unwrap().contains("ipamctl release"));
         assert_eq!(absent("ipamctl pool list"), None);
         assert_eq!(absent("ipamctl frobnicate"), None);
+        assert!(absent("ipamctl restore prod.ipamd").unwrap().contains("ipamd restore FILE"));
+        assert!(absent("ipamctl cluster restore prod.ipamd").unwrap().contains("ipamd restore FILE"));
+        assert!(absent("ipamctl cluster add n4").unwrap().contains("ipamctl token member"));
+        assert!(absent("ipamctl upgrade").unwrap().contains("Roll back in the same way"));
+        assert!(absent("ipamctl export").unwrap().contains("-o yaml"));
+        assert!(absent("ipamctl addresses").unwrap().contains("ipamctl allocation list"));
+        assert_eq!(absent("ipamctl cluster remov n4"), None);
         for (_, hint) in ABSENT {
-            // What is named instead must exist.
-            let (_, command) = hint.split_once(": ipamctl ").unwrap();
-            let word = command.split(' ').next().unwrap();
-            assert!(Arguments::command().find_subcommand(word).is_some(), "{hint}");
+            // The command to use instead must exist.
+            for command in hint.split(": ipamctl ").skip(1) {
+                let (mut grammar, mut found) = (&Arguments::command(), 0);
+                for word in command.split([' ', '.']) {
+                    let Some(nested) = grammar.find_subcommand(word) else { break };
+                    (grammar, found) = (nested, found + 1);
+                }
+                assert!(found > 0 && (found > 1 || !grammar.has_subcommands()), "{hint}");
+            }
         }
     }
 
@@ -247,6 +304,9 @@ mod tests {
         let (words, hint) = translated("ipamctl get trenches");
         assert_eq!(words, "ipamctl prefix list");
         assert!(hint.unwrap().starts_with("a trench is called prefix here"));
+        let (words, hint) = translated("ipamctl address list --pool web");
+        assert_eq!(words, "ipamctl allocation list --pool web");
+        assert!(hint.unwrap().starts_with("allocated addresses are called allocations"));
         assert_eq!(translated("ipamctl get prefixes"), ("ipamctl prefixes list".to_owned(), None));
     }
 }

@@ -79,6 +79,8 @@ fn other_words_for_the_same() {
         "ipamctl watch subnet lan-10",
         "ipamctl endpoints get host/a",
         "ipamctl -o json pool list",
+        "ipamctl reservation create printers --range 10.10.0.12-10.10.0.19",
+        "ipamctl reservation set printers --add-range 10.10.0.20 --remove-range 10.10.0.12",
         "ipamctl pool list -o json --server http://a:1,http://b:2 -n web",
     ] {
         if let Err(error) = parse(line) {
@@ -94,8 +96,8 @@ fn a_flag_that_is_not_there_says_which_one_is() {
     for (line, words) in [
         ("ipamctl renew", "--endpoint"),
         ("ipamctl release", "--endpoint"),
-        ("ipamctl pool set web --range 10.0.0.1", "--add-range RANGE, --remove-range RANGE"),
-        ("ipamctl subnet set lan --cidr 10.0.0.0/8", "CIDR of a subnet can't be changed"),
+        ("ipamctl pool set web --range 10.0.0.1", "--add-range RANGE and --remove-range RANGE"),
+        ("ipamctl subnet set lan --cidr 10.0.0.0/8", "CIDR of a subnet is immutable"),
     ] {
         let error = parse(line).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{line}");
