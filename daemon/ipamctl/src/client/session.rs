@@ -125,7 +125,10 @@ impl Session {
 
     /// Writes data to standard output.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
-        self.print_bytes(text.as_bytes())
+        if !self.format.is_for_people() {
+            return self.print_bytes(text.as_bytes());
+        }
+        self.print_bytes(screen::folded(text, self.environment.width).as_bytes())
     }
 
     /// Writes data to standard output and ends it with a line's end.

@@ -1,7 +1,7 @@
 //! The way of all output: what comes from elsewhere reaches no terminal with a code in it, and our colours do.
 
 use std::borrow::Cow;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::LazyLock;
 
 use ipam_api::screen::{clean, json};
@@ -9,6 +9,7 @@ use ipam_api::screen::{clean, json};
 use uuid::Uuid;
 
 use super::format::Format;
+use super::table::terminal_width;
 
 /// Begins a colour inside text until that is written. It is random, so that no text from elsewhere contains it.
 static MARK: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
@@ -74,8 +75,47 @@ pub(crate) fn line(text: &str) {
     say(&format!("{text}\n"));
 }
 
+/// Indentation of the value behind a label.
+const VALUE: usize = 13;
+/// Indentation of the rest of any other line.
+const REST: usize = 2;
+
+/// Text for people whose lines fit into a width: they break between words, and only longer words exceed it.
+pub(crate) fn folded(text: &str, width: Option<usize>) -> Cow<'_, str> {
+    match width {
+        Some(width) if text.lines().any(|line| visible(line) > width) => {
+            Cow::Owned(text.split_inclusive('\n').map(|line| fold(line, width)).collect())
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn fold(line: &str, width: usize) -> String {
+    let label: String = line.chars().take(VALUE).collect();
+    let indent = if label.chars().count() == VALUE && label.ends_with("  ") { VALUE } else { REST };
+    let (mut whole, mut part) = (String::new(), String::new());
+    for word in line.split_inclusive(' ') {
+        let fits = visible(&part) + visible(word.trim_end()) <= width;
+        if !fits && !part.trim().is_empty() {
+            whole.push_str(part.trim_end());
+            whole.push('\n');
+            part = " ".repeat(indent);
+        }
+        part.push_str(word);
+    }
+    whole + &part
+}
+
+/// Columns of a text: the marks of colours take none.
+fn visible(text: &str) -> usize {
+    let marks = text.matches(MARK.as_str()).count();
+    text.chars().count().saturating_sub(marks * (MARK.chars().count() + 1))
+}
+
 /// Writes to standard error. An error is not reported: there is no other place to report it.
 pub(crate) fn say(line: &str) {
+    let width = if std::io::stderr().is_terminal() { terminal_width() } else { None };
+    let line = &folded(line, width);
     let mut output = std::io::stderr().lock();
     output.write_all(text(line).as_bytes()).and_then(|()| output.flush()).ok();
 }
@@ -93,6 +133,17 @@ mod tests {
         );
         assert_eq!(text(&Tone::Good.paint("ok", true)), "\u{1b}[1;32mok\u{1b}[0m");
         assert_eq!(Tone::Good.paint("ok", false), "ok");
+    }
+
+    #[test]
+    fn long_lines_break_between_words() {
+        let fold = |text| folded(text, Some(20)).into_owned();
+        assert_eq!(fold("a short line\n"), "a short line\n");
+        assert_eq!(fold("one two three four five\nsix\n"), "one two three four\n  five\nsix\n");
+        assert_eq!(fold("label        one two three\n"), "label        one two\n             three\n");
+        assert_eq!(fold("ipamctl-0123456789-0123456789 x"), "ipamctl-0123456789-0123456789\n  x");
+        let painted = Tone::Bad.paint("twelve chars", true);
+        assert_eq!(folded(&painted, Some(12)), painted);
     }
 
     #[test]
