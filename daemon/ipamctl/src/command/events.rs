@@ -33,31 +33,31 @@ const PATIENCE: Duration = Duration::from_secs(600);
   ipamctl events --kind pool,subnet --since 7d -o json
   ipamctl events --after 1099511627970 --follow")]
 pub(crate) struct EventsArguments {
-    /// From so long ago, or from a moment: 20m, 7d, 2026-11-20T11:30:00Z
+    /// Start of the time range, as an age or a timestamp: 20m, 7d, 2026-11-20T11:30:00Z
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Until so long ago, or until a moment
+    /// End of the time range, as an age or a timestamp
     #[arg(long, value_name = "WHEN", conflicts_with = "follow")]
     until: Option<String>,
-    /// From behind this place: a revision, or an event's REVISION.NUMBER
+    /// Start after this position: a revision, or REVISION.NUMBER of an event
     #[arg(long, value_name = "PLACE")]
     after: Option<String>,
-    /// Of these kinds: address, network, subnet, pool, reservation, token, journal
+    /// Only events of these kinds: address, network, subnet, pool, reservation, token, journal
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
     kind: Vec<String>,
-    /// About this pool or an address of it
+    /// Only events of this pool and its addresses
     #[arg(long)]
     pool: Option<Name>,
-    /// About this address
+    /// Only events of this address
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     address: Option<std::net::IpAddr>,
-    /// About this endpoint: kind/name, with its namespace and realm if they are not `default`
+    /// Only events of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long, value_name = "ENDPOINT")]
     endpoint: Option<String>,
-    /// Asked for by this principal
+    /// Only events caused by this principal
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
-    /// Go on with what happens now, until Ctrl-C
+    /// Follow new events until Ctrl-C
     #[arg(short, long)]
     follow: bool,
 }
@@ -121,7 +121,7 @@ pub(crate) async fn follow(
     }
     loop {
         if let Some(last) = stream.last() {
-            // Said instead of the usual words when somebody presses Ctrl-C.
+            // Replaces the usual words after Ctrl-C.
             interrupt::say_instead(format!("stopped at {last}.  continue: {again} --after {last}"));
         }
         let event = tokio::select! {
@@ -172,8 +172,8 @@ pub(crate) fn moment(when: &str, now: Timestamp) -> Result<String, Failure> {
     let moment = when.parse::<Timestamp>();
     moment.map(|moment| moment.to_string()).map_err(|_| {
         Failure::usage(
-            format!("{} is neither a duration nor a time", ipam_api::name::shown(when)),
-            "Write 20m, 2h, 7d, or 2026-11-20T11:30:00Z.",
+            format!("{} is neither a duration nor a timestamp", ipam_api::name::shown(when)),
+            "Use 20m, 2h, 7d, or 2026-11-20T11:30:00Z.",
         )
     })
 }
@@ -247,10 +247,12 @@ fn line([place, when, what, object, by, detail]: [String; 6]) -> String {
 
 /// The principal that asked, and the interface that it used if it isn't the usual one.
 pub(crate) fn by(event: &Event) -> String {
+    let principal = &event.by.principal;
+    // The name of a node suffices for people; the data has its realm, too.
+    let node = principal.strip_prefix("node/").and_then(|node| node.rsplit('/').next());
     match event.by.via.as_str() {
-        // A node is enough of an address for people; the data has all of it.
-        "cni" => format!("cni {}", event.by.principal.rsplit('/').next().unwrap_or_default()),
-        _ => event.by.principal.clone(),
+        "cni" => format!("cni {}", node.unwrap_or(principal)),
+        _ => principal.clone(),
     }
 }
 
@@ -272,6 +274,8 @@ pub(crate) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ipam_api::event::By;
+
     use super::*;
 
     fn event() -> Event {
@@ -295,6 +299,17 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("NET-4711 · ranges: nothing → 10.10.0.200-10.10.0.229 · description: a → b"));
+    }
+
+    #[test]
+    fn a_socket_is_named_by_its_user() {
+        let by = |principal: &str, via: &str| {
+            let event = event();
+            by(&Event { by: By { principal: principal.into(), via: via.into(), ..event.by }, ..event })
+        };
+        assert_eq!(by("uid/0", "cni"), "cni uid/0");
+        assert_eq!(by("node/prod-eu/worker-3", "cni"), "cni worker-3");
+        assert_eq!(by("uid/0", "http"), "uid/0");
     }
 
     #[test]
