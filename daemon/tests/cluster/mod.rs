@@ -29,6 +29,7 @@ mod leases;
 mod limited;
 mod maps;
 mod members;
+mod newcomer;
 mod node_tokens;
 mod nodes_and_namespaces;
 mod pauses;

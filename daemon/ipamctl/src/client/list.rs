@@ -84,7 +84,8 @@ impl Session {
     /// A list's path with its order and all that narrows it.
     fn narrowed_path<Item>(&self, listing: &Listing<Item>) -> String {
         let labels = self.reading.selector.as_ref().map(ToString::to_string);
-        let own = [("labels", labels), ("sort", self.reading.sort_by.clone())];
+        let sort = self.reading.sort_by.as_deref().map(|order| sort_fields(listing.words.1, order));
+        let own = [("labels", labels), ("sort", sort)];
         let filters = listing.filters.iter().map(|(field, value)| (*field, Some(value.clone())));
         with_all(&format!("/v1/{}", listing.words.1), own.into_iter().chain(filters))
     }
@@ -151,13 +152,56 @@ impl Session {
     }
 }
 
+/// Columns of tables with a title other than the name of their field: collection, column, field.
+const COLUMNS: &[(&str, &str, &str)] = &[
+    ("networks", "held", "allocated"),
+    ("subnets", "held", "allocated"),
+    ("pools", "held", "allocated"),
+    ("pools", "condition", "ready"),
+    ("pools", "cooling", "cooling_ms"),
+    ("nodes", "boot", "boot_id"),
+    ("endpoints", "endpoint", "realm,namespace,kind,name"),
+    ("allocations", "holder", "endpoint"),
+    ("allocations", "age", "-created_at"),
+    ("allocations", "by", "created_by"),
+    ("prefixes", "owner", "path"),
+    ("prefixes", "below", "children"),
+    ("prefixes", "ends_in", "ends_in_ms"),
+    ("prefixes", "age", "-created_at"),
+    ("prefixes", "by", "created_by"),
+    ("tokens", "expires", "expires_at"),
+    ("tokens", "created", "-created_at"),
+    ("tokens", "by", "created_by"),
+];
+
+/// The order of a list in fields of the API, from columns of its table or from fields.
+fn sort_fields(plural: &str, order: &str) -> String {
+    let field = |word: &str| {
+        let (word, backwards) = word.strip_prefix('-').map_or((word, false), |word| (word, true));
+        let column = word.to_lowercase().replace([' ', '-'], "_");
+        let known = COLUMNS.iter().find(|(list, title, _)| *list == plural && *title == column);
+        let fields = known.map_or(column.as_str(), |(_, _, fields)| fields);
+        let fields = fields.split(',').map(|field| match (field.strip_prefix('-'), backwards) {
+            (Some(field), true) => field.to_owned(),
+            (None, true) => format!("-{field}"),
+            (_, false) => field.to_owned(),
+        });
+        fields.collect::<Vec<_>>().join(",")
+    };
+    order.split(',').map(field).collect::<Vec<_>>().join(",")
+}
+
 /// A table of fields, each under the last word of its path.
 fn columns(items: &[Data], fields: &[String]) -> Table {
     let rows = fields.iter().fold(Table::of(items), |rows, field| {
         let title = field.rsplit('.').next().unwrap_or(field).to_uppercase();
         let number = !items.is_empty()
             && items.iter().all(|item| matches!(item.at(field), None | Some(Data::Null | Data::Number(_))));
-        let cell = |item: &Data| text::dash(&item.at(field).map(Data::cell).unwrap_or_default());
+        let cell = |item: &Data| match item.at(field) {
+            // JSON carries no larger number: the exact one is unknown.
+            Some(Data::Number(number)) => number.as_u64().map_or_else(|| number.to_string(), text::count),
+            other => text::dash(&other.map(Data::cell).unwrap_or_default()),
+        };
         if number { rows.number(title, cell) } else { rows.text(title, cell) }
     });
     rows.table()
@@ -166,6 +210,35 @@ fn columns(items: &[Data], fields: &[String]) -> Table {
 /// The failure that an answer isn't what this program expects.
 pub(crate) fn unreadable(why: impl Display) -> Failure {
     Problem::new(Code::Unreachable, format!("the server's answer can't be read: {why}"))
-        .help("Check that the address is ipamd's and that its version fits.")
+        .help("Check that the address is that of ipamd, and that the versions match.")
         .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted_by_the_columns_that_they_show() {
+        for (plural, order, fields) in [
+            ("pools", "held", "allocated"),
+            ("pools", "-HELD,name", "-allocated,name"),
+            ("pools", "status.counts.free", "status.counts.free"),
+            ("allocations", "age", "-created_at"),
+            ("allocations", "-age", "created_at"),
+            ("prefixes", "ends in", "ends_in_ms"),
+            ("prefixes", "-ends-in", "-ends_in_ms"),
+            ("endpoints", "-endpoint", "-realm,-namespace,-kind,-name"),
+            ("reservations", "held", "held"),
+        ] {
+            assert_eq!(sort_fields(plural, order), fields, "{plural} {order}");
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_json_is_no_exact_one() {
+        let item = Data::of(br#"{"name":"a","free":9007199254740991,"size":7}"#).unwrap();
+        let fields = ["name", "free", "size"].map(str::to_owned);
+        assert_eq!(columns(&[item], &fields).render(false, None), "a  >9e15  7\n");
+    }
 }

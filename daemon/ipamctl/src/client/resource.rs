@@ -147,13 +147,14 @@ pub(crate) async fn edit<N: ResourceType>(
         let (old, new) = (fields(&found.spec)?, fields(&wanted)?);
         let differences = diff::between(&old, &new);
         if differences.is_empty() {
-            let sentence = format!("{} {name} is already so; nothing was changed", N::WORD);
+            let sentence = format!("{} {name} already has these values; nothing was changed", N::WORD);
             return session.done(&read, name.as_str(), &sentence);
         }
         // Only what changes is sent: what this program doesn't know (a newer server's fields) stays as it is.
         let call = Call::patch(path::<N>(name)).json(&diff::patch(&old, &new))?;
         let call = call.expect(Expect::Revision(found.meta.revision));
-        let again = Again::Same("the same command again; what is already so stays so".to_owned());
+        let again =
+            Again::Same("run the same command again; it changes nothing that is already applied".to_owned());
         match session.write(call, again).await {
             Ok(answer) => {
                 if session.writing.dry_run && session.format.is_for_people() {
@@ -197,7 +198,9 @@ pub(crate) async fn delete<N: ResourceType>(
     let answer = suggest(session, deleted, N::PLURAL, name.as_str()).await?;
     // Nothing was left to wait for when the answer is empty.
     let sentence = if drain && !answer.body.is_empty() {
-        format!("{} {name} gives out nothing more and goes away with its last address", N::WORD)
+        let then = "no new allocations, deleted when its last address is released";
+        let undo = format!("ipamctl {} set {name} --no-drain", N::WORD);
+        format!("{} {name} {}: {then}.   undo: {undo}", N::WORD, session.tense("terminating"))
     } else {
         format!("{} {name} {}", N::WORD, session.tense("deleted"))
     };

@@ -22,7 +22,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of allocations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All allocations, or those of a pool, an endpoint, a node, a realm, a namespace
+    /// List allocations, optionally of a subnet, pool, endpoint, node, realm or namespace
     #[command(
         alias = "ls",
         after_help = "Examples:
@@ -31,15 +31,15 @@ pub(crate) enum Verb {
   ipamctl allocation list --endpoint host/db-07"
     )]
     List(ListArguments),
-    /// One allocation
+    /// Show an allocation
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl allocation show 48190233")]
     Show(Numbered),
-    /// Which addresses are given and given back, or one of them by its number, until Ctrl-C
+    /// Follow allocations and releases until Ctrl-C
     #[command(
         after_help = "Examples:\n  ipamctl allocation watch\n  ipamctl allocation watch 48190233 -o json"
     )]
     Watch(WatchArguments),
-    /// Release one allocation
+    /// Release an allocation
     #[command(
         alias = "rm",
         after_help = "Examples:\n  ipamctl allocation delete 48190233\n  ipamctl allocation delete 48190233 --yes"
@@ -50,13 +50,16 @@ pub(crate) enum Verb {
 /// Filters of the list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Only those of this pool
+    /// Only allocations of this subnet
+    #[arg(long)]
+    subnet: Option<Name>,
+    /// Only allocations of this pool
     #[arg(long)]
     pool: Option<Name>,
-    /// Only those of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
+    /// Only allocations of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long)]
     endpoint: Option<String>,
-    /// Only those on this node
+    /// Only allocations on this node
     #[arg(long)]
     node: Option<ObjectName>,
 }
@@ -79,7 +82,8 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
     let endpoint: Option<EndpointKey> =
         arguments.endpoint.as_deref().map(|text| session.endpoint_key(text)).transpose()?;
     let keep = |allocation: &Allocation| {
-        arguments.pool.as_ref().is_none_or(|pool| *pool == allocation.pool)
+        arguments.subnet.as_ref().is_none_or(|subnet| *subnet == allocation.subnet)
+            && arguments.pool.as_ref().is_none_or(|pool| *pool == allocation.pool)
             && endpoint.as_ref().is_none_or(|endpoint| *endpoint == allocation.endpoint)
             && arguments.node.as_ref().is_none_or(|node| allocation.node.as_ref() == Some(node))
             && session.fits_network(&allocation.network)
@@ -87,6 +91,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
             && session.said.fits_namespace(&allocation.endpoint.namespace)
     };
     let mut filters = session.narrowed("allocations", &[Part::Network, Part::Realm, Part::Namespace])?;
+    filters.extend(arguments.subnet.iter().map(|subnet| ("subnet", subnet.to_string())));
     filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
     filters.extend(endpoint.iter().map(|endpoint| ("endpoint", endpoint.to_string())));
     filters.extend(arguments.node.iter().map(|node| ("node", node.to_string())));
@@ -127,7 +132,7 @@ fn shown(allocation: &Allocation, now: Timestamp) -> String {
     fields.line("node", text::or_dash(allocation.node.as_ref()));
     fields.line("lifecycle", allocation.lifecycle);
     fields.line_if("lease", &text::lease(allocation.lease.as_ref()));
-    fields.line("checked", if allocation.checked { "yes: the wire was silent" } else { "no" });
+    fields.line("checked", if allocation.checked { "yes: no conflict seen on the link" } else { "no" });
     fields.line("since", text::made(allocation.created_at, &allocation.created_by, now));
     fields.text()
 }

@@ -26,7 +26,7 @@ const STATES: [&str; 6] = ["free", "allocated", "cooling", "reserved", "excluded
 pub(crate) struct MapArguments {
     #[command(flatten)]
     part: NetworkMapArguments,
-    /// Only addresses in this state
+    /// Show only addresses in this state
     #[arg(long, value_parser = STATES)]
     state: Option<String>,
 }
@@ -34,9 +34,9 @@ pub(crate) struct MapArguments {
 /// Part of a network's map.
 #[derive(Debug, Args)]
 pub(crate) struct NetworkMapArguments {
-    /// Its name
+    /// Name
     name: Name,
-    /// The address to begin at
+    /// First address to show
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     from: Option<IpAddr>,
 }
@@ -152,7 +152,7 @@ impl Parts {
         let which = if holders.complete {
             String::new()
         } else {
-            format!("   (of the lowest {} that are held)", holders.counted)
+            format!("   (of the lowest {} held addresses)", holders.counted)
         };
         fields.line("top holders", format!("{}{which}", parts.join(" · ")));
     }
@@ -162,27 +162,29 @@ fn range(run: &AddressRun) -> String {
     if run.first == run.last { run.first.to_string() } else { format!("{}-{}", run.first, run.last) }
 }
 
-/// The lines of all counts: how they add up to `size`, and what part is in use. `since` ends the second.
-pub(crate) fn count_lines(fields: &mut Fields, counts: &Counts, size: &str, since: &str) {
+/// The lines of all counts: how they add up to `size`, and what part is in use. `since` ends the second. Where
+/// nothing is allocated any more (`open` is false), no address counts as free.
+pub(crate) fn count_lines(fields: &mut Fields, counts: &Counts, size: &str, since: &str, open: bool) {
     let states = [
         ("allocated", counts.allocated),
         ("cooling", counts.cooling),
         ("quarantined", counts.quarantined),
         ("reserved", counts.reserved),
         ("excluded", counts.excluded),
-        ("free", counts.free),
+        (if open { "free" } else { "unassigned" }, counts.free),
     ];
     let sum: Vec<String> =
         states.iter().map(|(word, number)| format!("{word} {}", text::count(*number))).collect();
     fields.line("addresses", format!("{size} = {}", sum.join(" + ")));
     let part = match text::use_percent(counts) {
+        Some(percent) if !open => format!("{percent} %   (none allocatable)"),
         Some(percent) => format!(
-            "{percent} %   (of the {} that may be given at all, {} {} free)",
+            "{percent} %   ({} allocatable, {} {} free)",
             text::count(text::usable(counts)),
             text::count(counts.free),
             if counts.free == 1 { "is" } else { "are" },
         ),
-        None => "-   (none may be given)".to_owned(),
+        None => "-   (none allocatable)".to_owned(),
     };
     fields.line("use", format!("{part}{since}"));
 }

@@ -10,6 +10,7 @@ mod controller;
 pub(crate) mod endpoint;
 pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod gateway;
 mod map;
 mod metadata;
 pub(crate) mod namespace;

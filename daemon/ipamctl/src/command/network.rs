@@ -24,21 +24,21 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of networks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All networks
+    /// List networks
     #[command(alias = "ls", after_help = "Examples:\n  ipamctl network list\n  ipamctl network list -o json")]
     List,
-    /// One network
+    /// Show a network
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl network show lab")]
     Show(Named),
-    /// Its subnets by address, with what is in them
+    /// List the subnets of a network by address, with their counts
     #[command(
         after_help = "Examples:\n  ipamctl network map default\n  ipamctl network map lab --from 10.20.0.0"
     )]
     Map(NetworkMapArguments),
-    /// What happens to networks, or to one of them, until Ctrl-C
+    /// Follow changes of networks until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl network watch\n  ipamctl network watch blue -o json")]
     Watch(WatchArguments),
-    /// Make a new network
+    /// Create a network
     #[command(after_help = "Examples:\n  ipamctl network create lab --description \"the test lab\"")]
     Create(Described<Named, MetadataArguments>),
     /// Change a network
@@ -85,7 +85,7 @@ fn shown(network: &Read<Network>) -> String {
     let mut fields = resource::heading(network, None);
     fields.line("subnets", text::count(network.status.subnets));
     fields.line("held", text::plural(network.status.allocated, "address", "addresses"));
-    count_lines(&mut fields, &network.status.counts, &text::count(network.status.counts.size), "");
+    count_lines(&mut fields, &network.status.counts, &text::count(network.status.counts.size), "", true);
     resource::metadata_lines(&mut fields, network);
     fields.text()
 }
@@ -93,7 +93,7 @@ fn shown(network: &Read<Network>) -> String {
 async fn delete(session: &Session, name: &Name) -> Result<(), Failure> {
     let (network, _) = resource::fetch::<Network>(session, name).await?;
     let summary = [format!(
-        "network {name} has {} and {} held; it can't be brought back.",
+        "network {name} has {} and {} held; deletion is irreversible.",
         text::plural(network.status.subnets, "subnet", "subnets"),
         text::plural(network.status.allocated, "address", "addresses"),
     )];

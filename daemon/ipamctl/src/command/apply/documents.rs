@@ -13,6 +13,9 @@ use super::spiderpool;
 use crate::output::data::Data;
 use crate::output::error::Failure;
 
+/// Mappings, sequences and scalars of one YAML file.
+const YAML_NODES_MAX: usize = 250_000;
+
 /// A resource as a file wants it.
 #[derive(Debug, Clone)]
 pub(super) struct Document {
@@ -47,8 +50,8 @@ pub(super) fn read(files: &[PathBuf], manager: Option<&str>) -> Result<Vec<Docum
     }
     if documents.is_empty() {
         return Err(Failure::usage(
-            "there is no resource in these files",
-            "A file has documents such as `kind: pool`, `name: web`, `subnet: lan-10`.",
+            "these files contain no resource",
+            "A file has YAML documents with fields such as `kind: pool`, `name: web`, `subnet: lan-10`.",
         ));
     }
     Ok(documents)
@@ -93,14 +96,17 @@ fn load(file: &Path) -> Result<String, Failure> {
 }
 
 fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::file(file, "read", error, "Name a file, a folder, or - .")
+    Failure::file(file, "read", error, "Use a file, a directory, or - for standard input.")
 }
 
 /// The documents of a text. JSON is told by its first character: it is YAML too, but its own reader says
 /// better what is wrong.
 fn parse(text: &str, place: &str) -> Result<Vec<Data>, Failure> {
     let wrong = |why: String| {
-        Failure::usage(format!("{place} can't be read: {why}"), "Write YAML, or JSON, as `-o yaml` shows it.")
+        Failure::usage(
+            format!("{place} can't be read: {why}"),
+            "Use YAML or JSON as written by `-o yaml` or `-o json`.",
+        )
     };
     if text.trim_start().starts_with(['{', '[']) {
         return match serde_json::from_str(text).map_err(|error| wrong(error.to_string()))? {
@@ -111,10 +117,18 @@ fn parse(text: &str, place: &str) -> Result<Vec<Data>, Failure> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
-        budget: serde_saphyr::budget! { max_documents: 16_384 },
+        budget: serde_saphyr::budget! { max_documents: 16_384, max_nodes: YAML_NODES_MAX },
     };
     let found: Vec<Data> =
-        serde_saphyr::from_multiple_with_options(text, options).map_err(|error| wrong(error.to_string()))?;
+        serde_saphyr::from_multiple_with_options(text, options).map_err(|error| match error {
+            serde_saphyr::Error::Budget { .. } => Failure::usage(
+                format!(
+                    "{place} exceeds the limits of a YAML file: nesting, aliases, or {YAML_NODES_MAX} nodes"
+                ),
+                "Split the file, or use JSON.",
+            ),
+            error => wrong(error.to_string()),
+        })?;
     Ok(found.into_iter().filter(|data| *data != Data::Null).collect())
 }
 
@@ -132,20 +146,23 @@ fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Documen
     let translated = spiderpool::translated(data).map_err(|problem| at(problem.detail, &problem.help))?;
     let data = translated.as_ref().unwrap_or(data);
     let Data::Map(fields) = data else {
-        return Err(at("that is no resource".to_owned(), "A resource has fields, such as `kind: pool`."));
+        return Err(at(
+            "the document is not a resource".to_owned(),
+            "A resource has fields, such as `kind: pool`.",
+        ));
     };
     let kind = match data.get("kind") {
         None => Kind::guess(|path| data.at(path).is_some()).ok_or_else(|| {
             let name =
                 data.get("name").map(|name| format!(" of {}", shown(&name.cell()))).unwrap_or_default();
             at(
-                format!("the kind{name} is missing, and what is there fits several kinds"),
-                &format!("Write it, as `kind: pool`. The kinds are {}.", Kind::words()),
+                format!("the kind{name} is missing and ambiguous"),
+                &format!("Add it, such as `kind: pool`. The kinds are {}.", Kind::words()),
             )
         })?,
         Some(word) => Kind::of(&word.cell()).ok_or_else(|| {
             at(
-                format!("{} is no kind of resource that files describe", shown(&word.cell())),
+                format!("{} is not a kind of resource", shown(&word.cell())),
                 &format!("The kinds are {}.", Kind::words()),
             )
         })?,
@@ -165,8 +182,8 @@ fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Documen
         let said = spec.get("managed_by").and_then(Value::as_str);
         if let Some(other) = said.filter(|said| *said != manager) {
             return Err(at(
-                format!("{} {name} says that it is managed by {}", kind.word(), shown(other)),
-                "Take managed_by out of the file, or name that manager with --manager.",
+                format!("{} {name} is managed by {}", kind.word(), shown(other)),
+                "Remove managed_by from the file, or use that manager with --manager.",
             ));
         }
         spec.insert("managed_by".to_owned(), manager.into());
@@ -222,7 +239,7 @@ mod tests {
             ("kind: pool\nname: web\nsubnet: lan\n---\nkind: pool\nname: web\nsubnet: lan\n", "twice"),
             ("kind: network\nname: 10.20\n", "document 1"),
             ("kind: network\nname: a\nname: b\n", "duplicate"),
-            ("- a\n- b\n", "no resource"),
+            ("- a\n- b\n", "not a resource"),
             ("a: [", "can't be read"),
             ("{\"a\": ", "can't be read"),
             ("", "no resource"),

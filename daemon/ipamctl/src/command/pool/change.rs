@@ -25,42 +25,42 @@ const STRATEGIES: [&str; 3] = ["next", "sequential", "random"];
 /// A new pool.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
-    /// Its name
+    /// Name
     name: Name,
-    /// The subnet that it is cut from
+    /// Subnet of the pool
     #[arg(long)]
     subnet: Name,
-    /// An address, first-last, or a CIDR; may be repeated; all of the subnet without it
+    /// Address, FIRST-LAST, or CIDR; may be repeated [default: the whole subnet]
     #[arg(long = "range", value_name = "RANGE")]
     ranges: Vec<AddressRange>,
-    /// Addresses that it doesn't give out; may be repeated
+    /// Addresses excluded from allocation; may be repeated
     #[arg(long, value_name = "RANGE")]
     exclude: Vec<AddressRange>,
-    /// How it chooses: the next one behind the last that was given, the lowest free one, or any
+    /// Address choice: next after the last one, lowest free (sequential), or random
     #[arg(long, value_parser = one_of::<Strategy, 3>(STRATEGIES), default_value = "next")]
     strategy: Strategy,
-    /// How long a freed address rests, as 30s or 40m (30s unless said)
+    /// Cooling period of released addresses, such as 40m [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     cooling: Option<Duration>,
-    /// A resting address stays at rest even when nothing else is free
+    /// Never allocate a cooling address, even when no other is free
     #[arg(long)]
     strict_cooling: bool,
-    /// It gives out its subnet's first and last address too
+    /// Also allocate the first and last address of the subnet
     #[arg(long)]
     allow_edges: bool,
-    /// The router's address, in place of the subnet's
+    /// Gateway address, in place of the subnet's
     #[arg(long, value_parser = parse_address)]
     gateway: Option<IpAddr>,
-    /// A further route, over the subnet's; may be repeated
+    /// Additional route, overriding the subnet's; may be repeated
     #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
     routes: Vec<Route>,
-    /// Requests that name no pool may take from it
+    /// Make it a default pool, for requests that name no pool
     #[arg(long)]
     default: bool,
-    /// What becomes of the addresses of sticky endpoints that nobody wants any more: release or keep
+    /// Policy for addresses of sticky endpoints after scale-down: release or keep
     #[arg(long, value_name = "POLICY", default_value = "release")]
     scale_down: ScaleDown,
-    /// It gives out nothing for now
+    /// Create the pool disabled: no allocations
     #[arg(long)]
     disabled: bool,
     #[command(flatten)]
@@ -97,52 +97,52 @@ impl CreateArguments {
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(crate) struct SetArguments {
-    /// Its name
+    /// Name
     pub(super) name: Name,
-    /// Addresses to give out as well; may be repeated
+    /// Range to add; may be repeated
     #[arg(long = "add-range", value_name = "RANGE")]
     add_ranges: Vec<AddressRange>,
     /// Only says what to write instead
     #[arg(long, value_name = "RANGE", hide = true, value_parser = other_flags)]
     range: Option<AddressRange>,
-    /// Addresses that are no longer its own; may be repeated
+    /// Range to remove; may be repeated
     #[arg(long = "remove-range", value_name = "RANGE")]
     remove_ranges: Vec<AddressRange>,
-    /// Addresses not to give out any more; may be repeated
+    /// Range to exclude from allocation; may be repeated
     #[arg(long, value_name = "RANGE")]
     exclude: Vec<AddressRange>,
-    /// Excluded addresses to give out again; may be repeated
+    /// Exclusion to remove; may be repeated
     #[arg(long, value_name = "RANGE")]
     remove_exclude: Vec<AddressRange>,
-    /// How it chooses: the next one behind the last that was given, the lowest free one, or any
+    /// Address choice: next after the last one, lowest free (sequential), or random
     #[arg(long, value_parser = one_of::<Strategy, 3>(STRATEGIES))]
     strategy: Option<Strategy>,
-    /// How long a freed address rests, as 30s or 40m
+    /// Cooling period of released addresses, such as 30s or 40m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     cooling: Option<Duration>,
-    /// What becomes of the addresses of sticky endpoints that nobody wants any more: release or keep
+    /// Policy for addresses of sticky endpoints after scale-down: release or keep
     #[arg(long, value_name = "POLICY")]
     scale_down: Option<ScaleDown>,
-    /// The router's address, in place of the subnet's
+    /// Gateway address, in place of the subnet's
     #[arg(long, value_parser = parse_address, conflicts_with = "no_gateway")]
     gateway: Option<IpAddr>,
-    /// Its router is its subnet's
+    /// Use the gateway of the subnet
     #[arg(long)]
     no_gateway: bool,
-    /// A further route, over the subnet's; may be repeated
+    /// Additional route, overriding the subnet's; may be repeated
     #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
     routes: Vec<Route>,
-    /// A route to take away, by its destination; may be repeated
+    /// Route to remove, by destination; may be repeated
     #[arg(long = "remove-route", value_name = "CIDR", value_parser = parse_cidr)]
     remove_routes: Vec<IpNet>,
-    /// Whether an automatic pool goes with its application, once it is empty: true or false
+    /// Delete an empty automatic pool after its application ends: true or false
     #[arg(long, value_name = "BOOL")]
     reclaim: Option<bool>,
     #[command(flatten)]
     switches: SwitchArguments,
     #[command(flatten)]
     selectors: SelectorArguments,
-    /// Anybody may take from it, or only those that are named beside this
+    /// Remove all restrictions, before those given with this command are added
     #[arg(long)]
     for_anybody: bool,
     #[command(flatten)]
@@ -151,42 +151,40 @@ pub(crate) struct SetArguments {
 
 /// Refuses `--range`. Ranges of an existing pool are added and removed, so that none goes by omission.
 fn other_flags(_: &str) -> Result<AddressRange, String> {
-    Err("a pool has ranges already; say which ones to add and which to take away: --add-range RANGE, \
-         --remove-range RANGE"
-        .to_owned())
+    Err("use --add-range RANGE and --remove-range RANGE to change the ranges of an existing pool".to_owned())
 }
 
 /// Switches of a pool.
 #[derive(Debug, Args)]
 struct SwitchArguments {
-    /// Give out addresses
+    /// Enable allocation
     #[arg(long, conflicts_with = "disable")]
     enable: bool,
-    /// Give out nothing for now; releases go on
+    /// Disable allocation; releases continue
     #[arg(long)]
     disable: bool,
-    /// Requests that name no pool may take from it
+    /// Make it a default pool, for requests that name no pool
     #[arg(long, conflicts_with = "no_default")]
     default: bool,
-    /// Only requests that name it may take from it
+    /// Make it no default pool: only requests that name it use it
     #[arg(long)]
     no_default: bool,
-    /// A resting address stays at rest even when nothing else is free
+    /// Never allocate a cooling address, even when no other is free
     #[arg(long, conflicts_with = "no_strict_cooling")]
     strict_cooling: bool,
-    /// A resting address is given when nothing else is free
+    /// Allocate cooling addresses when no other is free
     #[arg(long)]
     no_strict_cooling: bool,
-    /// Give out the subnet's first and last address too
+    /// Also allocate the first and last address of the subnet
     #[arg(long, conflicts_with = "no_allow_edges")]
     allow_edges: bool,
-    /// Keep the subnet's first and last address
+    /// Never allocate the first and last address of the subnet
     #[arg(long)]
     no_allow_edges: bool,
-    /// Go away once nothing is held
+    /// Stop allocating, and delete the pool when its last address is released
     #[arg(long, conflicts_with = "no_drain")]
     drain: bool,
-    /// Stay after all, while anything is left, and give again if it was drained to another pool
+    /// Cancel a pending deletion or drain; the pool allocates again
     #[arg(long)]
     no_drain: bool,
 }
@@ -217,6 +215,11 @@ impl SetArguments {
     /// True if it shall go away with its last address.
     pub(super) fn drains(&self) -> bool {
         self.switches.drain
+    }
+
+    /// The new gateway, if it changes; none for that of the subnet.
+    pub(super) fn new_gateway(&self) -> Option<Option<IpAddr>> {
+        (self.gateway.is_some() || self.no_gateway).then_some(self.gateway)
     }
 
     /// Writes the changes into a pool.
@@ -268,7 +271,7 @@ impl SetArguments {
         if after.is_empty() {
             return Err(Failure::usage(
                 format!(
-                    "nothing would be left of pool {}; without ranges it would have all of its subnet",
+                    "pool {} would have no ranges, and a pool without ranges covers its whole subnet",
                     self.name
                 ),
                 format!(

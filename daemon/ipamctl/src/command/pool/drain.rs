@@ -17,12 +17,12 @@ use crate::output::text;
 /// Arguments of `split`.
 #[derive(Debug, Args)]
 pub(crate) struct SplitArguments {
-    /// Its name
+    /// Name
     name: Name,
-    /// The new pool's name
+    /// Name of the new pool
     #[arg(long, value_name = "NAME")]
     into: Name,
-    /// Addresses of the new pool; may be repeated
+    /// Range to move; may be repeated
     #[arg(long = "range", value_name = "RANGE", required = true)]
     ranges: Vec<AddressRange>,
 }
@@ -30,9 +30,9 @@ pub(crate) struct SplitArguments {
 /// Arguments of `drain`.
 #[derive(Debug, Args)]
 pub(crate) struct DrainArguments {
-    /// Its name
+    /// Name
     name: Name,
-    /// The pool that stands in for it
+    /// Pool that takes over new requests
     #[arg(long, value_name = "POOL")]
     to: Name,
 }
@@ -45,11 +45,8 @@ pub(crate) async fn split(session: &Session, arguments: SplitArguments) -> Resul
     let call = Call::post(format!("/v1/pools/{name}/split")).json(&request)?;
     let answer = session.write(call, Again::ByKey).await;
     let answer = resource::suggest(session, answer, "pools", name.as_str()).await?;
-    let sentence = format!(
-        "pool {name} {}: {into} is the new one{}",
-        session.tense("split"),
-        session.at_revision(&answer)
-    );
+    let sentence =
+        format!("pool {name} {}: new pool {into}{}", session.tense("split"), session.at_revision(&answer));
     session.done(&answer, into.as_str(), &sentence)
 }
 
@@ -60,8 +57,8 @@ pub(crate) async fn drain(session: &Session, arguments: DrainArguments) -> Resul
     let already = pool.spec.drains_to.as_ref() == Some(&to);
     if !already {
         let then =
-            format!("It will give out nothing more, and who asks anew gets another address from {to}.");
-        confirm_in_use(session, &pool, &then, "Drain it all the same?").await?;
+            format!("It stops allocating; endpoints get an address from {to} with their next request.");
+        confirm_in_use(session, &pool, &then, "Drain it anyway?").await?;
     }
     let call = Call::post(format!("/v1/pools/{name}/drain")).json(&DrainRequest { to: to.clone() })?;
     let answer = session.write(call, Again::ByKey).await;
@@ -72,10 +69,12 @@ pub(crate) async fn drain(session: &Session, arguments: DrainArguments) -> Resul
     }
     let left = text::plural(drained.held, "address is", "addresses are");
     let sentence = if already {
-        format!("pool {name} is drained to {to} already; nothing was changed, and {left} held in it")
+        format!("pool {name} is already drained to {to}; nothing was changed; {left} held in it")
     } else {
         let tense = session.tense("drained");
-        format!("pool {name} {tense} to {to}; {left} held in it, and each moves when it is asked for anew")
+        format!(
+            "pool {name} {tense} to {to}; {left} held in it, and each endpoint moves with its next request"
+        )
     };
     session.done(&answer, name.as_str(), &sentence)
 }

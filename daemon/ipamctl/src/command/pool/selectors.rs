@@ -11,25 +11,25 @@ use crate::output::text::{self, Fields};
 /// Endpoints that may take from a pool; each flag narrows them.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SelectorArguments {
-    /// Only endpoints on this node; may be repeated
+    /// Restrict to endpoints on this node; may be repeated
     #[arg(long = "for-node", value_name = "NODE")]
     nodes: Vec<ObjectName>,
-    /// Only endpoints on nodes with such labels, as zone=a; not beside --for-node
+    /// Restrict to endpoints on nodes that match, as zone=a; conflicts with --for-node
     #[arg(long = "for-nodes", value_name = "SELECTOR", conflicts_with = "nodes")]
     node_selector: Option<Selector>,
-    /// Only endpoints of this namespace; may be repeated
+    /// Restrict to endpoints of this namespace; may be repeated
     #[arg(long = "for-namespace", value_name = "NAMESPACE")]
     namespaces: Vec<ObjectName>,
-    /// Only endpoints of namespaces with such labels; not beside --for-namespace
+    /// Restrict to endpoints of namespaces that match; conflicts with --for-namespace
     #[arg(long = "for-namespaces", value_name = "SELECTOR", conflicts_with = "namespaces")]
     namespace_selector: Option<Selector>,
-    /// Only endpoints with such labels, as app=web,!legacy
+    /// Restrict to endpoints that match, as app=web,!legacy
     #[arg(long = "for-endpoints", value_name = "SELECTOR")]
     endpoints: Option<Selector>,
-    /// Only endpoints of this realm; may be repeated
+    /// Restrict to endpoints of this realm; may be repeated
     #[arg(long = "for-realm", value_name = "REALM")]
     realms: Vec<Name>,
-    /// Only interfaces of this network attachment; may be repeated
+    /// Restrict to interfaces of this network attachment; may be repeated
     #[arg(long = "for-attachment", value_name = "ATTACHMENT")]
     attachments: Vec<NetworkAttachment>,
 }

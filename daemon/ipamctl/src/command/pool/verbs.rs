@@ -11,6 +11,7 @@ use crate::client::resource_type::Read;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::Named;
+use crate::command::gateway;
 use crate::command::map::{self, MapArguments, Parts};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
@@ -24,7 +25,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of pools.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All pools, or those of --network or of a subnet
+    /// List pools, optionally of one --network or --subnet
     #[command(
         alias = "ls",
         after_help = "Examples:
@@ -33,24 +34,24 @@ pub(crate) enum Verb {
   ipamctl pool list -o json"
     )]
     List(ListArguments),
-    /// One pool with all its counts, what is free, and who holds most
+    /// Show a pool with its counts, free ranges and top holders
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl pool show web")]
     Show(Named),
-    /// Which of its addresses are in which state, as runs
+    /// Show the address ranges of a pool by state
     #[command(after_help = "Examples:
   ipamctl pool map web
   ipamctl pool map web --state free
   ipamctl pool map web --from 10.10.0.128 --limit 20")]
     Map(MapArguments),
-    /// What happens to pools, or to one of them and its addresses, until Ctrl-C
+    /// Follow changes of pools, or of one pool and its addresses, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl pool watch\n  ipamctl pool watch web -o json")]
     Watch(WatchArguments),
-    /// Make a new pool
+    /// Create a pool
     #[command(after_help = "Examples:
   ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199 --exclude 10.10.0.100
   ipamctl pool create lab --subnet lan-11 --strategy sequential --cooling 5m --default --label team=lab")]
     Create(Box<change::CreateArguments>),
-    /// Change a pool; its subnet stays
+    /// Change a pool; its subnet is immutable
     #[command(after_help = "Examples:
   ipamctl pool set web --add-range 10.10.0.200-10.10.0.229
   ipamctl pool set web --remove-range 10.10.0.50-10.10.0.59
@@ -59,26 +60,26 @@ pub(crate) enum Verb {
   ipamctl pool set web --disable
   ipamctl pool set auto4-web-eth0-17 --reclaim true")]
     Set(Box<change::SetArguments>),
-    /// Make some ranges of a pool a pool of their own, with all that is held there
+    /// Move ranges of a pool into a new pool, with the allocations in them
     #[command(after_help = "Examples:
   ipamctl pool split web --into web-b --range 10.10.0.128-10.10.0.199
   ipamctl pool split web --into web-b --range 10.10.0.128-10.10.0.199 --dry-run")]
     Split(drain::SplitArguments),
-    /// Let another pool stand in for it: it gives out nothing more, and endpoints move when they ask anew
+    /// Redirect new requests of a pool to another pool; endpoints move with their next request
     #[command(after_help = "Examples:
   ipamctl pool drain web --to web-b --dry-run
   ipamctl pool drain web --to web-b
   ipamctl pool set web --no-drain")]
     Drain(drain::DrainArguments),
-    /// Delete a pool; one in use gives out nothing more and goes away with its last address
+    /// Delete a pool; a pool in use stops allocating and is deleted when its last address is released
     #[command(
         alias = "rm",
         after_help = "Examples:\n  ipamctl pool delete web\n  ipamctl pool delete web --yes"
     )]
     Delete {
-        /// Its name
+        /// Name
         name: Name,
-        /// Drain it also if it gets into use meanwhile: it goes away with its last address
+        /// Also accept a pool that is in use by then: it is deleted when its last address is released
         #[arg(long)]
         drain: bool,
     },
@@ -87,7 +88,7 @@ pub(crate) enum Verb {
 /// Filters of the list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Only those of this subnet
+    /// Only pools of this subnet
     #[arg(long)]
     subnet: Option<Name>,
 }
@@ -146,11 +147,15 @@ async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), 
         // What can't be meant is said before anybody is asked.
         arguments.apply(&mut pool.spec, &pool.status)?;
         if !goes_already {
-            confirm_draining(session, &pool, "Drain it all the same?").await?;
+            confirm_draining(session, &pool, "Drain it anyway?").await?;
         }
     }
+    let mut before = None;
+    if arguments.new_gateway().is_some() {
+        before = Some(resource::fetch::<Pool>(session, name).await?.0.spec.gateway);
+    }
     let edited = resource::edit::<Pool>(session, name, |pool, status| arguments.apply(pool, status)).await;
-    // Nobody is asked before: the servers let go of no address that is held, whatever somebody says to it.
+    // No prompt before: the servers refuse to remove held addresses, whatever the answer.
     edited.map_err(|failure| match failure.code() {
         Some(Code::InUse) if arguments.shrinks() => failure.helped_by(format!(
             "Nothing was changed. Who holds them: ipamctl allocation list --pool {name}. Give them back first \
@@ -158,18 +163,22 @@ async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), 
              --into NAME --range RANGE, ipamctl pool drain NAME --to OTHER)."
         )),
         _ => failure,
-    })
+    })?;
+    if let Some(old) = before.filter(|old| Some(*old) != arguments.new_gateway()) {
+        gateway::tell_of_pool(session, name, old).await;
+    }
+    Ok(())
 }
 
-/// Asks before a pool that is in use goes away.
+/// Asks before a pool that is in use is deleted.
 async fn confirm_draining(session: &Session, pool: &Read<Pool>, question: &str) -> Result<(), Failure> {
-    let then = "It will give out nothing more, and it goes away with its last address.";
+    let then = "It stops allocating, and is deleted when its last address is released.";
     confirm_in_use(session, pool, then, question).await
 }
 
 async fn delete(session: &Session, name: &Name, drain: bool) -> Result<(), Failure> {
     let (pool, _) = resource::fetch::<Pool>(session, name).await?;
-    confirm_draining(session, &pool, "Drain and delete it all the same?").await?;
+    confirm_draining(session, &pool, "Drain and delete it anyway?").await?;
     let held = pool.status.counts.allocated;
     resource::delete::<Pool>(session, name, drain || held > 0).await
 }

@@ -17,15 +17,15 @@ use crate::output::text;
 pub(super) fn table(pools: &[Read<Pool>], wide: bool, _now: Timestamp) -> Table {
     Table::of(pools)
         .text("NAME", |found| &found.spec.name)
-        .text("SUBNET", |found| found.status.cidr)
+        .text("CIDR", |found| found.status.cidr)
         .spare("FAMILY", 2, |found| if found.status.family == Family::V4 { 4 } else { 6 })
-        .number("FREE", |found| text::count(found.status.counts.free))
+        .number("FREE", free)
         .number("HELD", |found| text::count(found.status.counts.allocated))
         .number("SIZE", size)
         .spare("USE", 1, |found| text::use_bar(&found.status.counts))
         .text("CONDITION", condition)
         .only_if(wide)
-        .spare("OF", 3, |found| &found.spec.subnet)
+        .spare("SUBNET", 3, |found| &found.spec.subnet)
         .spare("NETWORK", 6, |found| text::or_dash(found.spec.network.as_ref()))
         .spare("STRATEGY", 8, |found| found.spec.strategy)
         .spare("COOLING", 9, |found| text::duration(found.spec.cooling_ms))
@@ -33,6 +33,11 @@ pub(super) fn table(pools: &[Read<Pool>], wide: bool, _now: Timestamp) -> Table 
         .spare("EXCLUDED", 5, |found| text::joined(&found.spec.exclude))
         .spare("LABELS", 7, |found| text::labels(&found.spec.labels))
         .table()
+}
+
+/// Free addresses; none where the pool never allocates again.
+fn free(pool: &Read<Pool>) -> String {
+    if pool.spec.terminating { "-".to_owned() } else { text::count(pool.status.counts.free) }
 }
 
 /// The ranges; a pool without any has all of its subnet.
@@ -105,29 +110,31 @@ pub(super) fn shown(
     fields.some("gateway", spec.gateway.map(|gateway| format!("{gateway}, in place of the subnet's")));
     fields.line_if("routes", &text::joined(spec.routes.iter().map(route)));
     fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", spec.strategy));
-    let default = "yes: requests that name no pool may take from it";
+    let default = "yes: used for requests that name no pool";
     fields.some("default", spec.default.then_some(default));
-    let keep = "keep: addresses of sticky endpoints wait for them, wanted or not";
+    let keep = "keep: addresses of sticky endpoints are kept after scale-down";
     fields.some("scale-down", (!spec.scale_down.is_usual()).then_some(keep));
     fields.some("automatic", status.application.as_ref().map(|of| automatic(of, spec.reclaim)));
     selectors::lines(&mut fields, spec);
     resource::metadata_lines(&mut fields, pool);
     fields.raw("");
     let as_of = format!("   as of revision {}", status.revision);
-    count_lines(&mut fields, counts, &size(pool), &as_of);
+    count_lines(&mut fields, counts, &size(pool), &as_of, !spec.terminating);
     if status.reserved_while_held > 0 {
         let held = text::plural(status.reserved_while_held, "address is", "addresses are");
-        fields.line("", format!("{held} held or at rest though reserved, and not given again"));
+        fields.line("", format!("{held} reserved while held or cooling, and not allocated again"));
     }
-    parts.free_line(&mut fields);
+    if !spec.terminating {
+        parts.free_line(&mut fields);
+    }
     parts.holders_line(&mut fields);
     if spec.terminating {
         let left = text::plural(counts.allocated, "address is", "addresses are");
-        fields.line("terminating", format!("gone when the last is released; {left} left"));
+        fields.line("terminating", format!("deleted when the last address is released; {left} left"));
     }
-    let drained = |to: &Name| format!("gives out nothing more; {to} stands in for it");
+    let drained = |to: &Name| format!("no new allocations; requests are redirected to {to}");
     fields.some("drained", spec.drains_to.as_ref().map(drained));
-    fields.some("disabled", spec.disabled.then_some("gives out nothing; releases go on"));
+    fields.some("disabled", spec.disabled.then_some("no new allocations; releases continue"));
     if !status.conditions.is_empty() {
         fields.raw("");
         fields.raw(&conditions(&status.conditions, now).render(true, width));
@@ -141,7 +148,7 @@ fn automatic(of: &Application, reclaim: Option<bool>) -> String {
     let whose = format!("for {} of {}/{}", of.interface, of.namespace, controller::written(&of.controller));
     let standing = match of.standing {
         ApplicationStanding::Present => "",
-        ApplicationStanding::Elsewhere => "   it takes from another subnet now",
+        ApplicationStanding::Elsewhere => "   it uses another subnet now",
         ApplicationStanding::Ended => "   it has ended",
     };
     let end = if reclaim == Some(true) { "goes with it" } else { "stays after it" };
@@ -247,11 +254,11 @@ mod tests {
         assert_eq!(
             table(&pools(), false, NOW).render(true, Some(120)),
             "\
-NAME   SUBNET           FAMILY   FREE  HELD  SIZE  USE             CONDITION
+NAME   CIDR             FAMILY   FREE  HELD  SIZE  USE             CONDITION
 web    10.10.0.0/24     4           6   125   150  ███████▋  96 %  NearlyFull
 web6   2001:db8:1::/64  6       >9e15   125  2^64  ▏          0 %  Ready
 build  10.10.1.0/24     4         180    20   200  ▊         10 %  Disabled
-old    10.9.0.0/24      4           0    11    11  ████████ 100 %  Terminating (11 left)
+old    10.9.0.0/24      4           -    11    11  ████████ 100 %  Terminating (11 left)
 "
         );
     }
@@ -262,11 +269,11 @@ old    10.9.0.0/24      4           0    11    11  ████████ 100 
         assert_eq!(
             text,
             "\
-NAME   SUBNET            FREE  HELD  SIZE  USE             CONDITION
+NAME   CIDR              FREE  HELD  SIZE  USE             CONDITION
 web    10.10.0.0/24         6   125   150  ███████▋  96 %  NearlyFull
 web6   2001:db8:1::/64  >9e15   125  2^64  ▏          0 %  Ready
 build  10.10.1.0/24       180    20   200  ▊         10 %  Disabled
-old    10.9.0.0/24          0    11    11  ████████ 100 %  Terminating (11 left)
+old    10.9.0.0/24          -    11    11  ████████ 100 %  Terminating (11 left)
 "
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80));
@@ -283,7 +290,7 @@ old    10.9.0.0/24          0    11    11  ████████ 100 %  Termi
     #[test]
     fn one_pool() {
         let expected = "\
-pool web                                    id 412   revision 1204   network default
+pool web                          id 412   revision 1204   network default
 subnet       lan-10  10.10.0.0/24
 ranges       10.10.0.50-10.10.0.199   excluded 10.10.0.100-10.10.0.105
 strategy     next   cooling 30s
@@ -292,7 +299,7 @@ managed by   argocd/infra-pools
 changed      2026-11-19T08:00:00Z by argocd
 
 addresses    150 = allocated 125 + cooling 9 + quarantined 1 + reserved 3 + excluded 6 + free 6
-use          96 %   (of the 141 that may be given at all, 6 are free)   as of revision 48211907
+use          96 %   (141 allocatable, 6 are free)   as of revision 48211907
 
 CONDITION   STATUS  REASON       SINCE  MESSAGE
 Ready       True    Serving      12d
@@ -311,7 +318,14 @@ NearlyFull  True    Utilization  3h     6 of 141 usable addresses left (96 %)
         let old = pools().remove(3);
         assert!(
             shown(&old, None, &Parts::default(), NOW, None)
-                .contains("gone when the last is released; 11 addresses are left")
+                .contains("deleted when the last address is released; 11 addresses are left")
         );
+        let mut old = old;
+        (old.status.counts.allocated, old.status.counts.free) = (8, 3);
+        let text = shown(&old, None, &Parts::default(), NOW, None);
+        assert!(text.contains("unassigned 3\n") && text.contains("(none allocatable)"), "{text}");
+        assert!(!text.contains("free"), "{text}");
+        let list = table(&[old], false, NOW).render(false, None);
+        assert!(list.contains("  4  -  8  11  "), "{list}");
     }
 }

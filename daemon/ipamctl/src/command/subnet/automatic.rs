@@ -13,16 +13,16 @@ use crate::output::text;
 /// Automatic pools that a subnet allows.
 #[derive(Debug, Default, Args)]
 pub(super) struct AutomaticArguments {
-    /// Allow pools that requests make for their applications; anywhere in the subnet if no range is given
+    /// Allow automatic pools, which requests create for their applications; in the whole subnet by default
     #[arg(long)]
     automatic: bool,
-    /// Addresses that automatic pools may have; may be repeated
+    /// Range for automatic pools; may be repeated
     #[arg(long = "automatic-range", value_name = "RANGE")]
     ranges: Vec<AddressRange>,
-    /// Addresses that no automatic pool has; may be repeated
+    /// Range excluded from automatic pools; may be repeated
     #[arg(long = "automatic-exclude", value_name = "RANGE")]
     exclude: Vec<AddressRange>,
-    /// Addresses of one automatic pool at most; 1024 without it
+    /// Maximum size of one automatic pool, in addresses [default: 1024]
     #[arg(long = "automatic-max-size", value_name = "COUNT")]
     max_size: Option<u32>,
 }
@@ -32,13 +32,13 @@ pub(super) struct AutomaticArguments {
 pub(super) struct AutomaticChanges {
     #[command(flatten)]
     more: AutomaticArguments,
-    /// Allow no automatic pools; those that exist stay, and may shrink
+    /// Disallow automatic pools; existing ones remain and may shrink
     #[arg(long, conflicts_with_all = ["automatic", "ranges", "exclude", "max_size", "less_ranges", "less_exclude"])]
     no_automatic: bool,
-    /// Addresses that automatic pools may no longer have; may be repeated
+    /// Automatic range to remove; may be repeated
     #[arg(long = "remove-automatic-range", id = "less_ranges", value_name = "RANGE")]
     remove_ranges: Vec<AddressRange>,
-    /// Addresses that automatic pools may have again; may be repeated
+    /// Automatic exclusion to remove; may be repeated
     #[arg(long = "remove-automatic-exclude", id = "less_exclude", value_name = "RANGE")]
     remove_exclude: Vec<AddressRange>,
 }
@@ -91,8 +91,8 @@ impl AutomaticChanges {
         if had && changed.ranges.is_empty() {
             // No range at all would mean all of the subnet.
             return Err(Failure::usage(
-                "no range would be left for automatic pools, and without one they may have all of the subnet",
-                "Name another range with --automatic-range, or allow none with --no-automatic.",
+                "no automatic range would remain, and without one automatic pools may use the whole subnet",
+                "Add another --automatic-range, or use --no-automatic.",
             ));
         }
         Ok(())

@@ -16,6 +16,7 @@ use crate::client::resource_type::{Read, with_defaults};
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::{Named, replace};
+use crate::command::gateway;
 use crate::command::map::{self, MapArguments, count_lines};
 use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
 use crate::command::routes::{add_routes, check_routes, parse_route, route};
@@ -31,30 +32,30 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of subnets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All subnets, or those of --network
+    /// List subnets, optionally of one --network
     #[command(
         alias = "ls",
         after_help = "Examples:\n  ipamctl subnet list\n  ipamctl subnet list --network lab"
     )]
     List,
-    /// One subnet
+    /// Show a subnet
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl subnet show lan-10")]
     Show(Named),
-    /// Which of its addresses are in which state, and whose they are, as runs
+    /// Show address ranges by state and pool
     #[command(after_help = "Examples:
   ipamctl subnet map lan-10
   ipamctl subnet map lan-10 --state unmanaged")]
     Map(MapArguments),
-    /// What happens to subnets, or to one of them, until Ctrl-C
+    /// Follow changes of subnets until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl subnet watch\n  ipamctl subnet watch lan-10 -o json")]
     Watch(WatchArguments),
-    /// Make a new subnet
+    /// Create a subnet
     #[command(after_help = "Examples:
   ipamctl subnet create lan-10 --cidr 10.10.0.0/24 --gateway 10.10.0.1 --vlan 110
   ipamctl subnet create lan-11 --cidr 10.11.0.0/24 --automatic-range 10.11.0.64-10.11.0.127
   ipamctl subnet create lan-10-v6 --cidr 2001:db8:1::/64 --dns 2001:db8::53 --network lab")]
     Create(CreateArguments),
-    /// Change a subnet; its CIDR and network stay
+    /// Change a subnet; CIDR and network are immutable
     #[command(after_help = "Examples:
   ipamctl subnet set lan-10 --gateway 10.10.0.254
   ipamctl subnet set lan-10 --automatic --automatic-max-size 64
@@ -68,18 +69,18 @@ pub(crate) enum Verb {
 /// A new subnet.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
-    /// Its name
+    /// Name
     name: Name,
-    /// Its addresses
+    /// Address block of the subnet
     #[arg(long, value_parser = parse_cidr)]
     cidr: IpNet,
-    /// The router's address
+    /// Gateway address
     #[arg(long, value_parser = parse_address)]
     gateway: Option<IpAddr>,
-    /// 802.1Q id
+    /// 802.1Q VLAN ID
     #[arg(long, value_name = "ID")]
     vlan: Option<u16>,
-    /// The largest packet of its hosts
+    /// MTU in bytes
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
     #[command(flatten)]
@@ -93,16 +94,16 @@ pub(crate) struct CreateArguments {
 /// Routes and name resolution of its hosts.
 #[derive(Debug, Args)]
 struct HostArguments {
-    /// A further route; may be repeated
+    /// Additional route; may be repeated
     #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
     routes: Vec<Route>,
-    /// A name server; may be repeated
+    /// DNS server; may be repeated
     #[arg(long = "dns", value_name = "ADDRESS", value_parser = parse_address)]
     dns: Vec<IpAddr>,
-    /// The local domain
+    /// DNS domain
     #[arg(long, value_name = "DOMAIN")]
     dns_domain: Option<String>,
-    /// A search domain; may be repeated
+    /// DNS search domain; may be repeated
     #[arg(long, value_name = "DOMAIN")]
     dns_search: Vec<String>,
 }
@@ -129,38 +130,38 @@ fn add_new<Item: Clone + PartialEq>(list: &mut Vec<Item>, more: &[Item]) {
 /// Changes of a subnet.
 #[derive(Debug, Args)]
 pub(crate) struct SetArguments {
-    /// Its name
+    /// Name
     name: Name,
     /// Only says why not
     #[arg(long, value_name = "CIDR", hide = true, value_parser = stays)]
     cidr: Option<IpNet>,
-    /// The router's address
+    /// Gateway address
     #[arg(long, value_parser = parse_address, conflicts_with = "no_gateway")]
     gateway: Option<IpAddr>,
-    /// It has no router
+    /// Remove the gateway
     #[arg(long)]
     no_gateway: bool,
-    /// 802.1Q id
+    /// 802.1Q VLAN ID
     #[arg(long, value_name = "ID", conflicts_with = "no_vlan")]
     vlan: Option<u16>,
-    /// It is untagged
+    /// Remove the VLAN ID
     #[arg(long)]
     no_vlan: bool,
-    /// The largest packet of its hosts
+    /// MTU in bytes
     #[arg(long, value_name = "BYTES", conflicts_with = "no_mtu")]
     mtu: Option<u32>,
-    /// Nothing is said of the largest packet
+    /// Remove the MTU
     #[arg(long)]
     no_mtu: bool,
     #[command(flatten)]
     hosts: HostArguments,
-    /// A route to take away, by its destination; may be repeated
+    /// Route to remove, by destination; may be repeated
     #[arg(long = "remove-route", value_name = "CIDR", value_parser = parse_cidr)]
     remove_routes: Vec<IpNet>,
-    /// A name server to take away; may be repeated
+    /// DNS server to remove; may be repeated
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     remove_dns: Vec<IpAddr>,
-    /// A search domain to take away; may be repeated
+    /// DNS search domain to remove; may be repeated
     #[arg(long, value_name = "DOMAIN")]
     remove_dns_search: Vec<String>,
     #[command(flatten)]
@@ -170,8 +171,8 @@ pub(crate) struct SetArguments {
 }
 
 fn stays(_: &str) -> Result<IpNet, String> {
-    Err("the CIDR of a subnet can't be changed; make another subnet (ipamctl subnet create) and pools in it, and \
-         drain those of this one to them (ipamctl pool drain POOL --to OTHER)"
+    Err("the CIDR of a subnet is immutable; create another subnet with pools (ipamctl subnet create), and drain the \
+         old pools to them (ipamctl pool drain POOL --to OTHER)"
         .to_owned())
 }
 
@@ -209,12 +210,23 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         }
         Verb::Show(Named { name }) => resource::show(session, &name, shown).await,
         Verb::Create(arguments) => create(session, arguments).await,
-        Verb::Set(arguments) => {
-            resource::edit::<Subnet>(session, &arguments.name, |subnet, _| arguments.apply(subnet)).await
-        }
+        Verb::Set(arguments) => set(session, &arguments).await,
         // Nothing to ask: one that has pools is refused, and an empty one is made again in a line.
         Verb::Delete(Named { name }) => resource::delete::<Subnet>(session, &name, false).await,
     }
+}
+
+async fn set(session: &Session, arguments: &SetArguments) -> Result<(), Failure> {
+    let name = &arguments.name;
+    let mut before = None;
+    if arguments.gateway.is_some() || arguments.no_gateway {
+        before = Some(resource::fetch::<Subnet>(session, name).await?.0.spec.gateway);
+    }
+    resource::edit::<Subnet>(session, name, |subnet, _| arguments.apply(subnet)).await?;
+    if let Some(old) = before.filter(|old| *old != arguments.gateway) {
+        gateway::tell_of_subnet(session, name, old).await;
+    }
+    Ok(())
 }
 
 async fn create(session: &Session, arguments: CreateArguments) -> Result<(), Failure> {
@@ -270,7 +282,7 @@ fn shown(subnet: &Read<Subnet>) -> String {
             text::plural(subnet.status.pools, "pool", "pools")
         ),
     );
-    count_lines(&mut fields, &subnet.status.counts, &text::count(subnet.status.counts.size), "");
+    count_lines(&mut fields, &subnet.status.counts, &text::count(subnet.status.counts.size), "", true);
     resource::metadata_lines(&mut fields, subnet);
     fields.text()
 }
