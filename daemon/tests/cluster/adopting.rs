@@ -75,7 +75,7 @@ async fn what_exists_is_recorded_and_never_twice() {
         (allocate_request("x", "10.20.12.199"), 409, "address-reserved", "the gateway"),
         (allocate_request("x", "10.20.12.220"), 422, "address-outside-pools", "in no pool"),
         (nameless, 422, "conflicting-fields", "has no address to adopt"),
-        (both, 422, "conflicting-fields", "names no IPv6 address"),
+        (both, 422, "conflicting-fields", "has no IPv6 address"),
         (dns, 422, "invalid-field", "is not a host name"),
         (long, 422, "limit-exceeded", "description is longer"),
         (odd, 422, "invalid-field", "expected a boolean"),

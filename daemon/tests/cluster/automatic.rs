@@ -81,7 +81,7 @@ async fn an_application_has_a_pool_of_its_own_from_its_first_pod_to_its_end() {
     let refused = ipamctl(&servers, &stranger).await.ends(1);
     assert!(refused.stderr.contains("for endpoints of its application only"), "{refused:?}");
     let refused = ipamctl(&servers, &format!("pool set {name} --add-range 10.1.0.9")).await;
-    assert!(refused.stderr.contains("made for Deployment web"), "{refused:?}");
+    assert!(refused.stderr.contains("created for Deployment web"), "{refused:?}");
     done(&format!("pool set {name} --cooling 0s")).await;
 
     done("endpoint scale apps/Deployment/web --namespace shop --replicas 4").await;
@@ -143,7 +143,7 @@ async fn what_makes_no_pool_leaves_none() {
     assert!(pools(&cluster, "lan").await.is_empty());
     let explained = "explain --endpoint pod/shop/a --controller apps/Deployment/a --subnet lan --automatic 3";
     let printed = ipamctl(&cluster.urls(), explained).await.ends(0);
-    assert!(printed.stdout.contains("candidates by the application that it is of"), "{printed:?}");
+    assert!(printed.stdout.contains("candidates by the application of the endpoint"), "{printed:?}");
     assert!(pools(&cluster, "lan").await.is_empty());
     // Where the subnet allows none, the explanation names the remedy.
     put(&cluster.ask(), "subnets", json!({"name": "closed", "cidr": "10.9.0.0/28"})).await;

@@ -53,7 +53,7 @@ fn what_is_in_force_is_said_with_its_source() {
         assert!(lines.iter().any(|one| one == line), "{line:?} is not in {printed}");
     }
     assert!(!printed.contains(SECRET_HASH) && !warned.contains(SECRET_HASH));
-    assert!(warned.contains("\"IPAMD_PORT\" in the environment is none of ours"), "{warned}");
+    assert!(warned.contains("\"IPAMD_PORT\" in the environment is not an ipamd setting"), "{warned}");
 
     // A tokens file as `serve` would refuse it: a word too many, no hash, or none there.
     for (content, words) in [

@@ -38,7 +38,7 @@ async fn files_are_made_so_in_one_step() {
     ends(&format!("apply -f {at} --manager infra --dry-run"), 0).await;
     ends("pool show web", 3).await;
     let applied = ends(&format!("apply -f {at} --manager infra --comment NET-4711"), 0).await;
-    assert!(applied.stderr.contains("3 changes in one step at revision"), "{applied:?}");
+    assert!(applied.stderr.contains("3 changes in one transaction at revision"), "{applied:?}");
     ends(&format!("diff -f {at} --manager infra"), 0).await;
     ends(&format!("apply -f {at} --manager infra"), 0).await;
 
@@ -84,7 +84,7 @@ async fn lists_are_narrowed_and_writes_are_known_again() {
         "pool create large --subnet lan --range 10.1.0.20-10.1.0.99 --label team=db --idempotency-key k1";
     done(create).await;
     let again = done(create).await;
-    assert!(again.stderr.contains("was done before"), "{again:?}");
+    assert!(again.stderr.contains("already applied"), "{again:?}");
     done("allocate --endpoint host/h1 --pool small").await;
 
     assert_eq!(done("pool list -l team=web -o name").await.stdout, "small\n");
@@ -121,7 +121,7 @@ async fn tokens_are_made_and_their_secrets_kept() {
     done("token delete ci --yes").await;
     let bundle = folder.path().join("bundle.tar");
     let printed = done(&format!("support bundle {}", bundle.display())).await;
-    assert!(printed.stdout.contains("No tokens"), "{printed:?}");
+    assert!(printed.stdout.contains("no tokens"), "{printed:?}");
 }
 
 /// What `kubectl get spidersubnets -o yaml` prints.

@@ -39,7 +39,7 @@ async fn where_to_look_narrows_lists_and_is_never_passed_over() {
     ipamctl(&servers, "pool list -n selns").await.ends(2);
     for line in ["pool show qq --network default", "allocate --endpoint host/d --pool qq --network default"] {
         let refused = ipamctl(&servers, line).await.ends(2);
-        assert!(refused.stderr.contains("pool qq lies in network q-net"), "{refused:?}");
+        assert!(refused.stderr.contains("pool qq is in network q-net"), "{refused:?}");
     }
 }
 

@@ -49,7 +49,7 @@ async fn a_refusal_says_what_came_into_question_and_what_would_help() {
     let printed = ipamctl(&servers, line).await.ends(1);
     assert!(printed.stdout.contains("would be refused: pool-exhausted"), "{printed:?}");
     let wait = printed.stdout.lines().find(|line| line.contains("wait about")).unwrap_or_default();
-    assert!(wait.contains("an address of web has rested then"), "{printed:?}");
+    assert!(wait.contains("the cooling of an address of web ends then"), "{printed:?}");
     // What helps, helps.
     ipamctl(&servers, "pool set web-old --enable").await.ends(0);
     let printed = ipamctl(&servers, line).await.ends(0);

@@ -18,7 +18,7 @@ async fn grow(cluster: &mut Cluster, name: &str) {
     cluster.ready_at(at).await;
     until(&format!("{name} gets a vote"), async || {
         let printed = ipamctl(&servers, &format!("cluster promote {name}")).await;
-        if printed.stderr.contains("nothing to do") { Ok(()) } else { Err(printed.stderr) }
+        if printed.stderr.contains("already done") { Ok(()) } else { Err(printed.stderr) }
     })
     .await;
 }
@@ -89,7 +89,7 @@ async fn a_single_member_is_restarted_with_tls_and_two_join() {
         cluster.ready_at(at).await;
         until(&format!("{name} gets a vote"), async || {
             let printed = ipamctl(&servers, &format!("--ca-file {ca_file} cluster promote {name}")).await;
-            if printed.stderr.contains("nothing to do") { Ok(()) } else { Err(printed.stderr) }
+            if printed.stderr.contains("already done") { Ok(()) } else { Err(printed.stderr) }
         })
         .await;
     }

@@ -120,7 +120,10 @@ async fn a_person_sees_what_is_free_and_who_holds_the_rest() {
     let shown = done("pool describe web").await;
     assert!(shown.contains("free         10.1.0.5  10.1.0.7  10.1.0.9\n"), "{shown}");
     assert!(shown.contains("top holders  default 3\n"), "{shown}");
-    assert!(shown.contains("1 address is held or at rest though reserved, and not given again"), "{shown}");
+    assert!(
+        shown.contains("1 address is reserved while held or cooling, and not allocated again"),
+        "{shown}"
+    );
     let map = done("pool map web --state allocated").await;
     assert_eq!(
         map,
@@ -188,7 +191,7 @@ async fn pools_are_split_and_drained_while_addresses_are_held() {
             "conflicting-fields",
             "not in the ranges",
         ),
-        ("/v1/pools/web/split", json!({"into": "x", "ranges": []}), 422, "invalid-field", "no ranges"),
+        ("/v1/pools/web/split", json!({"into": "x", "ranges": []}), 422, "invalid-field", "needs ranges"),
         ("/v1/pools/web/split", json!({"into": "X", "ranges": ["10.1.0.2"]}), 422, "invalid-field", "X"),
         ("/v1/pools/web/split", json!({"into": "x"}), 422, "invalid-field", "ranges"),
         ("/v1/pools/web/split", json!({"into": "x", "range": ["10.1.0.2"]}), 400, "unknown-field", "ranges"),
@@ -223,8 +226,8 @@ async fn a_person_splits_and_drains() {
     );
     done("pool drain web --to web-b --yes").await;
     let again = done("pool drain web --to web-b").await;
-    assert!(again.stderr.contains("is drained to web-b already; nothing was changed"), "{again:?}");
-    assert!(done("pool show web").await.stdout.contains("web-b stands in for it"));
+    assert!(again.stderr.contains("is already drained to web-b; nothing was changed"), "{again:?}");
+    assert!(done("pool show web").await.stdout.contains("requests are redirected to web-b"));
     assert!(done("allocate --endpoint host/h9 --pool web").await.stdout.contains("10.1.0.5"));
     done("pool set web --no-drain").await;
     assert!(!done("pool show web").await.stdout.contains("stands in"));

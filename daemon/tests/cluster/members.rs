@@ -29,7 +29,7 @@ async fn leadership_is_moved_and_previewed() {
     ipamctl(&servers, &format!("cluster transfer-leader {to}")).await.ends(0);
     assert_eq!(cluster.leader().await, heir);
     let again = ipamctl(&servers, &format!("cluster transfer-leader {to}")).await.ends(0);
-    assert!(again.stderr.contains("nothing to do"), "{again:?}");
+    assert!(again.stderr.contains("already done"), "{again:?}");
     assert_eq!(cluster.leader().await, heir);
 
     let wrong = ipamctl(&servers, "cluster transfer-leader n4").await.ends(3);
@@ -86,7 +86,7 @@ async fn three_become_five_and_go_on_with_three_of_them() {
         ipamctl(&servers, &format!("cluster promote {name}")).await.ends(0);
         assert!(voters(&servers).await.contains(&name.to_owned()));
         let again = ipamctl(&servers, &format!("cluster promote {name}")).await.ends(0);
-        assert!(again.stderr.contains("nothing to do"), "{again:?}");
+        assert!(again.stderr.contains("already done"), "{again:?}");
         // It answers clients as the others do.
         allocate(&cluster.at(at), &allocate_request(name, &["web"])).await.unwrap();
     }
@@ -135,7 +135,7 @@ async fn a_dead_member_is_replaced_under_load_and_nothing_is_lost() {
     assert!(previewed.stdout.contains("can lose   0 before, 1 after"), "{previewed:?}");
     ipamctl(&servers, &format!("cluster replace {name} n4 --yes")).await.ends(0);
     let again = ipamctl(&servers, &format!("cluster replace {name} n4 --yes")).await.ends(0);
-    assert!(again.stderr.contains("nothing to do"), "{again:?}");
+    assert!(again.stderr.contains("already done"), "{again:?}");
     go_on().await;
     let now = voters(&servers).await;
     assert!(now.len() == 3 && now.contains(&"n4".to_owned()) && !now.contains(&name), "{now:?}");
@@ -198,7 +198,7 @@ async fn removing_is_refused_where_too_few_would_be_left() {
     ipamctl(&servers, &format!("cluster remove {} --yes", names[dead])).await.ends(2);
     ipamctl(&servers, &format!("cluster remove {} --confirm {}", names[dead], names[dead])).await.ends(0);
     let again = ipamctl(&servers, &format!("cluster remove {} --confirm {}", names[dead], names[dead])).await;
-    assert!(again.ends(0).stderr.contains("nothing to do"));
+    assert!(again.ends(0).stderr.contains("already done"));
     // A leader that is removed hands over first, and ends.
     let leader = cluster.leader().await;
     let name = &names[leader];

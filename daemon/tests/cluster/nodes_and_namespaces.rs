@@ -22,7 +22,10 @@ async fn a_node_gets_of_its_zone_by_its_labels() {
     let on = |node: &str| network(&cluster.urls(), node, &[]);
     let add = async |node: &str, container: &str| Plugin::new("ADD", container, &on(node)).run().await;
     let why = add("n1", "c1").await.fails(104);
-    assert!(why.contains("zone-a is for nodes with certain labels, and this one isn't described"), "{why}");
+    assert!(
+        why.contains("zone-a is for nodes with certain labels, and this node has no description"),
+        "{why}"
+    );
     for (node, zone) in [("n1", "a"), ("n2", "c")] {
         let printed = json!({"name": node, "labels": {"zone": zone}});
         let answer = ask(to, "PUT", &format!("/v1/nodes/default/{node}"), &[], &printed).await;

@@ -62,7 +62,7 @@ async fn who_has_an_address_of_a_pool_gets_its_gateway_and_routes() {
     assert_eq!(add(&cluster, "dmz", "c2").await.0, "10.1.0.30");
     let given_away = ipamctl(&servers, "pool set lab --add-range 10.1.0.28-10.1.0.30").await.ends(1).stderr;
     assert!(
-        given_away.contains("10.1.0.30 is the gateway of pool dmz, and pool lab would give it"),
+        given_away.contains("10.1.0.30 is the gateway of pool dmz, and allocatable in pool lab"),
         "{given_away}"
     );
     let away = "pool set dmz --no-gateway --remove-route 10.8.0.0/16 --remove-route 10.9.0.0/16";

@@ -117,7 +117,7 @@ async fn what_is_said_of_takers_is_shown_kept_and_checked() {
             "invalid-field",
             "no pattern of names",
         ),
-        (json!({"name": "e", "ipv4_pools": ["x*"]}), json!({}), 404, "not-found", "a name like x*"),
+        (json!({"name": "e", "ipv4_pools": ["x*"]}), json!({}), 404, "not-found", "pool matches x*"),
         (json!({"name": "e", "subnets": ["none"]}), json!({}), 404, "not-found", "subnet none"),
         (json!({"name": "e", "ipv6_pools": ["*"]}), json!({}), 404, "not-found", "IPv6"),
         (json!({"name": "e", "ipv4_pools": ["web"]}), json!({"app": long}), 422, "limit-exceeded", "label"),

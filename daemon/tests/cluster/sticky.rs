@@ -128,7 +128,7 @@ async fn a_machine_that_migrates_has_its_address_on_both_nodes() {
     on("CHECK", source, "virt-launcher-mail-a u1").await.fails(117);
     on("DEL", target, "virt-launcher-mail-b u2").await.succeeds();
     let shown = ipamctl(&cluster.urls(), "endpoint show vm/shop/mail").await.ends(0).stdout;
-    assert!(shown.contains("eth0 is attached nowhere"), "{shown}");
+    assert!(shown.contains("eth0 is kept for the endpoint"), "{shown}");
     assert_eq!(allocations(&cluster.ask()).await.len(), 1, "kept");
     // The machine is deleted.
     let gone = "endpoint scale kubevirt.io/VirtualMachineInstance/mail --namespace shop --replicas 0";

@@ -47,7 +47,7 @@ async fn a_leader_on_a_full_disk_hands_over() {
     }
     assert_ne!(scene.cluster.leader().await, full);
     let logged = scene.cluster.members[full].logged();
-    assert!(logged.contains("leadership was handed over"), "{logged}");
+    assert!(logged.contains("leadership was transferred"), "{logged}");
     scene.all_run();
     scene.disks[full].empty();
     scene.sees(full, "enough").await;

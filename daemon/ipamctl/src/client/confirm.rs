@@ -17,7 +17,8 @@ pub(crate) async fn moderate(session: &Session, summary: &[String], question: &s
     if session.writing.dry_run {
         return tell(session, summary);
     }
-    let otherwise = "Nobody can be asked here, so nothing was changed; say --yes to do it all the same.";
+    let otherwise =
+        "Nothing was changed: no terminal for a confirmation prompt. Repeat with --yes to proceed.";
     let answer = ask(session, summary, format!("{question} [y/N] "), otherwise).await?;
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
 }
@@ -32,14 +33,13 @@ pub(crate) async fn severe(session: &Session, name: &str, summary: &[String]) ->
             return Ok(());
         }
         return Err(Failure::usage(
-            format!("--confirm {given} doesn't name what this is about: {name}"),
+            format!("--confirm {given} does not match {name}"),
             "Nothing was changed.",
         ));
     }
-    let otherwise = format!(
-        "Nothing was changed; say --confirm {name} to do it all the same (--yes is not enough here)."
-    );
-    let answer = ask(session, summary, format!("Type the name {name} to go on: "), &otherwise).await?;
+    let otherwise =
+        format!("Nothing was changed. Repeat with --confirm {name} to proceed (--yes is not sufficient).");
+    let answer = ask(session, summary, format!("Type the name {name} to confirm: "), &otherwise).await?;
     if answer.trim() == name { Ok(()) } else { Err(Failure::Declined) }
 }
 

@@ -85,8 +85,8 @@ impl Session {
         let Some(part) = parts.iter().find(|part| self.said.part(**part).is_some()) else { return Ok(()) };
         let word = part.word();
         Err(Failure::usage(
-            format!("--{word} says nothing about {what}: they are of no {word}"),
-            format!("Leave --{word} out."),
+            format!("--{word} does not apply to {what}: they have no {word}"),
+            format!("Remove --{word}."),
         ))
     }
 
@@ -106,8 +106,8 @@ impl Session {
             return Ok(());
         }
         Err(Failure::usage(
-            format!("{} says another {word} than --{word} {said}", ipam_api::name::shown(text)),
-            format!("Leave --{word} out, or the {word} of the name."),
+            format!("{} names another {word} than --{word} {said}", ipam_api::name::shown(text)),
+            format!("Remove --{word}, or the {word} of the name."),
         ))
     }
 
@@ -115,8 +115,8 @@ impl Session {
     pub(crate) fn check_network(&self, what: &str, lies_in: &Name) -> Result<(), Failure> {
         let Some(said) = self.said.network.as_ref().filter(|said| *said != lies_in) else { return Ok(()) };
         Err(Failure::usage(
-            format!("{what} lies in network {lies_in}, and --network says {said}"),
-            format!("Leave --network out, or say --network {lies_in}."),
+            format!("{what} is in network {lies_in}, not in {said}"),
+            format!("Remove --network, or use --network {lies_in}."),
         ))
     }
 

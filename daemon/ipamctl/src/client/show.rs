@@ -42,7 +42,7 @@ impl Session {
             self.say(&format!("{sentence}{tried}"));
             return Ok(());
         }
-        // A removal may have nothing to say, and whoever reads documents waits for one.
+        // A removal may have an empty answer, and readers of documents expect one.
         let document = if answer.body.is_empty() { self.removed(answer, name) } else { answer.body.clone() };
         if self.data(&document)? {
             return Ok(());

@@ -43,60 +43,60 @@ pub(crate) struct AllocateArguments {
 /// A request for addresses.
 #[derive(Debug, Args)]
 pub(crate) struct RequestArguments {
-    /// Who gets them: kind/name, kind/namespace/name or kind/realm/namespace/name
+    /// Endpoint of the addresses: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long)]
     pub(crate) endpoint: Option<String>,
-    /// A pool to take from, tried in this order, one address a family; may have wildcards, may be repeated
+    /// Candidate pool, tried in this order; takes wildcards; may be repeated
     #[arg(long = "pool", value_name = "POOL")]
     pools: Vec<NamePattern>,
-    /// A subnet to take from, whichever of its pools is for it, in place of pools; may be repeated
+    /// Subnet to take from, in place of pools: any matching pool in it; may be repeated
     #[arg(long = "subnet", value_name = "SUBNET", conflicts_with = "pools")]
     subnets: Vec<Name>,
-    /// An address to take and no other; may be repeated
+    /// Specific address to allocate; may be repeated
     #[arg(long = "address", value_name = "ADDRESS", value_parser = parse_address)]
     addresses: Vec<IpAddr>,
-    /// The interface that has them
+    /// Interface of the endpoint
     #[arg(long, default_value = "eth0")]
     interface: InterfaceName,
-    /// The node where it is
+    /// Node of the endpoint
     #[arg(long)]
     node: Option<ObjectName>,
-    /// The interface's hardware address
+    /// MAC address of the interface
     #[arg(long)]
     mac: Option<String>,
-    /// A label of the endpoint, by which pools select; may be repeated
+    /// Label of the endpoint, for pool selectors; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_pair)]
     labels: Vec<(String, String)>,
-    /// The network attachment that makes the interface
+    /// Network attachment of the interface
     #[arg(long, value_name = "ATTACHMENT")]
     network_attachment: Option<NetworkAttachment>,
-    /// A further route, through the interface's subnet; may be repeated
+    /// Additional route of the interface; may be repeated
     #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
     routes: Vec<Route>,
-    /// The router gets no default route
+    /// Install no default route for this interface
     #[arg(long)]
     clean_gateway: bool,
-    /// What Spiderpool reads on a pod, such as ipam.spidernet.io/ippool={"ipv4":["web"]}; may be repeated
+    /// Spiderpool annotation of a pod, such as ipam.spidernet.io/ippool={"ipv4":["web"]}; may be repeated
     #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = parse_pair)]
     annotations: Vec<(String, String)>,
-    /// The endpoint's incarnation, as the system that named it says
+    /// UID of the endpoint's current incarnation
     #[arg(long)]
     uid: Option<String>,
     #[command(flatten)]
     comes_back: StickyArguments,
-    /// Lease them for so long, as 8h or 30d; the same command again renews the lease
+    /// Lease duration, such as 8h or 30d; repeating the command renews the lease
     #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
     ttl: Option<Duration>,
-    /// Stay in line while the pools can't give; the same command again says how it stands
+    /// Queue the request while the pools are exhausted; repeating the command shows its state
     #[arg(long, conflicts_with = "adopt")]
     wait: bool,
-    /// Only record what it has already; needs --address
+    /// Record addresses that the endpoint already uses; needs --address
     #[arg(long, requires = "addresses")]
     adopt: bool,
-    /// What it calls itself in DNS
+    /// Host name of the endpoint
     #[arg(long, value_name = "NAME")]
     hostname: Option<String>,
-    /// A sentence for people
+    /// Description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     #[command(flatten)]
@@ -131,8 +131,8 @@ pub(crate) async fn request(
     }
     if arguments.pools.is_empty() && arguments.subnets.is_empty() && session.said.network.is_some() {
         return Err(Failure::usage(
-            "--network chooses among no pools here: a request has the network of the pools or subnets it names",
-            "Name a pool of that network with --pool, or a subnet of it with --subnet.",
+            "--network has no effect here: the network follows from the pools or subnets of the request",
+            "Select a pool of that network with --pool, or a subnet with --subnet.",
         ));
     }
     Ok(AllocateRequest {
@@ -173,8 +173,8 @@ async fn families(session: &Session, pattern: &NamePattern) -> Result<Vec<Family
         }
     }
     if pools.is_empty() {
-        let nothing = Problem::new(Code::NotFound, format!("{pattern} stands for no pool"));
-        return Err(nothing.help("See what there is: ipamctl pool list").into());
+        let nothing = Problem::new(Code::NotFound, format!("no pool matches {pattern}"));
+        return Err(nothing.help("List the pools: ipamctl pool list").into());
     }
     Ok(pools.iter().map(|pool| pool.status.family).collect())
 }
@@ -184,7 +184,7 @@ pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Res
     let request = request(session, &arguments.arguments).await?;
     let endpoint = &request.endpoint;
     let repeat = format!(
-        "the same command again; what {endpoint} holds on {} by then is shown, not given twice",
+        "run the same command again; existing addresses of {endpoint} on {} are shown, not allocated twice",
         arguments.arguments.interface
     );
     // The servers know a request without an attachment again by its endpoint and interface.
@@ -216,12 +216,12 @@ fn conclusion(allocated: &Allocated, endpoint: &EndpointKey, dry_run: bool) -> S
     if let Some(why) = &allocated.waiting {
         let would = if dry_run { "would wait" } else { "waits" };
         return format!(
-            "{endpoint} {would}: {} ({}).   how it stands: ipamctl endpoint show {endpoint}   undo: ipamctl release --endpoint {endpoint}",
+            "{endpoint} {would}: {} ({}).   status: ipamctl endpoint show {endpoint}   undo: ipamctl release --endpoint {endpoint}",
             why.message, why.reason
         );
     }
     if dry_run {
-        return "a dry run: nothing was given, and others may take these meanwhile".to_owned();
+        return "a dry run: nothing was allocated, and these addresses are not held".to_owned();
     }
     let given = || allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
     let lease = given().find_map(|given| given.lease.as_ref());
@@ -229,7 +229,7 @@ fn conclusion(allocated: &Allocated, endpoint: &EndpointKey, dry_run: bool) -> S
         return format!("the lease of {endpoint} was renewed; it ends at {}.", text::moment(lease.ends_at));
     }
     if allocated.repeated {
-        return format!("{endpoint} holds that already; nothing was given twice.");
+        return format!("{endpoint} already holds these addresses; nothing was changed.");
     }
     let addresses = text::plural(given().count() as u64, "address", "addresses");
     if let Some(lease) = lease {

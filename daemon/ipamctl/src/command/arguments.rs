@@ -8,21 +8,21 @@ use serde::de::DeserializeOwned;
 /// A resource by its name.
 #[derive(Debug, Args)]
 pub(crate) struct Named {
-    /// Its name
+    /// Name
     pub(crate) name: Name,
 }
 
 /// A resource of a realm by its name.
 #[derive(Debug, Args)]
 pub(crate) struct NamedInRealm {
-    /// Its name, or realm/name
+    /// Name, or realm/name
     pub(crate) name: String,
 }
 
 /// An allocation or a prefix by its number.
 #[derive(Debug, Args)]
 pub(crate) struct Numbered {
-    /// Its number
+    /// ID
     pub(crate) id: u64,
 }
 

@@ -23,25 +23,25 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of contexts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All contexts; the current one is marked
+    /// List the contexts; the current one is marked
     #[command(alias = "ls", after_help = "Examples:\n  ipamctl context list\n  ipamctl context list -o name")]
     List,
-    /// One context; the current one without a name
+    /// Show a context; the current one by default
     #[command(
         alias = "describe",
         after_help = "Examples:\n  ipamctl context show\n  ipamctl context show prod"
     )]
     Show {
-        /// Its name
+        /// Name
         name: Option<Name>,
     },
-    /// Ask this one where nothing else is said
+    /// Set the current context
     #[command(after_help = "Examples:\n  ipamctl context use prod")]
     Use(Named),
-    /// Make a context or change it: --server, --ca-file, --token-file, --cert-file, --key-file, --realm, …
+    /// Create or change a context: --server, --ca-file, --token-file, --cert-file, --key-file, --realm, …
     #[command(
         alias = "create",
-        after_help = "The flags that say where to ask are what is kept. An empty file name takes it away.
+        after_help = "A context stores the connection flags given with this command. An empty file name removes the entry.
 
 Examples:
   ipamctl context set lab --server http://127.0.0.1:7440
@@ -49,16 +49,16 @@ Examples:
   ipamctl context set prod --realm prod-eu --production"
     )]
     Set {
-        /// Its name
+        /// Name
         name: Name,
-        /// Questions say that it is production
+        /// Mark the context as production in confirmation prompts
         #[arg(long, conflicts_with = "no_production")]
         production: bool,
-        /// It is not production
+        /// Remove the production mark
         #[arg(long)]
         no_production: bool,
     },
-    /// Forget a context; the cluster isn't touched
+    /// Delete a context; the cluster is unaffected
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl context delete lab")]
     Delete(Named),
 }
@@ -71,7 +71,7 @@ pub(crate) fn run(
     environment: &Environment,
 ) -> Result<(), Failure> {
     let path = config::path(environment).ok_or_else(|| {
-        Failure::usage("nothing says where contexts are kept", "Set HOME or XDG_CONFIG_HOME.")
+        Failure::usage("the directory of contexts is unknown", "Set HOME or XDG_CONFIG_HOME.")
     })?;
     let mut config = config::read(&path)?;
     match verb {
@@ -80,7 +80,7 @@ pub(crate) fn run(
         Verb::Use(Named { name }) => {
             config.context(&name, &path)?;
             config.current = Some(name.clone());
-            save(session, &path, &config, &format!("context {name} is the current one now"))
+            save(session, &path, &config, &format!("current context: {name}"))
         }
         Verb::Set { name, production, no_production } => {
             let first = config.contexts.is_empty();
@@ -175,9 +175,9 @@ fn list(session: &Session, config: &Config) -> Result<(), Failure> {
 }
 
 fn show(session: &Session, config: &Config, path: &Path, name: Option<Name>) -> Result<(), Failure> {
-    let name = name.or_else(|| config.current.clone()).ok_or_else(|| {
-        Failure::usage("no context is the current one", "Choose one with `ipamctl context use NAME`.")
-    })?;
+    let name = name
+        .or_else(|| config.current.clone())
+        .ok_or_else(|| Failure::usage("no current context", "Select one with `ipamctl context use NAME`."))?;
     let place = config.context(&name, path)?;
     let json = serde_json::to_vec(place).unwrap_or_default();
     let file =
@@ -192,6 +192,6 @@ fn show(session: &Session, config: &Config, path: &Path, name: Option<Name>) -> 
     fields.line_if("network", &text::or_dash(place.network.as_ref()));
     fields.line_if("realm", &text::or_dash(place.realm.as_ref()));
     fields.line_if("namespace", &text::or_dash(place.namespace.as_ref()));
-    fields.line_if("production", if place.production { "yes: questions say so" } else { "" });
+    fields.line_if("production", if place.production { "yes: marked in confirmation prompts" } else { "" });
     session.show(&json, name.as_str(), || Ok(fields.text()))
 }

@@ -15,13 +15,13 @@ use crate::output::text;
 /// Flags of endpoints that come back.
 #[derive(Debug, Args)]
 pub(crate) struct StickyArguments {
-    /// What makes the endpoint: kind/name or group/kind/name, such as apps/StatefulSet/db
+    /// Controller of the endpoint: kind/name or group/kind/name, such as apps/StatefulSet/db
     #[arg(long, value_name = "CONTROLLER", value_parser = parse)]
     pub(crate) controller: Option<Controller>,
-    /// It keeps its addresses when it goes, for when it comes back
+    /// Keep the addresses for the endpoint after it is deleted
     #[arg(long)]
     pub(crate) sticky: bool,
-    /// What becomes of them when its controller no longer wants it: release or keep
+    /// Policy for kept addresses after the controller scales down: release or keep
     #[arg(long, value_name = "POLICY")]
     pub(crate) scale_down: Option<ScaleDown>,
 }
@@ -32,13 +32,13 @@ pub(crate) struct ScaleArguments {
     /// kind/name or group/kind/name, such as apps/StatefulSet/db
     #[arg(value_parser = parse)]
     controller: Controller,
-    /// How many endpoints it wants
+    /// Number of endpoints
     #[arg(long)]
     replicas: u32,
-    /// The first number behind their names
+    /// First ordinal in the endpoint names
     #[arg(long, default_value_t = 0)]
     start: u32,
-    /// Its incarnation; endpoints of another one are left alone
+    /// UID of the controller; endpoints of another UID are unaffected
     #[arg(long)]
     uid: Option<String>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct EndArguments {
     /// kind/name or group/kind/name, such as apps/StatefulSet/db
     #[arg(value_parser = parse)]
     controller: Controller,
-    /// Its incarnation; what is another one's is left alone
+    /// UID of the controller; resources of another UID are unaffected
     #[arg(long)]
     uid: Option<String>,
 }
@@ -57,13 +57,13 @@ pub(crate) struct EndArguments {
 /// Pools that an endpoint's application has for itself.
 #[derive(Debug, Args)]
 pub(crate) struct AutomaticArguments {
-    /// Make a pool for the endpoint's controller in the subnet: so many addresses (5), or more than replicas (+2)
+    /// Create a pool for the controller in the subnet, with this many addresses (5) or replicas plus a number (+2)
     #[arg(long, value_name = "SIZE", requires = "controller", requires = "subnets")]
     automatic: Option<PoolSize>,
-    /// How many endpoints the controller wants, where the pool follows that
+    /// Replicas of the controller, for --automatic +N
     #[arg(long, value_name = "COUNT", requires = "controller")]
     pub(crate) replicas: Option<u32>,
-    /// The pool stays when the controller is gone, for one of the same name
+    /// Keep the pool after the controller is deleted, for one of the same name
     #[arg(long, requires = "automatic")]
     keep_pool: bool,
 }
@@ -103,7 +103,7 @@ pub(crate) async fn scale(session: &Session, arguments: ScaleArguments) -> Resul
     let name = written(&controller);
     let controller = Controller { uid, ..controller };
     let request = ScaleRequest { realm, namespace, controller, replicas, start };
-    let nothing = format!("{name} wants {replicas}; nothing that it doesn't want was kept for it");
+    let nothing = format!("{name} has {replicas}; no addresses were kept for removed endpoints");
     change(session, Call::post("/v1/controllers/scale").json(&request)?, &name, nothing).await
 }
 
@@ -113,7 +113,7 @@ pub(crate) async fn end(session: &Session, arguments: EndArguments) -> Result<()
     let EndArguments { controller, uid } = arguments;
     let name = written(&controller);
     let request = EndRequest { realm, namespace, controller: Controller { uid, ..controller } };
-    let nothing = format!("{name} has ended; nothing was kept for it");
+    let nothing = format!("{name} has ended; no addresses were kept for it");
     change(session, Call::post("/v1/controllers/end").json(&request)?, &name, nothing).await
 }
 

@@ -31,13 +31,13 @@ type Read = Resource<Endpoint, EndpointStatus>;
 /// Verbs of endpoints.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All endpoints, or those of a kind, a realm, a namespace
+    /// List endpoints, optionally of a kind, realm or namespace
     #[command(
         alias = "ls",
         after_help = "Examples:\n  ipamctl endpoint list\n  ipamctl endpoint list --kind pod -o name\n  ipamctl endpoint list --realm prod-eu --namespace web"
     )]
     List(ListArguments),
-    /// One endpoint with all that it holds
+    /// Show an endpoint with its addresses
     #[command(
         alias = "describe",
         after_help = "Examples:
@@ -49,12 +49,12 @@ pub(crate) enum Verb {
         /// kind/name, kind/namespace/name or kind/realm/namespace/name
         endpoint: String,
     },
-    /// Which addresses endpoints get and give back, or one of them, until Ctrl-C
+    /// Follow allocations and releases of endpoints until Ctrl-C
     #[command(
         after_help = "Examples:\n  ipamctl endpoint watch\n  ipamctl endpoint watch host/db-07 -o json"
     )]
     Watch(WatchArguments),
-    /// Release all that an endpoint holds
+    /// Release all addresses of an endpoint
     #[command(
         alias = "rm",
         after_help = "Examples:\n  ipamctl endpoint delete host/db-07\n  ipamctl endpoint delete pod/web/frontend-7 --yes"
@@ -63,12 +63,12 @@ pub(crate) enum Verb {
         /// kind/name, kind/namespace/name or kind/realm/namespace/name
         endpoint: String,
     },
-    /// Say how many endpoints a controller wants; what it keeps for others is released
+    /// Set the replicas of a controller; addresses kept for removed endpoints are released
     #[command(
         after_help = "Examples:\n  ipamctl endpoint scale apps/StatefulSet/db --namespace shop --replicas 2\n  ipamctl endpoint scale kubevirt.io/VirtualMachine/mail --replicas 0"
     )]
     Scale(ScaleArguments),
-    /// Say that a controller is gone for good; what it keeps is released, and its own pools go once they are empty
+    /// End a deleted controller: kept addresses are released, its automatic pools deleted once empty
     #[command(
         after_help = "Examples:\n  ipamctl endpoint end apps/StatefulSet/db --namespace shop\n  ipamctl endpoint end apps/Deployment/web --uid 0b54-11"
     )]
@@ -174,9 +174,9 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
         fields.line("sticky", format!("yes{}", scale_down.unwrap_or_default()));
     }
     for interface in &endpoint.status.interfaces {
-        let kept = format!("{} is attached nowhere, and waits for its endpoint", interface.name);
+        let kept = format!("{} is kept for the endpoint, without an attachment", interface.name);
         fields.some("kept", interface.kept.then_some(kept));
-        let waits = format!("{} waits for an ADD of its own", interface.name);
+        let waits = format!("{} waits for its own ADD", interface.name);
         fields.some("preallocated", interface.preallocated.then_some(waits));
         for attachment in interface.attachment.iter().chain(&interface.also_attached) {
             fields.line(
@@ -246,11 +246,11 @@ pub(crate) async fn delete(session: &Session, key: &EndpointKey) -> Result<(), F
                 text::plural(number as u64, "address", "addresses")
             ),
             format!(
-                "Releasing takes nothing off that {}; what it still uses could then be given to another.",
+                "Releasing does not remove the addresses from that {}; they may then be allocated twice.",
                 key.kind
             ),
         ];
-        confirm::moderate(session, &summary, "Release all of it all the same?").await?;
+        confirm::moderate(session, &summary, "Release all of them anyway?").await?;
     }
     let answer = session.write(Call::delete(path(key)), Again::ByKey).await?;
     let released: Released = answer.read()?;

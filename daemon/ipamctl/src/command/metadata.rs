@@ -9,34 +9,34 @@ use crate::output::error::Failure;
 /// Metadata of a new resource.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MetadataArguments {
-    /// A sentence for people
+    /// Description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// A label for selecting; may be repeated
+    /// Label; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_set)]
     labels: Vec<Edit>,
-    /// An annotation for other programs; may be repeated
+    /// Annotation; may be repeated
     #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = parse_set)]
     annotations: Vec<Edit>,
-    /// Who keeps it in another place; empty for nobody
-    #[arg(long, value_name = "WHO")]
+    /// Manager that owns the resource; empty for none
+    #[arg(long, value_name = "MANAGER")]
     managed_by: Option<String>,
 }
 
 /// The same for what exists already.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MetadataChanges {
-    /// A sentence for people
+    /// Description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// A label to have, or with a minus behind its key not to have; may be repeated
+    /// Label to set, or KEY- to remove; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE|KEY-", value_parser = parse_edit)]
     labels: Vec<Edit>,
-    /// An annotation to have, or with a minus behind its key not to have; may be repeated
+    /// Annotation to set, or KEY- to remove; may be repeated
     #[arg(long = "annotation", value_name = "KEY=VALUE|KEY-", value_parser = parse_edit)]
     annotations: Vec<Edit>,
-    /// Who keeps it in another place; empty for nobody
-    #[arg(long, value_name = "WHO")]
+    /// Manager that owns the resource; empty for none
+    #[arg(long, value_name = "MANAGER")]
     managed_by: Option<String>,
 }
 
@@ -118,7 +118,7 @@ fn edit(labels: &mut Labels, flag: &str, edits: &[Edit]) -> Result<(), Failure> 
 pub(crate) fn contradiction(one: &str, other: &str) -> Failure {
     Failure::usage(
         format!("{one} and {other} contradict each other"),
-        "Nothing was changed. Say one of them, or each in a command of its own.",
+        "Nothing was changed. Use one of them, or separate commands.",
     )
 }
 

@@ -23,30 +23,30 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of nodes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All nodes, or those of --realm
+    /// List nodes, optionally of one --realm
     #[command(
         alias = "ls",
         after_help = "Examples:\n  ipamctl node list\n  ipamctl node list --realm prod-eu -o json"
     )]
     List,
-    /// One node
+    /// Show a node
     #[command(
         alias = "describe",
         after_help = "Examples:\n  ipamctl node show worker-3\n  ipamctl node show prod-eu/worker-3"
     )]
     Show(NamedInRealm),
-    /// What happens to nodes, or to one of them, until Ctrl-C
+    /// Follow changes of nodes until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl node watch\n  ipamctl node watch worker-3")]
     Watch(WatchArguments),
-    /// Describe a node that nobody has described yet
+    /// Create the description of a node
     #[command(after_help = "Examples:
   ipamctl node create worker-3 --label zone=a --label rack=12
   ipamctl node create prod-eu/worker-3 --label zone=a")]
     Create(Described<NamedInRealm, MetadataArguments>),
-    /// Change what is said of a node
+    /// Change the description of a node
     #[command(after_help = "Examples:\n  ipamctl node set worker-3 --label zone=b --label rack-")]
     Set(Described<NamedInRealm, MetadataChanges>),
-    /// Forget what was said of a node; what its endpoints hold stays
+    /// Delete the description of a node; its allocations remain
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl node delete worker-3")]
     Delete(NamedInRealm),
 }
@@ -90,7 +90,7 @@ fn table(nodes: &[Read<Node>], _wide: bool, _now: Timestamp) -> Table {
 fn shown(node: &Read<Node>) -> String {
     let mut fields = resource::heading(node, None);
     let boot = node.status.boot_id.as_deref();
-    fields.line("boot", boot.unwrap_or("it has not asked for anything yet").to_owned());
+    fields.line("boot", boot.unwrap_or("no request received yet").to_owned());
     resource::metadata_lines(&mut fields, node);
     fields.text()
 }

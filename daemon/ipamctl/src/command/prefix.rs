@@ -27,8 +27,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of prefixes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// The lowest free aligned block of a length, or the one that the owner has already
-    #[command(after_help = "Asking again for the same gives the same, and lets it and all above it live on.
+    /// Allocate the lowest free aligned block, or return the existing block of the owner
+    #[command(after_help = "Repeating the command returns the same prefix and renews it with its parents.
 
 Examples:
   ipamctl prefix allocate rack-7 --pool blocks --length 28
@@ -36,7 +36,7 @@ Examples:
   ipamctl prefix allocate conduit-a/node-1 --pool trench --length 24 --keep-edges --ttl 40m
   ipamctl prefix allocate conn-1-src --parent 48190233 --length 32 --ttl 40m")]
     Allocate(AllocateArguments),
-    /// All prefixes, or those of a pool, a realm or another prefix
+    /// List prefixes, optionally of a pool, realm or parent prefix
     #[command(
         alias = "ls",
         after_help = "Examples:
@@ -45,10 +45,10 @@ Examples:
   ipamctl prefix list --parent 48190233"
     )]
     List(ListArguments),
-    /// One prefix
+    /// Show a prefix
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl prefix show 48190233")]
     Show(Numbered),
-    /// Take a prefix back, with everything below it
+    /// Release a prefix and everything below it
     #[command(
         alias = "delete",
         alias = "rm",
@@ -60,25 +60,25 @@ Examples:
 /// Arguments of `allocate`.
 #[derive(Debug, Args)]
 pub(crate) struct AllocateArguments {
-    /// Whose it shall be; behind those that it is cut from, if any: conduit-a/node-1
+    /// Owner of the prefix, after the owners of its parents, if any: conduit-a/node-1
     #[arg(value_name = "OWNER|PATH", value_parser = parse_path)]
     path: Path,
-    /// The pool that it, or the first of the path, is cut from
+    /// Pool of the first prefix in the path
     #[arg(long, required_unless_present = "parent", conflicts_with = "parent")]
     pool: Option<Name>,
-    /// The prefix that it is cut from, by its number
+    /// Parent prefix, by ID
     #[arg(long, value_name = "PREFIX")]
     parent: Option<u64>,
-    /// How many bits long it is; without it, it must be there
+    /// Prefix length; required unless the prefix exists
     #[arg(long)]
     length: Option<u8>,
-    /// Never give its first and its last address
+    /// Never allocate the first and last address of the prefix
     #[arg(long)]
     keep_edges: bool,
-    /// How long it lives without being asked for again; until released if nothing is said
+    /// Lifetime without renewal [default: until released]
     #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
     ttl: Option<Duration>,
-    /// The realm of the owner
+    /// Realm of the owner
     #[arg(long, default_value = "default")]
     realm: Name,
 }
@@ -94,7 +94,7 @@ fn parse_path(text: &str) -> Result<Path, String> {
     let names = text.split('/').map(ObjectName::new).collect::<Result<Vec<_>, _>>();
     let mut above = names.map_err(|problem| problem.detail)?;
     if above.len() > PREFIX_LEVELS_MAX {
-        return Err(format!("a path has {PREFIX_LEVELS_MAX} owners at most"));
+        return Err(format!("a path has at most {PREFIX_LEVELS_MAX} owners"));
     }
     let owner = above.pop().ok_or("an owner is missing")?;
     Ok(Path { above, owner })
@@ -103,13 +103,13 @@ fn parse_path(text: &str) -> Result<Path, String> {
 /// Filters of the list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// Only those that come from this pool, at whatever depth
+    /// Only prefixes of this pool, at any depth
     #[arg(long)]
     pool: Option<Name>,
-    /// Only those that are cut from this prefix
+    /// Only children of this prefix
     #[arg(long, value_name = "PREFIX")]
     parent: Option<u64>,
-    /// Only those of this realm
+    /// Only prefixes of this realm
     #[arg(long)]
     realm: Option<Name>,
 }
@@ -152,7 +152,7 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
     if let Some(pool) = &request.pool {
         session.check_named("pool", "pools", pool.as_str()).await?;
     }
-    let repeat = format!("the same command again; what {} has by then is shown", request.owner);
+    let repeat = format!("run the same command again; it shows an existing prefix of {}", request.owner);
     // The servers know it again by its owner and what it is cut from.
     let call = Call::post("/v1/prefixes").json(&request)?.repeatable();
     let answer = session.write(call, Again::Same(repeat)).await?;
@@ -167,7 +167,7 @@ fn conclusion(delegated: &Delegated, dry_run: bool) -> String {
     let Prefix { id, path, .. } = &delegated.prefix;
     let ends = ends(&delegated.prefix);
     match (dry_run, delegated.repeated) {
-        (true, _) => "a dry run: nothing was delegated, and others may get it meanwhile".to_owned(),
+        (true, _) => "a dry run: nothing was delegated, and the block is not held".to_owned(),
         (false, true) => format!("{path} had that already; {ends}."),
         (false, false) => format!("delegated; {ends}.   undo: ipamctl prefix release {id}"),
     }
@@ -175,8 +175,8 @@ fn conclusion(delegated: &Delegated, dry_run: bool) -> String {
 
 fn ends(prefix: &Prefix) -> String {
     prefix.ends_in_ms.map_or_else(
-        || "it is kept until released".to_owned(),
-        |left| format!("it ends in {} unless it is asked for again", text::roughly(left)),
+        || "it lasts until released".to_owned(),
+        |left| format!("it ends in {} unless renewed", text::roughly(left)),
     )
 }
 
@@ -235,13 +235,13 @@ async fn release(session: &Session, id: u64) -> Result<(), Failure> {
         let below = text::plural(found.children, "prefix is", "prefixes are");
         let summary = [
             format!("{} of {} is divided: {below} cut from it.", found.cidr, found.path),
-            "They end with it, and all below them.".to_owned(),
+            "They and all prefixes below them end with it.".to_owned(),
         ];
-        confirm::moderate(session, &summary, &format!("Release prefix {id} all the same?")).await?;
+        confirm::moderate(session, &summary, &format!("Release prefix {id} anyway?")).await?;
     }
     let answer = session.write(Call::delete(path_of(id)), Again::ByKey).await?;
     let released: PrefixReleased = answer.read()?;
-    let more = if released.ending { "; what is left of it follows" } else { "" };
+    let more = if released.ending { "; the remaining parts are released in the background" } else { "" };
     let sentence =
         format!("{} of {} {}{more}", text::joined(&released.cidrs), found.path, session.tense("released"));
     session.done(&answer, &found.cidr.to_string(), &sentence)
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_again_is_told_so() {
+    fn a_repetition_is_reported() {
         let mut delegated = Delegated { prefix: prefix(), through: vec![], repeated: false, revision: 8 };
         assert!(conclusion(&delegated, false).ends_with("undo: ipamctl prefix release 7"));
         assert!(conclusion(&delegated, true).starts_with("a dry run"));

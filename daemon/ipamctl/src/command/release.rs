@@ -28,10 +28,10 @@ use crate::output::text;
   ipamctl release --endpoint host/db-07
   ipamctl release 10.10.0.77 --yes")]
 pub(crate) struct ReleaseArguments {
-    /// An address, or the number of an allocation
+    /// Address, or ID of an allocation
     #[arg(value_name = "ADDRESS|ALLOCATION", value_parser = parse_target)]
     target: Option<Target>,
-    /// All that this endpoint holds: kind/name, kind/namespace/name or kind/realm/namespace/name
+    /// Release all addresses of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long, conflicts_with = "target")]
     endpoint: Option<String>,
 }
@@ -48,12 +48,9 @@ pub(crate) fn parse_target(text: &str) -> Result<Target, String> {
     if let Ok(id) = text.parse() {
         return Ok(Target::Allocation(id));
     }
-    parse_address(text).map(Target::Address).map_err(|problem| {
-        format!(
-            "{}, and not the number of an allocation either; endpoints go with --endpoint",
-            problem.detail
-        )
-    })
+    parse_address(text)
+        .map(Target::Address)
+        .map_err(|problem| format!("{}, nor an allocation ID; for endpoints use --endpoint", problem.detail))
 }
 
 /// Runs the command.
@@ -62,9 +59,10 @@ pub(crate) async fn run(session: &Session, arguments: &ReleaseArguments) -> Resu
         (Some(text), _) => endpoint::delete(session, &session.endpoint_key(text)?).await,
         (None, Some(Target::Allocation(id))) => allocation(session, id).await,
         (None, Some(Target::Address(at))) => address(session, at).await,
-        (None, None) => {
-            Err(Failure::usage("nothing is named", "Name an address, an allocation or --endpoint."))
-        }
+        (None, None) => Err(Failure::usage(
+            "no address, allocation or endpoint given",
+            "Give an address, an allocation ID or --endpoint.",
+        )),
     }
 }
 
@@ -100,11 +98,11 @@ async fn release(session: &Session, allocation: &Allocation) -> Result<(), Failu
         let summary = [
             format!("{address} is held by {holder}, attached as {}{node}.", allocation.interface),
             format!(
-                "Releasing does not take the address off that {}; it could then be given to another.",
+                "Releasing does not remove the address from that {}; it may then be allocated twice.",
                 holder.kind
             ),
         ];
-        confirm::moderate(session, &summary, &format!("Release allocation {id} all the same?")).await?;
+        confirm::moderate(session, &summary, &format!("Release allocation {id} anyway?")).await?;
     }
     let call = Call::delete(format!("/v1/allocations/{id}"));
     let answer = session.write(call, Again::ByKey).await?;

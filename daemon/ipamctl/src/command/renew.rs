@@ -27,13 +27,13 @@ use crate::output::text;
   ipamctl renew 10.30.0.5
   ipamctl renew 46999000 -o json")]
 pub(crate) struct RenewArguments {
-    /// An address, or the number of an allocation
+    /// Address, or ID of an allocation
     #[arg(value_name = "ADDRESS|ALLOCATION", value_parser = parse_target)]
     target: Option<Target>,
-    /// All leases of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
+    /// Renew all leases of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long, conflicts_with = "target")]
     endpoint: Option<String>,
-    /// How long from now, as 8h or 30d; as long as before without it
+    /// Lease duration from now, such as 8h or 30d [default: the previous duration]
     #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
     ttl: Option<Duration>,
 }
@@ -48,13 +48,16 @@ pub(crate) async fn run(session: &Session, arguments: &RenewArguments) -> Result
         (None, Some(Target::Allocation(id))) => of_allocation(id),
         (None, Some(Target::Address(at))) => of_address(session, at).await?,
         (None, None) => {
-            return Err(Failure::usage("nothing is named", "Name an address, an allocation or --endpoint."));
+            return Err(Failure::usage(
+                "no address, allocation or endpoint given",
+                "Give an address, an allocation ID or --endpoint.",
+            ));
         }
     };
     let request = RenewRequest { ttl_ms: arguments.ttl.map(text::milliseconds) };
     // Renewed twice is renewed.
     let call = Call::post(path).json(&request)?.repeatable();
-    let answer = session.write(call, Again::Same("the same command again".to_owned())).await?;
+    let answer = session.write(call, Again::Same("run the same command again".to_owned())).await?;
     let renewed: Renewed = answer.read()?;
     let names: Vec<String> = renewed.leases.iter().map(|one| one.address.to_string()).collect();
     session.show(&answer.body, &names.join("\n"), || Ok(shown(&renewed)))?;
@@ -75,7 +78,7 @@ async fn of_address(session: &Session, at: IpAddr) -> Result<String, Failure> {
         None => {
             let detail = format!("{at} is {} in network {}, and not leased", found.state, found.network);
             Err(ipam_api::Problem::new(Code::NotLeased, detail)
-                .help("Its lease has ended: ipamctl allocate takes one again.")
+                .help("The lease has expired. Allocate again: ipamctl allocate")
                 .into())
         }
     }

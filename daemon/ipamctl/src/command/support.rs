@@ -24,23 +24,23 @@ const ASKED: [(&str, &str, &str); 6] = [
     (
         "cluster.json",
         "/v1/cluster?consistency=stale",
-        "members, leader, revision and counts, as it sees them",
+        "members, leader, revision and counts, as seen by this server",
     ),
     ("version.json", "/version", "its version"),
-    ("ready.txt", "/readyz", "whether it serves, or why not"),
+    ("ready.txt", "/readyz", "readiness, or the reason against it"),
     ("metrics.txt", "/metrics", "its counters and durations"),
     ("pools.json", "/v1/pools?consistency=stale&limit=1000", "its pools with their counts"),
     (
         "events.json",
         "/v1/events?consistency=stale&reverse=true&limit=1000",
-        "what happened last, and who asked for it",
+        "the latest events with their principals",
     ),
 ];
 
 /// Verbs for support.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Collect what every reachable server says of itself into one tar file; no secrets, sent nowhere
+    /// Write diagnostics of every reachable server to one tar file; no secrets, no upload
     #[command(
         after_help = "Examples:\n  ipamctl support bundle ipamd.tar\n  ipamctl support bundle ipamd.tar --timeout 3s"
     )]
@@ -50,7 +50,7 @@ pub(crate) enum Verb {
 /// Arguments of `bundle`.
 #[derive(Debug, Args)]
 pub(crate) struct BundleArguments {
-    /// The file to make; one that is there isn't written over
+    /// File to create; an existing file is not overwritten
     file: PathBuf,
 }
 
@@ -93,17 +93,17 @@ async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
 /// Contents of the bundle, for people.
 fn manifest(session: &Session, servers: &[String]) -> String {
     let mut text = format!(
-        "ipamctl {} asked {} at {}.\n\nclient.json: the version of ipamctl and the servers that were asked\n",
+        "ipamctl {} asked {} at {}.\n\nclient.json: the version of ipamctl and the servers queried\n",
         env!("CARGO_PKG_VERSION"),
         if servers.len() == 1 { "1 server".to_owned() } else { format!("{} servers", servers.len()) },
         session.now(),
     );
-    text.push_str("of each server, in a folder of its name:\n");
+    text.push_str("of each server, in a directory of its name:\n");
     for (name, _, what) in ASKED {
         text.push_str(&format!("  {name:<13} {what}\n"));
     }
     text.push_str(
-        "\nNo tokens, keys, certificates or configuration. Names, addresses and who asked for what are in it.\n",
+        "\nThe bundle contains names, addresses and principals, but no tokens, keys, certificates or configuration.\n",
     );
     text
 }
@@ -173,7 +173,7 @@ mod tests {
         );
         let (result, said) = run_within(&Environment::default(), &line).await;
         assert_eq!(code(&result), 0, "{result:?}");
-        assert!(said.contains("No tokens") && said.contains("metrics.txt"), "{said}");
+        assert!(said.contains("no tokens") && said.contains("metrics.txt"), "{said}");
         let bytes = std::fs::read(&file).unwrap();
         assert!(!bytes.windows(6).any(|window| window == b"s3cret"));
         let mut names = Vec::new();

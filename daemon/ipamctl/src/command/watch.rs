@@ -12,9 +12,9 @@ use crate::output::error::Failure;
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArguments {
-    /// Its name; all of them without it
+    /// Name; all by default
     name: Option<String>,
-    /// From behind this place: a revision, or an event's REVISION.NUMBER
+    /// Start after this position: a revision, or REVISION.NUMBER of an event
     #[arg(long, value_name = "PLACE")]
     after: Option<String>,
 }
@@ -79,8 +79,8 @@ fn named(session: &Session, resource_type: Watched, name: &str) -> Result<String
         Watched::Pool | Watched::Named(_) => Ok(Name::new(name)?.to_string()),
         Watched::Allocation => name.parse::<u64>().map(|id| id.to_string()).map_err(|_| {
             let name = ipam_api::name::shown(name);
-            let help = "Its number is shown by: ipamctl allocation list";
-            Failure::usage(format!("{name} is not the number of an allocation"), help)
+            let help = "List the IDs: ipamctl allocation list";
+            Failure::usage(format!("{name} is not an allocation ID"), help)
         }),
     }
 }

@@ -28,10 +28,10 @@ use crate::output::text::{self, Fields};
   ipamctl who-has 10.10.0.77 --all
   ipamctl who-has 10.10.0.77 -o json")]
 pub(crate) struct WhoHasArguments {
-    /// The address, in any of its forms
+    /// Address to look up
     #[arg(value_parser = parse_address)]
     address: IpAddr,
-    /// Who had it at a moment, or so long ago: 2026-11-19T22:13:10Z, 12h
+    /// Show the holder at a time, as a timestamp or an age: 2026-11-19T22:13:10Z, 12h
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
 }
@@ -98,8 +98,8 @@ fn check_past(at: &str, now: Timestamp) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(
-        format!("{at} is in the future; who will have an address then isn't known"),
-        "Name a moment that has been. Who has it now: ipamctl who-has ADDRESS",
+        format!("{at} is in the future"),
+        "Use a past time. Current holder: ipamctl who-has ADDRESS",
     ))
 }
 
@@ -145,7 +145,7 @@ fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
     fields.some(if state == "allocated" { "holder" } else { "last holder" }, history.last_holder.as_ref());
     if let Some(begins) = begins {
         let begins = text::moment(begins);
-        fields.line("history", format!("begins at {begins}; what was before isn't known"));
+        fields.line("history", format!("begins at {begins}; earlier events are not available"));
     } else if let Some(oldest) = history.oldest_kept {
         fields.line("kept since", text::moment(oldest));
     }
@@ -182,8 +182,8 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
     if let Some(left) = address.cooling_ms {
         let then = match (&address.reservation, &address.pool) {
             (Some(reservation), _) => format!("then reservation {reservation} keeps it"),
-            (None, Some(_)) => "then it is free again".to_owned(),
-            (None, None) => "then no pool gives it out".to_owned(),
+            (None, Some(_)) => "it becomes free then".to_owned(),
+            (None, None) => "no pool contains it then".to_owned(),
         };
         fields.line("cooling", format!("for {} more; {then}", text::roughly(left)));
     }
@@ -191,11 +191,9 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
         "excluded" => {
             fields.line("excluded", "gateway, first or last address of the subnet, or excluded by the pool")
         }
-        "quarantined" => fields.line("quarantined", "seen in use on the wire by a stranger"),
-        "unmanaged" if address.subnet.is_none() => {
-            fields.line("", "no subnet has it; nothing is known about it")
-        }
-        "unmanaged" => fields.line("", "between the subnet's pools; no pool gives it out"),
+        "quarantined" => fields.line("quarantined", "in use on the link by an unknown host"),
+        "unmanaged" if address.subnet.is_none() => fields.line("", "outside all subnets"),
+        "unmanaged" => fields.line("", "in the subnet, but in no pool"),
         _ => {}
     }
     fields.text()
@@ -287,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_knows_what_will_be() {
+    fn a_future_time_is_refused() {
         let at = |ahead_ms: u64| Timestamp(NOW.0 + ahead_ms).to_string();
         let failure = check_past(&at(3_600_000), NOW).unwrap_err();
         assert_eq!(failure.exit_code(), 2);
@@ -310,18 +308,18 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_it() {
+    fn an_unassigned_address_has_no_holder() {
         let cooling = address(serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400}));
         assert_eq!(
             shown(&cooling, NOW, None),
             "10.10.0.77   cooling      network default · pool web\n\
-             cooling      for 9s more; then it is free again\n"
+             cooling      for 9s more; it becomes free then\n"
         );
         let kept = serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400,
                                       "reservation": "printers"});
         assert!(shown(&address(kept), NOW, None).contains("9s more; then reservation printers keeps it"));
         let outside = address(serde_json::json!({"state": "cooling", "cooling_ms": 9_400}));
-        assert!(shown(&outside, NOW, None).contains("for 9s more; then no pool gives it out"));
+        assert!(shown(&outside, NOW, None).contains("for 9s more; no pool contains it then"));
         let reserved = address(serde_json::json!({"state": "reserved", "reservation": "printers"}));
         assert_eq!(
             shown(&reserved, NOW, None),
@@ -332,7 +330,7 @@ mod tests {
         assert_eq!(
             shown(&unmanaged, NOW, None),
             "10.10.0.77   in no pool   network default\n             \
-             no subnet has it; nothing is known about it\n"
+             outside all subnets\n"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The grammar: noun verb, and the few verbs that people use at speed.
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, ArgAction, Parser, Subcommand};
 
 use super::completion;
 use crate::command::{
@@ -9,17 +9,20 @@ use crate::command::{
 };
 use crate::settings::flags::GlobalArguments;
 
-/// Asks and changes ipamd.
+/// Command-line client for ipamd.
 #[derive(Debug, Parser)]
 #[command(
     name = "ipamctl",
     version,
-    about = "Asks and changes ipamd: networks, subnets, pools, and who has which address",
+    about = "Command-line client for ipamd: networks, subnets, pools and allocations",
     max_term_width = 100,
     arg_required_else_help = true,
+    disable_help_flag = true,
+    arg = help_flag(),
     after_help = "Exit codes:
-  0 done   1 refused   2 usage   3 not found   4 somebody else was faster
-  5 unavailable, nothing changed   6 outcome unknown   7 found something   130 interrupted
+  0 done   1 refused   2 usage   3 not found   4 conflict
+  5 unavailable, nothing changed   6 outcome unknown
+  7 differences or problems found   130 interrupted
 
 Examples:
   ipamctl status
@@ -34,47 +37,59 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// Flag that prints help: `-h` without the flags of every command, `--help` with them.
+fn help_flag() -> Arg {
+    let help = "Print help; --help includes the flags of every command (--server, -o, --dry-run, …)";
+    Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(ArgAction::Help)
+        .global(true)
+        .help(help)
+        .help_heading(None::<&str>)
+}
+
 /// All commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Whether the cluster is well, on one screen; works with a single member and without a leader
+    /// Show the health of the cluster; works without a leader
     Status(status::StatusArguments),
-    /// Who holds an address, or why nobody does
+    /// Show the holder of an address, or its state
     #[command(alias = "whois", alias = "whohas")]
     WhoHas(who_has::WhoHasArguments),
-    /// What has happened, and what happens now
+    /// Show past events, or follow new ones
     #[command(alias = "event", alias = "history", alias = "watch")]
     Events(events::EventsArguments),
-    /// Take addresses for an endpoint, all or none
+    /// Allocate addresses for an endpoint, all or none
     Allocate(allocate::AllocateArguments),
-    /// Give an address back, an allocation, or all of an endpoint
+    /// Release an address, an allocation, or all addresses of an endpoint
     Release(release::ReleaseArguments),
-    /// Let a lease last longer, or all of an endpoint
+    /// Renew one lease, or all leases of an endpoint
     Renew(renew::RenewArguments),
-    /// Make it as files say, in one step, all or none
+    /// Apply resources from files in one transaction
     Apply(apply::ApplyArguments),
-    /// How files differ from what there is
+    /// Compare resources in files with those of the cluster
     Diff(apply::DiffArguments),
-    /// Versions of this program and of the servers
+    /// Show the versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
-    /// Which address a request would get, and why; or what a resource's fields mean, as pool.ranges
+    /// Explain an allocation request, or the fields of a resource
     Explain(explain::ExplainArguments),
-    /// One file with what all servers say of themselves, for whoever helps
+    /// Collect a diagnostic bundle
     #[command(subcommand, after_help = support::EXAMPLES)]
     Support(support::Verb),
-    /// What a shell needs to complete commands, flags, and names that the servers know
+    /// Print the completion script of a shell
     Completion(completion::CompletionArguments),
     /// Write the manual pages of all commands
     #[command(hide = true, after_help = "Examples:\n  ipamctl man man1/")]
     Man {
-        /// The folder for them
+        /// Directory to write to
         folder: std::path::PathBuf,
     },
-    /// The members, who leads them, their certificates, and backups of what they keep
+    /// Members, leadership, certificates, and backups
     #[command(subcommand, after_help = cluster::EXAMPLES)]
     Cluster(cluster::Verb),
-    /// The clusters that this command line knows, and which one it asks
+    /// Known clusters, and the current one
     #[command(subcommand, alias = "contexts", after_help = context::EXAMPLES)]
     Context(context::Verb),
     /// Address spaces in which addresses are unique (VRFs)
@@ -83,38 +98,38 @@ pub(crate) enum Command {
     /// CIDRs of a network with gateway, VLAN, routes and DNS
     #[command(subcommand, alias = "subnets", after_help = subnet::EXAMPLES)]
     Subnet(subnet::Verb),
-    /// Sets of addresses of a subnet that endpoints get theirs from
+    /// Address pools within a subnet
     #[command(subcommand, alias = "pools", after_help = pool::EXAMPLES)]
     Pool(pool::Verb),
-    /// Addresses that no pool ever gives out
+    /// Addresses excluded from allocation in all pools
     #[command(subcommand, alias = "reservations", after_help = reservation::EXAMPLES)]
     Reservation(reservation::Verb),
-    /// Hosts, by whose labels pools say which they are for
+    /// Hosts with labels that pools select
     #[command(subcommand, alias = "nodes", after_help = node::EXAMPLES)]
     Node(node::Verb),
-    /// Groups of endpoints: their labels, and what they take from where nobody names pools
+    /// Namespaces of endpoints: labels, default pools and quotas
     #[command(subcommand, alias = "namespaces", alias = "ns", after_help = namespace::EXAMPLES)]
     Namespace(namespace::Verb),
     /// Workloads and machines that hold addresses
     #[command(subcommand, alias = "endpoints", after_help = endpoint::EXAMPLES)]
     Endpoint(endpoint::Verb),
-    /// What callers show to say who they are
+    /// API tokens
     #[command(subcommand, alias = "tokens", after_help = token::EXAMPLES)]
     Token(token::Verb),
-    /// Single addresses held by an interface of an endpoint
+    /// Single addresses, each held by an interface of an endpoint
     #[command(subcommand, alias = "allocations", after_help = allocation::EXAMPLES)]
     Allocation(allocation::Verb),
-    /// Blocks of addresses for those who divide them further
+    /// Address blocks delegated to owners that subdivide them
     #[command(subcommand, alias = "prefixes", after_help = prefix::EXAMPLES)]
     Prefix(prefix::Verb),
 }
 
 impl Command {
-    /// True if no server is asked.
-    pub(crate) fn asks_nobody(&self) -> bool {
+    /// True if the command needs no server.
+    pub(crate) fn is_offline(&self) -> bool {
         match self {
-            Command::Cluster(verb) => verb.asks_nobody(),
-            Command::Explain(arguments) => arguments.asks_nobody(),
+            Command::Cluster(verb) => verb.is_offline(),
+            Command::Explain(arguments) => arguments.is_offline(),
             Command::Context(_) | Command::Completion(_) | Command::Man { .. } => true,
             _ => false,
         }

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_is_silent() {
+    fn an_unreachable_server_is_silent() {
         let words = ["ipamctl", "--server=http://127.0.0.1:1"].map(str::to_owned);
         assert_eq!(names("/v1/pools", &words, &Environment::default()), None);
         assert_eq!(names("", &words, &Environment::default()), None);

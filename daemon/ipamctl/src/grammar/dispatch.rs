@@ -21,7 +21,7 @@ pub(crate) async fn carry_out(
     output: Box<dyn Write>,
 ) -> Result<(), Failure> {
     let global = &arguments.global;
-    let settings = if arguments.command.asks_nobody() {
+    let settings = if arguments.command.is_offline() {
         // It must work with a configuration that leads nowhere.
         Settings::resolve(&ConnectionArguments::default(), &Environment::default())?
     } else {

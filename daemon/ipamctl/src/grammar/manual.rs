@@ -10,7 +10,8 @@ use crate::output::error::Failure;
 
 /// Writes one page a command into a folder.
 pub(crate) fn run(session: &Session, folder: &Path) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| Failure::file(folder, "written", error, "Name a folder of yours.");
+    let cannot =
+        |error: std::io::Error| Failure::file(folder, "written", error, "Choose a writable directory.");
     std::fs::create_dir_all(folder).map_err(cannot)?;
     clap_mangen::generate_to(Arguments::command(), folder).map_err(cannot)?;
     session.say(&format!("manual pages written to {}", folder.display()));

@@ -134,7 +134,7 @@ impl Failure {
             Self::Found | Self::Explained(_) | Self::ReaderGone => return None,
             Self::Refused(refusal) => refusal.parts(),
             Self::Usage { detail, help } => ("usage".to_owned(), detail.clone(), vec![help.clone()]),
-            Self::Declined => ("not done".to_owned(), "nothing was changed.".to_owned(), Vec::new()),
+            Self::Declined => ("aborted".to_owned(), "nothing was changed.".to_owned(), Vec::new()),
             Self::Output(error) => {
                 ("output".to_owned(), format!("the answer can't be written: {error}"), Vec::new())
             }
@@ -157,8 +157,7 @@ impl Refusal {
         if problem.applied == Applied::Unknown {
             // The client's sentence begins with the words that stand in front here.
             let detail = problem.detail.trim_start_matches("the outcome is unknown: ").to_owned();
-            let repeat =
-                self.repeat.as_deref().unwrap_or("see first what is the case, then repeat the command");
+            let repeat = self.repeat.as_deref().unwrap_or("check the current state, then repeat the command");
             lines.push(format!("repeat safely:  {repeat}"));
             return ("outcome unknown".to_owned(), detail, lines);
         }
@@ -211,7 +210,7 @@ mod tests {
         assert_eq!(
             failure.text(false).unwrap(),
             "not found: pool \"wbe\" doesn't exist.  Did you mean web?\n  \
-             Check the name; lists show what there is.   (exit 3)"
+             Check the name against the list of existing resources.   (exit 3)"
         );
     }
 
@@ -224,7 +223,7 @@ mod tests {
             failure.text(false).unwrap(),
             "unavailable: no server answered within 10.0 s. Nothing was changed.\n  \
              http://a:1: connection refused\n  http://b:1: timed out\n  \
-             Check that the daemons run and that the addresses are right.   (exit 5)"
+             Check that ipamd runs and that the server addresses are correct.   (exit 5)"
         );
     }
 
@@ -250,8 +249,11 @@ mod tests {
         let problem = read(Failure::from(unknown).repeat_by("ipamctl x --idempotency-key k"));
         assert!(problem.help.contains("--idempotency-key k"), "{}", problem.help);
         assert_eq!(problem.applied, Applied::Unknown);
-        let problem = read(Failure::usage("nothing is named", "Name one."));
-        assert_eq!((problem.detail.as_str(), problem.help.as_str()), ("nothing is named", "Name one."));
+        let problem = read(Failure::usage("no address, allocation or endpoint given", "Name one."));
+        assert_eq!(
+            (problem.detail.as_str(), problem.help.as_str()),
+            ("no address, allocation or endpoint given", "Name one.")
+        );
         assert_eq!(problem.exit_code(), 2);
         assert!(Failure::Found.json().is_none() && Failure::Explained(Code::NotFound).json().is_none());
     }

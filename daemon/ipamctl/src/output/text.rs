@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_0
 /// Reads `10s`, `40m`, `1h30m`, `500ms`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong =
-        || format!("{} is no duration such as 500ms, 10s, 40m, 2h or 7d", ipam_api::name::shown(text));
+        || format!("{} is not a duration such as 500ms, 10s, 40m, 2h or 7d", ipam_api::name::shown(text));
     let mut rest = text;
     let mut total: u64 = 0;
     while !rest.is_empty() {
@@ -188,7 +188,7 @@ pub(crate) fn or_dash(value: Option<impl Display>) -> String {
 pub(crate) fn heading(word: &str, name: &str, meta: &Meta, network: Option<&str>) -> String {
     let left = format!("{word} {name}");
     let network = network.map(|network| format!("   network {network}")).unwrap_or_default();
-    format!("{left:<43} id {}   revision {}{network}", meta.id, meta.revision)
+    format!("{left:<33} id {}   revision {}{network}", meta.id, meta.revision)
 }
 
 /// Writes `2026-11-19T22:14:07Z (13h)   by cni`.

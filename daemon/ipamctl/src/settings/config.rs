@@ -64,14 +64,14 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(error) => {
-            let help = "Make it readable, or name another folder with XDG_CONFIG_HOME.";
+            let help = "Make it readable, or set another directory with XDG_CONFIG_HOME.";
             return Err(Failure::file(path, "read", error, help));
         }
     };
     toml::from_str(&text).map_err(|error| {
         Failure::usage(
-            format!("{} is not as it should be: {}", path.display(), error.to_string().trim_end()),
-            "Correct it; `ipamctl context set NAME …` writes what is read here.",
+            format!("{} is invalid: {}", path.display(), error.to_string().trim_end()),
+            "Correct the file, or write it with `ipamctl context set NAME …`.",
         )
     })
 }
@@ -96,8 +96,8 @@ impl Config {
             let meant = strict::nearest(name.as_str(), self.contexts.keys().map(Name::as_str));
             let meant = meant.map(|meant| format!("  Did you mean {meant}?")).unwrap_or_default();
             Failure::usage(
-                format!("there is no context {name} in {}.{meant}", path.display()),
-                "See what there is with `ipamctl context list`; make one with `ipamctl context set`.",
+                format!("context {name} does not exist in {}.{meant}", path.display()),
+                "List the contexts with `ipamctl context list`, or create one with `ipamctl context set`.",
             )
         })
     }

@@ -55,7 +55,7 @@ impl Settings {
             (
                 here,
                 format!(
-                    "nothing names a server (--server, --context or {SERVERS_ENV}), so this machine was asked"
+                    "no server is configured (--server, --context or {SERVERS_ENV}); the default is this machine"
                 ),
             )
         };
@@ -112,8 +112,8 @@ impl Chosen {
                 return Ok(None);
             }
             return Err(Failure::usage(
-                "a context is named, and nothing says where contexts are kept",
-                "Set HOME or XDG_CONFIG_HOME, or name servers with --server.",
+                "a context is given, but the directory of contexts is unknown",
+                "Set HOME or XDG_CONFIG_HOME, or use --server.",
             ));
         };
         let of_environment = of_environment.map(|text| {

@@ -26,25 +26,31 @@ pub(crate) struct GlobalArguments {
 
 /// Servers, credentials, and the place of names.
 #[derive(Debug, Default, Clone, Args)]
-#[command(next_help_heading = "Where to ask")]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionArguments {
-    /// Servers to ask; any member will do [env: IPAM_SERVERS] [default: http://127.0.0.1:7440]
-    #[arg(long = "server", value_name = "URL,…", value_delimiter = ',', global = true)]
+    /// Server addresses; any member serves all requests [env: IPAM_SERVERS] [default: http://127.0.0.1:7440]
+    #[arg(
+        long = "server",
+        value_name = "URL,…",
+        value_delimiter = ',',
+        global = true,
+        hide_short_help = true
+    )]
     pub(crate) servers: Vec<String>,
-    /// Where `ipamctl context` says that the servers are [env: IPAM_CONTEXT]
-    #[arg(long, value_name = "NAME", global = true)]
+    /// Context with servers and credentials; see `ipamctl context` [env: IPAM_CONTEXT]
+    #[arg(long, value_name = "NAME", global = true, hide_short_help = true)]
     pub(crate) context: Option<Name>,
-    /// File with the token that says who asks [env: IPAM_TOKEN_FILE]
-    #[arg(long, value_name = "FILE", global = true)]
+    /// File with the API token [env: IPAM_TOKEN_FILE]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
     pub(crate) token_file: Option<PathBuf>,
-    /// File with the certificates that servers are checked against [env: IPAM_CA_FILE]
-    #[arg(long, value_name = "FILE", global = true)]
+    /// File with the CA certificates of the servers [env: IPAM_CA_FILE]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
     pub(crate) ca_file: Option<PathBuf>,
-    /// File with the certificate that says who asks [env: IPAM_CERT_FILE]
-    #[arg(long, value_name = "FILE", global = true)]
+    /// File with the client certificate [env: IPAM_CERT_FILE]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
     pub(crate) cert_file: Option<PathBuf>,
-    /// File with that certificate's key [env: IPAM_KEY_FILE]
-    #[arg(long, value_name = "FILE", global = true)]
+    /// File with the key of the client certificate [env: IPAM_KEY_FILE]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
     pub(crate) key_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: PlaceArguments,
@@ -53,97 +59,109 @@ pub(crate) struct ConnectionArguments {
 /// Place in which names are looked for, as far as the command line names it.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct PlaceArguments {
-    /// Network (address space); lists show all networks without it, new things and bare addresses are of `default`;
-    /// an object of another one is refused
-    #[arg(long, global = true)]
+    /// Network of names and addresses [default: default; lists show all networks]. A resource of another network
+    /// is rejected
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) network: Option<Name>,
-    /// Realm of names that don't say theirs: the cluster or site that gave them [default: default]; lists show all
-    /// realms without it
-    #[arg(long, global = true)]
+    /// Realm of names without one, such as a cluster or site [default: default; lists show all realms]
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) realm: Option<Name>,
-    /// Namespace of endpoints that don't say theirs [default: default]; lists show all namespaces without it
-    #[arg(short, long, global = true)]
+    /// Namespace of endpoints without one [default: default; lists show all namespaces]
+    #[arg(short, long, global = true, hide_short_help = true)]
     pub(crate) namespace: Option<ObjectName>,
 }
 
 /// Format of answers.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How it looks")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
-    /// table, wide, json (the API's, byte for byte), yaml, name, csv or jsonpath={.a.b}
-    #[arg(short = 'o', long = "output", value_name = "FORMAT", default_value = "table", global = true)]
+    /// Output format: table, wide, json (the unmodified API response), yaml, name, csv or jsonpath={.a.b}
+    #[arg(
+        short = 'o',
+        long = "output",
+        value_name = "FORMAT",
+        default_value = "table",
+        global = true,
+        hide_short_help = true
+    )]
     pub(crate) format: Format,
-    /// Leave out the titles of tables
-    #[arg(long, global = true)]
+    /// Omit table headers
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) no_headers: bool,
-    /// Say nothing but data and errors
-    #[arg(short, long, global = true)]
+    /// Print only data and errors
+    #[arg(short, long, global = true, hide_short_help = true)]
     pub(crate) quiet: bool,
-    /// When to use colours; NO_COLOR turns `auto` off
-    #[arg(long, value_enum, default_value = "auto", global = true)]
+    /// Use of colours; NO_COLOR disables `auto`
+    #[arg(long, value_enum, default_value = "auto", global = true, hide_short_help = true)]
     pub(crate) color: Color,
-    /// Print each request as a curl command; the token reads $TOKEN
-    #[arg(long, global = true)]
+    /// Print each request as a curl command, with $TOKEN for the token
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) debug: bool,
 }
 
 /// Flags of reads.
 #[derive(Debug, Default, Clone, Args)]
-#[command(next_help_heading = "Reading")]
+#[command(next_help_heading = "Reads")]
 pub(crate) struct ReadingArguments {
-    /// Only what has these labels, as team=web,tier!=db
-    #[arg(short = 'l', long = "labels", value_name = "SELECTOR", global = true)]
+    /// Only resources with these labels, as team=web,tier!=db
+    #[arg(short = 'l', long = "labels", value_name = "SELECTOR", global = true, hide_short_help = true)]
     pub(crate) selector: Option<Selector>,
-    /// Order of a list, as name, or -free for the largest first
-    #[arg(long, value_name = "FIELD", global = true, allow_hyphen_values = true)]
+    /// Sort a list by a column or field: name, or -free for descending order
+    #[arg(long, value_name = "FIELD", global = true, hide_short_help = true, allow_hyphen_values = true)]
     pub(crate) sort_by: Option<String>,
-    /// Only these fields, as name,status.counts.free
-    #[arg(long = "field", value_name = "FIELD,…", value_delimiter = ',', global = true)]
+    /// Fields to show, as name,status.counts.free
+    #[arg(
+        long = "field",
+        value_name = "FIELD,…",
+        value_delimiter = ',',
+        global = true,
+        hide_short_help = true
+    )]
     pub(crate) fields: Vec<String>,
-    /// At most so many items of a list
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), global = true)]
+    /// Maximum number of list items
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), global = true, hide_short_help = true)]
     pub(crate) limit: Option<u64>,
-    /// All items, also on a terminal, where a table ends after 1000 of them
-    #[arg(long, conflicts_with = "limit", global = true)]
+    /// All list items; on a terminal the default is the first 1000
+    #[arg(long, conflicts_with = "limit", global = true, hide_short_help = true)]
     pub(crate) all: bool,
-    /// Whether reads must see everything acknowledged before (`stale`: any member, also without a leader)
-    #[arg(long, value_enum, default_value = "linearizable", global = true)]
+    /// Consistency of reads; `stale` reads from any member, also without a leader
+    #[arg(long, value_enum, default_value = "linearizable", global = true, hide_short_help = true)]
     pub(crate) consistency: Consistency,
-    /// Wait until the member that answers has seen this revision
-    #[arg(long, value_name = "REVISION", global = true)]
+    /// Minimum revision of reads; the member waits until it has applied it
+    #[arg(long, value_name = "REVISION", global = true, hide_short_help = true)]
     pub(crate) at_least_revision: Option<u64>,
-    /// How long to wait for an answer, as 500ms, 10s, 2m
-    #[arg(long, default_value = "10s", value_parser = parse_duration, global = true)]
+    /// Request timeout, such as 500ms, 10s or 2m
+    #[arg(long, default_value = "10s", value_parser = parse_duration, global = true, hide_short_help = true)]
     pub(crate) timeout: Duration,
 }
 
 /// Flags of writes.
 #[derive(Debug, Default, Clone, Args)]
-#[command(next_help_heading = "Changing")]
+#[command(next_help_heading = "Writes")]
 pub(crate) struct WritingArguments {
-    /// Change nothing; say what would change
-    #[arg(long, global = true)]
+    /// Show the effect without changing anything
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) dry_run: bool,
-    /// Why, for the history
-    #[arg(long, value_name = "TEXT", global = true, value_parser = crate::settings::idempotency::parse_comment)]
+    /// Reason for the change, recorded in the history
+    #[arg(long, value_name = "TEXT", global = true, hide_short_help = true, value_parser = crate::settings::idempotency::parse_comment)]
     pub(crate) comment: Option<String>,
-    /// In whose name it is changed: what somebody manages, only they change
-    #[arg(long, value_name = "NAME", global = true)]
+    /// Manager of the change; a managed resource accepts changes by its manager only
+    #[arg(long, value_name = "NAME", global = true, hide_short_help = true)]
     pub(crate) manager: Option<String>,
-    /// Change also what somebody else manages
-    #[arg(long, global = true)]
+    /// Also change resources of another manager
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) take_over: bool,
-    /// By which the servers know a repeated command again; made up without it
-    #[arg(long, value_name = "KEY", global = true, value_parser = crate::settings::idempotency::parse_key)]
+    /// Key that makes repeating the command safe [default: random]
+    #[arg(long, value_name = "KEY", global = true, hide_short_help = true, value_parser = crate::settings::idempotency::parse_key)]
     pub(crate) idempotency_key: Option<String>,
-    /// Answer questions with yes
-    #[arg(long, global = true)]
+    /// Answer yes to confirmation prompts
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) yes: bool,
-    /// The name of what is to go, where deleting it can't be undone
-    #[arg(long, value_name = "NAME", global = true)]
+    /// Confirm an irreversible deletion by repeating the name
+    #[arg(long, value_name = "NAME", global = true, hide_short_help = true)]
     pub(crate) confirm: Option<String>,
-    /// Never ask, not even on a terminal
-    #[arg(long, global = true)]
+    /// Never prompt, even on a terminal
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) no_input: bool,
 }
 

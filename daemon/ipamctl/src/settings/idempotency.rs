@@ -17,7 +17,10 @@ pub(crate) fn parse_key(text: &str) -> Result<String, String> {
     {
         Ok(text.to_owned())
     } else {
-        Err(format!("{} is no key: 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters", shown(text)))
+        Err(format!(
+            "{} is not a valid key: 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters",
+            shown(text)
+        ))
     }
 }
 

@@ -51,7 +51,7 @@ async fn flags_that_contradict_each_other_are_usage() {
         let (result, _) = run(&server, line).await;
         assert_eq!(code(&result), says, "{line}: {result:?}");
         let said = result.err().and_then(|failure| failure.text(false)).unwrap_or_default();
-        assert!(said.is_empty() || said.contains("there are two quotas of "), "{line}: {said}");
+        assert!(said.is_empty() || said.contains("two quotas for "), "{line}: {said}");
     }
     let writes = seen.lock().unwrap().iter().filter(|line| !line.starts_with("GET")).count();
     assert_eq!(writes, 1, "only the one that can be meant");
@@ -61,7 +61,7 @@ async fn flags_that_contradict_each_other_are_usage() {
 }
 
 #[tokio::test]
-async fn what_is_held_is_not_taken_out_of_a_pool_whatever_somebody_says() {
+async fn held_addresses_stay_in_their_pool() {
     let (server, seen) = pretend(|method, path, _| match (method, path) {
         ("GET", "/v1/pools/web") => Some((200, pool("web", 2))),
         ("PATCH", _) => {

@@ -53,7 +53,7 @@ async fn not_found_is_three() {
 }
 
 #[tokio::test]
-async fn somebody_was_faster_is_four() {
+async fn a_conflict_is_four() {
     assert_eq!(ended(refusing!(Code::AlreadyExists), CREATE).await.0, 4);
     assert_eq!(ended(refusing!(Code::RevisionMismatch), "pool set web --disable").await.0, 4);
 }
@@ -65,7 +65,7 @@ async fn nothing_was_changed_is_five() {
 }
 
 #[tokio::test]
-async fn nobody_knows_is_six_and_says_how_to_repeat() {
+async fn an_unknown_outcome_is_six_and_says_how_to_repeat() {
     let (server, seen) = pretend(|_, _, _| Some((502, json!("bad gateway")))).await;
     let (result, _) = run(&server, &format!("{CREATE} --comment \"NET 4711\"")).await;
     let said = result.unwrap_err().text(false).unwrap();
@@ -86,7 +86,7 @@ async fn something_found_is_seven() {
 }
 
 #[tokio::test]
-async fn nobody_answers() {
+async fn an_unreachable_server_is_five() {
     for line in ["status", "pool list --timeout 200ms"] {
         // Port 1 of loopback: nothing listens there.
         let (result, text) = run("http://127.0.0.1:1", line).await;
@@ -99,14 +99,17 @@ async fn nobody_answers() {
 #[tokio::test]
 async fn a_server_that_wants_to_know_who_asks_is_not_down() {
     let (server, _) = pretend(|_, _, _| {
-        let barred = Problem::new(Code::Unauthenticated, "nobody says who asks");
+        let barred = Problem::new(Code::Unauthenticated, "the request has no credentials");
         Some((401, serde_json::to_value(barred).unwrap()))
     })
     .await;
     let (result, _) = run(&server, "status").await;
     assert_eq!(code(&result), 1);
     let said = result.unwrap_err().text(false).unwrap();
-    assert!(said.contains("nobody says who asks") && !said.contains("no server answered"), "{said}");
+    assert!(
+        said.contains("the request has no credentials") && !said.contains("no server answered"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -120,7 +123,10 @@ async fn an_unknown_outcome_is_six() {
     let (result, _) = run(&server, "allocate --endpoint host/a --pool web --timeout 300ms").await;
     assert_eq!(code(&result), 6);
     let said = result.unwrap_err().text(false).unwrap();
-    assert!(said.contains("repeat safely:  the same command again; what host/a holds on eth0"), "{said}");
+    assert!(
+        said.contains("repeat safely:  run the same command again; existing addresses of host/a on eth0"),
+        "{said}"
+    );
 }
 
 #[tokio::test]

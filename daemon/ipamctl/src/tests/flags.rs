@@ -106,7 +106,7 @@ async fn a_comment_and_a_key_go_with_a_write() {
 }
 
 #[tokio::test]
-async fn a_dry_run_asks_nobody_and_says_what_would_be() {
+async fn a_dry_run_is_offline_and_says_what_would_be() {
     let (server, seen) = pretend(|method, _, _| match method {
         "GET" => Some((200, pool("web", 9))),
         _ => Some((200, json!({"dry": true}))),

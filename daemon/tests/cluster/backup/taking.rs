@@ -54,7 +54,7 @@ async fn a_backup_is_whole_while_addresses_are_given_and_is_never_written_over()
 
     let bytes = std::fs::read(&file).unwrap();
     let again = ipamctl(&servers, &backup).await.ends(2);
-    assert!(again.stderr.contains("is there already") && again.stderr.contains("--force"), "{again:?}");
+    assert!(again.stderr.contains("already exists") && again.stderr.contains("--force"), "{again:?}");
     assert!(std::fs::read(&file).unwrap() == bytes, "it was touched");
     ipamctl(&servers, &format!("{backup} --force --without-history")).await.ends(0);
     assert!(std::fs::read(&file).unwrap() != bytes, "it was not replaced");
@@ -147,7 +147,7 @@ async fn what_is_broken_off_or_interrupted_leaves_nothing() {
     let line = format!("cluster backup {}", file.display());
     let half = pretend(b"IPAMBKP\x01H".to_vec(), true).await;
     let broken = ipamctl(&[half], &line).await.ends(5);
-    assert!(broken.stderr.contains("no whole backup"), "{broken:?}");
+    assert!(broken.stderr.contains("not a complete backup"), "{broken:?}");
     assert_eq!(names_in(folder.path()), [""; 0]);
 
     let stalled = pretend(b"IPAMBKP\x01H".to_vec(), false).await;

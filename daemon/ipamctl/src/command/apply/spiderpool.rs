@@ -146,10 +146,11 @@ fn unsupported(kind: &str) -> Problem {
     let help = match OTHERS.iter().find(|(other, _)| *other == kind) {
         Some((_, ours)) => {
             let word = ours.word();
-            format!("Write it as a document of `kind: {word}`; ipamctl explain {word} has the fields.")
+            format!("Write it as a document of `kind: {word}`; fields: ipamctl explain {word}.")
         }
-        None => "Take it out of the files.".to_owned(),
+        None => "Remove it from the files.".to_owned(),
     };
-    let detail = format!("{} is not taken over; of Spiderpool's resources only {SUBNET} is", shown(kind));
+    let detail =
+        format!("{} is not supported; of Spiderpool's resources only {SUBNET} is converted", shown(kind));
     Problem::new(Code::InvalidField, detail).help(help)
 }

@@ -304,16 +304,16 @@ async fn what_spider_subnets_cannot_say_is_refused_with_the_field() {
         (
             "kind: SpiderSubnet",
             "kind: SpiderIPPool",
-            "\"SpiderIPPool\" is not taken over; of Spiderpool's resources only SpiderSubnet is",
+            "\"SpiderIPPool\" is not supported; of Spiderpool's resources only SpiderSubnet is converted",
         ),
         (
             "kind: SpiderSubnet",
             "kind: SpiderIPPool",
-            "Write it as a document of `kind: pool`; ipamctl explain pool has the fields.",
+            "Write it as a document of `kind: pool`; fields: ipamctl explain pool.",
         ),
         ("kind: SpiderSubnet", "kind: SpiderReservedIP", "`kind: reservation`"),
-        ("kind: SpiderSubnet", "kind: SpiderEndpoint", "Take it out of the files."),
-        ("kind: pool\n", "apiVersion: spiderpool.spidernet.io/v1\n", "\"\" is not taken over"),
+        ("kind: SpiderSubnet", "kind: SpiderEndpoint", "Remove it from the files."),
+        ("kind: pool\n", "apiVersion: spiderpool.spidernet.io/v1\n", "\"\" is not supported"),
         ("name: web-c", "name: lan-12\ncidr: 10.13.0.0/24", "unknown field \"cidr\""),
         (
             "kind: pool\nname: web-c\nsubnet: lan-12\nranges: [10.12.0.10-10.12.0.29]",

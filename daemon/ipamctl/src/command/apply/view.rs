@@ -39,7 +39,7 @@ fn details(change: &Change) -> Vec<String> {
         Change::Update { differences, .. } => diff::lines(differences),
         Change::Delete(_) => vec!["deleted: not in these files".to_owned()],
         Change::Drain(current) => vec![format!(
-            "not in these files; {} in use, so it drains: nothing more is given, and it goes with the last",
+            "not in these files; {} in use, so it drains: no new allocations, deleted when the last is released",
             text::count(current.held)
         )],
         Change::Keep(current) => vec![match (current.kind, current.held) {

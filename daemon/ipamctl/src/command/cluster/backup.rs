@@ -29,15 +29,15 @@ const PROGRESS: Duration = Duration::from_secs(1);
 /// Arguments of `backup`.
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
-    /// The file
+    /// Backup file
     file: PathBuf,
-    /// Ask no server: check that the file is whole, and say what is in it
+    /// Verify the file offline and describe its contents
     #[arg(long, conflicts_with_all = ["force", "without_history"])]
     pub(super) verify: bool,
-    /// Replace a file that is there, once the new one is whole
+    /// Replace an existing file after the new one is complete
     #[arg(long)]
     force: bool,
-    /// Leave out all but the newest of the history
+    /// Include only the most recent part of the event history
     #[arg(long)]
     without_history: bool,
 }
@@ -52,7 +52,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
         return Err(is_there(file));
     }
     if session.writing.dry_run {
-        session.say("a dry run: nothing was asked for, and nothing written");
+        session.say("a dry run: no backup was requested or written");
         return Ok(());
     }
     interrupt::say_instead(format!("interrupted: {} was not written.", file.display()));
@@ -62,7 +62,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
     // What the disk has, and not what the network brought.
     let path = aside.path.clone();
     let checked = examine(&path).await?.map_err(|error| {
-        Problem::new(Code::Unreachable, format!("what the server sent is no whole backup: {error}"))
+        Problem::new(Code::Unreachable, format!("the response is not a complete backup: {error}"))
     })?;
     aside.take_place(file, arguments.force)?;
     if session.data(&as_json(&checked))? {
@@ -70,7 +70,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
     }
     session.say(&format!("consistent at revision {} · {}", checked.header.revision, counted(&checked)));
     session.say(&format!(
-        "written {} in {:.1} s · blake3 {} · has hashes of tokens, and no secrets",
+        "written {} in {:.1} s · blake3 {} · contains token hashes, but no secrets",
         size(checked.bytes),
         begun.elapsed().as_secs_f64(),
         checked.seal
@@ -111,7 +111,7 @@ async fn verify(session: &Session, file: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let header = &checked.header;
-    let history = if header.history { "all that was kept" } else { "only the newest of it" };
+    let history = if header.history { "complete" } else { "most recent part only" };
     session.print(&format!(
         "cluster     {}\nepoch       {}\nrevision    {}\ntaken       {} by {} ({})\ncontents    {}\nhistory     {history}\n\
          size        {}\nblake3      {}\nwhole       yes\n",
@@ -191,7 +191,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         if !self.kept {
-            // Nobody can be told; the name says what it is.
+            // The error has no receiver; the name of the file describes it.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -199,17 +199,17 @@ impl Drop for Aside {
 
 fn is_there(file: &Path) -> Failure {
     Failure::usage(
-        format!("{} is there already, and was not touched", file.display()),
-        "Name another file; --force replaces this one once the new one is whole.",
+        format!("{} already exists and was not changed", file.display()),
+        "Choose another file, or replace this one with --force.",
     )
 }
 
 fn unwritten(file: &Path, error: &io::Error) -> Failure {
     Problem::new(Code::StorageFull, format!("{} can't be written: {error}", file.display()))
-        .help("Make room there, or name a file elsewhere; nothing was left behind.")
+        .help("Free disk space, or choose another file; no partial file remains.")
         .into()
 }
 
 fn unread(file: &Path, error: &io::Error) -> Failure {
-    Failure::file(file, "read", error, "Name a file that you may read.")
+    Failure::file(file, "read", error, "Choose a readable file.")
 }

@@ -30,26 +30,26 @@ const DAYS_MAX: i64 = 20 * 365;
 /// Verbs of certificates.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Make a CA in a directory, for a cluster that has none
+    /// Create a certificate authority in a directory
     #[command(
         after_help = "Examples:\n  ipamctl cluster ca init ./ca\n  ipamctl cluster ca init ./ca --days 730"
     )]
     Init {
-        /// The directory; made if need be. Whoever reads its key can be anybody: keep it off the members
+        /// Directory of the CA, created if absent. The key signs any identity: keep it off the members
         dir: PathBuf,
-        /// What the CA is called
+        /// Common name of the CA
         #[arg(long, value_name = "TEXT")]
         name: Option<String>,
         #[command(flatten)]
         how: CertificateOptions,
     },
-    /// Make a certificate and its key
+    /// Issue a certificate with its key
     #[command(after_help = "Examples:
   ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1
   ipamctl cluster ca issue ./ca client alice --days 90
   ipamctl cluster ca issue ./ca node default/worker-3")]
     Issue {
-        /// The directory of the CA
+        /// Directory of the CA
         dir: PathBuf,
         #[command(subcommand)]
         subject: Subject,
@@ -59,31 +59,31 @@ pub(crate) enum Verb {
 /// Holder of a certificate.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Subject {
-    /// A member: for its clients and for the other members
+    /// Certificate of a member, for clients and other members
     #[command(
         after_help = "Examples:\n  ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1 --address n1.ipam.example"
     )]
     Member {
-        /// The member's name, as in its configuration
+        /// Name of the member, as in its configuration
         name: Name,
-        /// An address or host name by which clients reach it; repeat for each. Those of its own machine are included
+        /// Address or host name for clients; may be repeated. Loopback names are included
         #[arg(long = "address", value_name = "HOST")]
         addresses: Vec<String>,
         #[command(flatten)]
         how: CertificateOptions,
     },
-    /// A person or program
+    /// Certificate of a client: a person or a program
     #[command(after_help = "Examples:\n  ipamctl cluster ca issue ./ca client alice")]
     Client {
-        /// The client's name
+        /// Name of the client
         name: Name,
         #[command(flatten)]
         how: CertificateOptions,
     },
-    /// A node with its agent and plugin
+    /// Certificate of a node, for its agent and plugin
     #[command(after_help = "Examples:\n  ipamctl cluster ca issue ./ca node default/worker-3")]
     Node {
-        /// The node, as REALM/NAME
+        /// Node, as REALM/NAME
         #[arg(value_name = "REALM/NAME", value_parser = node)]
         node: (Name, ObjectName),
         #[command(flatten)]
@@ -94,10 +94,10 @@ pub(crate) enum Subject {
 /// Flags of new certificates.
 #[derive(Debug, Args)]
 pub(crate) struct CertificateOptions {
-    /// For how many days it is valid: ten years for a CA, one for others
+    /// Validity in days [default: 3650 for a CA, 365 for others]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=DAYS_MAX))]
     days: Option<u32>,
-    /// Replace what is there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }
@@ -135,8 +135,8 @@ fn init(
     }
     write(session, &made, &certificate, &key, how.force)?;
     session.say(&format!(
-        "{name}: {} is for everybody; {} is for nobody: whoever has it can be anybody. Next: ipamctl cluster ca issue \
-         {} member NAME --address HOST",
+        "{name}: distribute {}; keep {} secret, since it signs any identity. Next: ipamctl cluster ca issue {} member \
+         NAME --address HOST",
         certificate.display(),
         key.display(),
         dir.display()
@@ -194,7 +194,7 @@ fn node(text: &str) -> Result<(Name, ObjectName), String> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let help = "Name the directory of a CA; `ipamctl cluster ca init DIR` makes one.";
+    let help = "Choose the directory of a CA; `ipamctl cluster ca init DIR` creates one.";
     std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", error, help))
 }
 
@@ -210,7 +210,7 @@ fn write(
     if let Some(path) = there.filter(|_| !force) {
         return Err(Failure::usage(
             format!("{} is there already", path.display()),
-            "--force replaces it; what a replaced CA has issued is worthless then.",
+            "--force replaces it; certificates of the replaced CA become invalid.",
         ));
     }
     if session.writing.dry_run {
@@ -222,7 +222,7 @@ fn write(
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("{}: {error}", path.display()), "Name a directory that you may write to.")
+    Failure::usage(format!("{}: {error}", path.display()), "Choose a writable directory.")
 }
 
 fn not_issued(why: NotIssued) -> Failure {

@@ -101,7 +101,10 @@ fn valid_for(days: u32) -> Result<CertificateParams, NotIssued> {
 fn host(name: &str) -> Result<&str, NotIssued> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     if name.is_empty() || name.len() > 253 || !name.chars().all(plain) || name.ends_with(".ipamd.internal") {
-        return Err(NotIssued(format!("{} is no host name and no IP address", ipam_api::name::shown(name))));
+        return Err(NotIssued(format!(
+            "{} is neither a host name nor an IP address",
+            ipam_api::name::shown(name)
+        )));
     }
     Ok(name)
 }

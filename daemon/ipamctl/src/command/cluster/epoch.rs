@@ -25,12 +25,12 @@ const NAMED_MAX: usize = 20;
 /// Verbs of epochs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Let pools give again after a restore, once nothing unknown has their addresses
+    /// Let restored pools allocate again, after checking that no unknown host uses their addresses
     #[command(after_help = "Examples:
   ipamctl cluster epoch confirm web web6 --confirm 7f3c-91aa
   ipamctl cluster epoch confirm --all --confirm 7f3c-91aa")]
     Confirm {
-        /// The pools; --all for all of them, and for those that are still to come
+        /// Pools to confirm; --all for every pool
         pools: Vec<Name>,
     },
 }
@@ -53,7 +53,7 @@ async fn confirm(session: &Session, pools: Vec<Name>) -> Result<(), Failure> {
         (false, false) => Some(pools),
         _ => {
             return Err(Failure::usage(
-                "either pools are named, or --all is said",
+                "either pools or --all is required, not both",
                 "What waits: ipamctl cluster epoch.",
             ));
         }
@@ -61,14 +61,14 @@ async fn confirm(session: &Session, pools: Vec<Name>) -> Result<(), Failure> {
     let cluster: Cluster = session.read("/v1/cluster").await?.read()?;
     let before: Epoch = session.read(PATH).await?.read()?;
     let which = match &pools {
-        None => "All pools give again".to_owned(),
+        None => "All pools allocate again".to_owned(),
         Some(pools) => format!("{} give again", text::joined(pools)),
     };
     let summary = [
-        format!("{which}: addresses that were given after the backup of revision {} may still be in use,", {
+        format!("{which}: addresses allocated after the backup of revision {} may still be in use,", {
             before.from_revision.unwrap_or_default()
         }),
-        "and nothing here knows of them. Confirm once you know that they are not, or have reserved them."
+        "but are unknown to this state. Confirm after checking that they are unused, or after reserving them."
             .to_owned(),
     ];
     confirm::severe(session, &cluster.id, &summary).await?;
@@ -102,14 +102,14 @@ fn screen(epoch: &Epoch) -> String {
     };
     let _ = writeln!(
         text,
-        "confirmed   no: {} nothing, since what was given after the backup may be in use",
+        "confirmed   no: {} nothing, since addresses allocated after the backup may be in use",
         text::plural(epoch.waiting.len() as u64, "pool gives", "pools give"),
     );
     let named: Vec<&Name> = epoch.waiting.iter().take(NAMED_MAX).collect();
     let more = epoch.waiting.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let _ = writeln!(text, "waiting     {}{more}", text::joined(named));
-    let _ = writeln!(text, "\nlook at what may live: ipamctl events --until {}", text::moment(since));
-    let _ = writeln!(text, "let them give again:   ipamctl cluster epoch confirm POOL… | --all");
+    let _ = writeln!(text, "\ninspect the history:   ipamctl events --until {}", text::moment(since));
+    let _ = writeln!(text, "confirm pools:         ipamctl cluster epoch confirm POOL… | --all");
     text
 }

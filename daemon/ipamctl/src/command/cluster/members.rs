@@ -44,7 +44,7 @@ fn table(members: &[Member]) -> Table {
 /// `transfer-leader`.
 pub(super) async fn transfer_leader(session: &Session, to: Option<Name>) -> Result<(), Failure> {
     let call = Call::post("/v1/cluster/transfer-leader").json(&TransferRequest { to })?;
-    change(session, call, "leader", "leadership was handed over").await
+    change(session, call, "leader", "leadership was transferred").await
 }
 
 /// `promote`.
@@ -55,13 +55,13 @@ pub(super) async fn promote(session: &Session, name: &Name) -> Result<(), Failur
 
 /// `remove`.
 pub(super) async fn remove(session: &Session, name: &Name) -> Result<(), Failure> {
-    let done = format!("{name} was removed; if it comes back it refuses to start and says so");
+    let done = format!("{name} was removed; it refuses to start again with its old data");
     change(session, Call::delete(format!("{PATH}/{name}")), name.as_str(), &done).await
 }
 
 /// `replace`.
 pub(super) async fn replace(session: &Session, old: &Name, new: Name) -> Result<(), Failure> {
-    let done = format!("{new} is in the place of {old}; if {old} comes back it refuses to start and says so");
+    let done = format!("{new} replaced {old}; {old} refuses to start again with its old data");
     let call = Call::post(format!("{PATH}/{old}/replace")).json(&ReplaceRequest { with: new })?;
     change(session, call, old.as_str(), &done).await
 }
@@ -71,7 +71,7 @@ async fn change(session: &Session, call: Call, name: &str, done: &str) -> Result
     let preview = session.preview(call.clone()).await?;
     let plan: MemberChange = preview.read()?;
     if !plan.changes {
-        return session.done(&preview, name, "it is so already; there is nothing to do");
+        return session.done(&preview, name, "already done; nothing was changed");
     }
     if session.writing.dry_run {
         let shown = session.data(&preview.body)?;
@@ -83,10 +83,10 @@ async fn change(session: &Session, call: Call, name: &str, done: &str) -> Result
         Danger::Severe => confirm::severe(session, name, &summary(&plan)).await?,
     }
     // The same again finds that it is so already.
-    let again = Again::Same("the same command again; what is done is not done twice".to_owned());
+    let again = Again::Same("run the same command again; completed steps are not repeated".to_owned());
     let answer = session.write(call.repeatable().slow(), again).await?;
     let changed: MemberChange = answer.read()?;
-    let under_way = "it is decided and goes on by itself; look again: ipamctl cluster members";
+    let under_way = "the change is committed and continues in the background: ipamctl cluster members";
     session.done(&answer, name, if changed.done { done } else { under_way })
 }
 
@@ -101,7 +101,7 @@ fn summary(plan: &MemberChange) -> Vec<String> {
     }
     lines.push(format!("can lose   {} before, {} after", plan.can_lose_before, plan.can_lose_after));
     if plan.can_lose_after == 0 {
-        lines.push("When one more voter stops, nothing can be changed until it is back.".to_owned());
+        lines.push("The failure of one more voter loses the quorum.".to_owned());
     }
     lines
 }

@@ -17,48 +17,48 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of the cluster.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All members: who votes, who leads, who is behind and who doesn't answer
+    /// List the members with role, lag and reachability
     #[command(after_help = "Examples:\n  ipamctl cluster members\n  ipamctl cluster members -o json")]
     Members,
-    /// Make another voter the leader; the best one if none is named
+    /// Transfer leadership to a voter; to the most up-to-date one by default
     #[command(after_help = "Examples:
   ipamctl cluster transfer-leader
   ipamctl cluster transfer-leader n2 --dry-run")]
     TransferLeader {
-        /// The member that shall lead
+        /// Member to become the leader
         name: Option<Name>,
     },
-    /// Give a learner a vote, once it has caught up
+    /// Promote a learner to voter once it has caught up
     #[command(after_help = "Examples:\n  ipamctl cluster promote n4\n  ipamctl cluster promote n4 --dry-run")]
     Promote {
-        /// The learner
+        /// Learner to promote
         name: Name,
     },
-    /// Remove a member, dead or alive; a leader hands over first
+    /// Remove a member, reachable or not; a leader transfers leadership first
     #[command(after_help = "Examples:
   ipamctl cluster remove n3 --dry-run
   ipamctl cluster remove n3 --confirm n3")]
     Remove {
-        /// The member
+        /// Member to remove
         name: Name,
     },
-    /// Put a learner in the place of a member, in one step
+    /// Replace a member with a learner, in one membership change
     #[command(after_help = "Examples:
   ipamctl cluster replace n3 n4 --dry-run
   ipamctl cluster replace n3 n4 --yes")]
     Replace {
-        /// The member that goes
+        /// Member to remove
         old: Name,
-        /// The learner that gets its vote; it has joined already
+        /// Learner that replaces it; must have joined already
         new: Name,
     },
-    /// Certificates for members, clients and nodes; asks no server
+    /// Issue certificates for members, clients and nodes; works offline
     #[command(subcommand, after_help = ca::EXAMPLES)]
     Ca(ca::Verb),
-    /// Write all of the state into one file, or check such a file
+    /// Back up the state to a file, or verify a backup file
     #[command(after_help = backup::EXAMPLES)]
     Backup(backup::BackupArguments),
-    /// What a restore has begun, and which pools wait to be confirmed
+    /// Show the state after a restore and the pools that await confirmation
     #[command(after_help = epoch::EXAMPLES)]
     Epoch {
         #[command(subcommand)]
@@ -68,7 +68,7 @@ pub(crate) enum Verb {
 
 impl Verb {
     /// True if no server is asked.
-    pub(crate) fn asks_nobody(&self) -> bool {
+    pub(crate) fn is_offline(&self) -> bool {
         match self {
             Verb::Ca(_) => true,
             Verb::Backup(arguments) => arguments.verify,

@@ -65,17 +65,17 @@ fn head(explanation: &Explanation) -> String {
 
 fn chosen(choice: &Choice) -> String {
     let came_from = match choice.came_from.as_str() {
-        "subnets" => "the subnets that the request names",
-        "automatic" => "the application that it is of",
+        "subnets" => "the subnets of the request",
+        "automatic" => "the application of the endpoint",
         "request" => "the request",
         "namespace" => "the namespace",
         "configuration" => "the CNI configuration",
-        _ => "the mark as default",
+        _ => "the default pools",
     };
     let evaluated = |candidate: &Candidate| {
         let is_chosen = choice.pool.as_ref() == Some(&candidate.pool);
         match choice.address.filter(|_| is_chosen && choice.kept) {
-            Some(address) => ("stays".to_owned(), format!("{address}, which it has already")),
+            Some(address) => ("stays".to_owned(), format!("{address}, which it already holds")),
             None => evaluated(candidate, is_chosen),
         }
     };
@@ -123,7 +123,7 @@ fn evaluated(candidate: &Candidate, is_chosen: bool) -> (String, String) {
             }
             ("exhausted".to_owned(), detail)
         }
-        "unavailable" => ("unavailable".to_owned(), "it can't give the address that is asked for".to_owned()),
+        "unavailable" => ("unavailable".to_owned(), "it does not contain the requested address".to_owned()),
         code if code == Code::NoPoolFits.to_string() => {
             ("not for it".to_owned(), candidate.reason.clone().unwrap_or_default())
         }
@@ -134,7 +134,11 @@ fn evaluated(candidate: &Candidate, is_chosen: bool) -> (String, String) {
 fn helped(help: &Help) -> String {
     match (help.action.as_str(), help.wait_ms, &help.range) {
         ("wait", Some(wait_ms), _) => {
-            format!("wait about {}: an address of {} has rested then", text::roughly(wait_ms), help.pool)
+            format!(
+                "wait about {}: the cooling of an address of {} ends then",
+                text::roughly(wait_ms),
+                help.pool
+            )
         }
         ("add-range", _, Some(range)) => format!("ipamctl pool set {} --add-range {range}", help.pool),
         ("enable", ..) => format!("ipamctl pool set {} --enable", help.pool),

@@ -39,19 +39,19 @@ Examples:
   ipamctl explain --endpoint host/db-07 --pool rack-12 --label app=db"
 )]
 pub(crate) struct ExplainArguments {
-    /// A resource, or a field of it, as pool.ranges
+    /// Resource or field, such as pool.ranges
     #[arg(value_name = "RESOURCE[.FIELD…]", conflicts_with = "endpoint")]
     path: Option<String>,
     #[command(flatten)]
     arguments: RequestArguments,
-    /// Name all default pools that are skipped, and not only the first for each reason
+    /// List all skipped default pools, not only the first for each reason
     #[arg(long, conflicts_with = "path")]
     all_skipped: bool,
 }
 
 impl ExplainArguments {
     /// True if no server is asked.
-    pub(crate) fn asks_nobody(&self) -> bool {
+    pub(crate) fn is_offline(&self) -> bool {
         self.path.is_some()
     }
 }
@@ -112,7 +112,7 @@ fn unknown<'a>(path: &str, word: &str, known: impl Iterator<Item = &'a str> + Cl
     let meant = strict::nearest(word, known.clone()).map(|meant| format!("  Did you mean {meant}?"));
     let known: Vec<&str> = known.collect();
     let known = if known.is_empty() {
-        "nothing is below it".to_owned()
+        "it has no fields".to_owned()
     } else {
         format!("there are: {}", known.join(", "))
     };

@@ -10,13 +10,13 @@ use crate::output::text::Fields;
 /// Numbers of addresses that a namespace may have. Each flag replaces the present limit.
 #[derive(Debug, Default, Args)]
 pub(crate) struct QuotaArguments {
-    /// How many addresses it may have: ipv4=COUNT, ipv6=COUNT, both with a comma between, or none
+    /// Quota of the namespace: ipv4=COUNT, ipv6=COUNT, both separated by a comma, or none
     #[arg(long, value_name = "LIMITS")]
     quota: Option<AddressLimits>,
-    /// How many each of its applications may have, in the same way
+    /// Quota of each application, in the same form
     #[arg(long, value_name = "LIMITS")]
     quota_per_application: Option<AddressLimits>,
-    /// How many one application may have: its controller and, behind a comma, the same; may be repeated
+    /// Quota of one application: its controller, a comma, and the same form; may be repeated
     #[arg(long = "quota-of", value_name = "GROUP/KIND/NAME,LIMITS", value_parser = of_application)]
     quotas_of: Vec<ApplicationQuota>,
 }
@@ -46,10 +46,8 @@ impl QuotaArguments {
                 let ApplicationQuota { group, kind, name, .. } = one.clone();
                 let name = controller::written(&Controller { group, kind, name, uid: None });
                 return Err(Failure::usage(
-                    format!("there are two quotas of {name}"),
-                    format!(
-                        "Nothing was changed. Say both families in one: --quota-of {name},ipv4=50,ipv6=50"
-                    ),
+                    format!("two quotas for {name}"),
+                    format!("Nothing was changed. Combine both families: --quota-of {name},ipv4=50,ipv6=50"),
                 ));
             }
         }

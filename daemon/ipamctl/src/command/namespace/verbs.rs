@@ -25,34 +25,34 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// Verbs of namespaces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All namespaces, or those of --realm
+    /// List namespaces, optionally of one --realm
     #[command(
         alias = "ls",
         after_help = "Examples:\n  ipamctl namespace list\n  ipamctl namespace list --realm prod-eu -o json"
     )]
     List,
-    /// One namespace
+    /// Show a namespace
     #[command(
         alias = "describe",
         after_help = "Examples:\n  ipamctl namespace show web\n  ipamctl namespace show prod-eu/web"
     )]
     Show(NamedInRealm),
-    /// What happens to namespaces, or to one of them, until Ctrl-C
+    /// Follow changes of namespaces until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl namespace watch\n  ipamctl namespace watch web")]
     Watch(WatchArguments),
-    /// Describe a namespace that nobody has described yet
+    /// Create the description of a namespace
     #[command(after_help = "Examples:
   ipamctl namespace create web --label team=web
   ipamctl namespace create prod-eu/web --ipv4-pool web-a --ipv4-pool web-? --ipv6-pool web6
   ipamctl namespace create shop --quota ipv4=500 --quota-per-application ipv4=50,ipv6=50")]
     Create(CreateArguments),
-    /// Change what is said of a namespace
+    /// Change the description of a namespace
     #[command(after_help = "Examples:
   ipamctl namespace set web --label team=shop --ipv4-pool shop
   ipamctl namespace set web --no-pools
   ipamctl namespace set shop --quota ipv4=800 --quota-of apps/StatefulSet/db,ipv4=120")]
     Set(SetArguments),
-    /// Forget what was said of a namespace; what its endpoints hold stays
+    /// Delete the description of a namespace; its allocations remain
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl namespace delete web")]
     Delete(NamedInRealm),
 }
@@ -60,10 +60,10 @@ pub(crate) enum Verb {
 /// Pools that its endpoints take from.
 #[derive(Debug, Default, Args)]
 pub(crate) struct PoolArguments {
-    /// An IPv4 pool that its endpoints try, in this order, where nobody names one; may have wildcards, may be repeated
+    /// Default IPv4 pool of the namespace, tried in this order; takes wildcards; may be repeated
     #[arg(long = "ipv4-pool", value_name = "POOL")]
     ipv4_pools: Vec<NamePattern>,
-    /// An IPv6 pool in the same way
+    /// Default IPv6 pool, in the same way
     #[arg(long = "ipv6-pool", value_name = "POOL")]
     ipv6_pools: Vec<NamePattern>,
 }
@@ -79,7 +79,7 @@ impl PoolArguments {
 /// Arguments of `create`.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
-    /// Its name, or realm/name
+    /// Name, or realm/name
     name: String,
     #[command(flatten)]
     pools: PoolArguments,
@@ -92,16 +92,16 @@ pub(crate) struct CreateArguments {
 /// Arguments of `set`.
 #[derive(Debug, Args)]
 pub(crate) struct SetArguments {
-    /// Its name, or realm/name
+    /// Name, or realm/name
     name: String,
     #[command(flatten)]
     pools: PoolArguments,
-    /// Have no pools of its own any more
+    /// Remove the default pools
     #[arg(long, conflicts_with_all = ["ipv4_pools", "ipv6_pools"])]
     no_pools: bool,
     #[command(flatten)]
     quota: QuotaArguments,
-    /// Have no bounds any more
+    /// Remove all quotas
     #[arg(long, conflicts_with_all = ["quota", "quota_per_application", "quotas_of"])]
     no_quota: bool,
     #[command(flatten)]

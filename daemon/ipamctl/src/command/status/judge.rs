@@ -145,8 +145,8 @@ fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Res
     let failed = observed.iter().find(|one| one.server == plain(&member.client_url));
     Err(match failed.map(|one| &one.answer) {
         Some(Err(why)) => why,
-        Some(Ok(_)) => "another one answers at its address",
-        None => "not asked: it gives no address",
+        Some(Ok(_)) => "another member answers at its address",
+        None => "not queried: it has no client URL",
     })
 }
 

@@ -24,10 +24,10 @@ const LOOK: Duration = Duration::from_millis(250);
   ipamctl status --wait 1m
   ipamctl --server http://n1:7440,http://n2:7440,http://n3:7440 status -o json")]
 pub(crate) struct StatusArguments {
-    /// Exit with 7 unless all is well: a leader, every member answering, one state
+    /// Exit with code 7 unless the cluster has a leader, every member answers and all states agree
     #[arg(long)]
     check: bool,
-    /// Look again until all is well and everybody follows the leader, for so long at most; exit with 7 if it never is: 30s, 5m
+    /// Wait up to this long for a healthy cluster, and exit with code 7 otherwise: 30s, 5m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     wait: Option<Duration>,
 }

@@ -80,8 +80,8 @@ fn without_a_leader_one_member_is_enough() {
         "\
 cluster      7f3c-91aa   epoch 1   feature level 3
 health       NO LEADER for 14s   1 of 3 members answers (n3); 2 are needed
-             What stands below is from n3 alone, as of revision 48211907, 14s ago.
-             Nothing can be changed until there is a leader; reading goes on with --consistency stale.
+             Shown below: the state of n3 alone, as of revision 48211907, 14s ago.
+             No changes are possible without a leader; reads work with --consistency stale.
 state        revision 48211907   term 18
 
 MEMBER  ROLE   ADDRESS               VERSION  LEVEL  REVISION  BEHIND  DISK FREE  STATE
@@ -122,7 +122,7 @@ fn a_full_disk_is_not_well() {
     assert_eq!(Diagnosis::of(&observed).unwrap().health, Health::Degraded);
     let text = screen(&observed, 120);
     assert!(text.contains(" 5.0 MiB "), "{text}");
-    assert!(text.contains("  make room on the disk of n3:   df -h   (on that machine)\n"), "{text}");
+    assert!(text.contains("  free disk space on n3:   df -h   (on that machine)\n"), "{text}");
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn a_member_in_doubt_is_told() {
     let diagnosis = Diagnosis::of(&observed).unwrap();
     assert_eq!(diagnosis.health, Health::Degraded);
     let text = screen(&observed, 120);
-    assert!(text.contains("2       39.0 GiB   quarantined, serves nobody\n"), "{text}");
-    assert!(text.contains("  n3 serves nobody:   its state is quarantined: it differs\n"), "{text}");
+    assert!(text.contains("2       39.0 GiB   quarantined, serves no requests\n"), "{text}");
+    assert!(text.contains("  n3 serves no requests:   its state is quarantined: it differs\n"), "{text}");
 }
 
 #[test]
@@ -194,13 +194,13 @@ fn without_answers_there_is_no_judgement() {
 fn who_is_not_let_in_is_told_so() {
     let mut observed = healthy();
     observed[0] = down(1, "the certificate is for n9.ipam.example");
-    observed[2] = down(3, "unauthenticated: nobody has said who asks");
+    observed[2] = down(3, "unauthenticated: the request has no credentials");
     let text = screen(&observed, 120);
     assert!(
-        text.contains("  look at the certificate of n1:   the certificate is for n9.ipam.example\n"),
+        text.contains("  check the certificate of n1:   the certificate is for n9.ipam.example\n"),
         "{text}"
     );
-    assert!(text.contains("  say to n3 who asks:   --token-file or --cert-file\n"), "{text}");
+    assert!(text.contains("  authenticate to n3:   --token-file or --cert-file\n"), "{text}");
 }
 
 #[test]

@@ -75,15 +75,14 @@ fn health(fields: &mut Fields, diagnosis: &Diagnosis<'_>, paint: impl Fn(&str, T
             format!("{word} {some} · leader {leader} · can lose {can_lose}")
         }
         Health::Diverged => format!("{}   {some} · leader {leader}", paint("STATES DIFFER", Tone::Bad)),
-        Health::Mixed => format!("{}   the servers asked aren't one cluster", paint("MIXED", Tone::Bad)),
+        Health::Mixed => format!("{}   the servers belong to different clusters", paint("MIXED", Tone::Bad)),
     };
     fields.line("health", line);
     if diagnosis.health == Health::NoLeader {
         let (by, revision, ago) = (&cluster.answered_by, cluster.revision, text::roughly(cluster.stale_ms));
         fields
-            .line("", format!("What stands below is from {by} alone, as of revision {revision}, {ago} ago."));
-        let help =
-            "Nothing can be changed until there is a leader; reading goes on with --consistency stale.";
+            .line("", format!("Shown below: the state of {by} alone, as of revision {revision}, {ago} ago."));
+        let help = "No changes are possible without a leader; reads work with --consistency stale.";
         fields.line("", help);
     }
 }
@@ -116,7 +115,7 @@ fn address(url: &str) -> &str {
 
 fn state(seen: &Seen<'_>) -> String {
     match seen.answer {
-        Ok(_) if seen.member.quarantined.is_some() => "quarantined, serves nobody".to_owned(),
+        Ok(_) if seen.member.quarantined.is_some() => "quarantined, serves no requests".to_owned(),
         Ok(own) if leads(own) => "ok".to_owned(),
         Ok(own) => format!("sees no leader for {}, term {}", text::roughly(own.stale_ms), own.term),
         Err(why) => format!("no answer: {why}"),
@@ -128,27 +127,27 @@ fn attention(fields: &mut Fields, diagnosis: &Diagnosis<'_>) {
     let mut lines = Vec::new();
     for (one, other) in &diagnosis.diverged {
         lines.push(format!(
-            "members {one} and {other} have different states at the same place of the log; stop one of them and report it"
+            "members {one} and {other} have different states at the same log index; stop one of them and report it"
         ));
     }
     for (server, id) in &diagnosis.others {
-        lines.push(format!("{server} belongs to cluster {id}; take it out of --server or IPAM_SERVERS"));
+        lines.push(format!("{server} belongs to cluster {id}; remove it from --server or IPAM_SERVERS"));
     }
     for seen in &diagnosis.members {
         let name = &seen.member.name;
         if let Some(why) = &seen.member.quarantined {
-            lines.push(format!("{name} serves nobody:   {why}"));
+            lines.push(format!("{name} serves no requests:   {why}"));
         }
         match seen.answer {
             Ok(own) if own.disk_room.as_deref().is_some_and(|room| room != "enough") => {
-                lines.push(format!("make room on the disk of {name}:   df -h   (on that machine)"));
+                lines.push(format!("free disk space on {name}:   df -h   (on that machine)"));
             }
             Ok(_) => {}
             Err(why) if why.contains("certificate") => {
-                lines.push(format!("look at the certificate of {name}:   {why}"));
+                lines.push(format!("check the certificate of {name}:   {why}"));
             }
             Err(why) if WHO_ASKS.iter().any(|code| why.starts_with(code.entry().code)) => {
-                lines.push(format!("say to {name} who asks:   --token-file or --cert-file"));
+                lines.push(format!("authenticate to {name}:   --token-file or --cert-file"));
             }
             Err(_) => {
                 lines.push(format!("start ipamd on {name}:   systemctl status ipamd   (on that machine)"));
@@ -156,7 +155,7 @@ fn attention(fields: &mut Fields, diagnosis: &Diagnosis<'_>) {
         }
     }
     for (server, why) in &diagnosis.strangers {
-        lines.push(format!("{server} doesn't answer ({why}) and is no member's address"));
+        lines.push(format!("{server} does not answer ({why}) and is not the address of a member"));
     }
     if lines.is_empty() {
         return;

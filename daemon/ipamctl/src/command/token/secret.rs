@@ -27,7 +27,7 @@ impl Destination {
         let mut name = path.file_name().map(std::ffi::OsStr::to_owned).unwrap_or_default();
         name.push(".new");
         let aside = path.with_file_name(name);
-        let help = "No token was made. Name another file with --to-file.";
+        let help = "No token was created. Choose another file with --to-file.";
         let file = file::create(&aside, file::PRIVATE)
             .map_err(|error| Failure::file(&aside, "written", error, help))?;
         Ok(Self::File { file, aside, path: path.to_owned() })
@@ -48,8 +48,8 @@ impl Destination {
         }
         let Some(secret) = secret else {
             return Err(Failure::usage(
-                format!("{sentence}, and the server has said no secret"),
-                format!("Make another one with `ipamctl token rotate {name}`."),
+                format!("{sentence}, but the response has no secret"),
+                format!("Create another secret: ipamctl token rotate {name}."),
             ));
         };
         match &mut self {
@@ -62,7 +62,7 @@ impl Destination {
                 keep().map_err(|error| {
                     Failure::usage(
                         format!("{sentence}, but {} can't be written: {error}", path.display()),
-                        format!("Its secret is lost; make another one: ipamctl token rotate {name}"),
+                        format!("The secret is lost; create another one: ipamctl token rotate {name}"),
                     )
                 })?;
                 // What is printed now has no secret in it.
@@ -82,8 +82,8 @@ impl Destination {
                 session.print(&secret)?;
                 if session.environment.terminal {
                     session.say(&format!(
-                        "Nobody can show this secret again. Keep it in a file that only you can read \
-                         (--token-file, IPAM_TOKEN_FILE); if it gets lost: ipamctl token rotate {name}"
+                        "The secret cannot be shown again. Store it in a file with mode 0600 (--token-file, \
+                         IPAM_TOKEN_FILE); if it is lost: ipamctl token rotate {name}"
                     ));
                 }
                 Ok(())

@@ -33,50 +33,50 @@ const PATH: &str = "/v1/tokens";
 /// Verbs of tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All tokens, without their secrets
+    /// List tokens, without their secrets
     #[command(alias = "ls", after_help = "Examples:\n  ipamctl token list\n  ipamctl token list -o json")]
     List,
-    /// One token, without its secret
+    /// Show a token, without its secret
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl token show ci")]
     Show(Named),
-    /// What happens to tokens, or to one of them, until Ctrl-C; never their secrets
+    /// Follow changes of tokens until Ctrl-C, without their secrets
     #[command(after_help = "Examples:\n  ipamctl token watch\n  ipamctl token watch ci -o json")]
     Watch(WatchArguments),
-    /// Make a token; its secret is shown this once
+    /// Create a token; its secret is shown only once
     #[command(after_help = "Examples:
   ipamctl token create ci --role operator --ttl 30d --to-file ci.token
   ipamctl token create web-team --role operator --only-realm prod-eu -l team=web
   ipamctl token create worker-3 --role node --node prod-eu/worker-3 --to-file worker-3.token")]
     Create(CreateArguments),
-    /// Give a token another secret; the old one is worth nothing any more
+    /// Replace the secret of a token; the old secret is revoked
     #[command(after_help = "Examples:\n  ipamctl token rotate ci --to-file ci.token --yes")]
     Rotate {
-        /// Its name
+        /// Name
         name: Name,
         #[command(flatten)]
         destination: DestinationArguments,
     },
-    /// Let the node's token that this command presents live for its whole time again
+    /// Renew the node token that authenticates this command
     #[command(
-        after_help = "The token was made by joining. Let a timer of the node do this long before the token ends.
+        after_help = "Only node tokens obtained by joining can be renewed. Run this command from a timer on the node, well before the token expires.
 
 Examples:
   ipamctl token renew --token-file /etc/ipamd/node.token"
     )]
     Renew,
-    /// Delete a token; whoever uses it is no longer let in
+    /// Delete a token; requests with it are rejected
     #[command(
         alias = "rm",
         after_help = "Examples:\n  ipamctl token delete ci\n  ipamctl token delete ci --yes"
     )]
     Delete(Named),
-    /// Make a token with which one node gets its own; it works once
+    /// Create a single-use token with which a node obtains its own token
     #[command(after_help = "Examples:
   ipamctl token join --ttl 1h --to-file join.token
   ipamctl token join --ttl 1h --node prod-eu/worker-3
   ipamctl token join --ttl 1h --node prod-eu/worker-3 --replace")]
     Join(JoinArguments),
-    /// Make a token with which one new member joins the cluster; it works once
+    /// Create a single-use token with which a new member joins the cluster
     #[command(after_help = "Examples:\n  ipamctl token member --ttl 1h --to-file join.token")]
     Member(MemberArguments),
 }
@@ -84,24 +84,24 @@ Examples:
 /// A new token.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
-    /// Its name, by which history knows who uses it
+    /// Name, recorded in the history for requests with this token
     name: Name,
-    /// What it may: viewer reads, operator changes and allocates, admin may all, node is one node's agent
+    /// Role: viewer reads, operator changes and allocates, admin has all rights, node is a node's agent
     #[arg(long, value_parser = one_of::<Role, 4>(Role::ALL.map(Role::as_str)))]
     role: Role,
-    /// The node that it is for, as REALM/NAME
+    /// Node of the token, as REALM/NAME
     #[arg(long, value_name = "REALM/NAME", value_parser = parse_node)]
     node: Option<NodeKey>,
-    /// Only endpoints of this realm; may be repeated
+    /// Restrict to endpoints of this realm; may be repeated
     #[arg(long = "only-realm", value_name = "REALM")]
     realms: Vec<Name>,
     /// With --only-realm: also write networks, subnets, pools and reservations, which realms share
     #[arg(long, requires = "realms")]
     allow_shared: bool,
-    /// How long it is good for, as 12h or 30d; for ever without it
+    /// Validity, such as 12h or 30d [default: unlimited]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     ttl: Option<Duration>,
-    /// A sentence for people
+    /// Description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     #[command(flatten)]
@@ -111,16 +111,16 @@ pub(crate) struct CreateArguments {
 /// A token for a node that is new.
 #[derive(Debug, Args)]
 pub(crate) struct JoinArguments {
-    /// How long it is good for, as 10m or 1h
+    /// Validity, such as 10m or 1h
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
     ttl: Duration,
-    /// Only nodes of this realm; may be repeated
+    /// Restrict to nodes of this realm; may be repeated
     #[arg(long = "only-realm", value_name = "REALM")]
     realms: Vec<Name>,
-    /// The only node that may use it, as REALM/NAME
+    /// Restrict to this node, as REALM/NAME
     #[arg(long, value_name = "REALM/NAME", value_parser = parse_node)]
     node: Option<NodeKey>,
-    /// Revoke the tokens that the node has as soon as it joins; without this, a node that has one can't join
+    /// Revoke existing tokens of the node when it joins; without this flag, a node with a token cannot join
     #[arg(long, requires = "node")]
     replace: bool,
     #[command(flatten)]
@@ -130,7 +130,7 @@ pub(crate) struct JoinArguments {
 /// A token for a member that is new.
 #[derive(Debug, Args)]
 pub(crate) struct MemberArguments {
-    /// How long it is good for, as 10m or 1h
+    /// Validity, such as 10m or 1h
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
     ttl: Duration,
     #[command(flatten)]
@@ -140,7 +140,7 @@ pub(crate) struct MemberArguments {
 /// Destination of a secret.
 #[derive(Debug, Args)]
 pub(crate) struct DestinationArguments {
-    /// Write the secret to this file, which only you can read, and not to the screen
+    /// Write the secret to this file, with mode 0600, instead of the terminal
     #[arg(long, value_name = "FILE")]
     to_file: Option<PathBuf>,
 }
@@ -163,7 +163,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Renew => renew(session).await,
         Verb::Rotate { name, destination } => rotate(session, &name, &destination).await,
         Verb::Delete(Named { name }) => {
-            let summary = [format!("Whoever uses token {name} is no longer let in.")];
+            let summary = [format!("Requests with token {name} are rejected from then on.")];
             confirm::moderate(session, &summary, &format!("Delete token {name}?")).await?;
             let deleted = session.write(Call::delete(path(&name)), Again::ByKey).await;
             let answer = resource::suggest(session, deleted, "tokens", name.as_str()).await?;
@@ -234,9 +234,9 @@ async fn make(
     let name = &request.name;
     let destination = Destination::open(session, destination.to_file.as_deref())?;
     let call = Call::post(PATH).json(request)?;
-    // A repetition can't say the secret again: nobody keeps it.
+    // A repetition can't show the secret again: only its hash is stored.
     let repeat = format!(
-        "ipamctl token show {name}   (if it is there, its secret is lost: ipamctl token rotate {name})"
+        "ipamctl token show {name}   (if it exists, its secret is lost: ipamctl token rotate {name})"
     );
     let answer = session.write(call, Again::Same(repeat)).await?;
     let sentence = format!("token {name} {}{}", session.tense("created"), session.at_revision(&answer));
@@ -254,10 +254,10 @@ async fn renew(session: &Session) -> Result<(), Failure> {
 }
 
 async fn rotate(session: &Session, name: &Name, to: &DestinationArguments) -> Result<(), Failure> {
-    let summary = [format!("Whoever uses token {name} needs the new secret from then on.")];
+    let summary = [format!("Clients with token {name} need the new secret from then on.")];
     confirm::moderate(session, &summary, &format!("Give token {name} another secret?")).await?;
     let destination = Destination::open(session, to.to_file.as_deref())?;
-    let repeat = "the same command again; the last secret that was shown is the good one".to_owned();
+    let repeat = "run the same command again; only the last secret shown is valid".to_owned();
     let written = session.write(Call::post(format!("{}/rotate", path(name))), Again::Same(repeat)).await;
     let answer = resource::suggest(session, written, "tokens", name.as_str()).await?;
     let sentence = format!("token {name} {}{}", session.tense("rotated"), session.at_revision(&answer));
