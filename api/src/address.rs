@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for Family {
         match u8::deserialize(deserializer)? {
             4 => Ok(Family::V4),
             6 => Ok(Family::V6),
-            other => Err(serde::de::Error::custom(format!("{other} is no address family; it is 4 or 6"))),
+            other => Err(serde::de::Error::custom(format!("{other} is not an address family; it is 4 or 6"))),
         }
     }
 }

@@ -259,7 +259,7 @@ fn check_name_pattern(text: &str) -> Result<(), Problem> {
     Err(Problem::new(
         Code::InvalidField,
         format!(
-            "{} is no pattern of names: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with \"*\", \"?\" or [a-z]",
+            "{} is not a pattern of names: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with \"*\", \"?\" or [a-z]",
             shown(text)
         ),
     ))
@@ -272,7 +272,7 @@ fn check_network_attachment(text: &str) -> Result<(), Problem> {
     }
     Err(Problem::new(
         Code::InvalidField,
-        format!("{} is no network attachment; write name or namespace/name", shown(text)),
+        format!("{} is not a network attachment; write name or namespace/name", shown(text)),
     ))
 }
 

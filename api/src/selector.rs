@@ -162,7 +162,7 @@ fn requirement(part: &str) -> Result<Requirement, Problem> {
         let test = match (words.next(), words.next(), words.next(), words.next()) {
             (Some(key), Some("in"), None, None) => (key, Test::In(values)),
             (Some(key), Some("notin"), None, None) => (key, Test::NotIn(values)),
-            _ => return Err(wrong(format!("{} is no requirement", shown(part)))),
+            _ => return Err(wrong(format!("{} is not a requirement", shown(part)))),
         };
         return Ok(Requirement { key: read_key(test.0)?, test: test.1 });
     }
@@ -178,10 +178,10 @@ fn requirement(part: &str) -> Result<Requirement, Problem> {
 /// `invalid-filter`, which says what is odd.
 pub fn check_label(key: &str, value: &str) -> Result<(), Problem> {
     if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || !key.bytes().all(is_label_byte) {
-        return Err(wrong(format!("{} is no label's key", shown(key))));
+        return Err(wrong(format!("{} is not a label's key", shown(key))));
     }
     if value.len() > LABEL_VALUE_CHARS_MAX || !value.bytes().all(is_label_byte) {
-        return Err(wrong(format!("{} is no label's value that can be selected by", shown(value))));
+        return Err(wrong(format!("{} is not a label's value that can be selected by", shown(value))));
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ impl Client {
         let mut problem = Problem::new(Code::Unreachable, "no server is named");
         for server in &self.servers {
             let url = server.base.join(&call.path).map_err(|error| {
-                Problem::new(Code::InvalidField, format!("{} is no path: {error}", call.path))
+                Problem::new(Code::InvalidField, format!("{} is not a path: {error}", call.path))
             })?;
             let mut request = server.http.get(url).headers(call.headers.clone());
             if let Some(Token(token)) = &self.token {

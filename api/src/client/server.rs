@@ -47,7 +47,7 @@ impl Place {
             // What stands before an @ may be a password.
             let named =
                 text.rsplit_once('@').map_or_else(|| shown(text), |(_, host)| format!("…@{}", shown(host)));
-            Problem::new(Code::InvalidField, format!("{named} is no server address")).help(
+            Problem::new(Code::InvalidField, format!("{named} is not a server address")).help(
                 "Write it as http://host:port, for example http://127.0.0.1:7440, as https://host:port, or as \
                  unix:/path/of/its/socket.",
             )

@@ -95,7 +95,7 @@ impl EventStream<'_> {
             // The next time another one.
             self.at = self.at.wrapping_add(1);
             let url = server.base.join(&self.path).map_err(|error| {
-                Problem::new(Code::InvalidField, format!("{} is no path: {error}", self.path))
+                Problem::new(Code::InvalidField, format!("{} is not a path: {error}", self.path))
             })?;
             let mut request = server.http.get(url).header(ACCEPT, "text/event-stream");
             if let Some(Token(token)) = &self.client.token {

@@ -61,7 +61,7 @@ impl std::str::FromStr for EndpointKind {
             crate::Problem::new(
                 crate::Code::InvalidField,
                 format!(
-                    "{} is no kind of endpoint; the kinds are pod, vm, host, machine, claim, container",
+                    "{} is not a kind of endpoint; the kinds are pod, vm, host, machine, claim, container",
                     crate::name::shown(text)
                 ),
             )
@@ -114,7 +114,7 @@ impl std::str::FromStr for EndpointKey {
                 return Err(crate::Problem::new(
                     crate::Code::InvalidField,
                     format!(
-                        "{} is no endpoint; write kind/name, kind/namespace/name or kind/realm/namespace/name, for example host/db-07",
+                        "{} is not an endpoint; write kind/name, kind/namespace/name or kind/realm/namespace/name, for example host/db-07",
                         crate::name::shown(text)
                     ),
                 ));

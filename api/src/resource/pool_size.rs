@@ -55,7 +55,7 @@ impl FromStr for PoolSize {
             Some(count) => Ok(Self::Fixed(count)),
             None => Err(Problem::new(
                 Code::InvalidField,
-                format!("{} is no number of addresses", crate::name::shown(text)),
+                format!("{} is not a number of addresses", crate::name::shown(text)),
             )
             .help("Write how many, as 5, or how many more than replicas, as +2.")),
         }

@@ -40,7 +40,7 @@ impl FileCluster {
         if let Some(address) = &peer_address
             && PeerAddress::parse(address).is_none()
         {
-            let why = format!("{} is no peer address; {PEER_ADDRESS_FORM}", shown(address));
+            let why = format!("{} is not a peer address; {PEER_ADDRESS_FORM}", shown(address));
             return Err(wrong("cluster.peer_address", &why));
         }
         for server in &servers {

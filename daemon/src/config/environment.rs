@@ -44,7 +44,7 @@ pub const NAMES: &[(&str, &str)] = &[
 ];
 
 /// The key of [`NAMES`] that is none of the file's.
-const OF_THE_FILE: &str = "the file itself";
+const OF_THE_FILE: &str = "path of the file";
 
 /// The settings that it names.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ fn switch(name: &str, text: &str) -> Result<bool, ConfigError> {
 fn number(key: &str, text: &str) -> Result<i64, ConfigError> {
     let number: u64 = text.parse().map_err(|_| {
         let (text, example) = (shown(text), raft::default_of(key));
-        wrong(key, &format!("{text} in the environment is no whole number; write {example}, for example"))
+        wrong(key, &format!("{text} in the environment is not a whole number; write {example}, for example"))
     })?;
     Ok(i64::try_from(number).unwrap_or(i64::MAX))
 }

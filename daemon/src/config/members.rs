@@ -44,7 +44,7 @@ pub(super) fn members(
     for (member, peer) in pairs {
         let member = Name::new(&member).map_err(|problem| wrong("initial_members", &problem.detail))?;
         if PeerAddress::parse(&peer).is_none() {
-            let why = format!("{} of {member} is no peer address; {PEER_ADDRESS_FORM}", shown(&peer));
+            let why = format!("{} of {member} is not a peer address; {PEER_ADDRESS_FORM}", shown(&peer));
             return Err(wrong("initial_members", &why));
         }
         if members.iter().any(|other| other.name == member || other.peer_address == peer) {

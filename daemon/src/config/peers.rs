@@ -47,7 +47,7 @@ impl PeerListen {
             None => {}
         }
         let why = format!(
-            "{} is no address with a port, such as 127.0.0.1:{PEER_PORT}, and no unix socket; {PEER_ADDRESS_FORM}",
+            "{} is not an address with a port, such as 127.0.0.1:{PEER_PORT}, nor a unix socket; {PEER_ADDRESS_FORM}",
             shown(text)
         );
         Err(wrong("peer_listen", &why))

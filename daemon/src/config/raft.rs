@@ -120,7 +120,7 @@ mod tests {
         }
         let error = snapshots("", &[("IPAMD_RAFT_SNAPSHOT_EVERY_MIB", "1GiB")]).unwrap_err().to_string();
         assert!(
-            error.contains("raft.snapshot_every_mib: \"1GiB\" in the environment is no whole"),
+            error.contains("raft.snapshot_every_mib: \"1GiB\" in the environment is not a whole"),
             "{error}"
         );
     }

@@ -174,14 +174,17 @@ impl Config {
     pub fn log_filter(&self) -> Result<EnvFilter, ConfigError> {
         EnvFilter::try_new(format!("{LOG_DIRECTIVES},{}", self.log)).map_err(|error| {
             let filter = shown(&self.log);
-            wrong("log", &format!("{filter} is no filter ({error}); write `info`, or `info,ipam_raft=debug`"))
+            wrong(
+                "log",
+                &format!("{filter} is not a filter ({error}); write `info`, or `info,ipam_raft=debug`"),
+            )
         })
     }
 }
 
 fn address(key: &str, text: &str) -> Result<SocketAddr, ConfigError> {
     text.parse().map_err(|_| {
-        wrong(key, &format!("{} is no address with a port, such as 127.0.0.1:{CLIENT_PORT}", shown(text)))
+        wrong(key, &format!("{} is not an address with a port, such as 127.0.0.1:{CLIENT_PORT}", shown(text)))
     })
 }
 
@@ -292,9 +295,9 @@ pub(super) mod tests {
             ("nmae = \"a\"", "unknown field"),
             ("name = \"A\"", "name:"),
             ("name = \"a\"\nclient_listen = \"0.0.0.0:7440\"", "beyond loopback"),
-            ("name = \"a\"\nclient_listen = \"7440\"", "no address with a port"),
+            ("name = \"a\"\nclient_listen = \"7440\"", "not an address with a port"),
             ("name = \"a\"\n[[initial_members]]\nname = \"b\"\npeer = \"h:1\"", "not among b"),
-            ("name = \"a\"\n[[initial_members]]\nname = \"a\"\npeer = \"h\"", "is no peer address"),
+            ("name = \"a\"\n[[initial_members]]\nname = \"a\"\npeer = \"h\"", "is not a peer address"),
             ("name = \"a\"\n[tls]\ncertificate = \"c\"", "tls.key: it is missing"),
             ("name = \"a\"\n[tls]\nclient_ca = \"c\"", "tls.certificate: it is missing"),
             ("name = \"a\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"", "peer_tls.ca: it is missing"),

@@ -58,7 +58,7 @@ async fn configurations_that_cant_work_are_refused_with_the_reason() {
         ("name = 7", &["wrong.toml", "invalid type"]),
         ("name = \"n1", &["wrong.toml"]),
         ("name = \"N/1\"", &["name:", "N/1"]),
-        ("name = \"n1\"\nclient_listen = \"localhost\"", &["client_listen", "no address with a port"]),
+        ("name = \"n1\"\nclient_listen = \"localhost\"", &["client_listen", "not an address with a port"]),
         ("name = \"n1\"\nclient_listen = \"0.0.0.0:7440\"", &["beyond loopback", "insecure = true"]),
         ("name = \"n1\"\npeer_listen = \"[::]:7441\"", &["peer_listen", "[peer_tls]", "unix:/"]),
         (

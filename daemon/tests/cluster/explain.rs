@@ -34,12 +34,12 @@ async fn a_refusal_says_what_came_into_question_and_what_would_help() {
     for words in [
         "would be refused: pool-exhausted",
         "eth0 IPv4: candidates by the namespace",
-        "1  web-b    not for it",
+        "1  web-b    no match",
         "for nodes with other labels",
         "0 free of 1: 1 held",
         "web-old  pool-disabled  disabled",
         "eth0 IPv6: candidates by the namespace",
-        "web6  gives    2001:db8:1::2",
+        "web6  selected  2001:db8:1::2",
         "ipamctl pool set web --add-range 10.1.0.3",
         "ipamctl pool set web-old --enable",
     ] {
@@ -53,11 +53,11 @@ async fn a_refusal_says_what_came_into_question_and_what_would_help() {
     // What helps, helps.
     ipamctl(&servers, "pool set web-old --enable").await.ends(0);
     let printed = ipamctl(&servers, line).await.ends(0);
-    assert!(printed.stdout.contains("would be given: eth0 10.1.0.5/28 from pool web-old"), "{printed:?}");
+    assert!(printed.stdout.contains("would allocate: eth0 10.1.0.5/28 from pool web-old"), "{printed:?}");
     let given = ipamctl(&servers, "allocate --endpoint pod/web/frontend-7 --node worker-3").await.ends(0);
     assert!(given.stdout.contains("10.1.0.5/28"), "{given:?}");
     let printed = ipamctl(&servers, line).await.ends(0);
-    assert!(printed.stdout.contains("held already: eth0 10.1.0.5/28"), "{printed:?}");
+    assert!(printed.stdout.contains("already allocated: eth0 10.1.0.5/28"), "{printed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -115,7 +115,7 @@ async fn what_is_said_of_takers_is_shown_kept_and_checked() {
             json!({}),
             422,
             "invalid-field",
-            "no pattern of names",
+            "not a pattern of names",
         ),
         (json!({"name": "e", "ipv4_pools": ["x*"]}), json!({}), 404, "not-found", "pool matches x*"),
         (json!({"name": "e", "subnets": ["none"]}), json!({}), 404, "not-found", "subnet none"),

@@ -122,13 +122,13 @@ impl NodeConfig {
         let addresses = others.map(|member| &member.peer_address).chain(mine);
         if let Some(wrong) = addresses.into_iter().find(|address| PeerAddress::parse(address).is_none()) {
             return Err(StartError::Config(format!(
-                "{} is no peer address: {PEER_ADDRESS_FORM}",
+                "{} is not a peer address: {PEER_ADDRESS_FORM}",
                 shown(wrong)
             )));
         }
         if !is_client_url(&self.client_url) {
             let url = shown(&self.client_url);
-            return Err(StartError::Config(format!("{url} is no client URL: {CLIENT_URL_FORM}")));
+            return Err(StartError::Config(format!("{url} is not a client URL: {CLIENT_URL_FORM}")));
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ pub(super) async fn transfer(running: &Running, heir: u64, until: Instant) -> Op
     running.raft.trigger().transfer_leader(heir).await.ok()?;
     loop {
         if let Leader::Other(id, _) = leader(&running.raft) {
-            tracing::info!(leader = id, "leadership was handed over");
+            tracing::info!(leader = id, "leadership was transferred");
             return Some(id);
         }
         if !matches!(timeout_at(until, changes.changed()).await, Ok(Ok(()))) {

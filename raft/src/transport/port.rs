@@ -121,7 +121,7 @@ impl Call {
 pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Result<PeerStream> {
     let place = PeerAddress::parse(address).ok_or_else(|| match address {
         "" => refused("it has no peer port: it was started as the only member of its cluster"),
-        _ => refused(format!("{} is no peer address: {PEER_ADDRESS_FORM}", shown(address))),
+        _ => refused(format!("{} is not a peer address: {PEER_ADDRESS_FORM}", shown(address))),
     })?;
     match (place, proof) {
         (PeerAddress::Socket(path), PeerProof::SameUser | PeerProof::Nothing) => {

@@ -35,7 +35,7 @@ async fn without_tls_no_address_of_the_network_is_called() {
     let error = dial("n2", "", &PeerProof::SameUser).await.err().unwrap().to_string();
     assert!(error.contains("no peer port"), "{error}");
     let error = dial("n2", "n2\n:1", &PeerProof::Nothing).await.err().unwrap().to_string();
-    assert!(error.contains("is no peer address") && !error.contains('\n'), "{error}");
+    assert!(error.contains("is not a peer address") && !error.contains('\n'), "{error}");
 }
 
 #[tokio::test]

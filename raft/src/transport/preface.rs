@@ -221,11 +221,11 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
 /// Refuses a caller with malformed places: they enter the membership, logs and terminals.
 fn check_places(handshake: &Handshake) -> io::Result<()> {
     if !is_client_url(&handshake.client_url) {
-        return Err(invalid(format!("{} is no client URL", shown(&handshake.client_url))));
+        return Err(invalid(format!("{} is not a client URL", shown(&handshake.client_url))));
     }
     match &handshake.peer_address {
         Some(address) if PeerAddress::parse(address).is_none() => {
-            Err(invalid(format!("{} is no peer address", shown(address))))
+            Err(invalid(format!("{} is not a peer address", shown(address))))
         }
         _ => Ok(()),
     }

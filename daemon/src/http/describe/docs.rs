@@ -45,10 +45,10 @@ fn escaped(text: &str) -> String {
 
 fn api_page() -> String {
     let mut body = String::from(
-        "<p>For programs: <a href=\"/openapi.json\">/openapi.json</a>. What can go wrong: \
+        "<p>OpenAPI document: <a href=\"/openapi.json\">/openapi.json</a>. Problem codes: \
          <a href=\"/docs/problems\">problems</a>.</p>\n",
     );
-    let _ = writeln!(body, "<p>Any request may be refused with {}.</p>", links(ALWAYS));
+    let _ = writeln!(body, "<p>Any request may fail with {}.</p>", links(ALWAYS));
     for route in table() {
         describe(&mut body, &route);
     }
@@ -57,18 +57,18 @@ fn api_page() -> String {
 
 fn describe(body: &mut String, route: &Route) {
     let who = match route.access {
-        Access::Public => "Whoever comes.".to_owned(),
-        Access::Permission(verb, target) => format!("Whoever may {verb} what is of kind {target}."),
-        Access::EachStep => "Whoever may do each of the steps.".to_owned(),
-        Access::JoinToken => "Whoever has a join token.".to_owned(),
+        Access::Public => "Public.".to_owned(),
+        Access::Permission(verb, target) => format!("Requires permission to {verb} {target} resources."),
+        Access::EachStep => "Requires the permissions of each step.".to_owned(),
+        Access::JoinToken => "Requires a join token.".to_owned(),
         Access::MemberJoinToken => {
-            "Whoever has a member's join token, or may write what is of kind cluster.".to_owned()
+            "Requires a member's join token, or permission to write cluster resources.".to_owned()
         }
     };
     let summary = escaped(&route.summary);
     let _ = write!(body, "<h2><code>{} {}</code></h2>\n<p>{summary} {who}</p>\n", route.method, route.path);
     if let Some(request) = route.request {
-        let _ = writeln!(body, "<p>Takes <code>{request}</code>.</p>");
+        let _ = writeln!(body, "<p>Request body: <code>{request}</code>.</p>");
     }
     for condition in route.conditions {
         let _ = writeln!(body, "<p>May state a condition with the header <code>{condition}</code>.</p>");
@@ -93,7 +93,7 @@ fn describe(body: &mut String, route: &Route) {
         body.push_str("</table>\n</details>\n");
     }
     if !route.problems.is_empty() {
-        let _ = writeln!(body, "<p>Refused with {}.</p>", links(&route.problems));
+        let _ = writeln!(body, "<p>May fail with {}.</p>", links(&route.problems));
     }
 }
 
@@ -104,15 +104,15 @@ fn links(codes: &[Code]) -> String {
 
 fn problems_page() -> String {
     let mut body = String::from(
-        "<p>Every refusal has one of these codes (<code>application/problem+json</code>, RFC 9457).</p>\n",
+        "<p>Each error response has one of these codes (<code>application/problem+json</code>, RFC 9457).</p>\n",
     );
     for code in Code::ALL {
         let entry = code.entry();
         let retry = match entry.retry {
-            Retry::Never => "Repeating it never helps.",
-            Retry::Same => "Repeat it unchanged.",
-            Retry::After => "Repeat it later.",
-            Retry::Changed => "Change it first.",
+            Retry::Never => "Do not retry.",
+            Retry::Same => "Retry unchanged.",
+            Retry::After => "Retry later.",
+            Retry::Changed => "Change the request before a retry.",
         };
         let _ = write!(
             body,

@@ -139,7 +139,7 @@ impl ListQuery {
                 self.tests.push(Test::Compares(field, than, number(name, value)?));
                 Ok(())
             }
-            Some((field, _)) => Err(wrong(format!("{} is no number and can't be compared", field.name))),
+            Some((field, _)) => Err(wrong(format!("{} is not a number and cannot be compared", field.name))),
             None => Err(unknown(name, shape)),
         }
     }
@@ -192,7 +192,7 @@ fn sort(shape: &'static Shape, value: &str) -> Result<Vec<(&'static Field, bool)
         let (name, backwards) = word.strip_prefix('-').map_or((word, false), |name| (name, true));
         let field = shape.fields().find(|field| field.name == name || field.path == name);
         let known = shape.fields().map(|field| field.name);
-        field.map(|field| (field, backwards)).ok_or_else(|| not_there("sorted by", name, known))
+        field.map(|field| (field, backwards)).ok_or_else(|| not_there("sort by", name, known))
     };
     value.split(',').map(by).collect()
 }
@@ -204,7 +204,7 @@ fn fields(shape: &'static Shape, value: &str) -> Result<Vec<String>, Problem> {
             shape.named && labels.iter().any(|prefix| path.len() > prefix.len() && path.starts_with(prefix));
         match label || shape.shown().any(|known| known == path) {
             true => Ok(path.to_owned()),
-            false => Err(not_there("shown", path, shape.shown())),
+            false => Err(not_there("show", path, shape.shown())),
         }
     };
     value.split(',').map(shows).collect()
@@ -212,9 +212,9 @@ fn fields(shape: &'static Shape, value: &str) -> Result<Vec<String>, Problem> {
 
 fn not_there(what: &str, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Problem {
     match strict::nearest(name, known.clone()) {
-        Some(near) => wrong(format!("{} can't be {what}; did you mean \"{near}\"?", shown(name))),
-        None => wrong(format!("{} can't be {what}", shown(name)))
-            .help(format!("What can be: {}.", known.collect::<Vec<_>>().join(", "))),
+        Some(near) => wrong(format!("cannot {what} {}; did you mean \"{near}\"?", shown(name))),
+        None => wrong(format!("cannot {what} {}", shown(name)))
+            .help(format!("Use one of: {}.", known.collect::<Vec<_>>().join(", "))),
     }
 }
 

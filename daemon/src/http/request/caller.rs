@@ -314,7 +314,7 @@ pub(in crate::http) fn deadline(headers: &HeaderMap) -> Result<Instant, Problem>
             text.parse::<u64>().map_err(|_| {
                 Problem::new(
                     Code::InvalidField,
-                    format!("the header Budget-Ms is {}, no number", shown(text)),
+                    format!("the header Budget-Ms is {}, not a number", shown(text)),
                 )
             })?
         }

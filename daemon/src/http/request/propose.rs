@@ -43,7 +43,7 @@ pub(in crate::http) fn revision(etag: &str, what: &str) -> Result<u64, Problem> 
     let is_number =
         (1..=REVISION_DIGITS_MAX).contains(&bare.len()) && bare.bytes().all(|c| c.is_ascii_digit());
     bare.parse().ok().filter(|_| is_number).ok_or_else(|| {
-        Problem::new(Code::InvalidField, format!("{what} {} is no revision", shown(etag)))
+        Problem::new(Code::InvalidField, format!("{what} {} is not a revision", shown(etag)))
             .help(format!("Send the ETag that you read, for example {what}: \"1204\"."))
     })
 }

@@ -67,7 +67,7 @@ fn standing(word: &str) -> Result<Standing, Problem> {
     let known = Standing::ALL.into_iter().find(|standing| standing.as_str() == word);
     known.ok_or_else(|| {
         let states = Standing::ALL.map(Standing::as_str).join(", ");
-        Problem::new(Code::InvalidFilter, format!("{} is no state of addresses", shown(word)))
+        Problem::new(Code::InvalidFilter, format!("{} is not a state of addresses", shown(word)))
             .help(format!("The states are {states}."))
     })
 }

@@ -36,7 +36,7 @@ const KINDS: [(&str, Kind); 6] = [
 ];
 
 fn nowhere(path: &str) -> Problem {
-    Problem::new(Code::InvalidField, format!("{} is no place for a step", shown(path)))
+    Problem::new(Code::InvalidField, format!("{} is not a place for a step", shown(path)))
         .help(
             "Name a network, subnet, pool, reservation, node, namespace, allocation, prefix or endpoint, for example /v1/pools/web.",
         )
