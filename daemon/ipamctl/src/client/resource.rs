@@ -200,7 +200,8 @@ pub(crate) async fn delete<N: ResourceType>(
     let sentence = if drain && !answer.body.is_empty() {
         let then = "no new allocations, deleted when its last address is released";
         let undo = format!("ipamctl {} set {name} --no-drain", N::WORD);
-        format!("{} {name} {}: {then}.   undo: {undo}", N::WORD, session.tense("terminating"))
+        let is = if session.writing.dry_run { "would be" } else { "is" };
+        format!("{} {name} {is} terminating: {then}.   undo: {undo}", N::WORD)
     } else {
         format!("{} {name} {}", N::WORD, session.tense("deleted"))
     };

@@ -81,7 +81,7 @@ pub(crate) fn parse(text: &str) -> Result<Controller, String> {
         [group, kind, name] => (group, kind, name),
         _ => {
             return Err(format!(
-                "{} is no controller; write kind/name or group/kind/name, for example apps/StatefulSet/db",
+                "{} is not a controller; write kind/name or group/kind/name, for example apps/StatefulSet/db",
                 shown(text)
             ));
         }

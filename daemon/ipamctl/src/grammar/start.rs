@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 use ipam_api::problem::exit;
 
 use super::arguments::Arguments;
@@ -23,7 +24,9 @@ pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            if let Some(instead) = synonyms::absent(&words) {
+            let unknown_flag = error.kind() == ErrorKind::UnknownArgument;
+            let verbless = || unknown_flag.then(|| synonyms::verbless(&words)).flatten();
+            if let Some(instead) = synonyms::absent(&words).or_else(verbless) {
                 let failure = Failure::usage("unknown command.", instead);
                 screen::line(&failure.text(false).unwrap_or_default());
                 return ExitCode::from(failure.exit_code());

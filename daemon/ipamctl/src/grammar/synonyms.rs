@@ -130,6 +130,23 @@ pub(crate) fn absent(words: &[OsString]) -> Option<String> {
     ABSENT.iter().find(|(known, _)| meant(known)).map(|(_, hint)| (*hint).to_owned())
 }
 
+/// Advice about flags behind a noun without a verb.
+pub(crate) fn verbless(words: &[OsString]) -> Option<String> {
+    let mut typed = places(words).into_iter().filter_map(|place| words.get(place)?.to_str());
+    let (resource_type, _) = resource_type(typed.next()?)?;
+    let grammar = Arguments::command();
+    let command = grammar.find_subcommand(resource_type)?;
+    if typed.any(|word| command.find_subcommand(word).is_some()) {
+        return None;
+    }
+    let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    Some(format!(
+        "A verb is missing, such as: ipamctl {resource_type} {} … (verbs: {})",
+        verbs.first()?,
+        verbs.join(", ")
+    ))
+}
+
 /// Puts a command line into our words and our order; with a hint where a word was foreign.
 pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<String>) {
     let places = places(&words);
@@ -291,6 +308,16 @@ mod tests {
                 assert!(found > 0 && (found > 1 || !grammar.has_subcommands()), "{hint}");
             }
         }
+    }
+
+    #[test]
+    fn a_noun_without_a_verb_names_the_verbs() {
+        let verbless =
+            |line: &str| verbless(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
+        let hint = verbless("ipamctl reservations --range 10.0.0.1").unwrap();
+        assert!(hint.contains("ipamctl reservation list") && hint.contains("create"), "{hint}");
+        assert_eq!(verbless("ipamctl reservation create printers"), None);
+        assert_eq!(verbless("ipamctl status --range=10.0.0.1"), None);
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn pieces(rest: &mut &str, inside: bool) -> Result<Vec<Piece>, String> {
         found.push(if let Some(of) = word.strip_prefix("range ") {
             Piece::Range(path(of)?, pieces(rest, true)?)
         } else if word.starts_with('"') {
-            Piece::Text(serde_json::from_str(word).map_err(|_| format!("{word} is no text in quotes"))?)
+            Piece::Text(serde_json::from_str(word).map_err(|_| format!("{word} is not a text in quotes"))?)
         } else {
             Piece::Path(path(word)?)
         });

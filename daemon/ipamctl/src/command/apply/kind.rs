@@ -97,6 +97,6 @@ fn whole<N: ResourceType>(json: &[u8]) -> Result<(ResourceName, Spec), Problem> 
     let resource: N = strict::from_slice(json)?;
     match serde_json::to_value(&resource) {
         Ok(Value::Object(fields)) => Ok((resource.name(), fields)),
-        _ => Err(Problem::new(ipam_api::Code::Internal, "a resource is no object")),
+        _ => Err(Problem::new(ipam_api::Code::Internal, "a resource is not an object")),
     }
 }

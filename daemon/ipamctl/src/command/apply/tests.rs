@@ -296,7 +296,7 @@ async fn what_spider_subnets_cannot_say_is_refused_with_the_field() {
             "metadata.namespace: unknown field",
         ),
         ("ipVersion: 4", "ipVersion: 6", "spec.ipVersion: it is IPv6, and subnet 10.12.0.0/24 is IPv4"),
-        ("ipVersion: 4", "ipVersion: 5", "spec.ipVersion: 5 is no address family"),
+        ("ipVersion: 4", "ipVersion: 5", "spec.ipVersion: 5 is not an address family"),
         ("10.12.0.40-", "10.12.0.100-", "spec.ips.0: 10.12.0.100-10.12.0.99 is reversed; did you mean"),
         ("- 10.12.0.50", "- 10.12.0.500", "spec.excludeIPs.0: \"10.12.0.500\" is not an IP address"),
         ("name: lan-12\n", &format!("{long}\n"), "is not a name: up to 63 of"),

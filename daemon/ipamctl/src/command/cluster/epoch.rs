@@ -103,7 +103,7 @@ fn screen(epoch: &Epoch) -> String {
     let _ = writeln!(
         text,
         "confirmed   no: {} nothing, since addresses allocated after the backup may be in use",
-        text::plural(epoch.waiting.len() as u64, "pool gives", "pools give"),
+        text::plural(epoch.waiting.len() as u64, "pool allocates", "pools allocate"),
     );
     let named: Vec<&Name> = epoch.waiting.iter().take(NAMED_MAX).collect();
     let more = epoch.waiting.len() - named.len();

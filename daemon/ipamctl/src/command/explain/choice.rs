@@ -53,7 +53,7 @@ fn head(explanation: &Explanation) -> String {
     if let Some(problem) = &explanation.problem {
         return format!("would be refused: {}     {}\n", problem.code, problem.detail);
     }
-    let word = if explanation.outcome == "repeated" { "held already" } else { "would be given" };
+    let word = if explanation.outcome == "repeated" { "already allocated" } else { "would allocate" };
     let given = explanation.interfaces.iter().flat_map(|interface| {
         let one = |given: &ipam_api::resource::GivenAddress| {
             format!("{word}: {} {} from pool {}\n", interface.name, given.address, given.pool)
@@ -75,7 +75,7 @@ fn chosen(choice: &Choice) -> String {
     let evaluated = |candidate: &Candidate| {
         let is_chosen = choice.pool.as_ref() == Some(&candidate.pool);
         match choice.address.filter(|_| is_chosen && choice.kept) {
-            Some(address) => ("stays".to_owned(), format!("{address}, which it already holds")),
+            Some(address) => ("kept".to_owned(), format!("{address}, already allocated")),
             None => evaluated(candidate, is_chosen),
         }
     };
@@ -106,8 +106,8 @@ fn passed_over(skipped: &Skipped) -> String {
 fn evaluated(candidate: &Candidate, is_chosen: bool) -> (String, String) {
     let address = candidate.address.map(|address| address.to_string()).unwrap_or_default();
     match candidate.verdict.as_str() {
-        "gives" if is_chosen => ("gives".to_owned(), address),
-        "gives" => ("not needed".to_owned(), format!("else {address}")),
+        "gives" if is_chosen => ("selected".to_owned(), address),
+        "gives" => ("not needed".to_owned(), format!("alternative {address}")),
         "exhausted" => {
             let counts = &candidate.counts;
             let mut detail = format!(
@@ -123,9 +123,9 @@ fn evaluated(candidate: &Candidate, is_chosen: bool) -> (String, String) {
             }
             ("exhausted".to_owned(), detail)
         }
-        "unavailable" => ("unavailable".to_owned(), "it does not contain the requested address".to_owned()),
+        "lacks" => ("no match".to_owned(), "without the requested address".to_owned()),
         code if code == Code::NoPoolFits.to_string() => {
-            ("not for it".to_owned(), candidate.reason.clone().unwrap_or_default())
+            ("no match".to_owned(), candidate.reason.clone().unwrap_or_default())
         }
         code => (code.to_owned(), candidate.reason.clone().unwrap_or_default()),
     }

@@ -28,9 +28,9 @@ const RESOURCES: [(&str, &str, &str); 9] = [
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").args(["path", "endpoint"]).required(true)))]
 #[command(
-    after_help = "With a request, as allocate takes it, it says which pools come into question, why others fall,
-which address would be given, and what would help. Nothing is given; a request that would be
-refused ends with the exit code that it would have.
+    after_help = "With the flags of a request, as for allocate, explain lists the candidate pools with the reason
+for each, the address that would be allocated, and possible remedies. Nothing is allocated; the
+exit code is that of the request.
 
 Examples:
   ipamctl explain pool
@@ -114,10 +114,10 @@ fn unknown<'a>(path: &str, word: &str, known: impl Iterator<Item = &'a str> + Cl
     let known = if known.is_empty() {
         "it has no fields".to_owned()
     } else {
-        format!("there are: {}", known.join(", "))
+        format!("Use one of: {}.", known.join(", "))
     };
     Failure::usage(
-        format!("{} names nothing: no {word}.{}", ipam_api::name::shown(path), meant.unwrap_or_default()),
+        format!("{} does not exist: no {word}.{}", ipam_api::name::shown(path), meant.unwrap_or_default()),
         known,
     )
 }

@@ -268,7 +268,7 @@ async fn rotate(session: &Session, name: &Name, to: &DestinationArguments) -> Re
 fn parse_node(text: &str) -> Result<NodeKey, String> {
     let (realm, name) = text
         .split_once('/')
-        .ok_or_else(|| format!("{} is no node; write REALM/NAME", ipam_api::name::shown(text)))?;
+        .ok_or_else(|| format!("{} is not a node; write REALM/NAME", ipam_api::name::shown(text)))?;
     let refused = |problem: ipam_api::Problem| problem.detail;
     Ok(NodeKey { realm: realm.parse().map_err(refused)?, name: name.parse().map_err(refused)? })
 }
