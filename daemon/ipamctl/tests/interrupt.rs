@@ -1,5 +1,7 @@
 //! Ctrl-C: waiting ends at once, says what may still happen, and exits with 130.
 
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
 use std::io::Read as _;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};

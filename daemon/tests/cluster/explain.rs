@@ -113,9 +113,11 @@ async fn default_pools_for_others_are_counted_by_reason_and_named_on_request() {
     }
     let line = "explain --endpoint host/web/h0 --node n9";
     let printed = ipamctl(&servers, line).await.ends(0);
-    for words in
-        ["1  any   gives", "2 skipped, for other nodes: n1-a, …", "1 skipped, for other namespaces: shop\n"]
-    {
+    for words in [
+        "1  any   selected",
+        "2 skipped, for other nodes: n1-a, …",
+        "1 skipped, for other namespaces: shop\n",
+    ] {
         assert!(printed.stdout.contains(words), "{words}: {}", printed.stdout);
     }
     let printed = ipamctl(&servers, &format!("{line} --all-skipped")).await.ends(0);
