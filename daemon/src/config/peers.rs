@@ -12,7 +12,7 @@ use ipam_raft::node::InitialMember;
 use super::error::{ConfigError, wrong};
 
 /// The next step for members that have to reach each other.
-const REMEDY: &str = "For members on one host, name a unix socket for each, such as `unix:/var/lib/ipamd/peers/n1.sock`. For members on several hosts, say in [peer_tls] which certificate, key and CA to use (`ipamctl cluster ca` makes them). A member that is alone needs neither. `insecure = true` permits it for a host and a network that you trust";
+const REMEDY: &str = "On one host, use a unix socket for each member, such as `unix:/var/lib/ipamd/peers/n1.sock`. Across hosts, set certificate, key and CA in [peer_tls] (`ipamctl cluster ca` creates them). A single member needs neither. `insecure = true` permits it on a trusted host and network";
 
 /// The place at which a member answers its peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,11 +150,11 @@ fn one_kind(key: &str, listen: &PeerListen, address: &str) -> Result<(), ConfigE
     }
     let why = if sockets {
         format!(
-            "{address} is an address of the network, and this member answers at {listen}, which no other host reaches. Give all members unix sockets if they are on one host, else all of them [peer_tls] and an address host:port"
+            "{address} is a network address, but this member listens on {listen}, which other hosts cannot reach. Use unix sockets for all members of one host, else [peer_tls] and an address host:port for all"
         )
     } else {
         format!(
-            "{address} is a unix socket, which no other host reaches, and this member answers at {listen}. Give all members an address host:port, or leave [peer_tls] and peer_listen out if they are on one host"
+            "{address} is a unix socket, which other hosts cannot reach, but this member listens on {listen}. Use an address host:port for all members, or remove [peer_tls] and peer_listen if they are on one host"
         )
     };
     Err(wrong(key, &why))
@@ -162,7 +162,7 @@ fn one_kind(key: &str, listen: &PeerListen, address: &str) -> Result<(), ConfigE
 
 fn without_proof(address: &str) -> String {
     format!(
-        "{address} is an address of the network, and there is no [peer_tls]: any process that reaches it, also one of another user of this host, could claim to be a member and so become an administrator. {REMEDY}"
+        "{address} is a network address without [peer_tls]: any process that reaches it, even of another user of this host, could impersonate a member and become an administrator. {REMEDY}"
     )
 }
 
@@ -251,18 +251,21 @@ mod tests {
     #[test]
     fn sockets_and_ports_are_not_mixed() {
         for (text, words) in [
-            (format!("{SOCKETS}{TLS}"), "no other host reaches"),
+            (format!("{SOCKETS}{TLS}"), "other hosts cannot reach"),
             (format!("peer_listen = \"unix:/run/p/a\"\n{TLS}"), "leave one of them out"),
-            (format!("peer_listen = \"unix:/run/p/a\"\n{PORTS}"), "no other host reaches"),
+            (format!("peer_listen = \"unix:/run/p/a\"\n{PORTS}"), "other hosts cannot reach"),
             (
                 format!("{TLS}[cluster]\njoin = [\"http://b:1\"]\npeer_address = \"unix:/run/p/a\""),
-                "no other host reaches",
+                "other hosts cannot reach",
             ),
             (
                 "peer_listen = \"unix:/run/p/a\"\n[cluster]\npeer_address = \"a:1\"".to_owned(),
-                "all of them [peer_tls]",
+                "else [peer_tls]",
             ),
-            (format!("insecure = true\npeer_listen = \"127.0.0.1:1\"\n{SOCKETS}"), "no other host reaches"),
+            (
+                format!("insecure = true\npeer_listen = \"127.0.0.1:1\"\n{SOCKETS}"),
+                "other hosts cannot reach",
+            ),
         ] {
             let error = config(&text).map(|config| config.peer_listen).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
