@@ -148,8 +148,8 @@ async fn odd_quotas_are_refused() {
     for (quota, status, code, says) in [
         (json!({"ipv4": -1}), 422, "invalid-field", "-1"),
         (json!({"ipv4": "5"}), 422, "invalid-field", "expected"),
-        (json!({"ipv6": 1_u64 << 53}), 422, "invalid-field", "more than 9007199254740991"),
-        (json!({"per_application": {"ipv4": u64::MAX}}), 422, "invalid-field", "more than 9007199254740991"),
+        (json!({"ipv6": 1_u64 << 53}), 422, "invalid-field", "exceeds 9007199254740991"),
+        (json!({"per_application": {"ipv4": u64::MAX}}), 422, "invalid-field", "exceeds 9007199254740991"),
         (json!({"ipv5": 1}), 400, "unknown-field", "ipv5"),
         (json!({"per_application": {"ip": 1}}), 400, "unknown-field", "ip"),
         (json!({"applications": [one, one]}), 422, "conflicting-fields", "two quotas"),
@@ -158,7 +158,7 @@ async fn odd_quotas_are_refused() {
             json!({"applications": [{"kind": "Deployment", "name": "web"}]}),
             422,
             "conflicting-fields",
-            "says nothing",
+            "has no limit",
         ),
         (json!({"applications": many}), 422, "limit-exceeded", "256"),
     ] {
