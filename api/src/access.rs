@@ -1,4 +1,4 @@
-//! Who may do what: roles, and the one table that says which of them may do which verb to which target.
+//! Roles, and the single table of the verbs that each role may apply to each target.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, ObjectName};
 
-/// What somebody is here.
+/// Role of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -22,10 +22,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them.
+    /// Every role.
     pub const ALL: [Role; 4] = [Role::Viewer, Role::Operator, Role::Admin, Role::Node];
 
-    /// Its word.
+    /// Name of the role in JSON and in configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Its word.
+    /// Name of the verb in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -109,7 +109,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Its word.
+    /// Name of the target in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -222,10 +222,10 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// All of them.
+    /// Every kind of limit.
     pub const ALL: [Limit; 3] = [Limit::Realms, Limit::Labels, Limit::Node];
 
-    /// Its word.
+    /// Name of the kind in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -254,7 +254,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Its word.
+    /// Name in `/v1/whoami`'s answer and in the table of roles.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -282,7 +282,7 @@ impl Effect {
         }
     }
 
-    /// All of them.
+    /// Every effect.
     pub const ALL: [Effect; 6] =
         [Effect::Free, Effect::Own, Effect::Shared, Effect::Affected, Effect::Within, Effect::Refused];
 }
@@ -346,7 +346,7 @@ pub struct NodeKey {
     /// The system that its name comes from.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
-    /// Its name.
+    /// Name of the node.
     pub name: ObjectName,
 }
 

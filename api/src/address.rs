@@ -108,8 +108,7 @@ pub fn parse_address(text: &str) -> Result<IpAddr, Problem> {
         .map_err(|_| Problem::new(Code::InvalidField, format!("{} is not an IP address", shown(text))))
 }
 
-/// A hardware address in the form that is kept and compared: lower case, with colons. What is none is left to whoever
-/// checks it.
+/// Canonical form of a MAC address: lower case, with colons. Other text is returned for the caller to check.
 #[must_use]
 pub fn canonical_mac(text: &str) -> String {
     text.replace('-', ":").to_ascii_lowercase()
@@ -167,7 +166,7 @@ impl AddressRange {
         Ok(Self { family: Family::of(first), first: number(first), last: number(last) })
     }
 
-    /// One address.
+    /// Range of a single address.
     #[must_use]
     pub fn single(address: IpAddr) -> Self {
         Self { family: Family::of(address), first: number(address), last: number(address) }
@@ -179,7 +178,7 @@ impl AddressRange {
         Self { family: Family::of(net.addr()), first: number(net.network()), last: number(net.broadcast()) }
     }
 
-    /// Its family.
+    /// Address family of both ends.
     #[must_use]
     pub fn family(&self) -> Family {
         self.family
@@ -197,7 +196,7 @@ impl AddressRange {
         self.last
     }
 
-    /// Its first address.
+    /// Lowest address of the range.
     #[must_use]
     pub fn first_address(&self) -> IpAddr {
         self.family.address(self.first)
@@ -209,7 +208,7 @@ impl AddressRange {
         self.family.address(self.last)
     }
 
-    /// Whether every address of `other` is in this range.
+    /// True if every address of `other` is in this range.
     #[must_use]
     pub fn contains(&self, other: &AddressRange) -> bool {
         self.family == other.family && self.first <= other.first && other.last <= self.last
@@ -300,13 +299,13 @@ impl RangeSet {
         Self { family, ranges: merged }
     }
 
-    /// Its family.
+    /// Address family of the set.
     #[must_use]
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// Whether nothing is in it.
+    /// True if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
@@ -317,7 +316,7 @@ impl RangeSet {
         self.ranges.iter().map(|&(first, last)| AddressRange { family: self.family, first, last })
     }
 
-    /// How many addresses it has; saturates for all of IPv6.
+    /// Number of addresses; saturates for all of IPv6.
     #[must_use]
     pub fn size(&self) -> u128 {
         self.ranges
@@ -338,14 +337,14 @@ impl RangeSet {
         None
     }
 
-    /// Whether the address with this number is in it.
+    /// True if the address with this number is in the set.
     #[must_use]
     pub fn contains(&self, number: u128) -> bool {
         let after = self.ranges.partition_point(|&(first, _)| first <= number);
         after.checked_sub(1).and_then(|i| self.ranges.get(i)).is_some_and(|&(_, last)| number <= last)
     }
 
-    /// Whether the address with this number is in it, and the last address from there on of which that is as true.
+    /// True if the address with this number is in the set, and the last address of the same run.
     #[must_use]
     pub fn stretch(&self, number: u128) -> (bool, u128) {
         let after = self.ranges.partition_point(|&(_, last)| last < number);
@@ -353,21 +352,21 @@ impl RangeSet {
         next.map_or((false, u128::MAX), |(a, z)| if a <= number { (true, z) } else { (false, a - 1) })
     }
 
-    /// What of it lies between two numbers, both included: their ends, the lowest first.
+    /// Parts of the set between two numbers, both included, in ascending order.
     pub fn within(&self, first: u128, last: u128) -> impl Iterator<Item = (u128, u128)> + '_ {
         let from = self.ranges.partition_point(|&(_, end)| end < first);
         let ranges = self.ranges.iter().skip(from).take_while(move |&&(start, _)| start <= last);
         ranges.map(move |&(start, end)| (start.max(first), end.min(last)))
     }
 
-    /// What is in this one, in `other`, or in both.
+    /// Addresses in this set, in `other`, or in both.
     #[must_use]
     pub fn union(&self, other: &RangeSet) -> RangeSet {
         let all: Vec<AddressRange> = self.ranges().chain(other.ranges()).collect();
         RangeSet::new(self.family, &all)
     }
 
-    /// What is in both.
+    /// Addresses in both sets.
     #[must_use]
     pub fn intersection(&self, other: &RangeSet) -> RangeSet {
         let mut ranges = Vec::new();
@@ -386,7 +385,7 @@ impl RangeSet {
         RangeSet { family: self.family, ranges }
     }
 
-    /// What is in this one and not in `other`.
+    /// Addresses in this set and not in `other`.
     #[must_use]
     pub fn minus(&self, other: &RangeSet) -> RangeSet {
         let mut ranges = Vec::new();

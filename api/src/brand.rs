@@ -6,9 +6,9 @@ pub const PRODUCT: &str = "ipamd";
 pub const CLIENT_PORT: u16 = 7440;
 /// Port on which members talk to each other.
 pub const PEER_PORT: u16 = 7441;
-/// Where the daemon looks for its configuration.
+/// Path of the daemon's configuration file.
 pub const CONFIG_FILE: &str = "/etc/ipamd/ipamd.toml";
-/// Where the daemon keeps its data.
+/// Path of the daemon's data directory.
 pub const DATA_DIR: &str = "/var/lib/ipamd";
 /// Prefix of the daemon's environment names.
 pub const DAEMON_ENV_PREFIX: &str = "IPAMD_";
@@ -38,11 +38,11 @@ pub const CERTIFICATE_MEMBER_SUFFIX: &str = ".member.ipamd.internal";
 pub const CERTIFICATE_CLIENT_SUFFIX: &str = ".client.ipamd.internal";
 /// End of the DNS name by which a certificate names a node; `NODE.REALM` stands before it.
 pub const CERTIFICATE_NODE_SUFFIX: &str = ".node.ipamd.internal";
-/// The principal of whoever asks without saying who.
+/// Principal of a caller without credentials.
 pub const ANONYMOUS: &str = "anonymous";
-/// What the secret of a token begins with, so that it is known for one where it doesn't belong.
+/// Prefix of a token's secret, so that a secret in the wrong place is recognised.
 pub const SECRET_PREFIX: &str = "ipamd_";
-/// Where problem types are documented; the code is appended.
+/// Prefix of the URIs of problem types; the code is appended.
 pub const PROBLEM_TYPE_PREFIX: &str = "/docs/problems#";
 
 /// Response header: the revision that the answer is from.

@@ -1,7 +1,7 @@
-//! Whom a certificate names: its DNS names under our own domain, read the same way by everybody.
+//! Member, client or node that a certificate identifies by the DNS names of its SANs.
 //!
-//! **Invariant:** a name has one meaning. Hence a realm with a dot has no name here: it couldn't be told from
-//! the end of a node's name.
+//! **Invariant:** a name has one meaning. Hence a realm with a dot has no name here: it would be ambiguous
+//! with the end of a node's name.
 
 use std::fmt;
 
@@ -13,17 +13,17 @@ use crate::{Code, Name, ObjectName, Problem};
 const DNS_CHARS_MAX: usize = 253;
 const DNS_LABEL_CHARS_MAX: usize = 63;
 
-/// Whom a certificate names.
+/// Subject that a certificate identifies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// A member of the cluster: `NAME.member.ipamd.internal`.
     Member {
-        /// Its name.
+        /// Name of the member.
         name: Name,
     },
     /// A person or program: `NAME.client.ipamd.internal`.
     Client {
-        /// Its name.
+        /// Name of the client.
         name: Name,
     },
     /// A node with its agent and plugin: `NAME.REALM.node.ipamd.internal`.
@@ -35,7 +35,7 @@ pub enum Identity {
     },
 }
 
-/// A certificate names several of us: nobody can say who it is.
+/// Error of a certificate that identifies several subjects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ambiguous;
 
@@ -82,7 +82,7 @@ impl Identity {
     /// The DNS name that a certificate has for it.
     ///
     /// # Errors
-    /// `invalid-field` for a name that DNS can't carry, or that would read as somebody else's.
+    /// `invalid-field` for a name that DNS can't carry, or that would be the name of another identity.
     pub fn dns_name(&self) -> Result<String, Problem> {
         let dns_name = match self {
             Self::Member { name } => format!("{name}{CERTIFICATE_MEMBER_SUFFIX}"),
@@ -109,7 +109,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Whether every part between dots is one that DNS has, in lower case.
+/// True if every part between dots is a DNS label in lower case.
 fn is_dns_name(text: &str) -> bool {
     let label = |label: &str| {
         (1..=DNS_LABEL_CHARS_MAX).contains(&label.len())

@@ -33,8 +33,8 @@ use crate::problem::{Applied, Code, Problem, Retry};
 
 /// Shortest and longest pause between two rounds over all servers.
 const PAUSE_MS: (u64, u64) = (20, 500);
-/// With less time than that a refusal in hand is not tried to be turned: whoever asks again and then doesn't wait
-/// for the answer only knows less.
+/// Minimum time for another attempt. With less, the client returns the refusal that it has, since an attempt
+/// without time for the answer leaves the result unknown.
 const ATTEMPT_MS_MIN: u64 = 100;
 /// Longest answer that is read: a full page of the largest resources fits many times.
 const ANSWER_BYTES_MAX: usize = 64 * BODY_BYTES_MAX;
@@ -48,7 +48,7 @@ pub struct Client {
     preferred: AtomicUsize,
 }
 
-/// How one attempt ended without an answer.
+/// Failure of one attempt to get an answer.
 enum Miss {
     /// The request can't have had an effect.
     Unsent(String),
@@ -85,7 +85,7 @@ impl Client {
         Self::build(places, options)
     }
 
-    /// A client of whoever listens on a unix socket (the node's agent).
+    /// Returns a client for a server that listens on a unix socket (the node's agent).
     ///
     /// # Errors
     /// `internal`, if the HTTP library refuses its settings.
@@ -299,8 +299,8 @@ fn reason(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// Whether the server has ended the handshake: in TLS 1.3 a client learns only after its first request that its
-/// certificate isn't wanted, and then the request was never read.
+/// True if the server ended the handshake. In TLS 1.3 a client learns of a rejected certificate only after
+/// its first request, which the server then has not read.
 #[cfg(feature = "tls")]
 fn was_not_let_in(error: &reqwest::Error) -> bool {
     match tls_error(error) {

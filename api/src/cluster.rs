@@ -6,7 +6,7 @@ use crate::name::Name;
 use crate::resource::Counts;
 use crate::time::Timestamp;
 
-/// What a member knows of its cluster.
+/// Cluster, as one member knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cluster {
@@ -28,18 +28,19 @@ pub struct Cluster {
     pub digest: String,
     /// The last log index applied by the member that answers.
     pub applied: u64,
-    /// How long ago, in milliseconds, the member last knew of a working leader; 0 if there is one now.
+    /// Milliseconds since the member last knew of a working leader; 0 if there is one now.
     pub stale_ms: u64,
     /// The members.
     pub members: Vec<Member>,
     /// Addresses of all pools.
     pub addresses: Counts,
-    /// How many pools there are.
+    /// Number of pools.
     pub pools: u64,
     /// Free bytes on the disk of the member that answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_free_bytes: Option<u64>,
-    /// What that is room for: `enough`, `little` (releases and deletions only) or `nothing`.
+    /// Requests that the disks have space for. `enough`: all; `little`: releases and deletions only;
+    /// `nothing`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_room: Option<String>,
 }
@@ -50,18 +51,18 @@ pub struct Cluster {
 pub struct Member {
     /// Its id; never used again once it is gone.
     pub id: u64,
-    /// Its name.
+    /// Name of the member.
     pub name: String,
     /// `leader`, `voter` or `learner`.
     pub role: String,
-    /// Where it answers clients.
+    /// URL for clients.
     pub client_url: String,
-    /// Where it answers peers.
+    /// Address for peers.
     pub peer_address: String,
     /// Log entries that it still lacks; known to the leader only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
-    /// Why it serves nobody, if its state is quarantined: it differs from the others', or may differ.
+    /// Reason for which the member serves no requests: its state differs, or may differ, from the others'.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined: Option<String>,
     /// The version of its program; absent while it doesn't answer.
@@ -70,10 +71,10 @@ pub struct Member {
     /// The highest feature level that its program knows; absent while it doesn't answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u32>,
-    /// How long ago, in milliseconds, it last answered; known to the leader only.
+    /// Milliseconds since the member last answered; known to the leader only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_ms: Option<u64>,
-    /// Whether it answers the leader; known to the leader only.
+    /// True if the member answers the leader; known to the leader only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<bool>,
 }
@@ -84,11 +85,11 @@ pub struct Member {
 pub struct Members {
     /// The member that leads, if one does.
     pub leader: Option<String>,
-    /// How many members have a vote.
+    /// Number of voters.
     pub voters: u64,
-    /// How many of them must agree.
+    /// Number of voters in a majority.
     pub needed: u64,
-    /// How many of those that answer may fail before nothing can be changed any more.
+    /// Number of answering voters that may fail before the cluster loses its majority.
     pub can_lose: u64,
     /// The members, by id.
     pub items: Vec<Member>,
@@ -109,19 +110,19 @@ pub struct TransferRequest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JoinMemberRequest {
-    /// Its name.
+    /// Name of the member.
     pub name: Name,
     /// The id of its data directory; the same again gets the same answer.
     pub disk_id: String,
-    /// Where it answers peers.
+    /// Address for peers.
     pub peer_address: String,
-    /// Where it answers clients.
+    /// URL for clients.
     pub client_url: String,
     /// The highest feature level that it knows.
     pub level: u32,
 }
 
-/// What a member that was taken in is told.
+/// Response to a member that has joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemberJoined {
@@ -144,12 +145,12 @@ pub struct ReplaceRequest {
     pub with: Name,
 }
 
-/// How much a change of the members may hurt.
+/// Danger of a membership change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Danger {
-    /// Nobody notices.
+    /// No effect on clients.
     Mild,
     /// It can't be taken back as it was.
     Moderate,
@@ -157,43 +158,43 @@ pub enum Danger {
     Severe,
 }
 
-/// What a change of the members does, or with `dry_run` would do.
+/// Effect of a membership change, done or with `dry_run` planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemberChange {
     /// False if it is so already and there is nothing to do.
     pub changes: bool,
-    /// Whether it has come about; what was decided and has not goes on by itself.
+    /// True if the change is complete; a decided change continues in the background.
     pub done: bool,
-    /// What happens, one sentence a step.
+    /// Steps of the change, one sentence each.
     pub steps: Vec<String>,
-    /// Who has a vote before.
+    /// Voters before the change.
     pub voters_before: Vec<String>,
-    /// Who has one after it.
+    /// Voters after the change.
     pub voters_after: Vec<String>,
-    /// How many of those that answer may fail before.
+    /// Number of answering voters that may fail before the change.
     pub can_lose_before: u64,
-    /// How many may fail after it.
+    /// Number of answering voters that may fail after the change.
     pub can_lose_after: u64,
-    /// How much it may hurt.
+    /// Danger of the change.
     pub danger: Danger,
 }
 
-/// What a restore has begun, and which pools wait to be confirmed.
+/// Epoch that a restore has started, and the pools that wait for confirmation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Epoch {
     /// Its number; 1 for a cluster that was never restored.
     pub epoch: u64,
-    /// Whether all pools may give.
+    /// True if all pools are confirmed and may allocate.
     pub confirmed: bool,
     /// The revision of the state that was restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_revision: Option<u64>,
-    /// When it was restored.
+    /// Time of the restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// When somebody said that all pools may give.
+    /// Time of the confirmation of all pools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
     /// The pools that give nothing until they are confirmed.
@@ -205,9 +206,9 @@ pub struct Epoch {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmRequest {
-    /// Which epoch is meant.
+    /// Number of the epoch.
     pub epoch: u64,
-    /// Which pools; all, and those that are still to come, if nothing is said.
+    /// Pools to confirm; without it all pools, future ones included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pools: Option<Vec<Name>>,
 }
@@ -218,7 +219,7 @@ pub struct ConfirmRequest {
 pub struct Version {
     /// The product.
     pub product: String,
-    /// Its version.
+    /// Version of the binary.
     pub version: String,
     /// The highest feature level that this build knows.
     pub level: u32,

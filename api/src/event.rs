@@ -1,4 +1,4 @@
-//! What has happened, as HTTP shows it: history, watch and audit are one resource.
+//! Events as HTTP shows them: history, watch and audit are one resource.
 
 use std::net::IpAddr;
 
@@ -16,12 +16,12 @@ pub struct Event {
     pub revision: u64,
     /// Its place among the command's events, from 0.
     pub number: u32,
-    /// When, by the clock of the member that led then.
+    /// Wall time of the leader that proposed the change.
     pub at: Timestamp,
     /// Its name, such as `address.allocated`.
     #[serde(rename = "type")]
     pub event_type: String,
-    /// The name of what it is about, or the address.
+    /// Name of the changed object, or the address.
     pub object: String,
     /// Of which kind that is: the first word of the event's name.
     pub kind: String,
@@ -31,7 +31,7 @@ pub struct Event {
     /// The pool of the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
-    /// Who holds or held the address.
+    /// Endpoint that holds or held the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointKey>,
     /// On which interface.
@@ -40,24 +40,24 @@ pub struct Event {
     /// By which allocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<u64>,
-    /// Which prefix it is about.
+    /// Id of the prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<u64>,
-    /// Whose that is or was: realm and name.
+    /// Realm and name of the prefix's owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// On which node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
-    /// Who asked for it, and how.
+    /// Principal and origin of the request.
     pub by: By,
-    /// Why, as the machine knows it.
+    /// Reason of the change, determined by the state machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, in the caller's words.
+    /// Comment of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Which fields have changed, and how.
+    /// Changed fields with old and new values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FieldChange>,
 }
@@ -70,11 +70,11 @@ impl Event {
     }
 }
 
-/// Who asked, and how.
+/// Principal and origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct By {
-    /// Who.
+    /// Principal of the request.
     pub principal: String,
     /// Through which door: `http`, `cni` or `task`.
     pub via: String,
@@ -86,11 +86,11 @@ pub struct By {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldChange {
-    /// Its name.
+    /// Name of the field.
     pub field: String,
-    /// What it was; empty for nothing.
+    /// Old value; empty for none.
     pub from: String,
-    /// What it is.
+    /// New value.
     pub to: String,
 }
 
@@ -102,7 +102,7 @@ pub struct EventPage {
     pub items: Vec<Event>,
     /// The revision up to which the page knows everything.
     pub revision: u64,
-    /// Where to go on, as `after`; absent when there is no more.
+    /// Cursor of the next page, for `after`; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// The oldest event that is kept, if any is.
@@ -110,27 +110,27 @@ pub struct EventPage {
     pub oldest: Option<String>,
 }
 
-/// Who had an address, and when.
+/// Holders of an address over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressHistory {
     /// The address.
     pub address: IpAddr,
-    /// Its network.
+    /// Network of the address.
     pub network: Name,
     /// The moment that was asked for, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// How it stood then: `allocated`, `cooling`, `free` (nobody held it, and it didn't rest), or `compacted` for a
-    /// moment of which nothing is kept any more.
+    /// State at `at`: `allocated`, `cooling`, `free` or, before the start of history, `compacted`. `free`
+    /// means neither held nor cooling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Who held it at that moment, or last before it, as far as history is kept.
+    /// Holder at that time, or the last one before it, as far as history is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_holder: Option<EndpointKey>,
-    /// What happened to it, the newest first; up to that moment if one was asked for.
+    /// Events of the address, newest first; up to `at` if given.
     pub events: Vec<Event>,
-    /// Where to go on, as `after`; absent when there is no more.
+    /// Cursor of the next page, for `after`; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// From when on history is complete; absent as long as nothing was ever given up.

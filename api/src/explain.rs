@@ -1,4 +1,4 @@
-//! What a request would get, and why.
+//! Explanation of an allocation: the addresses that a request would get, and the reason.
 
 use std::net::IpAddr;
 
@@ -9,27 +9,27 @@ use crate::address::{AddressRange, Family};
 use crate::name::{InterfaceName, Name};
 use crate::resource::{Counts, Interface};
 
-/// The answer to `POST /v1/allocations/explain`: what the same request would be answered now, and how that comes about.
-/// Nothing is given.
+/// Response to `POST /v1/allocations/explain`: the result of the request now, and its derivation. Nothing is
+/// allocated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// `given`, `repeated` (the endpoint has it already) or `refused`.
     pub outcome: String,
-    /// What would be given; none if it would be refused.
+    /// Interfaces that would be allocated; empty for a refusal.
     pub interfaces: Vec<Interface>,
-    /// Why it would be refused.
+    /// Problem that the request would get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
     /// For each interface and family, what is chosen from. None where nothing has to be chosen.
     pub choices: Vec<Choice>,
-    /// What would help, if it would be refused.
+    /// Remedies for a refusal.
     pub helps: Vec<Help>,
     /// The state that was asked.
     pub revision: u64,
 }
 
-/// What an interface chooses from, for one family.
+/// Candidates of one interface for one family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choice {
@@ -37,7 +37,8 @@ pub struct Choice {
     pub interface: InterfaceName,
     /// The family.
     pub family: Family,
-    /// What made pools candidates: `subnets`, `automatic`, `request`, `namespace`, `configuration` or `default`.
+    /// Source of the candidates. One of `subnets`, `automatic`, `request`, `namespace`, `configuration` and
+    /// `default`.
     pub came_from: String,
     /// The pools, in the order in which they are tried.
     pub candidates: Vec<Candidate>,
@@ -53,7 +54,7 @@ pub struct Choice {
     /// The address that it would give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// Whether that is what the endpoint has there already and takes along, whichever pool comes first.
+    /// True if the endpoint keeps its present address here, regardless of the order of the pools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }
@@ -68,7 +69,7 @@ pub struct Skipped {
     pub reason: String,
     /// The number of these pools.
     pub count: u64,
-    /// Their names, in the order in which they would be tried; the first of them, or the first of very many.
+    /// Names of the pools in the order of preference; of very many only the first.
     pub pools: Vec<Name>,
 }
 
@@ -76,18 +77,18 @@ pub struct Skipped {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
-    /// Its name.
+    /// Name of the pool.
     pub pool: Name,
-    /// `gives` (the first of these is the one), `exhausted`, `unavailable` (hasn't the address that is asked for by value) or
-    /// the code that it falls with.
+    /// `gives`, `exhausted`, `lacks` or the code of the rejection. The first `gives` is used; `lacks` means
+    /// that the pool doesn't have the requested address.
     pub verdict: String,
-    /// Why it falls, in a few words.
+    /// Reason of the rejection, in a few words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it would give, had none before it.
+    /// Address that the pool would allocate without the pools before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// How its addresses stand.
+    /// Numbers of the pool's addresses by state.
     pub counts: Counts,
     /// In how many milliseconds of log time its next resting address has rested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,9 +101,9 @@ pub struct Candidate {
 pub struct Help {
     /// `wait`, `add-range` or `enable`.
     pub action: String,
-    /// Which pool it is about.
+    /// Pool that the remedy concerns.
     pub pool: Name,
-    /// How long to wait, in milliseconds of log time.
+    /// Time to wait, in milliseconds of log time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
     /// Addresses of its subnet that no pool has.

@@ -1,4 +1,4 @@
-//! What crosses the wire of ipamd, and what people type.
+//! Wire format of ipamd, and the values that users type.
 //!
 //! Value types with their validation (names, addresses, ranges), the resources as HTTP shows them, the
 //! catalogue of problems, every limit, every outward name, and the HTTP client that the plugin, `ipamctl`

@@ -5,9 +5,9 @@
 pub struct Limit {
     /// Its name here; the unit is in it.
     pub name: &'static str,
-    /// Its value.
+    /// Value, in the unit of the name.
     pub value: u64,
-    /// What it bounds, in a sentence.
+    /// Bounded quantity, in one sentence.
     pub meaning: &'static str,
 }
 
@@ -58,7 +58,7 @@ pub const TOKENS_MAX: usize = 100_000;
 pub const TOKEN_TTL_MS_MAX: u64 = 10 * 366 * 24 * 3600 * 1000;
 /// Longest life of a join token: thirty days.
 pub const JOIN_TOKEN_TTL_MS_MAX: u64 = 30 * 24 * 3600 * 1000;
-/// Validity of a node token obtained by joining, in log time, unless renewed: 90 days.
+/// Lifetime of a joined node's token, in log time: ninety days unless the node renews it.
 pub const NODE_TOKEN_TTL_MS: u64 = 90 * 24 * 3600 * 1000;
 /// Log time after a renewal of a node token in which another renewal has no effect: one hour.
 pub const NODE_TOKEN_DAMPING_MS: u64 = 3600 * 1000;
@@ -66,7 +66,7 @@ pub const NODE_TOKEN_DAMPING_MS: u64 = 3600 * 1000;
 pub const NODE_TOKENS_MAX: usize = 16;
 /// Bytes of an idempotency key.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
-/// Retention of an idempotency key, in milliseconds of log time.
+/// Retention of an idempotency key, in log time.
 pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 3600 * 1000;
 /// Idempotency keys remembered of one principal; its oldest goes first.
 pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
@@ -78,7 +78,7 @@ pub const ROW_BYTES_MAX: usize = 8 << 20;
 pub const RESPONSE_BYTES_MAX: usize = 7 << 20;
 /// Bytes of the responses remembered of one principal; its oldest goes first.
 pub const REPLAY_BYTES_PER_PRINCIPAL_MAX: usize = 16 << 20;
-/// Bytes of the responses remembered in all; the oldest of the principal with the most bytes goes first.
+/// Total bytes of the remembered responses. The oldest of the principal with the most bytes goes first.
 pub const REPLAY_BYTES_MAX: usize = 128 << 20;
 /// Ranges of one pool or reservation, and exclusions of one pool.
 pub const RANGES_MAX: usize = 1024;
@@ -122,10 +122,9 @@ pub const SELECTOR_NAMES_MAX: usize = 1024;
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.
 pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
-/// Attachments that may hold one address at once: where a machine was and where it is going to, and those whose
-/// deletion is still on its way.
+/// Attachments that may hold one address at once. A migration has two; those being deleted count too.
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
-/// Attachments of one node that may hold one address at once; at the bound the node's oldest is detached.
+/// Attachments of one node that may hold one address at once; above it the oldest is detached.
 pub const ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX: usize = 2;
 /// Addresses or leases listed in one response; others are only counted.
 pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
@@ -137,7 +136,7 @@ pub const RESOURCES_MAX: usize = 100_000;
 pub const COOLING_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
 /// Cooling of a pool that doesn't say.
 pub const COOLING_MS_DEFAULT: u64 = 30_000;
-/// Log time for which the release of an attachment rejects an ADD that started before it.
+/// Lifetime of a tombstone, in log time: a released attachment refuses an ADD that started earlier.
 pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
 /// Tombstones of one node; the oldest goes first.
 pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
@@ -149,13 +148,13 @@ pub const PREFIX_LEVELS_MAX: usize = 16;
 pub const PREFIX_TTL_MS_MIN: u64 = 1_000;
 /// Longest time that a prefix may live without being refreshed: a year.
 pub const PREFIX_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
-/// Least extension of a prefix that a renewal records; a quarter of its lifetime if that is less.
+/// Minimum extension that a prefix refresh records; a quarter of the prefix's TTL if that is less.
 pub const PREFIX_DAMPING_MS_MAX: u64 = 60_000;
 /// Shortest lease.
 pub const LEASE_TTL_MS_MIN: u64 = 1_000;
 /// Longest lease: a year.
 pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
-/// Default log time at the start of a leadership in which no lease or prefix ends.
+/// Default time after the start of a leadership in which no lease and no prefix ends, in log time.
 pub const LEASE_GRACE_MS_DEFAULT: u64 = 30_000;
 /// Longest lease grace: one hour.
 pub const LEASE_GRACE_MS_MAX: u64 = 3_600_000;
@@ -163,8 +162,8 @@ pub const LEASE_GRACE_MS_MAX: u64 = 3_600_000;
 pub const LOG_TIME_TICK_MS_MAX: u64 = 1_000;
 /// Applications whose quota one namespace may say.
 pub const QUOTA_APPLICATIONS_MAX: usize = 256;
-/// Units of work (pools or addresses examined) of one command; as many again for the requests that wait and are served
-/// with it. Part of what `apply` does: another value needs another level.
+/// Units of work (pools or addresses examined) of one command. The waiting requests that it serves get as
+/// many again. Part of the behaviour of `apply`: another value needs another feature level.
 pub const WORK_PER_COMMAND_MAX: u64 = 6_500;
 /// Claims that wait for addresses.
 pub const WAITING_MAX: usize = 4096;
@@ -174,16 +173,16 @@ pub const WAITING_PER_NODE_MAX: usize = 256;
 pub const ALLOCATIONS_PER_NODE_MAX: usize = 16_384;
 /// Attachments on one node; a node's grant adds no more.
 pub const ATTACHMENTS_PER_NODE_MAX: usize = 16_384;
-/// Events that requests with one node's grant may cause in a window of log time; deletions are always served.
+/// Events of requests with one node's token in a window of log time; deletions are always served.
 pub const EVENTS_PER_NODE_MAX: u64 = 36_000;
 /// Window of log time, in milliseconds, in which a node's events are counted: an hour.
 pub const EVENTS_PER_NODE_WINDOW_MS: u64 = 3600 * 1000;
 /// Pools that one claim waits for; of more only the first ones in its order wake it.
 pub const WAITING_POOLS_MAX: usize = 64;
-/// Waiting claims that one command tries to serve, before and after what it does; the next one goes on.
+/// Waiting claims that one command tries to serve, before and after its own work; the next goes on.
 pub const WAITING_TRIED_PER_COMMAND_MAX: usize = 64;
-/// Coolings, leases, tombstones and prefixes that one command clears away when their time has passed; of the endpoint
-/// whose lease comes last all that has ended.
+/// Expired coolings, leases, tombstones and prefixes that one command removes. Of the endpoint whose lease
+/// comes last, everything that has ended is removed.
 pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
 /// Items of one page of a list.
 pub const PAGE_ITEMS_MAX: usize = 1000;
@@ -207,9 +206,9 @@ pub const LIST_PARAMETERS_MAX: usize = 256;
 pub const LIST_STATES_MAX: usize = 32;
 /// List states of one caller; the oldest is dropped first.
 pub const LIST_STATES_PER_CALLER_MAX: usize = 8;
-/// Retention of an unused list state, in milliseconds.
+/// Time after its last use at which such a state is dropped.
 pub const LIST_STATE_IDLE_MS_MAX: u64 = 60_000;
-/// Longest retention of a list state, in milliseconds.
+/// Maximum age of such a state.
 pub const LIST_STATE_AGE_MS_MAX: u64 = 10 * 60_000;
 
 /// Longest time a request may wait in a daemon.
@@ -218,11 +217,11 @@ pub const BUDGET_MS_MAX: u64 = 120_000;
 pub const BUDGET_MS_DEFAULT: u64 = 10_000;
 /// Deadline of one run of the plugin, below the four minutes of the kubelet and Docker's two.
 pub const CNI_DEADLINE_MS: u64 = 55_000;
-/// Time that the first server has for an answer while another one is left; each later server has twice as long.
+/// Timeout of the first server while others are left; doubles with each later server.
 pub const ATTEMPT_MS_FIRST: u64 = 800;
-/// Longest time that a server has for an answer while another one is left; a single server has it each time.
+/// Longest timeout of a server while others are left; a single server gets it each time.
 pub const ATTEMPT_MS_MAX: u64 = 3_200;
-/// Timeout of a request head, in milliseconds.
+/// Time limit of a peer or client for the head of a request.
 pub const HEAD_READ_MS_MAX: u64 = 10_000;
 
 /// Bytes of a file with certificates or a key.
@@ -236,24 +235,24 @@ pub const HEAD_BYTES_MAX: usize = 64 << 10;
 pub const HEADERS_MAX: usize = 64;
 /// Bytes of a request's path and query.
 pub const URI_BYTES_MAX: usize = 16 << 10;
-/// Timeout of a request body, in milliseconds.
+/// Time limit of a request's body.
 pub const BODY_READ_MS_MAX: u64 = 15_000;
-/// Write timeout of a response to a client that does not read, in milliseconds.
+/// Time limit of a client that doesn't read its response.
 pub const WRITE_STALL_MS_MAX: u64 = 15_000;
-/// Bytes of an unread body that are discarded before the connection of a request that was refused is closed.
+/// Bytes of an unread body that are discarded before the connection of a refused request closes.
 pub const LINGER_BYTES_MAX: usize = BODY_BYTES_MAX;
 /// Wait for a silent client of a rejected request before the connection is closed, in milliseconds.
 pub const LINGER_MS_MAX: u64 = 2_000;
-/// Idle timeout of client connections in the client library, shorter than that of members, in milliseconds.
+/// Idle time after which our client closes a connection: shorter than the server's.
 pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
 
 /// Client connections of one member over the network.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Client connections of one address (IPv6: of one /64), which may be many clients behind one translator.
+/// Client connections of one address (IPv6: of one /64); many clients may share a NAT address.
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 1024;
 /// Client connections of one member over its unix socket.
 pub const SOCKET_CONNECTIONS_MAX: usize = 256;
-/// Timeout of a TLS handshake with a client, in milliseconds.
+/// Time limit of the TLS handshake with a client.
 pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
 /// Concurrent TLS handshakes with clients; further connections are closed.
 pub const TLS_HANDSHAKES_MAX: usize = 1024;
@@ -278,7 +277,7 @@ pub const FRAME_BYTES_MAX: usize = 64 << 20;
 pub const SNAPSHOT_PIECE_BYTES: usize = 256 << 10;
 /// Bytes of the commands of one log entry; a single command may exceed it, and then travels alone.
 pub const ENTRY_BYTES_MAX: usize = 2 << 20;
-/// Bytes of log entries of one frame between peers; a single entry may exceed it, and then travels alone.
+/// Bytes of log entries in one frame between peers; a single larger entry is sent alone.
 pub const APPEND_BYTES_MAX: usize = 4 << 20;
 /// Appends that one peer may be behind with its answers before the sender waits.
 pub const APPENDS_UNANSWERED_MAX: usize = 32;
@@ -286,11 +285,11 @@ pub const APPENDS_UNANSWERED_MAX: usize = 32;
 pub const ELECTION_TIMEOUT_MS_MAX: u64 = 10_000;
 /// Members of a cluster.
 pub const MEMBERS_MAX: usize = 9;
-/// Bytes of the first frame between peers, read before anybody is known.
+/// Bytes of the first frame between peers, which is read before authentication.
 pub const PREFACE_BYTES_MAX: usize = 4096;
-/// Timeout of the first frame of a peer, in milliseconds.
+/// Time limit of a peer's first frame.
 pub const PREFACE_MS_MAX: u64 = 3_000;
-/// Timeout of a TLS handshake with a peer, in milliseconds.
+/// Time limit of the TLS handshake with a peer.
 pub const PEER_HANDSHAKE_MS_MAX: u64 = 2_000;
 /// Connections that may be waiting for their handshake or first frame at once; more are closed.
 pub const PREFACES_WAITING_MAX: usize = 256;
@@ -304,25 +303,25 @@ pub const CLIENT_URL_CHARS_MAX: usize = 300;
 pub const PEER_LOG_LINES_MAX: usize = 64;
 /// Length of that interval, within which the same line is not repeated either.
 pub const PEER_LOG_INTERVAL_MS: u64 = 30_000;
-/// Timeout of a connection attempt to a peer, in milliseconds.
+/// Time limit of connecting to a peer.
 pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
-/// Interval of pings to a peer, in milliseconds.
+/// Interval of pings to a peer.
 pub const PEER_PING_MS: u64 = 300;
-/// Silence of a peer after which its connection is closed, in milliseconds.
+/// Silence of a peer after which its connection is closed.
 pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
 /// Time in which a replaced leader may still answer a request without a replicated identity.
 pub const PEER_LAST_WORD_MS: u64 = 100;
 /// Log entries from one place at which members compare their states to the next.
 pub const CHECKPOINT_EVERY_ENTRIES: u64 = 64;
-/// Places at which a member can still be compared; one that lags further is compared when it has caught up.
+/// Checkpoints that a member keeps; a member that lags further is compared once it has caught up.
 pub const CHECKPOINTS_KEPT: usize = 128;
-/// Interval of checkpoint comparisons between members, in milliseconds.
+/// Interval in which members compare checkpoints.
 pub const CHECKPOINT_COMPARE_MS: u64 = 1_000;
-/// Time for which two members with different states serve on without the answer of a third, in milliseconds.
+/// Time that two differing members keep serving while a third, which could decide, is silent.
 pub const CHECKPOINT_UNDECIDED_MS_MAX: u64 = 3_000;
-/// Time until the last applied entries are compared on an idle cluster, in milliseconds.
+/// Time after which applied entries are compared if no further entry arrives.
 pub const CHECKPOINT_IDLE_MS: u64 = 10_000;
-/// Rebuilds of its state by a member before it exits.
+/// Rebuilds of a member's state before the process exits.
 pub const STATE_REBUILDS_MAX: u32 = 3;
 /// Calls to one peer that wait or run at once; more are refused.
 pub const PEER_CALLS_MAX: usize = 4096;
@@ -330,7 +329,7 @@ pub const PEER_CALLS_MAX: usize = 4096;
 /// Bytes of events after which a segment of the journal is sealed. Like the next two part of what `apply` does:
 /// another value needs another level.
 pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
-/// Log time for which a journal segment stays open: one day.
+/// Age at which a segment of the journal is sealed, in log time: a day.
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Events in one frame of the journal; a command with more has several.
 pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
@@ -342,11 +341,11 @@ pub const EVENT_STREAMS_MAX: usize = 256;
 pub const EVENT_STREAMS_PER_CALLER_MAX: usize = 32;
 /// Events that a stream reads and sends at once.
 pub const EVENT_STREAM_PAGE: usize = 500;
-/// Interval of progress events on an idle stream, in milliseconds.
+/// Interval of progress messages on an idle event stream.
 pub const EVENT_PROGRESS_MS: u64 = 15_000;
-/// Time after which a stream with a stalled reader is closed, in milliseconds.
+/// Time after which an event stream is closed if its reader accepts no data.
 pub const EVENT_READER_MS_MAX: u64 = 30_000;
-/// Time without a leader after which a member closes its streams, so that clients reconnect to another member.
+/// Time without a leader after which a member ends its event streams, so that readers reconnect.
 pub const EVENT_STALE_MS_MAX: u64 = 3_000;
 /// Bytes of frames in one block of a segment: what a look at one event reads at most.
 pub const JOURNAL_BLOCK_BYTES: usize = 64 << 10;
@@ -375,7 +374,7 @@ const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fi
 const _: () =
     assert!(BODY_BYTES_MAX + ENTRY_BYTES_MAX < FRAME_BYTES_MAX, "the largest entry must fit into a frame");
 const _: () = assert!(BODY_BYTES_MAX + APPEND_BYTES_MAX < FRAME_BYTES_MAX);
-/// Upper bound of the bytes of a row's key, its length and the fields around it, principal and key among them.
+/// Upper bound of a row's key, its length prefix, and the principal and idempotency key around it.
 const AROUND_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX + IDEMPOTENCY_KEY_BYTES_MAX;
 const _: () = assert!(RESPONSE_BYTES_MAX + AROUND_BYTES_MAX < ROW_BYTES_MAX, "a response fits into a row");
 const _: () = assert!(ROW_BYTES_MAX + AROUND_BYTES_MAX < STORE_FRAME_BYTES_MAX, "a row fits into a snapshot");

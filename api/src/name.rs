@@ -86,25 +86,25 @@ checked_string! {
 }
 
 checked_string! {
-    /// The name of something that another system named: an endpoint, a node, a namespace, a container, a
-    /// network configuration. Up to 253 of `[A-Za-z0-9_.:-]`, the first one a letter or digit.
+    /// Name given by another system to an endpoint, node, namespace, container or network configuration. Up
+    /// to 253 of `[A-Za-z0-9_.:-]`, the first one a letter or digit.
     ObjectName, check_object_name
 }
 
 checked_string! {
-    /// What tells a resource from all others of its kind: its [`Name`], or `realm/name` for what another system has
-    /// named, the realm a [`Name`] and the name an [`ObjectName`].
+    /// Unique name of a resource within its kind: a [`Name`], or `realm/name` for foreign objects. There the
+    /// realm is a [`Name`] and the name an [`ObjectName`].
     ResourceName, check_resource_name
 }
 
 checked_string! {
-    /// The name of a network interface: at most 15 bytes, not `.` or `..`, no `/`, `:` or white space
-    /// (the rule of the CNI library, which is the kernel's).
+    /// Name of a network interface: at most 15 bytes, not `.` or `..`, no `/`, `:` or white space. The kernel
+    /// and the CNI library have the same rule.
     InterfaceName, check_interface_name
 }
 
 impl InterfaceName {
-    /// What Multus calls the interfaces of a pod, in their order, where nobody says otherwise.
+    /// Returns the default name that Multus gives to a pod's interface at this index.
     ///
     /// # Errors
     /// `invalid-field` for a place so far behind that its name would be too long.
@@ -114,14 +114,14 @@ impl InterfaceName {
 }
 
 checked_string! {
-    /// Pools by their names: a [`Name`], in which `*` stands for any characters, `?` for one, and `[abc]`, `[a-z]`
-    /// or `[^a-z]` for one of some. (Go's `filepath.Match`, which Spiderpool has, without its escapes.)
+    /// Pattern of pool names: a [`Name`] with the wildcards `*`, `?` and classes: `[abc]`, `[^a-z]`. The
+    /// syntax is Go's `filepath.Match`, as in Spiderpool, without its escapes.
     NamePattern, check_name_pattern
 }
 
 checked_string! {
-    /// What Multus calls a network attachment: `name` or `namespace/name`, each as an [`ObjectName`]; elsewhere the
-    /// `name` of a CNI configuration.
+    /// Name of a network attachment: `name` or `namespace/name`, each as an [`ObjectName`], as with Multus.
+    /// Without Multus it is the `name` of a CNI configuration.
     NetworkAttachment, check_network_attachment
 }
 
@@ -157,7 +157,7 @@ impl ResourceName {
         Some((Name(Arc::from(realm)), ObjectName(Arc::from(name))))
     }
 
-    /// Where names begin that begin so; not always a name itself.
+    /// Lower bound of all names with this prefix; not always a valid name.
     #[must_use]
     pub fn lowest_beginning(prefix: &str) -> Self {
         Self(Arc::from(prefix))
@@ -183,14 +183,14 @@ impl NamePattern {
         (self.prefix().len() == self.0.len()).then(|| Name(Arc::clone(&self.0)))
     }
 
-    /// What all names begin with that it stands for.
+    /// Literal prefix of the pattern, which all matching names share.
     #[must_use]
     pub fn prefix(&self) -> &str {
         let end = self.0.find(WILDCARDS).unwrap_or(self.0.len());
         self.0.get(..end).unwrap_or_default()
     }
 
-    /// Whether it stands for a name. Takes time in proportion to the product of both lengths at most.
+    /// True if the pattern matches the name. Takes at most time proportional to the product of both lengths.
     #[must_use]
     pub fn fits(&self, name: &impl AsRef<str>) -> bool {
         wildcard::fits(&self.0, name.as_ref())
@@ -326,7 +326,7 @@ fn check_interface_name(text: &str) -> Result<(), Problem> {
     ))
 }
 
-/// What came in, made safe to print: quoted, escaped, cut.
+/// Quotes, escapes and truncates input, so that it is safe to print.
 #[must_use]
 pub fn shown(text: &str) -> String {
     const SHOWN_CHARS: usize = 80;

@@ -1,4 +1,4 @@
-//! What can go wrong: one closed catalogue, and the shape in which HTTP carries it (RFC 9457).
+//! Problems: one closed catalogue, and their form in HTTP (RFC 9457).
 
 mod context;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::brand::PROBLEM_TYPE_PREFIX;
 
-/// Whether repeating a request helps.
+/// Advice on repeating a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -24,7 +24,7 @@ pub enum Retry {
     Changed,
 }
 
-/// Whether the request had an effect.
+/// Applied status of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -45,7 +45,7 @@ pub mod exit {
     pub const USAGE: u8 = 2;
     /// Not found.
     pub const NOT_FOUND: u8 = 3;
-    /// Conflict: revision mismatch, or the resource already exists.
+    /// Conflict: revision mismatch or already exists.
     pub const RACED: u8 = 4;
     /// Unavailable, nothing was changed, repeating is safe.
     pub const UNAVAILABLE: u8 = 5;
@@ -66,11 +66,11 @@ pub struct Entry {
     pub cni: u16,
     /// Exit code of `ipamctl`.
     pub exit: u8,
-    /// Whether repeating helps.
+    /// Advice on repeating the request.
     pub retry: Retry,
     /// A few words that don't vary.
     pub title: &'static str,
-    /// What to do, where nothing more exact is known.
+    /// Default remedy.
     pub help: &'static str,
 }
 
@@ -249,7 +249,7 @@ impl fmt::Display for Code {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// Where the code is documented.
+    /// URI of the code's documentation.
     #[serde(rename = "type", default)]
     pub kind: String,
     /// A few words that don't vary.
@@ -262,11 +262,11 @@ pub struct Problem {
     pub code: Code,
     /// One sentence with the names and numbers.
     pub detail: String,
-    /// What to do next.
+    /// Remedy.
     pub help: String,
-    /// Whether repeating helps.
+    /// Advice on repeating the request.
     pub retry: Retry,
-    /// Whether it had an effect.
+    /// Applied status of the request.
     pub applied: Applied,
     /// The request that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -274,7 +274,7 @@ pub struct Problem {
     /// The state that it was decided on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
-    /// Where in the body it is wrong.
+    /// Invalid fields of the body.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
     /// Names and numbers for programs.

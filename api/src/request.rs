@@ -1,4 +1,4 @@
-//! What clients ask for beyond plain resources: allocations and their attachments.
+//! Requests of clients for allocations and attachments.
 
 mod automatic;
 mod prefix;
@@ -16,7 +16,7 @@ use crate::resource::{
 pub use automatic::{AutomaticPool, EndRequest};
 pub use prefix::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
 
-/// What CNI calls an attachment, on a node of a realm.
+/// CNI attachment on a node of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -40,7 +40,7 @@ impl std::fmt::Display for AttachmentKey {
     }
 }
 
-/// When the asking process began, on a clock that only its machine has.
+/// Start time of the requesting process, on a clock of its machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -60,7 +60,7 @@ pub struct Started {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceRequest {
-    /// Its name.
+    /// Name of the interface.
     pub name: InterfaceName,
     /// Subnets to take from, in this order where their pools are equally specific. What else names pools doesn't
     /// count then.
@@ -72,8 +72,8 @@ pub struct InterfaceRequest {
     /// IPv6 pools to try, in the same way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ipv6_pools: Vec<NamePattern>,
-    /// IPv4 pools to try where neither this request nor the endpoint's namespace names any of either family: those of
-    /// a node's configuration.
+    /// IPv4 pools of the node's configuration. They are tried if neither the request nor the endpoint's
+    /// namespace names pools of either family.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub default_ipv4_pools: Vec<NamePattern>,
     /// IPv6 pools to try, in the same case.
@@ -88,10 +88,10 @@ pub struct InterfaceRequest {
     /// The interface's hardware address, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// The network attachment that it is made by; without it the attachment's `config`, on its own interface.
+    /// The network attachment of the interface; without it the attachment's `config`, on its own interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_attachment: Option<NetworkAttachment>,
-    /// Whether its routers get no default route.
+    /// True if the interface's routers get no default route.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clean_gateway: bool,
 }
@@ -121,7 +121,7 @@ impl InterfaceRequest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AllocateRequest {
-    /// Who gets them.
+    /// Endpoint that gets the addresses.
     pub endpoint: EndpointKey,
     /// The endpoint's incarnation, as the system that named it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,22 +137,20 @@ pub struct AllocateRequest {
     /// with each: what the endpoint has already isn't asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
-    /// What makes the endpoint and counts it. Endpoints of a `StatefulSet`, `VirtualMachine` or
-    /// `VirtualMachineInstance` are sticky: they keep their addresses when they go, for when they come back.
+    /// Controller that creates the endpoint. Endpoints of a `StatefulSet`, `VirtualMachine` or
+    /// `VirtualMachineInstance` are sticky: they keep their addresses for their return.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
-    /// How many endpoints the controller wants, if known.
+    /// Number of replicas that the controller wants, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
-    /// Whether the endpoint is sticky, where its controller doesn't tell.
+    /// True if the endpoint is sticky; for controllers that don't imply it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sticky: Option<bool>,
-    /// What becomes of a sticky endpoint's addresses when its controller no longer wants it; without it each pool
-    /// says.
+    /// Policy for a sticky endpoint's addresses after a scale-down; without it the pool's policy applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_down: Option<ScaleDown>,
-    /// When they end; `attached` with an attachment, else `held`.
-    /// When they end; `attached` with an attachment, `leased` with `ttl_ms`, else `held`.
+    /// End of the allocations: `attached` with an attachment, `leased` with `ttl_ms`, else `held`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<Lifecycle>,
     /// The interfaces that need addresses.
@@ -164,33 +162,33 @@ pub struct AllocateRequest {
     /// that is named here, and stands for any of the subnet's to the same destination. Kept with the addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
-    /// The one of the interfaces whose routers get a default route; without it those of each, unless it says
+    /// Interface whose routers get a default route. Without it each interface gets one, unless it has
     /// `clean_gateway`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_route_interface: Option<InterfaceName>,
-    /// Annotations of Spiderpool, as they stand on a pod: they mean what the other fields say in our own words, and may
-    /// not contradict them. Those of others are left alone.
+    /// Annotations of Spiderpool, as on a pod. They are equivalent to the other fields and may not contradict
+    /// them; annotations of other systems are ignored.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub annotations: Labels,
-    /// When the asking process began.
+    /// Start time of the requesting process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
-    /// How long a lease lasts without being renewed, in log time; the same request again renews it.
+    /// TTL of the lease, in milliseconds of log time; repeating the request renews it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Whether the interfaces have these addresses already, and they are only recorded. Skips selectors, disabled
-    /// pools, reservations and cooling; never takes what somebody holds.
+    /// True to record addresses that the interfaces have already. Ignores selectors, disabled pools,
+    /// reservations and cooling; never takes an address that another endpoint holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopt: bool,
-    /// Whether to wait while pools can't give: the endpoint stays in line, and is given what it asked for as soon
-    /// as that is possible. Not with an attachment or an address by value.
+    /// True to wait while the pools are exhausted: the endpoint is queued and served as soon as possible. Not
+    /// permitted with an attachment or a requested address.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait: bool,
-    /// What the machine calls itself in DNS. Like the description kept from the request that was given something;
-    /// a repetition changes neither.
+    /// Host name in DNS. Like the description it is taken from the request that allocated; a repetition
+    /// changes neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
@@ -199,13 +197,13 @@ pub struct AllocateRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocated {
-    /// Who got them.
+    /// Endpoint that got the addresses.
     pub endpoint: EndpointKey,
-    /// What each interface got.
+    /// Allocated addresses by interface.
     pub interfaces: Vec<Interface>,
-    /// Whether an earlier request had already got them and this one changed nothing.
+    /// True if an earlier request had allocated them and this one changed nothing.
     pub repeated: bool,
-    /// Why it waits, if it was given nothing and waits.
+    /// Reason for waiting, if nothing was allocated and the request waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Condition>,
     /// The state in which they were given.
@@ -217,9 +215,9 @@ pub struct Allocated {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseAttachmentRequest {
-    /// Which attachment.
+    /// Attachment to release.
     pub attachment: AttachmentKey,
-    /// When the asking process began.
+    /// Start time of the requesting process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
 }
@@ -231,7 +229,7 @@ pub struct ReleaseAttachmentRequest {
 pub struct SplitRequest {
     /// The new pool's name.
     pub into: Name,
-    /// What of the old one's ranges is the new one's.
+    /// Ranges that move from the old pool to the new one.
     pub ranges: Vec<AddressRange>,
 }
 
@@ -254,9 +252,9 @@ pub struct Drained {
     pub to: Name,
     /// Addresses that are still held in it.
     pub held: u64,
-    /// Who holds them, the lowest addresses first, 1000 at most: each moves when it asks anew.
+    /// Allocations that are still held, lowest address first, at most 1000. Each moves at its next request.
     pub affected: Vec<Allocation>,
-    /// The state after it.
+    /// Revision after the request.
     pub revision: u64,
 }
 
@@ -266,15 +264,15 @@ pub struct Drained {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScaleRequest {
-    /// Its realm.
+    /// Realm of the controller.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
-    /// Its namespace.
+    /// Namespace of the controller.
     #[serde(default = "ObjectName::default_name")]
     pub namespace: ObjectName,
-    /// Which one. With a uid, endpoints of another incarnation of it are left alone.
+    /// Controller to scale. With a uid, endpoints of its other incarnations are unaffected.
     pub controller: Controller,
-    /// How many endpoints it wants; of one that doesn't number them, any number but 0 means all.
+    /// Number of wanted replicas. For a controller without ordinals any number but 0 keeps all endpoints.
     pub replicas: u32,
     /// The first number behind their names.
     #[serde(default)]
@@ -298,7 +296,7 @@ pub struct Released {
     /// True if nothing was released because the request came late: the attachment's ADD began after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
-    /// The state after it.
+    /// Revision after the request.
     pub revision: u64,
 }
 
@@ -307,7 +305,7 @@ pub struct Released {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RenewRequest {
-    /// How long from now, in log time; as before without it.
+    /// New TTL from now, in milliseconds of log time; unchanged if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
@@ -321,7 +319,7 @@ pub struct Renewed {
     /// Number of renewed leases beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
-    /// The state after it.
+    /// Revision after the request.
     pub revision: u64,
 }
 
@@ -331,9 +329,9 @@ pub struct Renewed {
 pub struct RenewedLease {
     /// The allocation's id.
     pub allocation: u64,
-    /// Its address.
+    /// Address of the allocation.
     pub address: IpAddr,
-    /// When it ends now.
+    /// Lease with its new end.
     pub lease: Lease,
 }
 
@@ -341,9 +339,9 @@ pub struct RenewedLease {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attachment {
-    /// Which attachment.
+    /// Attachment that was released.
     pub attachment: AttachmentKey,
-    /// Who holds its addresses.
+    /// Endpoint that holds the attachment's addresses.
     pub endpoint: EndpointKey,
     /// The interface with its addresses.
     pub interface: Interface,

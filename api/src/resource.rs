@@ -1,6 +1,6 @@
-//! The resources as HTTP shows them: flat, with two read-only islands, `meta` and `status`.
+//! Resources as HTTP shows them: flat, with two read-only objects, `meta` and `status`.
 //!
-//! Everything outside the islands is somebody's spec and can be sent back as it is.
+//! All other fields are the spec and can be sent back unchanged.
 
 mod application;
 mod controller;
@@ -44,12 +44,12 @@ pub type Labels = BTreeMap<String, String>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resource<Spec, Status> {
-    /// What somebody wants.
+    /// Desired state.
     #[serde(flatten)]
     pub spec: Spec,
     /// Identity and history of the spec.
     pub meta: Meta,
-    /// What is the case.
+    /// Observed state.
     pub status: Status,
 }
 
@@ -61,13 +61,13 @@ pub struct Meta {
     pub id: u64,
     /// Moves when the spec changes, and only then; the `ETag`.
     pub revision: u64,
-    /// When it was created.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// Who created it.
+    /// Principal that created the resource.
     pub created_by: String,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Who last changed it.
+    /// Principal of the last change.
     pub updated_by: String,
 }
 
@@ -75,12 +75,12 @@ pub struct Meta {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Condition {
-    /// What it is about; `Ready` on every pool.
+    /// Type of the condition; every pool has `Ready`.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// One word why.
+    /// Reason in CamelCase, for programs.
     pub reason: String,
     /// A sentence, or nothing.
     pub message: String,
@@ -93,9 +93,9 @@ pub struct Condition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Its name.
+    /// Name of the network.
     pub name: Name,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default)]
     pub description: String,
     /// For selecting.
@@ -104,20 +104,20 @@ pub struct Network {
     /// For other programs.
     #[serde(default)]
     pub annotations: Labels,
-    /// Who keeps it in another place.
+    /// Name of the external system that manages the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
-/// What a network has.
+/// Status of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkStatus {
-    /// Its subnets.
+    /// Number of subnets.
     pub subnets: u64,
     /// Addresses held in it.
     pub allocated: u64,
-    /// What all of its pools have, added up.
+    /// Sums over its pools.
     #[serde(default)]
     pub counts: Counts,
 }
@@ -127,7 +127,7 @@ pub struct NetworkStatus {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// Where to.
+    /// Destination of the route.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub destination: IpNet,
     /// Through whom; inside the subnet.
@@ -174,7 +174,7 @@ pub struct AutomaticRules {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Subnet {
-    /// Its name.
+    /// Name of the subnet.
     pub name: Name,
     /// The network that it is part of. Can't be changed.
     #[serde(default = "Name::default_name")]
@@ -200,7 +200,7 @@ pub struct Subnet {
     /// Automatic pools that may be cut from it; without it none are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic: Option<AutomaticRules>,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default)]
     pub description: String,
     /// For selecting.
@@ -209,22 +209,22 @@ pub struct Subnet {
     /// For other programs.
     #[serde(default)]
     pub annotations: Labels,
-    /// Who keeps it in another place.
+    /// Name of the external system that manages the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
-/// What a subnet has.
+/// Status of a subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubnetStatus {
-    /// Its family.
+    /// Address family of the subnet.
     pub family: Family,
-    /// Its pools.
+    /// Number of pools.
     pub pools: u64,
     /// Addresses held in it.
     pub allocated: u64,
-    /// What its pools have, added up. Addresses that one of them excludes and another one has count for both.
+    /// Sums over its pools. An address that one pool excludes and another contains counts for both.
     #[serde(default)]
     pub counts: Counts,
 }
@@ -234,14 +234,14 @@ pub struct SubnetStatus {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reservation {
-    /// Its name.
+    /// Name of the reservation.
     pub name: Name,
     /// The network that it is about. Can't be changed.
     #[serde(default = "Name::default_name")]
     pub network: Name,
     /// The addresses; either family.
     pub addresses: Vec<AddressRange>,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default)]
     pub description: String,
     /// For selecting.
@@ -250,20 +250,20 @@ pub struct Reservation {
     /// For other programs.
     #[serde(default)]
     pub annotations: Labels,
-    /// Who keeps it in another place.
+    /// Name of the external system that manages the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
-/// What a reservation has.
+/// Status of a reservation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReservationStatus {
-    /// Addresses that it covers and that somebody holds nevertheless, from before.
+    /// Covered addresses that endpoints still hold from before.
     pub held: u64,
 }
 
-/// When an allocation ends.
+/// Lifecycle of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -272,7 +272,7 @@ pub enum Lifecycle {
     Attached,
     /// By log time.
     Leased,
-    /// When somebody says so; no task ever reclaims it.
+    /// Ends on explicit release; no task ever reclaims it.
     Held,
 }
 
@@ -290,30 +290,31 @@ impl std::fmt::Display for Lifecycle {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Endpoint {
-    /// Which one.
+    /// Key of the endpoint.
     #[serde(flatten)]
     pub key: EndpointKey,
     /// Its incarnation, as the system that named it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// Whether it keeps its addresses when it goes, for when it comes back.
+    /// True if the endpoint keeps its addresses for its return.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sticky: bool,
-    /// What makes it and counts it, where it is sticky.
+    /// Controller of a sticky endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
-    /// What becomes of its addresses when its controller no longer wants it; without it each pool says.
+    /// Policy for its addresses after a scale-down; without it the pool's policy applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_down: Option<ScaleDown>,
 }
 
-/// What an endpoint has.
+/// Status of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndpointStatus {
     /// Its interfaces with their addresses.
     pub interfaces: Vec<Interface>,
-    /// `Ready`, while it waits for addresses: `False`, with `PoolExhausted`, `PoolNotReady` or `AllocationFailed`.
+    /// `Ready`, with status `False` while it waits. Reasons: `PoolExhausted`, `PoolNotReady` or
+    /// `AllocationFailed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
@@ -322,7 +323,7 @@ pub struct EndpointStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
-    /// Its name.
+    /// Name of the interface.
     pub name: InterfaceName,
     /// The attachment that has them, if any; of several the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -330,10 +331,10 @@ pub struct Interface {
     /// Other attachments that have them too: where it was, during a live migration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_attached: Vec<AttachmentKey>,
-    /// Whether they wait for the endpoint to come back: it is sticky, and attached nowhere.
+    /// True if the addresses wait for a sticky endpoint that is attached nowhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
-    /// Whether they wait for the interface's own ADD: another interface of the endpoint is attached, this one isn't yet.
+    /// True if the addresses wait for the interface's own ADD, while another interface is attached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub preallocated: bool,
     /// Its addresses, IPv4 first.
@@ -350,7 +351,7 @@ pub struct GivenAddress {
     /// The router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    /// Whether the router gets no default route.
+    /// True if the router gets no default route.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clean_gateway: bool,
     /// Further routes: the subnet's, then the request's. A default route among them stands for the router's.
@@ -365,22 +366,22 @@ pub struct GivenAddress {
     /// The largest packet, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Where it was taken from.
+    /// Pool of the address.
     pub pool: Name,
     /// The allocation's id.
     pub allocation: u64,
-    /// Whether the wire was asked and was silent.
+    /// True if a probe found the address unused on the wire.
     pub checked: bool,
-    /// When it ends, if it is leased.
+    /// End of the lease, if it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
     /// The interface's hardware address, if it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// What the machine calls itself in DNS, if it was said.
+    /// Host name in DNS, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
@@ -394,48 +395,48 @@ pub struct Allocation {
     /// The address with the prefix length of its subnet.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub address: IpNet,
-    /// Its network.
+    /// Network of the address.
     pub network: Name,
-    /// Its subnet.
+    /// Subnet of the address.
     pub subnet: Name,
-    /// Its pool.
+    /// Pool of the address.
     pub pool: Name,
-    /// Who holds it.
+    /// Endpoint that holds the address.
     pub endpoint: EndpointKey,
     /// The interface that has it.
     pub interface: InterfaceName,
     /// The node where it is, if on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
-    /// When it ends.
+    /// Lifecycle of the allocation.
     pub lifecycle: Lifecycle,
-    /// When its lease ends, if it is leased.
+    /// End of the lease, if it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
     /// The interface's hardware address, if it was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
-    /// What the machine calls itself in DNS, if it was said.
+    /// Host name in DNS, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Whether the wire was asked and was silent.
+    /// True if a probe found the address unused on the wire.
     pub checked: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// Who made it.
+    /// Principal that requested it.
     pub created_by: String,
 }
 
-/// What is known of one address.
+/// State of one address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Address {
     /// The address.
     pub address: IpAddr,
-    /// Its network.
+    /// Network of the address.
     pub network: Name,
     /// The subnet that it is in, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -443,7 +444,8 @@ pub struct Address {
     /// The pool that it is in, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
-    /// `allocated`, `quarantined`, `cooling`, `reserved`, `excluded`, `free`, or `unmanaged` outside all pools.
+    /// State: `allocated`, `quarantined`, `cooling`, `reserved`, `excluded`, `free` or `unmanaged`.
+    /// `unmanaged` addresses are outside all pools.
     pub state: String,
     /// Its allocation, when it is allocated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -469,10 +471,10 @@ pub struct Page<Item> {
     pub items: Vec<Item>,
     /// The state that they were read from.
     pub revision: u64,
-    /// Where the next page begins; absent on the last.
+    /// Cursor of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// How many items there are on all pages, if that was asked for.
+    /// Number of items on all pages, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
 }

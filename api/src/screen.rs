@@ -1,7 +1,7 @@
-//! Text for a terminal: without the characters that move its cursor, change its state or reorder what is read.
+//! Filter for terminal output: escapes characters that move the cursor, change state or reorder text.
 //!
-//! Names, descriptions, comments and error texts come from other people, servers and files. Whatever a program of ours
-//! writes for people passes [`clean`], and JSON passes [`json`].
+//! Names, descriptions, comments and error texts come from other people, servers and files. All text that a
+//! program of this project prints passes [`clean`], and JSON passes [`json`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
-/// Escapes every harmful character of JSON; it says the same, since such characters stand in strings only.
+/// Escapes every harmful character of JSON. The value stays the same, since strings alone contain them.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {

@@ -14,11 +14,11 @@ use crate::problem::{Code, Problem};
 /// One with most of the operators.
 const EXAMPLE: &str = "team=web,tier!=db,zone in (a,b),!legacy";
 
-/// What labels must be like: every requirement must hold. None at all: everything fits.
+/// Label selector: all requirements must hold. A selector without requirements matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(Vec<Requirement>);
 
-/// What one label must be like.
+/// Requirement on one label.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Requirement {
     key: String,
@@ -38,13 +38,13 @@ enum Test {
 }
 
 impl Selector {
-    /// Whether it asks for nothing.
+    /// True if it has no requirements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A label without which nothing fits, with the values that it may have; nothing if it asks for no such label.
+    /// Required label with its permitted values; none if no requirement uses `=` or `in`.
     pub fn telling(&self) -> Option<(&str, &[String])> {
         self.0.iter().find_map(|Requirement { key, test }| match test {
             Test::Is(value) => Some((key.as_str(), std::slice::from_ref(value))),
@@ -64,7 +64,7 @@ impl Selector {
         other.0.iter().all(implied)
     }
 
-    /// Whether labels fit, looked up by key.
+    /// True if the selector matches the labels, which are looked up by key.
     pub fn fits<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| requirement.test.holds(label(&requirement.key)))
     }

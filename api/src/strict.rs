@@ -83,7 +83,7 @@ fn refused(text: &str, mut pointer: String) -> Problem {
     of_a_value(text).at(pointer)
 }
 
-/// What serde says of an unknown field, with the nearest of those that it would have known.
+/// Problem for serde's message about an unknown field, with the nearest known name.
 pub fn unknown_word<'a>(text: &'a str, code: Code, what: &str) -> Option<(&'a str, Problem)> {
     let mut quoted = text.strip_prefix("unknown field `")?.split('`');
     let unknown = quoted.next().unwrap_or_default();

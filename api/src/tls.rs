@@ -1,4 +1,4 @@
-//! TLS as all of us speak it: version 1.3, with ring, and with certificates and keys that are read from PEM files.
+//! TLS 1.3 with ring, for all programs, and certificates and keys in PEM files.
 
 use std::fmt;
 use std::io::Read as _;
@@ -49,7 +49,7 @@ pub fn provider() -> Arc<CryptoProvider> {
 pub struct Credentials {
     /// The certificate first, then those that lead to the CA.
     pub chain: Vec<CertificateDer<'static>>,
-    /// Its key.
+    /// Private key of the certificate.
     pub key: PrivateKeyDer<'static>,
 }
 
@@ -65,7 +65,7 @@ impl Credentials {
         Ok(Self { chain, key })
     }
 
-    /// Whom the certificate names.
+    /// Subject that the certificate identifies.
     ///
     /// # Errors
     /// As [`identity_of`].
@@ -74,14 +74,14 @@ impl Credentials {
     }
 }
 
-/// Whether a certificate has run out, or will have by then.
+/// True if a certificate has expired, or will have within `time`.
 #[must_use]
 pub fn expires_within(certificate: &CertificateDer<'_>, time: Duration) -> bool {
     let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
     expires_at_s(certificate).is_some_and(|at_s| at_s < (now + time).as_secs())
 }
 
-/// When a certificate runs out, in seconds since 1970; none for one that can't be read.
+/// Expiry of a certificate, in seconds since 1970; none if it can't be parsed.
 #[must_use]
 pub fn expires_at_s(certificate: &CertificateDer<'_>) -> Option<u64> {
     let algorithms = provider().signature_verification_algorithms.all;
@@ -120,7 +120,7 @@ pub fn read_roots(file: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// Whom a certificate names. It must have been verified before anybody relies on that.
+/// Subject that a certificate identifies. The caller must have verified the certificate.
 ///
 /// # Errors
 /// For one that can't be read, or that names several of us.
@@ -130,7 +130,7 @@ pub fn identity_of(certificate: &CertificateDer<'_>) -> Result<Option<Identity>,
     Identity::of(certificate.valid_dns_names()).map_err(|ambiguous| TlsError(ambiguous.to_string()))
 }
 
-/// What went wrong between two who wanted to speak TLS, with what it usually means.
+/// Describes a TLS error with its usual cause.
 #[must_use]
 pub fn reason(error: &rustls::Error) -> String {
     match error {
@@ -161,7 +161,7 @@ pub fn reason(error: &rustls::Error) -> String {
     }
 }
 
-/// Whether a server says with it that a certificate, or the want of one, is the reason why it hangs up.
+/// True if the server's alert rejects the client's certificate, or the lack of one.
 #[must_use]
 pub fn is_about_certificates(alert: AlertDescription) -> bool {
     matches!(
@@ -178,7 +178,7 @@ pub fn is_about_certificates(alert: AlertDescription) -> bool {
     )
 }
 
-/// The TLS error in an I/O error, if that is what it is.
+/// TLS error inside an I/O error, if any.
 #[must_use]
 pub fn in_io(error: &std::io::Error) -> Option<&rustls::Error> {
     let inner = error.get_ref()?;

@@ -8,7 +8,7 @@ use crate::resource::Meta;
 use crate::selector::Selector;
 use crate::time::Timestamp;
 
-/// What a token is for.
+/// Purpose of a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -30,10 +30,10 @@ pub enum Purpose {
 pub struct TokenRequest {
     /// Its name, under which its user appears in history.
     pub name: Name,
-    /// What it is for.
+    /// Purpose of the token.
     #[serde(default)]
     pub purpose: Purpose,
-    /// What it may.
+    /// Role of the token's principal.
     pub role: Role,
     /// The node that it speaks for; required with the role `node`, unless it is for joining.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,13 +47,13 @@ pub struct TokenRequest {
     /// Lets a token with realms write networks, subnets, pools and reservations, which realms share.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_shared: bool,
-    /// What resources must be labelled with to be changed, and pools to be taken from.
+    /// Labels of the resources that the token may change, and of the pools that it may use.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub labels: Selector,
-    /// How long it lives; for ever if it doesn't say. Required for joining.
+    /// TTL in milliseconds of log time; unlimited if absent. Required for join tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
@@ -62,11 +62,11 @@ pub struct TokenRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
-    /// Its name.
+    /// Name of the token.
     pub name: Name,
-    /// What it is for.
+    /// Purpose of the token.
     pub purpose: Purpose,
-    /// What it may.
+    /// Role of the token's principal.
     pub role: Role,
     /// The node that it speaks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,29 +80,29 @@ pub struct Token {
     /// Lets a token with realms write networks, subnets, pools and reservations, which realms share.
     #[serde(default)]
     pub allow_shared: bool,
-    /// What resources must be labelled with to be changed, and pools to be taken from.
+    /// Labels of the resources that the token may change, and of the pools that it may use.
     #[serde(default)]
     pub labels: Selector,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default)]
     pub description: String,
     /// Identity and history.
     pub meta: Meta,
-    /// What is the case.
+    /// Status of the token.
     pub status: TokenStatus,
     /// Its secret: only in the answer that makes it, and never again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
-/// What is the case with a token.
+/// Status of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenStatus {
-    /// When it ends, if ever.
+    /// Expiry, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Whether it was used, if it is for joining.
+    /// True if a join token has been used.
     pub used: bool,
 }
 
@@ -113,7 +113,8 @@ pub struct TokenStatus {
 pub struct JoinRequest {
     /// The node that joins.
     pub node: NodeKey,
-    /// The BLAKE3 hash, in hexadecimal, of a secret that the node has made for itself and keeps: `ipamd_` and
-    /// 64 characters. The same request again gets the same answer, and nobody else ever sees the secret.
+    /// BLAKE3 hash, in hexadecimal, of the secret that the node has generated and stored. The secret is
+    /// `ipamd_` and 64 characters. A repetition of the request gets the same response, and no other party
+    /// ever sees the secret.
     pub secret_hash: String,
 }

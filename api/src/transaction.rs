@@ -3,26 +3,26 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What shall happen, if everything is as it must be.
+/// Steps that are carried out if all conditions hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TransactionRequest {
-    /// What must be the case before the first step.
+    /// Preconditions, checked before the first step.
     #[serde(rename = "if", default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What shall happen, in this order.
+    /// Steps, in order.
     pub steps: Vec<TransactionStep>,
 }
 
-/// What must be the case with one resource: either that it doesn't exist, or that it is at a revision.
+/// Precondition of one resource: that it doesn't exist, or that it is at a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TransactionCondition"))]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// Where it is: `/v1/subnets/lan-12`.
+    /// Path of the resource: `/v1/subnets/lan-12`.
     pub path: String,
-    /// It doesn't exist.
+    /// Requires that the resource doesn't exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<bool>,
     /// It is at this revision, as its `ETag` says.
@@ -35,9 +35,9 @@ pub struct Condition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TransactionStep {
-    /// What is done there.
+    /// HTTP method of the step.
     pub method: StepMethod,
-    /// Where.
+    /// Path of the step.
     pub path: String,
     /// The request's body, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct TransactionStep {
     pub if_match: Option<String>,
 }
 
-/// What a step does.
+/// HTTP method of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
@@ -62,17 +62,17 @@ pub enum StepMethod {
     Delete,
 }
 
-/// What has happened.
+/// Response to a transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransactionAnswer<Body = Value> {
-    /// What each step would have answered by itself.
+    /// Response to each step.
     pub results: Vec<StepResult<Body>>,
-    /// The state after it.
+    /// Revision after the transaction.
     pub revision: u64,
 }
 
-/// What a step would have answered by itself.
+/// Response to one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepResult<Body = Value> {

@@ -1,4 +1,4 @@
-//! What is read, what is refused, and what ranges are made of.
+//! Parsing of addresses and ranges, and operations on sets of ranges.
 
 use std::collections::BTreeSet;
 

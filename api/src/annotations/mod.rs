@@ -1,11 +1,10 @@
-//! Spiderpool's annotations, taken as they are: who comes from there changes nothing.
+//! Spiderpool's annotations, accepted unchanged, so that a migration needs no edits.
 //!
-//! A request that has annotations means the same as one without them that says it in our own words, and is turned into
-//! that one before anything else looks at it. Whoever can send a request can send annotations with it: the plugin, the
-//! agent and everybody who asks over HTTP.
+//! An annotated request is first converted to the equivalent request of this API. Every client that may send
+//! a request may send annotations: the plugin, the agent and any other HTTP client.
 //!
-//! Where Spiderpool is silent about a mistake we refuse it; where it is strict we are, too. What counts is the first of
-//! `subnets`, `subnet`, `ippools` and `ippool` that is there, as with Spiderpool; annotations of others are left alone.
+//! Mistakes are rejected, also those that Spiderpool ignores. The first of `subnets`, `subnet`, `ippools` and
+//! `ippool` that is present counts, as with Spiderpool; annotations of other systems are ignored.
 
 mod read;
 
@@ -15,7 +14,7 @@ use crate::request::{AllocateRequest, AutomaticPool, InterfaceRequest};
 use crate::resource::PoolSize;
 use read::{Item, Overrides, read, wrong};
 
-/// What Spiderpool's annotations begin with.
+/// Prefix of Spiderpool's annotations.
 pub const PREFIX: &str = "ipam.spidernet.io/";
 
 /// Subnets of several interfaces.
@@ -26,9 +25,9 @@ const SUBNET: &str = "subnet";
 const POOLS: &str = "ippools";
 /// Pools of the interface that asks.
 const POOL: &str = "ippool";
-/// How many addresses an automatic pool has.
+/// Number of addresses of an automatic pool.
 const IP_NUMBER: &str = "ippool-ip-number";
-/// Whether an automatic pool goes with its application.
+/// True if an automatic pool is deleted with its application.
 const RECLAIM: &str = "ippool-reclaim";
 /// The same, as it was called before.
 const RECLAIM_OLD: &str = "reclaim-ippool";
@@ -114,7 +113,7 @@ fn by_subnet(interface: &mut InterfaceRequest, item: &Item<Name>) {
     interface.subnets = item.ipv4.first().into_iter().chain(item.ipv6.first()).cloned().collect();
 }
 
-/// What one annotation says of one interface.
+/// Applies one annotation to one interface.
 fn say<N>(
     interface: &mut InterfaceRequest,
     word: &str,
@@ -129,7 +128,8 @@ fn say<N>(
     Ok(())
 }
 
-/// An annotation that lists interfaces: those of the request are among them, and all of them are asked for.
+/// Applies an annotation that lists interfaces. It must list all interfaces of the request, and adds the
+/// others.
 fn list<N>(
     request: &mut AllocateRequest,
     word: &str,
@@ -187,7 +187,7 @@ fn no_subnet_twice(items: &[Item<Name>]) -> Result<(), Problem> {
     }
 }
 
-/// What subnets that annotations name are for: pools of the application's own.
+/// Requests automatic pools of the application from the subnets that annotations name.
 fn automatic(
     request: &mut AllocateRequest,
     size: Option<PoolSize>,

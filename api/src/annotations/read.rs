@@ -1,4 +1,4 @@
-//! What each annotation says, as Spiderpool writes it.
+//! Parsers of the annotations, in Spiderpool's syntax.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::resource::{Labels, PoolSize, Route};
 use crate::strict::{nearest, unknown_word};
 use crate::{Code, Problem};
 
-/// What one interface takes from.
+/// Source of one interface's addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Item<N> {
@@ -25,7 +25,7 @@ pub(super) struct Item<N> {
     /// Pools or subnets of IPv6.
     #[serde(default = "Vec::new")]
     pub(super) ipv6: Vec<N>,
-    /// Whether it gets no default route.
+    /// True if the interface gets no default route.
     #[serde(default, alias = "cleanGateway")]
     pub(super) cleangateway: bool,
 }
@@ -51,7 +51,7 @@ pub(super) struct Overrides {
     pub(super) default_route_interface: Option<InterfaceName>,
 }
 
-/// Reads all of them, whether they come to count or not: one that can't be read is a mistake in any case.
+/// Parses all annotations, also overridden ones: a malformed annotation is always an error.
 pub(super) fn read(annotations: &Labels) -> Result<Overrides, Problem> {
     let mut overrides = Overrides::default();
     for (name, text) in annotations {

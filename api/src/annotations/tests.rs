@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What an ADD of `net1` or a request without an attachment comes to.
+/// Result of an ADD of `net1`, or of a request without an attachment.
 fn taken(annotations: &Value, more: Value) -> Result<Value, Problem> {
     let mut body = json!({
         "endpoint": {"kind": "pod", "namespace": "shop", "name": "web-0"},
@@ -57,7 +57,7 @@ fn each_says_the_same_as_our_own_words() {
             json!({"interfaces": [{"name": "eth0", "ipv4_pools": ["a"]}, {"name": "net1", "ipv4_pools": ["b"]},
                                   {"name": "net2", "ipv4_pools": ["c"]}]}),
         ),
-        // Of the subnets of a family the first counts; the size is one more than replicas where nobody says it.
+        // The first subnet of a family counts; the default size is one more than the replicas.
         (
             json!({"subnet": {"ipv4": ["lan", "never"], "ipv6": ["six"]}}),
             json!({"replicas": 3}),
@@ -219,7 +219,7 @@ fn the_interface_that_asks_takes_what_is_said_of_one() {
     let overrides = taken(&json!({"ippool": {"ipv4": ["a"]}}), more.clone()).unwrap();
     let expected = json!([{"name": "net1", "ipv4_pools": ["a"]}, {"name": "eth0"}]);
     assert_eq!(overrides["interfaces"], expected);
-    // Whatever interface is named there, also one that the request doesn't have.
+    // The annotation may name any interface, also one that the request doesn't have.
     for other in ["eth0", "net1", "net7"] {
         let overrides = taken(&json!({"ippool": {"interface": other, "ipv4": ["a"]}}), more.clone()).unwrap();
         assert_eq!(overrides["interfaces"], expected, "{other}");

@@ -1,9 +1,9 @@
-//! The file that a backup is: what it says of itself, and its pieces, every byte under a checksum.
+//! Format of a backup file: a header and frames, every byte covered by a checksum.
 //!
 //! `magic and version, header frame (JSON), frames of the state, for each segment of the history a frame that
-//! announces it and its pieces, end frame, blake3 of all that`. Frames say where a file is damaged; the seal at
-//! the end says that nothing is missing and nothing was put together from two. What the pieces mean is the
-//! member's business: whoever keeps the file can check it without knowing.
+//! announces it and its pieces, end frame, blake3 of all that`. Checksums of frames locate damage; the seal
+//! at the end proves that nothing is missing and that the file wasn't assembled from two backups. Only
+//! members interpret the contents, so any holder of the file can check it.
 
 mod reader;
 #[cfg(test)]
@@ -18,7 +18,7 @@ pub use self::reader::{Checked, Piece, Reader, check};
 pub use self::writer::{StateWriter, Writer};
 use crate::time::Timestamp;
 
-/// What a backup begins with; the version is the byte behind it.
+/// Magic bytes of a backup; the byte after them is the version.
 const MAGIC: &[u8; 7] = b"IPAMBKP";
 /// The newest version of the format.
 pub const VERSION: u8 = 1;
@@ -34,7 +34,7 @@ const SEGMENT: u8 = b'J';
 const PIECE: u8 = b'P';
 const END: u8 = b'E';
 
-/// What a backup says of itself.
+/// Header of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The version of the daemon that wrote it.
@@ -43,7 +43,7 @@ pub struct Header {
     pub cluster: String,
     /// The member that wrote it.
     pub member: String,
-    /// When, by that member's clock.
+    /// Creation time, by that member's clock.
     pub taken_at: Timestamp,
     /// The epoch of the state in it.
     pub epoch: u64,
@@ -53,15 +53,15 @@ pub struct Header {
     pub level: u32,
     /// The digest of the state, in hexadecimal.
     pub digest: String,
-    /// Whether sealed segments of the journal are in it, too.
+    /// True if the backup includes the sealed segments of the journal.
     pub history: bool,
-    /// How many there are in it.
+    /// Number of sealed segments in the backup.
     pub segments: u64,
-    /// How many of what is in the state.
+    /// Numbers of objects in the state.
     pub counts: Counts,
 }
 
-/// How many of what is in a backup.
+/// Numbers of objects in a backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Networks.
@@ -85,7 +85,7 @@ pub struct Counts {
 /// A backup that can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    /// It isn't one.
+    /// The file isn't a backup.
     #[error("this is no backup: it doesn't begin as one")]
     Foreign,
     /// A newer daemon has written it.
@@ -93,18 +93,18 @@ pub enum Unusable {
         "this backup has version {version} of the format, and this program reads up to {VERSION}: use a newer one"
     )]
     TooNew {
-        /// Its version.
+        /// Version of the file.
         version: u8,
     },
     /// Something in it is not as it was written.
     #[error("the backup is damaged at byte {at}: {what}; use another one")]
     Damaged {
-        /// Where.
+        /// Offset of the damage, in bytes.
         at: u64,
-        /// How it shows.
+        /// Symptom of the damage.
         what: String,
     },
-    /// It can't be read.
+    /// Reading failed.
     #[error("the backup can't be read: {0}")]
     Io(#[from] io::Error),
 }

@@ -13,9 +13,9 @@ pub enum Piece {
     State(Vec<u8>),
     /// A segment of the history begins.
     Segment {
-        /// Its number.
+        /// Number of the segment.
         number: u64,
-        /// How many bytes follow.
+        /// Number of bytes that follow.
         length: u64,
     },
     /// The next bytes of that segment.
@@ -25,9 +25,9 @@ pub enum Piece {
 /// A backup that is whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// What it says of itself.
+    /// Header of the backup.
     pub header: Header,
-    /// Its length.
+    /// Length of the backup, in bytes.
     pub bytes: u64,
     /// Its seal: the same for nothing but the same bytes.
     pub seal: String,
@@ -48,11 +48,11 @@ pub fn check(from: impl Read) -> Result<Checked, Unusable> {
 pub struct Reader<R> {
     from: R,
     seal: blake3::Hasher,
-    /// How far it is.
+    /// Offset of the reader, in bytes.
     at: u64,
     frames: u64,
     header: Header,
-    /// What is still to come of a segment.
+    /// Remaining bytes of the current segment.
     left: u64,
     segments: u64,
     state: bool,
@@ -60,7 +60,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads what it says of itself.
+    /// Reads the header.
     ///
     /// # Errors
     /// When it isn't a backup, or not one that can be read here.
@@ -101,7 +101,7 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// What it says of itself.
+    /// Header of the backup.
     pub fn header(&self) -> &Header {
         &self.header
     }

@@ -1,4 +1,4 @@
-//! That no damage goes unnoticed.
+//! Detection of damage: each flipped or missing byte is found.
 
 use std::io::Write as _;
 

@@ -24,7 +24,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Where the state goes. To be flushed at its end.
+    /// Writer of the state. The caller flushes it at the end.
     pub fn state(&mut self) -> StateWriter<'_, W> {
         StateWriter { writer: self, buffer: Vec::with_capacity(BODY_BYTES_MAX) }
     }

@@ -1,4 +1,4 @@
-//! What is asked of a server, and what it answers.
+//! Request of a client, and its answer.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct Call {
     pub(super) deadline: Duration,
 }
 
-/// What must be the case for a write to happen.
+/// Precondition of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// Nothing in particular.
@@ -128,7 +128,8 @@ impl Call {
         self
     }
 
-    /// The answer takes long to make (a dry run, a large transaction): each server has the longest time for it.
+    /// Marks a call with a slow answer (a dry run, a large transaction). Each server gets the longest
+    /// timeout.
     #[must_use]
     pub fn slow(mut self) -> Self {
         self.is_slow = true;
@@ -147,7 +148,7 @@ impl Call {
         &self.path
     }
 
-    /// What is sent, if anything is.
+    /// Body of the request, if any.
     #[must_use]
     pub fn body(&self) -> Option<&[u8]> {
         self.body.as_deref()
@@ -169,12 +170,12 @@ impl Call {
         known.chain(named).collect()
     }
 
-    /// What the body is.
+    /// Media type of the body.
     pub(super) fn media_type(&self) -> &'static str {
         if self.method == Method::PATCH { "application/merge-patch+json" } else { "application/json" }
     }
 
-    /// How long all attempts together may take.
+    /// Limits the total time of all attempts.
     #[must_use]
     pub fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

@@ -14,7 +14,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Download {
     response: reqwest::Response,
-    /// Who answers.
+    /// URL of the server that answers.
     pub server: String,
 }
 

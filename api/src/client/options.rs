@@ -1,4 +1,4 @@
-//! How a client shows who it is, and whom it believes.
+//! Credentials and trusted CAs of a client.
 
 use std::fmt;
 use std::io::Read as _;
@@ -9,7 +9,7 @@ use reqwest::header::HeaderValue;
 use crate::limits::TOKEN_BYTES_MAX;
 use crate::{Code, Problem};
 
-/// How a client shows who it is, and whom it believes. Secrets are named by their files.
+/// Credentials and trusted CAs of a client. Secrets are named by their files.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// A file with the CAs (PEM) by which servers at `https://` are believed; without it, the system's.
@@ -50,7 +50,7 @@ impl Options {
         }
     }
 
-    /// What rustls needs to know. `verifies` says whether any server is to show a certificate.
+    /// Configuration of rustls. `verifies` is true if the client verifies the server's certificate.
     #[cfg(feature = "tls")]
     pub(super) fn tls(&self, verifies: bool) -> Result<rustls::ClientConfig, Problem> {
         use crate::tls::{Credentials, VERSIONS, provider, read_roots};
@@ -79,7 +79,7 @@ impl Options {
     }
 }
 
-/// The CAs that the system trusts; those that can't be read are passed over, as everybody does.
+/// Root CAs of the system; those that can't be parsed are skipped.
 #[cfg(feature = "tls")]
 fn system_roots() -> rustls::RootCertStore {
     let mut roots = rustls::RootCertStore::empty();

@@ -10,7 +10,7 @@ use crate::limits::{ATTEMPT_MS_MAX, IDLE_MS_MAX};
 use crate::name::shown;
 use crate::{Code, Problem};
 
-/// Where a server is.
+/// Address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// `http://host:port` or `https://host:port`.
@@ -23,7 +23,7 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) place: Place,
-    /// What paths are joined to.
+    /// Base URL to which paths are joined.
     pub(super) base: Url,
     pub(super) http: reqwest::Client,
 }
@@ -75,14 +75,14 @@ impl Place {
         }
     }
 
-    /// Whether the server shows a certificate.
+    /// True if the server uses TLS.
     #[cfg(feature = "tls")]
     pub(super) fn has_tls(&self) -> bool {
         matches!(self, Self::Network(url) if url.scheme() == "https")
     }
 }
 
-/// What all our connections have in common.
+/// Common settings of all connections.
 pub(super) fn builder() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .no_proxy()

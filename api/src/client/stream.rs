@@ -1,5 +1,5 @@
-//! Events as they happen, from whichever server will say them: who is cut off goes on elsewhere behind the last
-//! event that was seen, so that none is missed and none comes twice.
+//! Stream of events that survives the loss of a server. The client resumes at another server after the last
+//! event that it received, so none is missed and none is repeated.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -24,14 +24,14 @@ pub struct EventStream<'client> {
     client: &'client Client,
     path: String,
     last: Option<String>,
-    /// How long to look for a server that answers.
+    /// Time to look for a server that answers.
     patience: Duration,
     at: usize,
     open: Option<Open>,
     come: VecDeque<Frame>,
 }
 
-/// How far the stream is, and an event if it is one.
+/// Position of the stream, and an event unless it is a progress message.
 type Frame = (Option<String>, Option<Event>);
 
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl EventStream<'_> {
     }
 }
 
-/// What one block says.
+/// Parses one block of the stream.
 fn parse(block: &str) -> Result<Option<Frame>, Problem> {
     let field = |name: &str| {
         let value = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -177,7 +177,7 @@ fn streams(response: &reqwest::Response) -> bool {
     content_type.is_some_and(|content_type| content_type.starts_with("text/event-stream"))
 }
 
-/// Whether another server, or the same a little later, may do better.
+/// True if another server, or a later attempt, may succeed.
 fn helps_elsewhere(problem: &Problem) -> bool {
     matches!(problem.retry, Retry::Same | Retry::After)
 }

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 use super::*;
 
-/// Says what it was sent, line by line.
+/// Server that returns the request's lines.
 fn echo() -> Router {
     Router::new().fallback(|request: Request| async move {
         let header =
@@ -69,7 +69,7 @@ async fn a_server_without_tls_is_called_that() {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Copy {
     budget_ms: u64,
-    /// Method, path, headers but for those of the attempt, and body: all that tells one request from another.
+    /// Method, path, headers except those of the attempt, and body: the parts that identify a request.
     identity: (String, HeaderMap, Bytes),
 }
 

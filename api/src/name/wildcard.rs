@@ -29,7 +29,7 @@ fn next(pattern: &[u8]) -> Option<(Place<'_>, &[u8])> {
     })
 }
 
-/// Whether every class is closed and means something.
+/// True if every class is closed and valid.
 pub(super) fn is_sound(pattern: &str) -> bool {
     let mut rest = pattern.as_bytes();
     while !rest.is_empty() {
@@ -78,7 +78,7 @@ impl Place<'_> {
     }
 }
 
-/// Whether a pattern stands for a text.
+/// True if the pattern matches the text.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
     // Behind the last `*`, and the text where what follows it was tried last.

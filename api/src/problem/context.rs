@@ -1,4 +1,4 @@
-//! What a problem says to programs beyond its code: names and numbers, and where in the body it is.
+//! Machine-readable context of a problem: names, numbers and pointers into the body.
 
 use std::net::IpAddr;
 
@@ -46,7 +46,7 @@ pub struct Context {
     /// With `pool-exhausted` and the like: why each pool can't give.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolVerdict>,
-    /// With `quota-exceeded`: whose quota it is, and what it allows.
+    /// With `quota-exceeded`: the namespace or application, its limit and its usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaUse>,
     /// With `not-found`: names that exist and look like it.
@@ -54,15 +54,15 @@ pub struct Context {
     pub similar: Vec<String>,
 }
 
-/// Why a pool can't give.
+/// Rejection of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolVerdict {
     /// The pool.
     pub pool: Name,
-    /// Why, in a few words.
+    /// Reason, in a few words.
     pub verdict: String,
-    /// How its addresses stand.
+    /// Numbers of the pool's addresses by state.
     pub counts: Counts,
 }
 
@@ -77,11 +77,11 @@ pub struct QuotaUse {
     /// The application that it bounds, as `group/kind/name`; without it the whole namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
-    /// How many addresses of the family it allows.
+    /// Limit of the quota, in addresses of the family.
     pub limit: u64,
-    /// How many there are.
+    /// Addresses that are held.
     pub held: u64,
-    /// How many more were asked for.
+    /// Additional addresses that were requested.
     pub asked: u64,
 }
 
@@ -91,17 +91,17 @@ pub struct QuotaUse {
 pub struct Holder {
     /// The address.
     pub address: IpAddr,
-    /// Who holds it.
+    /// Endpoint that holds the address.
     pub endpoint: EndpointKey,
 }
 
-/// What is wrong with one place of the body.
+/// Error in one field of the body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldError {
-    /// Where (RFC 6901): `/ranges/0`; empty for the whole.
+    /// JSON pointer (RFC 6901) to the field: `/ranges/0`; empty for the whole body.
     pub pointer: String,
-    /// What sort of mistake it is.
+    /// Code of the error.
     #[serde(deserialize_with = "super::known_code")]
     pub code: Code,
     /// One sentence.

@@ -5,16 +5,17 @@ use serde::{Deserialize, Serialize};
 use crate::name::{Name, ObjectName};
 use crate::resource::{Controller, PoolSize};
 
-/// The pools that the endpoint's application has for itself: one for each interface that names subnets and each family,
-/// cut from the first subnet of that family. They are made with the first request that needs them.
+/// Automatic pools of the endpoint's application, one for each interface with subnets and each family. They
+/// are cut from the first subnet of the family at the first request that needs them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AutomaticPool {
-    /// How many addresses each of them has; one more than there are `replicas` if nothing is said.
+    /// Number of addresses of each pool; by default one more than `replicas`.
     #[serde(default = "one_to_spare")]
     pub size: PoolSize,
-    /// Whether they go with the application, once they are empty; if not, they wait for one of the same name.
+    /// True if the pools are deleted with the application once they are empty. Otherwise they wait for an
+    /// application of the same name.
     #[serde(default = "yes")]
     pub reclaim: bool,
 }
@@ -39,12 +40,12 @@ impl Default for AutomaticPool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndRequest {
-    /// Its realm.
+    /// Realm of the controller.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
-    /// Its namespace.
+    /// Namespace of the controller.
     #[serde(default = "ObjectName::default_name")]
     pub namespace: ObjectName,
-    /// Which one. With a uid, what is another incarnation's is left alone.
+    /// Controller of the application. With a uid, its other incarnations are unaffected.
     pub controller: Controller,
 }

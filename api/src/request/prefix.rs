@@ -21,19 +21,19 @@ pub struct DelegateRequest {
     /// The system that the owners' names come from.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
-    /// What is between: each is cut from the one before it, and delegated too if it isn't there and says its length.
+    /// Intermediate prefixes from the top down. A missing one that has a length is delegated first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub through: Vec<PrefixLevel>,
-    /// Whose it shall be: unique among those of one realm that are cut from the same.
+    /// Owner of the prefix: unique in its realm among the prefixes of the same parent.
     pub owner: ObjectName,
     /// Its length; without one it must be there already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u8>,
-    /// Whether its first and its last address are never given.
+    /// True if the first and the last address are never allocated.
     #[serde(default)]
     pub keep_edges: bool,
-    /// How long it lives without being refreshed, in log time. Without it a new prefix is kept until it is released,
-    /// and one that is there stays as it is.
+    /// TTL without a refresh, in milliseconds of log time. Without it a new prefix is kept until it is
+    /// released, and an existing one keeps its TTL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
@@ -43,15 +43,15 @@ pub struct DelegateRequest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PrefixLevel {
-    /// Whose it is.
+    /// Owner of the prefix.
     pub owner: ObjectName,
     /// Its length; without one it must be there already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u8>,
-    /// Whether its first and its last address are never given.
+    /// True if the first and the last address are never allocated.
     #[serde(default)]
     pub keep_edges: bool,
-    /// How long it lives without being refreshed, in log time.
+    /// TTL without a refresh, in milliseconds of log time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
@@ -60,11 +60,11 @@ pub struct PrefixLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegated {
-    /// What was asked for.
+    /// Requested prefix.
     pub prefix: Prefix,
-    /// What is between it and where it was asked for, from the top down.
+    /// Intermediate prefixes from the top down.
     pub through: Vec<Prefix>,
-    /// Whether all of it was there already.
+    /// True if all prefixes existed already.
     pub repeated: bool,
     /// The state in which it is so.
     pub revision: u64,
@@ -77,8 +77,8 @@ pub struct PrefixReleased {
     /// It, and what was below it, as far as it is free again.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema::Cidr>"))]
     pub cidrs: Vec<IpNet>,
-    /// Whether more of it becomes free with the next commands: there was much below it.
+    /// True if the release continues with later commands, since many prefixes and addresses were below it.
     pub ending: bool,
-    /// The state after it.
+    /// Revision after the request.
     pub revision: u64,
 }

@@ -9,23 +9,23 @@ use crate::name::{InterfaceName, Name, ObjectName};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Application {
-    /// Its realm.
+    /// Realm of the controller.
     pub realm: Name,
-    /// Its namespace.
+    /// Namespace of the controller.
     pub namespace: ObjectName,
-    /// What makes its endpoints; without a uid once that has ended.
+    /// Controller of its endpoints; without a uid once that incarnation has ended.
     pub controller: Controller,
     /// The interface of theirs that has addresses of this pool.
     pub interface: InterfaceName,
-    /// How many addresses the pool shall have.
+    /// Desired number of addresses of the pool.
     pub size: PoolSize,
-    /// How many endpoints it wants.
+    /// Number of wanted replicas.
     pub replicas: u32,
-    /// Where it is.
+    /// State of the application.
     pub standing: ApplicationStanding,
 }
 
-/// Where the application of an automatic pool is.
+/// State of an automatic pool's application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -1,10 +1,10 @@
-//! Who makes endpoints and counts them, and what becomes of an endpoint's addresses when there are fewer.
+//! Controllers of endpoints, and the policy for an endpoint's addresses after a scale-down.
 
 use serde::{Deserialize, Serialize};
 
 use crate::name::ObjectName;
 
-/// What makes an endpoint and counts it: a `StatefulSet`, a `VirtualMachine`. In the endpoint's realm and namespace.
+/// Controller of endpoints in its realm and namespace: a `StatefulSet`, a `VirtualMachine`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -14,19 +14,19 @@ pub struct Controller {
     pub group: String,
     /// Its kind, such as `StatefulSet`.
     pub kind: String,
-    /// Its name.
+    /// Name of the controller.
     pub name: ObjectName,
     /// Its incarnation, as the system that named it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
-/// What becomes of the addresses of a sticky endpoint that its controller no longer wants.
+/// Policy for the addresses of a sticky endpoint that its controller no longer wants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ScaleDown {
-    /// They are free.
+    /// The addresses become free.
     #[default]
     Release,
     /// They wait for the endpoint, in case that it is wanted again.
@@ -34,7 +34,7 @@ pub enum ScaleDown {
 }
 
 impl ScaleDown {
-    /// Its word.
+    /// Name of the policy in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl ScaleDown {
         }
     }
 
-    /// Whether it is what nobody need say.
+    /// True if it is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::default()

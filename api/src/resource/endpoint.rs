@@ -1,10 +1,10 @@
-//! Which endpoint: what sort of thing it is, and its names.
+//! Key of an endpoint: its kind and its names.
 
 use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, ObjectName};
 
-/// What sort of thing an endpoint is.
+/// Kind of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -24,7 +24,7 @@ pub enum EndpointKind {
 }
 
 impl EndpointKind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [EndpointKind; 6] = [
         EndpointKind::Pod,
         EndpointKind::Vm,
@@ -69,7 +69,7 @@ impl std::str::FromStr for EndpointKind {
     }
 }
 
-/// Which endpoint.
+/// Key of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -77,12 +77,12 @@ pub struct EndpointKey {
     /// The system that its name comes from.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
-    /// What sort of thing it is.
+    /// Kind of the endpoint.
     pub kind: EndpointKind,
-    /// Its group.
+    /// Namespace of the endpoint.
     #[serde(default = "ObjectName::default_name")]
     pub namespace: ObjectName,
-    /// Its name.
+    /// Name of the endpoint.
     pub name: ObjectName,
 }
 

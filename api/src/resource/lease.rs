@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// When an allocation ends unless it is renewed.
+/// End of a leased allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lease {
-    /// How long it lasts from when it was given or last renewed, in log time.
+    /// TTL from the allocation or the last renewal, in milliseconds of log time.
     pub ttl_ms: u64,
-    /// When it ends at the earliest: while the cluster has no leader, log time stands still and no lease ends.
+    /// Earliest end. While the cluster has no leader, log time stands still and no lease ends.
     pub ends_at: Timestamp,
 }

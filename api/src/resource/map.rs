@@ -16,7 +16,7 @@ pub struct AddressMap {
     pub items: Vec<AddressRun>,
     /// The state that this was read from.
     pub revision: u64,
-    /// Where the next page begins, for `from`; absent on the last. The last run may go on there.
+    /// Cursor of the next page, for `from`; absent on the last. The last run may continue there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<IpAddr>,
 }
@@ -25,18 +25,19 @@ pub struct AddressMap {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressRun {
-    /// The first.
+    /// First address of the run.
     pub first: IpAddr,
-    /// The last.
+    /// Last address of the run.
     pub last: IpAddr,
-    /// How many they are; 2^53 − 1 if there are more.
+    /// Number of addresses; 2^53 − 1 if there are more.
     pub size: u64,
-    /// `allocated`, `quarantined`, `cooling`, `reserved`, `excluded`, `free`, or `unmanaged` outside all pools.
+    /// State: `allocated`, `quarantined`, `cooling`, `reserved`, `excluded`, `free` or `unmanaged`.
+    /// `unmanaged` addresses are outside all pools.
     pub state: String,
     /// The pool that owns them, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
-    /// Whether a reservation covers them while they are held or at rest: they aren't given again after that.
+    /// True if a reservation covers held or cooling addresses: they aren't allocated again afterwards.
     pub reserved_while_held: bool,
 }
 
@@ -48,7 +49,7 @@ pub struct NetworkMap {
     pub items: Vec<SubnetSums>,
     /// The state that this was read from.
     pub revision: u64,
-    /// Where the next page begins, for `from`; absent on the last.
+    /// Cursor of the next page, for `from`; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<IpAddr>,
 }
@@ -57,40 +58,40 @@ pub struct NetworkMap {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubnetSums {
-    /// Its name.
+    /// Name of the subnet.
     pub subnet: Name,
-    /// Its addresses.
+    /// CIDR of the subnet.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub cidr: IpNet,
-    /// How many pools it has.
+    /// Number of pools.
     pub pools: u64,
-    /// What they have, added up.
+    /// Sums over the pools.
     pub counts: Counts,
 }
 
-/// Who holds addresses of a pool.
+/// Namespaces that hold addresses of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holders {
     /// Namespaces, the one that holds most first.
     pub items: Vec<NamespaceHolds>,
-    /// How many namespaces hold something.
+    /// Number of namespaces that hold addresses.
     pub namespaces: u64,
     /// Addresses that were counted, the lowest ones.
     pub counted: u64,
-    /// Whether these are all that are held.
+    /// True if the list contains all of them.
     pub complete: bool,
     /// The state that this was read from.
     pub revision: u64,
 }
 
-/// What a namespace holds of a pool.
+/// Addresses of a pool that one namespace holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamespaceHolds {
-    /// Its realm.
+    /// Realm of the namespace.
     pub realm: Name,
-    /// Its name.
+    /// Name of the namespace.
     pub namespace: ObjectName,
     /// Addresses that its endpoints hold.
     pub allocated: u64,

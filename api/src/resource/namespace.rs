@@ -13,19 +13,19 @@ pub struct Namespace {
     /// The system that its name comes from.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
-    /// Its name.
+    /// Name of the namespace.
     pub name: ObjectName,
-    /// IPv4 pools that its endpoints try, in this order where they are equally specific, unless their request names
-    /// pools or subnets. Names may have wildcards.
+    /// Default IPv4 pools of its endpoints, for requests that name neither pools nor subnets. Equally
+    /// specific pools are tried in this order. Names may have wildcards.
     #[serde(default)]
     pub default_ipv4_pools: Vec<NamePattern>,
     /// IPv6 pools, in the same way.
     #[serde(default)]
     pub default_ipv6_pools: Vec<NamePattern>,
-    /// How many addresses it and its applications may have.
+    /// Quota of the namespace and its applications.
     #[serde(default, skip_serializing_if = "Quota::is_empty")]
     pub quota: Quota,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default)]
     pub description: String,
     /// By which pools select namespaces.
@@ -34,20 +34,20 @@ pub struct Namespace {
     /// For other programs.
     #[serde(default)]
     pub annotations: Labels,
-    /// Who keeps it in another place.
+    /// Name of the external system that manages the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
-/// What is the case with a namespace.
+/// Status of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamespaceStatus {
-    /// How many addresses its endpoints hold, those of automatic pools included, as its quota counts them.
+    /// Addresses that its endpoints hold, those of automatic pools included, as its quota counts them.
     pub held: HeldAddresses,
 }
 
-/// How many addresses somebody has.
+/// Numbers of held addresses by family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldAddresses {

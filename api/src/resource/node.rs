@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Labels;
 use crate::name::{Name, ObjectName};
 
-/// A host, as somebody describes it. One that nobody describes may ask all the same; no pool selects it by labels.
+/// Host with its labels. A node without such a resource may send requests, but no pool selects it by labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -13,9 +13,9 @@ pub struct Node {
     /// The system that its name comes from.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
-    /// Its name.
+    /// Name of the node.
     pub name: ObjectName,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default)]
     pub description: String,
     /// By which pools select nodes.
@@ -24,12 +24,12 @@ pub struct Node {
     /// For other programs.
     #[serde(default)]
     pub annotations: Labels,
-    /// Who keeps it in another place.
+    /// Name of the external system that manages the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
-/// What is the case with a node.
+/// Status of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeStatus {

@@ -10,7 +10,7 @@ use crate::address::{AddressRange, Family};
 use crate::name::{Name, NetworkAttachment, ObjectName};
 use crate::selector::Selector;
 
-/// How a pool chooses among its free addresses.
+/// Order in which a pool allocates its free addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -39,7 +39,7 @@ impl std::fmt::Display for Strategy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
-    /// Its name.
+    /// Name of the pool.
     pub name: Name,
     /// The subnet that it is cut from. Can't be changed.
     pub subnet: Name,
@@ -52,17 +52,17 @@ pub struct Pool {
     /// Addresses of the ranges that it doesn't give out.
     #[serde(default)]
     pub exclude: Vec<AddressRange>,
-    /// How it chooses.
+    /// Order in which free addresses are allocated.
     #[serde(default)]
     pub strategy: Strategy,
-    /// How long a freed address rests, in milliseconds of log time.
+    /// Cooling time of a freed address, in milliseconds of log time.
     #[serde(default = "default_cooling_ms")]
     pub cooling_ms: u64,
-    /// Whether a resting address stays at rest even when nothing else is free.
+    /// True if a cooling address isn't allocated even when no other address is free.
     #[serde(default)]
     pub strict_cooling: bool,
-    /// Whether an IPv4 pool gives out its subnet's first and last address, and an IPv6 pool the
-    /// subnet-router address.
+    /// True if the pool allocates the edge addresses of its subnet. IPv4: the first and last address; IPv6:
+    /// the subnet-router address.
     #[serde(default)]
     pub allow_edges: bool,
     /// The router's address, in place of the subnet's; never given out.
@@ -71,7 +71,7 @@ pub struct Pool {
     /// Further routes of its hosts, over the subnet's: one stands for the subnet's to the same destination.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
-    /// Whether requests that name no pool may take from it.
+    /// True if requests that name no pool may use this one.
     #[serde(default)]
     pub default: bool,
     /// Realms whose endpoints may take from it; any, if none are named. The same goes for what follows.
@@ -95,23 +95,23 @@ pub struct Pool {
     /// Network attachments, as Multus calls them, whose interfaces may take from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network_attachments: Vec<NetworkAttachment>,
-    /// What becomes of the addresses of sticky endpoints that their controllers no longer want, where the request
-    /// didn't say.
+    /// Policy for the addresses of sticky endpoints after a scale-down, for requests without one.
     #[serde(default, skip_serializing_if = "ScaleDown::is_usual")]
     pub scale_down: ScaleDown,
-    /// Whether it gives out nothing for now; releases go on.
+    /// True if the pool allocates nothing; releases continue.
     #[serde(default)]
     pub disabled: bool,
-    /// Whether it goes away once nothing is held.
+    /// True if the pool is deleted once no address is held.
     #[serde(default)]
     pub terminating: bool,
-    /// The pool that stands in for it: it gives out nothing more, and whoever may take from it takes from that one.
+    /// Pool that replaces this one. This pool allocates nothing more; its requesters get addresses of that
+    /// pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drains_to: Option<Name>,
-    /// Whether it goes with the application that it was made for, once it is empty. Of automatic pools only.
+    /// True if the pool is deleted with its application, once it is empty. Automatic pools only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<bool>,
-    /// A sentence for people.
+    /// Description for people.
     #[serde(default)]
     pub description: String,
     /// For selecting.
@@ -120,7 +120,7 @@ pub struct Pool {
     /// For other programs.
     #[serde(default)]
     pub annotations: Labels,
-    /// Who keeps it in another place.
+    /// Name of the external system that manages the resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
@@ -129,11 +129,11 @@ fn default_cooling_ms() -> u64 {
     crate::limits::COOLING_MS_DEFAULT
 }
 
-/// How many addresses of a pool are in which state. The states add up to `size`.
+/// Numbers of a pool's addresses by state. The states add up to `size`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// All of its ranges.
+    /// Number of addresses in all ranges.
     pub size: u64,
     /// Held by endpoints.
     pub allocated: u64,
@@ -147,29 +147,29 @@ pub struct Counts {
     pub excluded: u64,
     /// Can be given out.
     pub free: u64,
-    /// Whether a number above is larger than JSON can carry exactly, and is shown as 2^53 − 1.
+    /// True if a number above exceeds 2^53 − 1, the exact range of JSON, and is shown as that.
     pub saturated: bool,
 }
 
-/// What a pool has.
+/// Status of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolStatus {
     /// The state that this was read from.
     pub revision: u64,
-    /// Its subnet's family.
+    /// Address family of the subnet.
     pub family: Family,
-    /// Its subnet's addresses.
+    /// CIDR of the subnet.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub cidr: IpNet,
-    /// How many addresses are in which state.
+    /// Numbers of addresses by state.
     pub counts: Counts,
     /// Held or resting addresses that a reservation covers now. They count as what they are, and aren't given again.
     #[serde(default)]
     pub reserved_while_held: u64,
-    /// The application that it was made for, if it is an automatic pool: nobody else takes from it.
+    /// Application of an automatic pool, which alone may use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
-    /// What is the case.
+    /// Conditions of the pool.
     pub conditions: Vec<Condition>,
 }

@@ -1,4 +1,4 @@
-//! How many addresses an automatic pool has.
+//! Size of an automatic pool.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::limits::AUTOMATIC_POOL_ADDRESSES_MAX;
 use crate::{Code, Problem};
 
-/// How many addresses an automatic pool has: so many, `5`, or so many more than its application has replicas, `+2`.
+/// Number of an automatic pool's addresses: fixed (`5`), or more than the replicas (`+2`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolSize {
     /// Exactly so many.

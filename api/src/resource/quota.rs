@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::name::{ObjectName, shown};
 use crate::{Code, Problem};
 
-/// How many addresses a namespace may have. What isn't said isn't bounded; what is held already stays.
+/// Maximum numbers of addresses of a namespace. Absent values don't limit; held addresses stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -20,23 +20,23 @@ pub struct Quota {
     /// IPv6 addresses, in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<u64>,
-    /// What each application may have: all endpoints with one controller.
+    /// Limits of each application: all endpoints with one controller.
     #[serde(default, skip_serializing_if = "AddressLimits::is_empty")]
     pub per_application: AddressLimits,
-    /// What these applications may have; for a family of which nothing is said here, `per_application` counts.
+    /// Limits of individual applications. A family without a limit here has that of `per_application`.
     #[serde(default, deserialize_with = "each_once", skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationQuota>,
 }
 
 impl Quota {
-    /// Whether it bounds nothing.
+    /// True if it limits nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// How many addresses somebody may have.
+/// Maximum numbers of addresses by family.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -50,7 +50,7 @@ pub struct AddressLimits {
 }
 
 impl AddressLimits {
-    /// Whether it bounds nothing.
+    /// True if it limits nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -97,7 +97,7 @@ impl FromStr for AddressLimits {
     }
 }
 
-/// How many addresses one application may have.
+/// Limits of one application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -118,7 +118,7 @@ pub struct ApplicationQuota {
 }
 
 impl ApplicationQuota {
-    /// Whether it is of the same application as another one.
+    /// True if both are of the same application.
     #[must_use]
     pub fn is_of(&self, other: &Self) -> bool {
         (&self.group, &self.kind, &self.name) == (&other.group, &other.kind, &other.name)
