@@ -1,7 +1,7 @@
-//! What pools of applications cost, beside none and beside 10,000 of them:
-//! `cargo bench -p ipam-machine --bench automatic`.
+//! Costs of automatic pools, alone and beside 10,000 of them.
 //!
-//! A plain program: it prints a table of medians, and each beside what the same costs in a state with no such pool.
+//! `cargo bench -p ipam-machine --bench automatic` prints a table of medians, each beside the cost of the
+//! same in a state without automatic pools.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -48,7 +48,8 @@ fn main() {
     row("scaled up by one and down again", &one, &more, |_| scale(3_001), |_| vec![scale(3_000)]);
 }
 
-/// A subnet with so many applications of five addresses each, one of them held, and a pool for everybody.
+/// Subnet with this many applications, each with a pool of five addresses and one allocation, and an open
+/// pool.
 fn with(applications: u32) -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));

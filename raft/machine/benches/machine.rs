@@ -1,6 +1,7 @@
-//! What the machine costs, empty and with a million addresses held: `cargo bench -p ipam-machine --bench machine`.
+//! Costs of the machine's commands, empty and with a million addresses held.
 //!
-//! The promise is that it makes no difference. A plain program: it prints a table of medians.
+//! `cargo bench -p ipam-machine --bench machine` prints a table of medians. The promise is that both are
+//! equal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,7 +27,7 @@ use ipam_machine::{Action, At, Loading, State, apply, fixtures};
 
 use support::{command, name, put_pool, put_subnet, run};
 
-/// What "many" means here.
+/// Number of held addresses in the full state.
 const MANY: u64 = 1_000_000;
 /// Measured rounds of each kind.
 const ROUNDS: u64 = 20_000;
@@ -207,8 +208,8 @@ fn started(number: u64) -> Started {
 
 // === Measuring ===
 
-/// ADD and DEL of an attachment with both families, in turns with the same in an empty pool: whatever else
-/// the machine does meets both.
+/// ADD and DEL of an attachment with both families, alternating between the full and the empty pool.
+/// Disturbances by other load so meet both.
 fn compare(what: &str, (full, v4): (&mut State, &str), empty: &mut State, publish_every: Option<u64>) {
     let (mut times, mut beside) = (Vec::new(), Vec::new());
     for block in 0..ROUNDS / BLOCK {

@@ -1,6 +1,7 @@
-//! What delegating costs, with nothing delegated and with 100,000 prefixes: `cargo bench -p ipam-machine --bench prefixes`.
+//! Costs of delegation, with no prefix and with 100,000.
 //!
-//! A plain program: it prints a table of medians, and each beside what the same costs in a state without prefixes.
+//! `cargo bench -p ipam-machine --bench prefixes` prints a table of medians, each beside the cost of the same
+//! in a state without prefixes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,7 +20,7 @@ use ipam_machine::{Action, Answer, At, State, apply, fixtures};
 
 use support::{command, name, put_pool, put_subnet, run};
 
-/// What "many" means here.
+/// Number of prefixes in the full state.
 const MANY: u32 = 100_000;
 /// Measured rounds of each kind.
 const ROUNDS: u32 = 10_000;
@@ -80,7 +81,7 @@ fn delegate(levels: &[(&str, u8)]) -> Action {
     Action::Delegate(Delegate { from: PrefixSource::Pool(name("lan")), realm: name("default"), levels })
 }
 
-/// Delegates something of these lengths, one in the other, and takes it back; in turn with an empty state.
+/// Delegates nested prefixes of these lengths and releases them, alternating with an empty state.
 fn row(what: &str, full: &State, empty: &State, lengths: &[u8]) {
     let (mut full, mut empty) = (full.clone(), empty.clone());
     let (mut of_full, mut of_empty) = (Vec::new(), Vec::new());

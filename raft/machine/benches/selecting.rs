@@ -1,4 +1,4 @@
-//! What choosing among many pools costs: `cargo bench -p ipam-machine --bench selecting`.
+//! Costs of selection among many pools: `cargo bench -p ipam-machine --bench selecting`.
 //!
 //! 10,000 default pools, each for some node, namespace, label or attachment, with 1,000 nodes and 1,000 namespaces that
 //! have labels; requests that name no pool and must consider all of them, and requests that name one. A plain program:
@@ -40,7 +40,7 @@ fn main() {
     );
 }
 
-/// A sixth each by a node and its labels, a namespace and its labels, labels of endpoints, and attachments.
+/// Selectors in six equal parts: node, node labels, namespace, namespace labels, endpoint labels, attachment.
 fn divided(number: u32) -> PoolSelectors {
     let mut selectors = PoolSelectors::default();
     let part = number / 6;
@@ -61,7 +61,7 @@ fn by_racks(number: u32) -> PoolSelectors {
     PoolSelectors { node_selector, ..PoolSelectors::default() }
 }
 
-/// What no index helps with.
+/// Selectors that no index supports.
 fn alike(_: u32) -> PoolSelectors {
     PoolSelectors { endpoint_selector: "app,!legacy".parse().unwrap(), ..PoolSelectors::default() }
 }

@@ -1,4 +1,4 @@
-//! What the work budget of a command costs: `cargo bench -p ipam-machine --bench work`.
+//! Costs of a command that exhausts its work budget: `cargo bench -p ipam-machine --bench work`.
 //!
 //! The largest requests that are meant to be possible, and the most expensive ones that a node may send, each with its
 //! outcome and the time of `apply` at the median. The bound of five milliseconds is about selection; what a bulk writes
@@ -105,7 +105,7 @@ fn main() {
     row("a bulk of 90 allocations of 16 interfaces", &free, bulk(16, 90));
 }
 
-/// 10,000 pools in 64 groups, half of each family, all of them default pools; one address each, or none.
+/// 10,000 default pools in 64 groups, half of each family, with one address each or none.
 fn with_pools(gives: impl Fn(u32) -> bool) -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));

@@ -1,4 +1,4 @@
-//! What both measurements begin with.
+//! Common fixtures of the benchmarks.
 #![allow(dead_code, reason = "each needs another part of it")]
 
 use ipam_machine::command::Text;

@@ -14,7 +14,7 @@ impl State {
         self.pools_touched_by(scale).into_iter().try_for_each(|id| self.permit_pool(grant, id))
     }
 
-    /// Refuses a node that would scale or end an application without holding its last allocations, all of them.
+    /// Refuses a node that would scale or end an application without holding all of its last allocations.
     pub(crate) fn permit_scale_of_node(
         &self,
         scale: &ScaleController,
@@ -44,7 +44,7 @@ impl State {
         Err(Cause::ApplicationOfOthers { controller, node: node.clone() }.into())
     }
 
-    /// Says that the rights reach as far as ending what a pool is: a node's do while all that is held is its own.
+    /// Returns true if the rights include deleting the pool. A node may if all held addresses are its own.
     pub(crate) fn may_decide(&self, id: PoolId, pool: &Pool, search: Search<'_>) -> bool {
         let Some(node) = &search.grant.node else { return true };
         let created_by = pool.automatic.as_ref().and_then(|automatic| automatic.created_by.as_ref());

@@ -129,7 +129,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Refuses a release of another realm's endpoint, and one with which preallocated addresses of foreign pools go.
+    /// Refuses a release of another realm's endpoint, or of unclaimed addresses in pools outside the limits.
     fn released(self, endpoint: Option<EndpointId>) -> Result<(), Refusal> {
         let Some(row) = endpoint.map(|id| self.state.endpoints.named(id)) else { return Ok(()) };
         permit_realm(self.grant, &row.key.realm)?;

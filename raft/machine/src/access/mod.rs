@@ -1,4 +1,4 @@
-//! Access: roles, limits of operators and the rights of nodes, decided on the state that a command meets.
+//! Access: roles, limits of operators and rights of nodes, decided on the state that a command meets.
 
 mod application;
 mod limits;

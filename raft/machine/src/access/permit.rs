@@ -34,7 +34,7 @@ impl Kind {
 }
 
 impl Action {
-    /// The verb and target that the table of roles must allow; none for an action that is checked otherwise.
+    /// Verb and target that the table of roles must allow; none for an action that is checked otherwise.
     #[must_use]
     pub fn permission(&self) -> Option<(Verb, Target)> {
         match self {
@@ -147,7 +147,8 @@ impl State {
             permit_attachment(grant, key)?;
         }
         if request.options.adopt && grant.role == Role::Node {
-            // Or a stolen node could take whatever selectors and reservations keep from it.
+            // Without it a stolen node token could allocate addresses that selectors and reservations
+            // protect.
             return Err(Cause::AdoptionByNode.into());
         }
         let Some(node) = &grant.node else { return Ok(()) };
@@ -155,7 +156,7 @@ impl State {
             return Err(foreign(node, &request.endpoint));
         }
         let elsewhere = |named: &ipam_api::ObjectName| *named != node.name;
-        // Without an attachment the node must be named, or nobody could say later whose the addresses are.
+        // Without an attachment the node must be named, or the owner of the addresses would be unknown later.
         if request.node.as_ref().map_or(request.attachment.is_none(), elsewhere) {
             return Err(Cause::NodeElsewhere { node: node.clone() }.into());
         }

@@ -1,4 +1,4 @@
-//! Tokens by limited administrators: a token lies within the rights of the caller that creates, rotates or deletes it.
+//! Tokens of limited administrators: a token lies within the rights of the caller that writes it.
 
 use ipam_api::access::{DEEDS, Role, may};
 use ipam_api::name::{Name, ResourceName};

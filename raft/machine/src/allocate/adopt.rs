@@ -1,8 +1,8 @@
-//! Adoption: what exists already is recorded as it is.
+//! Adoption: recording of addresses that endpoints have already.
 //!
-//! Whoever adopts says what is so, and doesn't ask for anything: selectors, disabled pools, reservations, cooling
-//! and a restore that is not confirmed yet are no reasons against it. That two hold one address is, and that the
-//! address is no pool's to give: a pool excludes what it will never account for.
+//! An adoption reports a fact. So selectors, disabled pools, reservations, cooling and a restore without
+//! confirmation don't refuse it. It is refused if another endpoint holds the address, or if no pool can
+//! allocate the address: a pool excludes the addresses that it will never account for.
 
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
@@ -51,8 +51,8 @@ impl<'a> Choosing<'a> {
         Ok(taken)
     }
 
-    /// The pools that have an address, those first that could give it: among those that are named, else in the
-    /// network `default`.
+    /// Pools that contain an address, with those that could allocate it first. They are the named pools, or
+    /// else those of the network `default`.
     fn pools_to_adopt_into(
         self,
         family: Family,

@@ -1,9 +1,10 @@
-//! Which pools a request may take from, and in which order.
+//! Candidate pools of a request, in the order of preference.
 //!
-//! The first rule that is present wins, for all families of an interface: the pools of subnets that the request
-//! names, or those that its application has there for itself; the pools that it names; those of the endpoint's namespace; those of the CNI configuration; else the pools
-//! of the network `default` that are marked as default, by name. They are sorted: the more specific ones first, in the
-//! order that they had where they are equally so. What remains of them is tried in this order.
+//! The first rule that is present wins, for all families of an interface: the pools of the named subnets, or
+//! the automatic pools of the application there; the named pools; the pools of the endpoint's namespace; the
+//! pools of the CNI configuration; else the default pools of the network `default`, by name. More specific
+//! pools are sorted first; equally specific ones keep their order. The remaining candidates are tried in this
+//! order.
 
 use crate::access::fits;
 use crate::allocate::choosing::Choosing;
@@ -31,7 +32,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) pool: &'a Pool,
 }
 
-/// The pools that a list names for one family, and those of the other family, each once: they are skipped.
+/// Named pools of one family, and those of the other family, which are skipped; each pool once.
 pub(super) type Named<'a> = (Candidates<'a>, Vec<Candidate<'a>>);
 
 /// A candidate that gives nothing, and the reason.
@@ -88,8 +89,8 @@ impl<'a> Choosing<'a> {
         Ok(all)
     }
 
-    /// The pools of a family in some subnets, by name within each; nothing if there is none. Those that were made for
-    /// applications are nobody else's, and don't count.
+    /// The pools of a family in some subnets, by name within each; nothing if there is none. Automatic pools
+    /// don't count, since only their application may use them.
     fn pools_of_subnets(self, family: Family, subnets: &[Name]) -> Result<Option<Candidates<'a>>, Refusal> {
         let mut all: Vec<Candidate<'_>> = Vec::new();
         for name in subnets {
@@ -149,7 +150,7 @@ impl<'a> Choosing<'a> {
         candidate.ok_or_else(|| Cause::NamedPoolMissing { pool: name.clone(), rule }.into())
     }
 
-    /// The default pools that may be for somebody, found as they are asked for; nothing if a family has none at all.
+    /// Default pools that may select the requester, found lazily; nothing if a family has none.
     fn default_pools(self, family: Family, requester: &Requester<'_>) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
         self.state.default_keys_from(network, family, SelectorKey::Any).next()?;
@@ -177,8 +178,9 @@ impl<'a> Choosing<'a> {
         Some(Box::new(iter::from_fn(next).filter_map(move |(.., id)| self.candidate(*id))))
     }
 
-    /// The default pools with an address in their ranges, for whomever they are; some others if there are none. One pool
-    /// owns the address at most; others of its subnet may have it in their ranges and exclude it.
+    /// Default pools with an address in their ranges, whatever their selectors; some others if there are
+    /// none. At most one pool owns the address; others of its subnet may have it in their ranges and exclude
+    /// it.
     fn default_pools_around(self, family: Family, address: IpAddr) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
         let all = || self.state.default_keys_from(network, family, SelectorKey::Any);
@@ -222,14 +224,16 @@ impl<'a> Choosing<'a> {
     fn with_stand_ins(self, candidates: Candidates<'a>, requester: Requester<'a>) -> Candidates<'a> {
         Box::new(candidates.flat_map(move |candidate| {
             let stand_in = self.stand_in(&candidate).filter(|_| {
-                // Nobody comes by this way into a pool who could not take from the drained one.
+                // A requester without access to the drained pool gets no access to the replacement through
+                // it.
                 candidate.pool.reject_reason(&requester).is_none()
             });
             [candidate].into_iter().chain(stand_in)
         }))
     }
 
-    /// Finds the stand-in by name, which may be another pool's by now: it must be one that the pool could be drained to.
+    /// Finds the replacement by name. It may be another pool by now: it must be one that the pool could drain
+    /// to.
     fn stand_in(self, drained: &Candidate<'_>) -> Option<Candidate<'a>> {
         let to = drained.pool.spec.drains_to.as_ref()?;
         let found = self.state.find::<Pool>(to).and_then(|id| self.candidate(id))?;

@@ -1,6 +1,7 @@
-//! What an endpoint that comes back takes along of what it has, and what stays when an attachment goes.
+//! Reuse of a returning endpoint's allocations, and the allocations that outlive an attachment.
 //!
-//! Whatever a living attachment holds stays until that attachment is gone, whoever wants it away.
+//! An allocation of a living attachment stays until that attachment is gone, even if its removal is
+//! requested.
 
 use crate::allocate::choosing::Choosing;
 use crate::apply::step::Step;
@@ -38,10 +39,10 @@ impl Allocate {
 }
 
 impl<'a> Choosing<'a> {
-    /// Allocations that the endpoint has on an interface and may take along, the newest first.
+    /// Allocations of the endpoint on an interface that it may reuse, newest first.
     ///
-    /// A sticky one takes whatever the same container doesn't hold already, under another configuration. Others only
-    /// take what a sandbox before this one still holds, on the same node and in the same incarnation.
+    /// A sticky endpoint reuses all but those that the same container holds under another configuration.
+    /// Other endpoints reuse only those of an earlier sandbox on the same node, in the same incarnation.
     pub(super) fn portable(self, interface: &InterfaceRequest) -> Vec<AllocationId> {
         let Some(row) = self.row else { return Vec::new() };
         let (sticky, request) = (self.is_sticky(), self.request);
@@ -62,7 +63,7 @@ impl<'a> Choosing<'a> {
         row.allocations.iter().rev().copied().filter(may).collect()
     }
 
-    /// Refuses to attach once more what too many nodes have attached, and to touch what the caller may not touch.
+    /// Refuses reuse if too many nodes have an allocation attached, or if the caller may not touch it.
     pub(super) fn check_portable(
         self,
         reused: &[AllocationId],
@@ -87,7 +88,8 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Allocations of a sticky endpoint on these interfaces that it doesn't take along and nothing lives on.
+    /// Allocations of a sticky endpoint on these interfaces that it doesn't reuse and that no attachment
+    /// holds.
     pub(super) fn left_behind(
         self,
         reused: &[AllocationId],
@@ -104,7 +106,7 @@ impl<'a> Choosing<'a> {
     }
 }
 
-/// Whether two attachments are of one container.
+/// True if both attachments are of one container.
 fn same_container(one: &AttachmentKey, other: &AttachmentKey) -> bool {
     (&one.realm, &one.node, &one.container_id) == (&other.realm, &other.node, &other.container_id)
 }
@@ -114,7 +116,7 @@ fn same_node(one: &AttachmentKey, other: &AttachmentKey) -> bool {
     (&one.realm, &one.node) == (&other.realm, &other.node)
 }
 
-/// Whether two attachments are of one interface, in whatever container of a node.
+/// True if both attachments are of one interface on one node, in any container.
 fn same_place(one: &AttachmentKey, other: &AttachmentKey) -> bool {
     (&one.realm, &one.node, &one.config, &one.interface)
         == (&other.realm, &other.node, &other.config, &other.interface)
@@ -144,7 +146,7 @@ impl Step<'_> {
         row.also_attached.extend(row.attachment.replace(attachment));
         row.node = request.place().cloned();
         row.mac = request.mac_of(&row.interface).or(row.mac);
-        // What its first ADD said holds for what nobody has said anything of since.
+        // The routing of the first ADD holds until a later request changes it.
         if reason != Reason::Claimed || !request.routing.is_empty() {
             row.route_config = route_config;
         }
@@ -152,7 +154,7 @@ impl Step<'_> {
         self.state.write(id, row);
     }
 
-    /// Detaches the oldest attachments that a node has of an allocation beyond its bound, or beyond that of all nodes.
+    /// Detaches a node's oldest attachments of an allocation above its bound, or above that of all nodes.
     pub(super) fn detach_surplus(&mut self, id: AllocationId, request: &Allocate) {
         let Some(key) = &request.attachment else { return };
         // The new attachment has no row yet.

@@ -41,7 +41,7 @@ impl<'a> Choosing<'a> {
         Requester::of(self.state, self.request, interface)
     }
 
-    /// Returns true if the endpoint keeps what it is given.
+    /// Returns true if the endpoint is sticky, so that it keeps its allocations.
     pub(super) fn is_sticky(self) -> bool {
         self.request.is_sticky_for(self.row)
     }
@@ -126,7 +126,7 @@ impl<'a> Choosing<'a> {
             }
             .into());
         }
-        // A sticky endpoint takes along what it has, and may change the rest.
+        // A sticky endpoint reuses its allocations, and may change the rest.
         let Some(endpoint) = self.row.filter(|_| !self.is_sticky()) else { return Ok(None) };
         let mut ids = Vec::new();
         let mut missing = 0;

@@ -1,4 +1,4 @@
-//! Courses: the candidates of interfaces on their way, judged once for all interfaces of a request that are alike.
+//! Evaluation of candidates, done once for all interfaces of a request that have the same candidates.
 
 use crate::allocate::candidates::{Candidate, Candidates, Passed};
 use crate::allocate::choosing::Choosing;
@@ -15,7 +15,8 @@ use std::collections::VecDeque;
 pub(crate) struct Course<'a> {
     pub(crate) family: Family,
     pub(crate) rule: Rule,
-    /// Those that were looked at ahead of their turn; the first may be the one that gave last, since it may have more.
+    /// Candidates evaluated ahead of their turn. The first may be the last one used, since it may have more
+    /// addresses.
     pub(crate) ahead: VecDeque<Candidate<'a>>,
     pub(crate) candidates: Candidates<'a>,
     /// Candidates before them, with the reason of each.

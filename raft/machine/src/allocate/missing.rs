@@ -10,8 +10,8 @@ use ipam_api::Code;
 use ipam_api::limits::WAITING_POOLS_MAX;
 
 impl<'a> Choosing<'a> {
-    /// Lacks of a request: the pools of the first family that can't be given, with how many addresses of each it
-    /// would have to have; or what a quota leaves. None if nothing of that could ever help.
+    /// Resources that a refused request waits for. They are the exhausted pools of the first family with the
+    /// number of addresses needed in each, or what a quota lacks; none if nothing could ever help.
     pub(super) fn missing(self) -> Vec<(WaitTarget, u32)> {
         let missing = self.missing_of_pools();
         // What was cut short is no complete list of what may help.
@@ -37,14 +37,15 @@ impl<'a> Choosing<'a> {
         self.missing_of_quota(&picks)
     }
 
-    /// Returns true if the endpoint has addresses on one of these interfaces: then it comes back, and asks for others.
+    /// Returns true if the endpoint holds addresses on one of these interfaces: it has returned and wants
+    /// others.
     pub(super) fn holds_some(self) -> bool {
         self.request.interfaces.iter().any(|interface| !self.portable(interface).is_empty())
     }
 }
 
-/// The pools of a course that gave nothing and may give later, with how many addresses of each a request needs that
-/// has picked these already.
+/// Exhausted pools of a course that may have addresses later. Each comes with the number of addresses that a
+/// request with these picks needs.
 fn lacking(course: &Course<'_>, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
     let may_come = |(_, why): &&Passed<'_>| {
         matches!(

@@ -18,7 +18,8 @@ use ipam_api::limits::{
 const SHARED_ENDPOINT_ALLOCATIONS_MAX: usize = ALLOCATIONS_PER_ENDPOINT_MAX / 4;
 
 impl<'a> Choosing<'a> {
-    /// Limits of a node's request: what it leaves that it may not free stays, and no address of others is replaced.
+    /// Limits the plan of a node's request. Allocations that the node may not free stay, and addresses of
+    /// other nodes aren't replaced.
     pub(super) fn limit_plan(self, picks: &[Pick], left: &mut Vec<AllocationId>) -> Result<(), Refusal> {
         let grant = self.grant;
         let Some(node) = &grant.node else { return Ok(()) };
@@ -27,7 +28,7 @@ impl<'a> Choosing<'a> {
         let is_own_claim = |waiting: &Waiting| {
             self.state.grant(&waiting.credential).is_ok_and(|(grant, _)| grant.node.as_ref() == Some(node))
         };
-        // What it is given would end the claim.
+        // The allocation would end the claim.
         if endpoint.waiting.as_deref().is_some_and(|waiting| !is_own_claim(waiting)) {
             let endpoint = endpoint.key.clone();
             return Err(Cause::EndpointElsewhere { endpoint, node: node.clone() }.into());

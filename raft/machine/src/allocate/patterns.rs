@@ -1,7 +1,7 @@
-//! Pools by pattern: which pools of a family a list of names with wildcards stands for, in the order of candidates.
+//! Pools by pattern: the pools of a family that match names with wildcards, in the order of candidates.
 //!
-//! Nothing is listed ahead: an index by rank and name gives one pool after the other, so a request pays for the pools
-//! that it looks at, and not for those that its patterns stand for.
+//! Matches are found lazily by an index of rank and name, so a request pays for the pools that it examines
+//! and not for all matches.
 
 use crate::allocate::choosing::Choosing;
 use crate::state::id::PoolId;
@@ -39,13 +39,13 @@ impl<'a> Choosing<'a> {
         near.flatten()
     }
 
-    /// Whether a pattern stands for any pool of a family.
+    /// True if the pattern matches any pool of a family.
     pub(super) fn is_like_any(self, family: Family, pattern: &NamePattern) -> bool {
         self.ranks(family).any(|rank| self.pools_like(family, rank, pattern.clone()).next().is_some())
     }
 
-    /// The pools of a family that patterns stand for: the most specific first, those that are equally specific in the
-    /// order of the patterns and then by name; each once.
+    /// Pools of a family that match the patterns, each once. The most specific come first, then the order of
+    /// the patterns, then the name.
     pub(super) fn pools_like_any(
         self,
         family: Family,

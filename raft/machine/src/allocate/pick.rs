@@ -1,4 +1,4 @@
-//! Which address of a pool is given. In time that doesn't depend on how many are taken.
+//! Choice of an address in a pool, in time independent of the number of held addresses.
 
 use crate::allocate::candidates::{Candidate, Candidates};
 use crate::allocate::choosing::Choosing;
@@ -34,7 +34,7 @@ pub(crate) struct Pick {
 pub(crate) struct Claimed<'a> {
     /// Choices of its interfaces before this one.
     pub(crate) picked: &'a [Pick],
-    /// Addresses that interfaces ask for by value, with their places: other interfaces leave them to those behind.
+    /// Requested addresses with the indexes of their interfaces; other interfaces don't take them.
     pub(crate) asked: &'a [(usize, Pick)],
     /// Place of the interface that takes.
     pub(crate) place: usize,
@@ -47,7 +47,7 @@ impl Claimed<'_> {
     }
 }
 
-/// What an interface gets in one family.
+/// Result of one interface in one family.
 #[derive(Debug, Clone)]
 pub(crate) enum Taken {
     /// An address that is new.
@@ -62,7 +62,7 @@ type Portable<'a> = (AllocationId, Candidate<'a>);
 /// A candidate, and what becomes of it.
 pub(crate) type Evaluated<'a> = (Candidate<'a>, Evaluation);
 
-/// What becomes of a candidate at its turn.
+/// Result of a candidate's evaluation.
 #[derive(Debug)]
 pub(crate) enum Evaluation {
     /// It gives nothing to the caller.
@@ -102,8 +102,7 @@ impl<'a> Choosing<'a> {
         Ok(taken)
     }
 
-    /// The addresses that interfaces of a request ask for by value, each from the candidate that gives it, with the
-    /// interface's place.
+    /// Requested addresses of the interfaces, each with its candidate and the interface's index.
     pub(crate) fn asked_by_value(self) -> Vec<(usize, Pick)> {
         let request = self.request;
         // What exists already is all asked for by value.
@@ -204,7 +203,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Takes an allocation along; refuses to hand out again, after a restore, what may be another one's since the backup.
+    /// Reuses an allocation; refuses one that may have been reassigned since the backup of a restore.
     fn keep(
         self,
         (interface, family): (&InterfaceName, Family),
@@ -277,7 +276,7 @@ impl<'a> Choosing<'a> {
         None
     }
 
-    /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
+    /// Next address of the pool by its strategy; else, where the pool permits it, the one that cooled
     /// longest.
     fn pick_in(self, (candidate, space): (&Candidate<'_>, &Space), claimed: Claimed<'_>) -> Option<IpAddr> {
         let spec = &candidate.pool.spec;
@@ -325,7 +324,7 @@ impl<'a> Choosing<'a> {
         space.offered.nth(drawn)
     }
 
-    /// Takes an address that is asked for by value from the first candidate that gives it; else the candidates, judged.
+    /// Takes a requested address from the first candidate that has it; else returns the rejected candidates.
     fn first_with(
         self,
         address: IpAddr,
@@ -346,8 +345,8 @@ impl<'a> Choosing<'a> {
         Err(passed)
     }
 
-    /// The refusal when no candidate gives the address that is asked for by value: the reason of the first that has it
-    /// and is meant, else of the first that has it.
+    /// Refusal when no candidate allocates the requested address. The reason is that of the first eligible
+    /// pool that contains it, else of the first pool that contains it.
     fn asked_in_vain(
         self,
         (interface, address): (&InterfaceName, IpAddr),
@@ -380,7 +379,7 @@ impl<'a> Choosing<'a> {
         })
     }
 
-    /// Refuses an address that its pool can't give, or has given to another interface of the request, with the reason.
+    /// Refuses an address that its pool can't allocate, or that another interface of the request got.
     fn check_givable(
         self,
         address: IpAddr,

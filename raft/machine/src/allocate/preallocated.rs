@@ -1,8 +1,8 @@
-//! Interfaces that are named with another one: allocated in the entry of the first ADD, all or none, and *preallocated*
-//! until their own ADD.
+//! Preallocation: the first ADD allocates all named interfaces, and the others stay *unclaimed* until their
+//! ADD.
 //!
-//! An attachment is of one interface. The list of all of them is repeated in each ADD of an endpoint, and asks nothing
-//! of those that it has already. What nobody claims goes with the last attachment.
+//! An attachment is of one interface. Each ADD of an endpoint repeats the list of all interfaces and has no
+//! effect on interfaces that are allocated already. Unclaimed allocations end with the last attachment.
 
 use crate::allocate::choosing::Choosing;
 use crate::command::{Allocate, InterfaceRequest, Text};
@@ -12,19 +12,19 @@ use crate::state::row::Allocation;
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Lifecycle;
 
-/// What an interface of a request needs.
+/// Need of one interface of a request.
 #[derive(Debug)]
 pub(crate) enum Needs {
     /// Nothing: another ADD has seen to it.
     Nothing,
-    /// What waits for it, all of it as it is.
+    /// The unclaimed allocations of the interface, all unchanged.
     Claims(Vec<AllocationId>),
     /// An address of each family: one of these, which its endpoint has, or another one.
     Addresses(Vec<AllocationId>),
 }
 
 impl Allocate {
-    /// Whether an interface is the attachment's own. Without an attachment all of them are alike.
+    /// True if the interface is the attachment's own. Without an attachment all interfaces count.
     pub(crate) fn is_own(&self, interface: &InterfaceName) -> bool {
         self.attachment.as_ref().is_none_or(|key| key.interface == *interface)
     }
@@ -63,7 +63,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Allocations that waited for the attachment's interface and aren't what it asks for.
+    /// Unclaimed allocations of the attachment's interface that the request doesn't reuse.
     pub(super) fn preallocated_and_unwanted(self, reused: &[AllocationId]) -> Vec<AllocationId> {
         let (Some(row), Some(key)) = (self.row, &self.request.attachment) else { return Vec::new() };
         let is_own = |held: &Allocation| held.interface == key.interface && is_claimable(held, self.request);
@@ -74,7 +74,8 @@ impl<'a> Choosing<'a> {
 }
 
 impl State {
-    /// Allocations of an endpoint on the interfaces of a request: on the attachment's own, what is attached to it.
+    /// Allocations of an endpoint on the interfaces of a request. On the attachment's own interface only
+    /// those attached to it count.
     pub(super) fn asked_for(
         &self,
         request: &Allocate,
@@ -93,7 +94,7 @@ impl State {
     }
 }
 
-/// Whether an allocation waits for an ADD on the node of this one.
+/// True if an allocation is unclaimed and the ADD on this node may claim it.
 fn is_claimable(row: &Allocation, request: &Allocate) -> bool {
     row.awaits_attachment() && row.node.as_ref() == request.place()
 }

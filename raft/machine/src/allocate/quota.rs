@@ -30,7 +30,7 @@ impl<'a> Choosing<'a> {
                     continue;
                 }
                 let Some(mut bound) = self.state.bound(quota, scope.clone(), family) else { continue };
-                // Whoever is of another application now takes along to it what he has.
+                // An endpoint that changes its application takes its addresses along.
                 bound.used += row.map_or(0, |row| self.state.brought(row, &scope, family));
                 if (bound.used + asked).saturating_sub(self.state.given_to(left, family)) > bound.limit {
                     return Some((bound, asked));
@@ -45,7 +45,7 @@ impl<'a> Choosing<'a> {
         self.exceeded(picks, left).map_or(Ok(()), |(bound, asked)| Err(bound.refusal(asked)))
     }
 
-    /// What of a quota a request that waits lacks, if its pools could give all of it.
+    /// Missing quota of a waiting request whose pools could serve all of it.
     pub(super) fn missing_of_quota(self, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
         let exceeded = self.exceeded(picks, &[]);
         let lacking = exceeded.map(|(Bound { scope, family, .. }, asked)| {
@@ -55,8 +55,7 @@ impl<'a> Choosing<'a> {
         lacking.into_iter().collect()
     }
 
-    /// The refusal of an address of an application's own pool that is smaller than it shall be, since a quota leaves
-    /// nothing.
+    /// Refusal for an automatic pool that a quota keeps below its size.
     pub(super) fn stunted(self, candidate: Candidate<'_>, family: Family) -> Option<Refusal> {
         let automatic = candidate.pool.automatic.as_deref()?;
         let lacking = automatic.wanted().checked_sub(self.state.space(candidate.id)?.usable())?;

@@ -34,7 +34,7 @@ impl Step<'_> {
                 self.note_repeat(key, started);
             }
             if let Some(ttl_ms) = request.options.ttl_ms {
-                // Whoever asks for a lease again renews it, and must be allowed to.
+                // Repeating a request for a lease renews it, which needs the right to do so.
                 self.state.permit_labels_of(search.grant, &ids)?;
                 ids.iter().try_for_each(|id| self.state.permit_lease(search.grant, *id, Some(ttl_ms)))?;
                 self.renew_all(&ids, Some(ttl_ms));
@@ -202,7 +202,7 @@ fn in_order(mut ids: Vec<AllocationId>) -> Vec<AllocationId> {
 }
 
 impl State {
-    /// Whether an address is for an interface of a sticky endpoint that had another one there.
+    /// True if the address is for an interface of a sticky endpoint that had another one there.
     fn moves(&self, endpoint: &Endpoint, lifecycle: Lifecycle, pick: &Pick) -> bool {
         let mut before = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
         lifecycle != Lifecycle::Leased
@@ -212,8 +212,8 @@ impl State {
             })
     }
 
-    /// What interfaces have, with all that is needed to configure them: for one of its attachments, or for whoever
-    /// looks at it. All of them are one endpoint's.
+    /// Interfaces with their allocations and the configuration, for one attachment or for a reader. All
+    /// allocations belong to one endpoint.
     #[must_use]
     pub fn given(&self, allocations: &[AllocationId], to: Option<AttachmentId>) -> Vec<GivenInterface> {
         let mut interfaces: Vec<GivenInterface> = Vec::new();

@@ -1,4 +1,4 @@
-//! Whose the routes of a request are, and what is kept of them with each allocation.
+//! Assignment of a request's routes to its allocations, and the part that each allocation stores.
 
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Pick;
@@ -10,7 +10,7 @@ use ipam_api::resource::Route;
 use ipnet::IpNet;
 use std::sync::Arc;
 
-/// What is kept with the allocations of a request, in the order in which they are planned.
+/// Routing that is stored with the allocations of a request, in the order of the plan.
 #[derive(Debug, Default)]
 pub(super) struct RouteConfigs(Vec<(Which, RouteConfig)>);
 
@@ -30,8 +30,9 @@ pub(super) enum Which {
 }
 
 impl<'a> Choosing<'a> {
-    /// What of a request's routing belongs to which of its allocations. Each route is of the first of its interfaces in
-    /// whose subnet the gateway is, else of another one that the endpoint has; `left` it has no longer.
+    /// Assigns a request's routing to its allocations. A route belongs to the first interface of the request
+    /// whose subnet contains the gateway, else to another interface of the endpoint; the endpoint has `left`
+    /// no longer.
     pub(super) fn route_configs(
         self,
         picks: &[Pick],

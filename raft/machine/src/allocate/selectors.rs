@@ -1,4 +1,4 @@
-//! Who may take from which pool: what a pool asks of those who take, and how its demands rank it.
+//! Pool selectors: matching a request against a pool, and ranking pools by specificity.
 
 use crate::command::{Allocate, InterfaceRequest, NamespaceSpec, PoolPatterns, PoolSelectors, Text};
 use crate::state::State;
@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 pub(crate) struct Requester<'a> {
     request: &'a Allocate,
     pub(super) interface: &'a InterfaceRequest,
-    /// Nothing if nobody has described the node.
+    /// Labels of the node; none if the node has no resource.
     node_labels: Option<&'a BTreeMap<Text, Text>>,
-    /// Nothing if nobody has described it.
+    /// Spec of the namespace; none if it has no resource.
     described_namespace: Option<&'a NamespaceSpec>,
     created_by: CreatedBy<'a>,
 }
 
-/// What makes the interface.
+/// Origin of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CreatedBy<'a> {
     Unknown,
@@ -76,7 +76,7 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// What the namespace's endpoints take from, where nobody names anything.
+    /// Default pools of the namespace, for requests that name no pools.
     pub(crate) fn default_pools(&self) -> Option<&'a PoolPatterns> {
         self.described_namespace.map(|namespace| &namespace.default_pools).filter(|pools| !pools.is_empty())
     }
@@ -113,7 +113,7 @@ impl<'a> Requester<'a> {
 }
 
 impl PoolSelectors {
-    /// Why somebody may not take, if so: the first that doesn't fit.
+    /// Reason for which the pool doesn't select the requester: its first requirement that fails.
     pub(crate) fn reject_reason(&self, requester: &Requester<'_>) -> Option<RejectReason> {
         let EndpointKey { realm, namespace, .. } = &requester.request.endpoint;
         if !self.node_names.is_empty() {
@@ -152,8 +152,8 @@ impl PoolSelectors {
     }
 }
 
-/// Why labels are not those that are asked for, if so: they are others, or nobody has said which they are. Of what is
-/// not described nothing is known, not even that a label is missing.
+/// Reason for which labels don't match a selector: they differ, or the object has no resource. Labels of an
+/// object without a resource are unknown, so not even a requirement of absence matches.
 fn unselected_reason(
     selector: &Selector,
     labels: Option<&BTreeMap<Text, Text>>,
@@ -170,7 +170,8 @@ fn unselected_reason(
 }
 
 impl Pool {
-    /// Why somebody may not take from it, if so: it is another application's, or what its selectors must be.
+    /// Reason for which the requester may not use the pool: another application's pool, or a selector that
+    /// doesn't match.
     pub(crate) fn reject_reason(&self, requester: &Requester<'_>) -> Option<RejectReason> {
         match &self.automatic {
             Some(automatic) if !requester.application().is_some_and(|own| own.has(automatic)) => {

@@ -1,9 +1,9 @@
-//! Waiting claims: who asks with `wait` stays in line while pools can't give, and gets what it asked for in the
-//! same `apply` that makes it possible.
+//! Waiting claims: a request with `wait` is queued while pools are exhausted. The command that makes it
+//! possible also serves it, in the same `apply`.
 //!
-//! A claim waits for the pools of the first family that couldn't be given, or for what a quota leaves, and says of each
-//! how many addresses it would have to have. So whatever frees an address finds the first that it helps without looking at the others;
-//! whoever was looked at in vain waits for something else then, and isn't found again before that has come.
+//! A claim waits for the exhausted pools of the first family, or for quota, and stores the number of
+//! addresses that it needs of each. So a freed address finds the first claim that it serves without examining
+//! others; a claim that was tried in vain moves to another target and isn't found again before that changes.
 //! ADR 14 has the reasons.
 
 use crate::allocate::choosing::Choosing;
@@ -24,7 +24,7 @@ use ipam_api::limits::WAITING_MAX;
 use ipam_api::name::Name;
 
 impl State {
-    /// Why somebody waits, as it is now: pools may have been opened or closed since they were tried.
+    /// Present reason for waiting: pools may have been opened or closed since the last attempt.
     #[must_use]
     pub fn why_waiting(&self, waiting: &Waiting) -> (WaitReason, Cause) {
         let as_it_was = || (waiting.why, Cause::clone(&waiting.cause));
@@ -64,7 +64,7 @@ impl Step<'_> {
         let search = Search { work: &self.serving.missing, ..self.search()? };
         let choosing = Choosing::of(self.state, request, endpoint, search);
         if choosing.holds_some() {
-            // What it has stays as it is, and is nothing to wait with.
+            // Existing allocations stay, and are no reason to wait.
             return Err(refusal);
         }
         let missing = choosing.missing();
@@ -118,8 +118,8 @@ impl Step<'_> {
         })
     }
 
-    /// Gives to those who have waited longest what can be given now; a bounded number at once, the rest with the
-    /// next commands.
+    /// Serves the oldest claims that can be served now. A bounded number at once; later commands serve the
+    /// rest.
     pub(crate) fn serve_waiting(&mut self) {
         while let Some((order, _)) = self.state.index.ready_waiters.get_min() {
             let Some(endpoint) = self.state.index.waiting.get(order).copied() else {

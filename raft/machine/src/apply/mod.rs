@@ -1,4 +1,4 @@
-//! Basics of carrying out a command: its step through the state, drafts, the bounds of its work, the journal.
+//! Basics of applying a command: the step through the state, drafts, work limits and the journal.
 
 mod change;
 mod draft;

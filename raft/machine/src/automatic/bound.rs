@@ -1,7 +1,7 @@
-//! Bounds of automatic pools: the rules of their subnet, and the rights of a node that asks for its application.
+//! Limits of automatic pools: the rules of their subnet, and the rights of the requesting node.
 //!
-//! A node says of an application what it likes. So its request makes pools as far as the bound of the node goes, and lets
-//! them grow; it takes nothing from what endpoints of other nodes hold or come back to.
+//! A node's statements about an application can't be verified. So its request creates and grows pools up to
+//! the node's limit; it takes no address that endpoints of other nodes hold or may return to.
 
 use crate::command::{AutomaticPool, Cause, Grant, Refusal};
 use crate::state::State;
@@ -52,7 +52,8 @@ impl State {
         self.bounds(application, family).map(|bound| bound.room()).min()
     }
 
-    /// Number of addresses that an application has less once it has left a pool: all, if nothing of it is held.
+    /// Number of addresses by which an application's usage falls when it leaves a pool: all or, if any is
+    /// held, 0.
     pub(super) fn freed_by_leaving(&self, id: PoolId, pool: &Pool) -> u64 {
         let subnet = self.subnets.named(pool.subnet);
         let is_empty = self.space(id).is_some_and(|space| space.held() == 0);

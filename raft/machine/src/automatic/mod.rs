@@ -1,7 +1,7 @@
-//! Automatic pools: pools that a request makes for its application out of a subnet's addresses that no pool has.
+//! Automatic pools: pools that a request creates for its application from unassigned addresses of a subnet.
 //!
-//! An application has one for each of its interfaces and families; nobody else takes from them. They are found by what
-//! makes the application's endpoints, grow and shrink with what its requests say, and go or stay when it ends.
+//! An application has one for each of its interfaces and families, and no other application uses it. They are
+//! found by the controller, grow and shrink with its requests, and end or stay with the application.
 
 mod bound;
 mod end;

@@ -1,5 +1,7 @@
-//! Which pools a request makes for its application, and how it changes those that are there. It is looked for on the
-//! state as it is; what follows from it happens together with the allocation, or not at all.
+//! Plan of a request's automatic pools: those to create, and the changes of existing ones.
+//!
+//! The plan is made on the present state. Its changes are applied together with the allocation, or not at
+//! all.
 
 use crate::access::{fits, not_labelled};
 use crate::apply::step::Step;
@@ -16,7 +18,7 @@ use ipam_api::name::{InterfaceName, Name};
 use ipam_api::{Family, RangeSet};
 use std::collections::BTreeMap;
 
-/// What is to be done for one pool.
+/// Change of one pool.
 #[derive(Debug)]
 enum Making {
     /// It is new, in this subnet, with these addresses.
@@ -36,12 +38,12 @@ struct Draft<'a> {
     makings: Vec<Making>,
     /// By subnet, what pools of this request get.
     planned: BTreeMap<SubnetId, RangeSet>,
-    /// How many more addresses of a family its pools may have; any number if nothing is said.
+    /// Remaining addresses of its pools by family; unlimited if absent.
     room: BTreeMap<Family, u64>,
 }
 
 impl Step<'_> {
-    /// Does something with the pools there that the request's application shall have: all of it, or nothing.
+    /// Creates and changes the automatic pools of the request's application: all of them, or none.
     pub(crate) fn with_automatic_pools(
         &mut self,
         request: &Allocate,
@@ -77,7 +79,7 @@ impl Step<'_> {
         }
     }
 
-    /// The state with the pools that a request's application shall have; nothing if that is the present one.
+    /// State with the automatic pools of a request's application; nothing if the present state has them.
     pub(crate) fn with_pools_of(
         &self,
         request: &Allocate,
@@ -276,8 +278,8 @@ impl<'a> Draft<'a> {
 }
 
 impl State {
-    /// Addresses that a pool gets in addition: as many of those that it lacks as its subnet has, and as a quota leaves
-    /// `room` for.
+    /// Addresses to add to a pool: its missing ones, limited by the subnet and by the `room` that a quota
+    /// leaves.
     pub(super) fn growth(
         &self,
         pool: &Pool,
@@ -286,7 +288,7 @@ impl State {
         room: Option<u64>,
         work: &Work,
     ) -> RangeSet {
-        // After a restore nobody knows what of a subnet is spare.
+        // After a restore the unassigned addresses of a subnet are unknown.
         if has >= wanted || self.unconfirmed().is_some() {
             return RangeSet::empty(planned.family());
         }

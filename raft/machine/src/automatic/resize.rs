@@ -1,4 +1,4 @@
-//! Automatic pools as rows: they are made, grow, shrink as far as addresses are free, and give back the rest later.
+//! Automatic pools as rows: creation, growth, and shrinking as far as addresses are free.
 
 use crate::apply::step::Step;
 use crate::apply::work::Work;
@@ -23,7 +23,7 @@ impl Step<'_> {
             ranges: of.ranges().collect(),
             cooling_ms: COOLING_MS_DEFAULT,
             reclaim: Some(reclaim),
-            // Whoever may take from the subnet by its labels may take from what is cut from it.
+            // A requester whose labels permit the subnet may use pools that are cut from it.
             metadata: Metadata { labels: subnet_row.spec.metadata.labels.clone(), ..Metadata::default() },
             ..PoolSpec::default()
         };
@@ -48,7 +48,7 @@ impl Step<'_> {
         self.rewrite_if_otherwise(id, pool, false);
     }
 
-    /// Takes the addresses away that a pool has beyond what its application asks for, as far as they are free.
+    /// Removes free addresses of a pool above its wanted size.
     pub(super) fn trim_pool(&mut self, id: PoolId) {
         let pool = self.state.pools.named(id);
         let Some(automatic) = pool.automatic.as_deref() else { return };
@@ -69,7 +69,7 @@ impl Step<'_> {
         self.remove_if_drained(id);
     }
 
-    /// An address that became free goes back to its subnet, if its pool has more than its application asks for.
+    /// Returns a freed address to its subnet if the pool is above its wanted size.
     pub(crate) fn shed(&mut self, id: PoolId, address: IpAddr, by_itself: bool) {
         let row = self.state.pools.named(id);
         let Some(automatic) = row.automatic.as_deref().filter(|_| !row.spec.terminating) else { return };
@@ -102,8 +102,8 @@ impl Step<'_> {
 }
 
 impl State {
-    /// The free addresses that a pool has beyond what is wanted of it, the highest ones: what is left lies close
-    /// together, and in no more ranges than a pool may have.
+    /// Free addresses of a pool above its wanted size, highest first. The rest then lies close together, in
+    /// no more ranges than a pool may have.
     pub(super) fn too_many(&self, id: PoolId, wanted: u128, work: &Work) -> RangeSet {
         let (Some(pool), Some(space)) = (self.pools.get(id), self.space(id)) else {
             return RangeSet::empty(Family::V4);

@@ -1,4 +1,4 @@
-//! Addresses of a subnet that are nobody's: no pool has them or leaves them out, and hosts may have them.
+//! Unassigned addresses of a subnet: no pool contains or excludes them, and hosts may have them.
 
 use crate::apply::work::Work;
 use crate::state::State;
@@ -10,8 +10,8 @@ use ipam_api::{Family, RangeSet};
 use std::ops::ControlFlow;
 
 impl State {
-    /// The lowest spare addresses of a subnet, so many or as many as there are, in as many ranges as a pool may have.
-    /// Those that are planned for another pool of the same request are spare no more.
+    /// Lowest unassigned addresses of a subnet, at most `count`, in as many ranges as a pool may have.
+    /// Addresses planned for another pool of the same request don't count.
     pub(crate) fn unassigned(
         &self,
         subnet: SubnetId,

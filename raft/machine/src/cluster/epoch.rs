@@ -1,8 +1,9 @@
-//! Epochs: each begins with a restore, and gives nothing until an operator confirms it.
+//! Epochs: each begins with a restore, and allocates nothing until an operator confirms it.
 //!
-//! Whatever was given after the backup may still live, and nothing here knows of it. So a pool gives again only
-//! once it is confirmed; a pool that is made meanwhile waits too, since its addresses may be those of one that was
-//! forgotten. What is held stays held, is answered again and can be released.
+//! Addresses allocated after the backup may still be in use, and the restored state doesn't know them. So a
+//! pool allocates only after its confirmation, also one that is created meanwhile: its addresses may have
+//! been those of a lost pool. Held addresses stay held, are returned for repeated requests, and can be
+//! released.
 
 use crate::apply::step::Step;
 use crate::apply::work::{Serving, Work};
@@ -38,9 +39,9 @@ impl State {
             .filter_map(|(name, _)| name.name())
     }
 
-    /// Makes of a restored state the beginning of an epoch: its revisions lie above all that there ever were in
-    /// the one that it comes from, and nothing is given until it is confirmed. Without `history` the sealed part of
-    /// the journal is given up.
+    /// Begins an epoch with a restored state. Its revisions lie above all revisions of the previous epoch,
+    /// and nothing is allocated until it is confirmed. Without `history` the sealed part of the journal is
+    /// given up.
     ///
     /// # Errors
     /// For a number that isn't above the present one, or beyond all that there can be.

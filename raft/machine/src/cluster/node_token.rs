@@ -1,4 +1,4 @@
-//! Tokens of nodes: made by joining, renewed by their node, and replaced where an administrator says so.
+//! Node tokens: created by joining, renewed by their node, and replaced with an administrator's consent.
 //!
 //! **Invariant:** a node has few tokens, so that looking at all of them is bounded work.
 

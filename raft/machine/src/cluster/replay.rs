@@ -1,7 +1,9 @@
-//! Answers kept for a repetition: the same request under the same key is answered the same, and changes
-//! nothing. Kept for a stated log time, number and bytes, of each principal and in all; what goes, goes in the order
-//! of the log. Where all principals together keep too much, the one that keeps the most bytes loses its oldest: a
-//! principal with few answers keeps them, whatever others do.
+//! Responses kept for repetitions: a repeated request with the same key gets the same response. It changes
+//! nothing.
+//!
+//! Time (log time), number and bytes are limited for each principal and in total; responses are dropped in
+//! the order of the log. Above the total limit the principal with the most bytes loses its oldest response,
+//! so a principal with few responses keeps them.
 
 use crate::apply::step::Step;
 use crate::broken::broken;

@@ -90,7 +90,7 @@ impl Step<'_> {
         let old = old.clone();
         check_expected(kind, name, Some(&old.meta), expect)?;
         self.check_secret(&secret_hash)?;
-        // The secret is no field that anybody sees, and so no change that anybody reads.
+        // The secret is no visible field, and so no reported change.
         let answer = self.change(kind, name, &old.meta, Vec::new(), |step, meta| {
             let row = Token { meta, secret_hash, ..old.clone() };
             step.state.write(id, row.clone());

@@ -37,8 +37,8 @@ pub struct Origin {
     pub request_id: Text,
     /// Comment of the caller.
     pub comment: Option<Text>,
-    /// The log time after which no caller waits for the answer any more: the leader's log time on arrival plus
-    /// what was left of the caller's budget. `apply` refuses what comes later.
+    /// Log time after which the caller's budget is spent. It is the leader's log time on arrival plus the
+    /// remaining budget. `apply` refuses what comes later.
     pub not_after_ms: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ pub enum Action {
     },
     /// Take back all that an endpoint holds, in all its incarnations.
     ReleaseEndpoint {
-        /// Which one.
+        /// Key of the endpoint.
         key: EndpointKey,
     },
     /// All of these, or none.
@@ -109,7 +109,7 @@ pub enum Action {
     },
     /// Behave by the rules of the next level from here on. Proposed once all members know them.
     RaiseLevel {
-        /// Which one; the present one or the next.
+        /// The present level or the next one.
         level: u32,
     },
     /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
@@ -137,7 +137,7 @@ pub enum Action {
     ScaleController(ScaleController),
     /// Let leases last longer.
     Renew(Renew),
-    /// A controller is gone for good: take back what its endpoints keep, and the pools that were made for it.
+    /// Ends a controller: releases the kept addresses of its endpoints, and its automatic pools.
     EndController(EndController),
     /// Let the token of a node that presents it live for its whole time again.
     RenewToken,
@@ -155,7 +155,7 @@ pub struct Put<Spec> {
 /// Make some ranges of a pool a pool of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitPool {
-    /// Which pool.
+    /// Name of the pool.
     pub name: Name,
     /// The new pool's name.
     pub into: Name,
@@ -168,9 +168,9 @@ pub struct SplitPool {
 /// Let pools give again after a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmEpoch {
-    /// Which epoch is meant.
+    /// Number of the epoch.
     pub epoch: u64,
-    /// Which pools; all, and all that are still to come, if nothing is said.
+    /// Pools to confirm; without it all pools, future ones included.
     pub pools: Option<Vec<Name>>,
 }
 

@@ -10,7 +10,7 @@ use super::Command;
 /// Version of the encoding below; the first byte of every batch.
 const BATCH_VERSION: u8 = 1;
 
-/// Bytes that an entry without commands has at most: three varints of 64 bits and three bytes beside them.
+/// Maximum size of an entry without commands: three 64-bit varints and three bytes beside them.
 const BEGINNING_BYTES_MAX: usize = 3 * 10 + 3;
 
 /// The commands of one log entry, encoded once by the leader that proposed them. Log, peers and cache carry
@@ -23,8 +23,7 @@ pub struct Batch(Bytes);
 pub struct Opened {
     /// The leadership that it belongs to.
     pub leadership: Leadership,
-    /// Log time, in milliseconds, at which the leader proposed it; nothing reads that of an entry that begins a
-    /// leadership.
+    /// Log time of the proposal, in milliseconds; ignored in an entry that begins a leadership.
     pub log_time_ms: u64,
     /// The leader's wall clock then, in milliseconds since 1970; a label.
     pub wall_ms: u64,

@@ -1,4 +1,4 @@
-//! Requests that the state knows again: carried out a second time, they change nothing and get the same answer.
+//! Idempotent requests: the state recognises a repetition, changes nothing and gives the same answer.
 
 use crate::command::{Action, Command};
 

@@ -56,7 +56,7 @@ pub enum Answer {
     },
     /// Addresses were taken back.
     Released {
-        /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; none if there was nothing to take back.
+        /// Released addresses, the first [`RESPONSE_ADDRESSES_MAX`]; empty if there was nothing to release.
         addresses: Vec<IpAddr>,
         /// Number of further ones.
         more: u64,
@@ -113,7 +113,7 @@ pub enum Answer {
     },
     /// Leases last longer.
     Renewed {
-        /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; the oldest first.
+        /// Renewed leases, the first [`RESPONSE_ADDRESSES_MAX`], oldest first.
         leases: Vec<Renewed>,
         /// Number of further ones.
         more: u64,
@@ -146,8 +146,8 @@ impl Answer {
     }
 }
 
-/// As many as a response lists, and how many more there are: an endpoint may have any number of incarnations, and a
-/// controller any number of endpoints.
+/// Truncates a list to the bound of a response, and counts the rest. An endpoint may have any number of
+/// incarnations, and a controller any number of endpoints.
 fn listed<T>(mut all: Vec<T>) -> (Vec<T>, u64) {
     let more = all.len().saturating_sub(RESPONSE_ADDRESSES_MAX);
     all.truncate(RESPONSE_ADDRESSES_MAX);
@@ -174,7 +174,7 @@ pub struct Renewed {
     pub allocation: AllocationId,
     /// Its address.
     pub address: IpAddr,
-    /// When it ends now.
+    /// New end of the lease.
     pub lease: Lease,
 }
 
@@ -237,7 +237,7 @@ pub struct Given {
     pub pool: Name,
     /// True if a probe found no other holder on the wire.
     pub checked: bool,
-    /// When it ends, if by log time.
+    /// End of the lease, if it is leased.
     pub lease: Option<Lease>,
     /// The interface's hardware address.
     pub mac: Option<Text>,

@@ -17,7 +17,7 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
     (outcome, happened.into_events())
 }
 
-/// The same for those who read the journal and need no events.
+/// Like [`apply`], for callers that read the journal and need no events.
 pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
     if at.leadership != state.leadership() {
         // Measured by a clock that has been started anew since: not even log time may follow it.
@@ -53,7 +53,7 @@ pub(crate) fn carry_out_looking<Seen>(
         events: Vec::new(),
     };
     let expired = step.expire();
-    // Before anybody else takes what has come free.
+    // Waiting claims are served before later commands take the freed addresses.
     step.serve_waiting();
     let due = u32::try_from(step.events.len()).unwrap_or(u32::MAX);
     let seen = look(&step);
@@ -64,7 +64,7 @@ pub(crate) fn carry_out_looking<Seen>(
     (outcome, happened, seen)
 }
 
-/// What [`apply`] would say, with no effect.
+/// Result that [`apply`] would have, without its effect.
 pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
     apply(&mut state.clone(), at, command)
 }
@@ -82,15 +82,15 @@ impl Step<'_> {
             return (self.state.revision(), outcome);
         }
         let (revision, outcome) = self.run(action, expired);
-        // Somebody else was faster. It stays so for ever, since revisions don't come back; and who merges a change
-        // with what it has read may merge it again under the same key.
+        // Another write was first. The refusal is final, since revisions never recur; and a client that
+        // merges a change with its last read may merge it again under the same key.
         if !outcome.as_ref().is_err_and(|refusal| refusal.code() == Code::RevisionMismatch) {
             self.keep(asked, &outcome);
         }
         (revision, outcome)
     }
 
-    /// Refuses what nobody waits for, and those who may not ask at all. Not kept for a repetition.
+    /// Refuses expired requests and unauthorised callers. Not kept for a repetition.
     fn check_terms(&self, action: &Action) -> Result<(), Refusal> {
         if let Some(not_after_ms) = self.origin.not_after_ms
             && self.state.log_time_ms() > not_after_ms
@@ -125,7 +125,7 @@ impl Step<'_> {
         (revision, answer.map(|answer| Applied { revision, answer, replayed: false }))
     }
 
-    /// Anything but a transaction; and whoever waited for what it made possible.
+    /// Applies any action but a transaction, and then serves the claims that it makes possible.
     pub(crate) fn single(&mut self, action: &Action) -> Result<Answer, Refusal> {
         let answer = self.alone(action)?;
         self.serve_waiting();

@@ -11,7 +11,7 @@ use ipam_api::limits::WAITING_POOLS_MAX;
 use ipam_api::resource::EndpointKey;
 
 impl State {
-    /// Part of the quotas that an endpoint waits for and would use up itself, by what it would bring along.
+    /// Part of the awaited quotas that the endpoint itself would use by bringing its addresses along.
     fn brought_by(&self, endpoint: EndpointId) -> Vec<u32> {
         let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
         let Some(waiting) = &row.waiting else { return Vec::new() };

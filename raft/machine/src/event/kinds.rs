@@ -90,7 +90,7 @@ pub enum EventKind {
         kind: Kind,
         /// Its name.
         name: ResourceName,
-        /// Which of its fields, and how.
+        /// Changed fields with old and new values.
         changes: Vec<FieldChange>,
     },
     /// A resource is gone.
@@ -138,7 +138,7 @@ pub enum EventKind {
     },
     /// All members behave by the rules of another level from here on.
     LevelRaised {
-        /// Which one.
+        /// New feature level.
         level: u32,
     },
     /// A backup was restored: from here on nothing is given until it is confirmed.
@@ -175,7 +175,7 @@ pub enum EventKind {
         pool: Name,
         /// The new one.
         into: Name,
-        /// Which ones.
+        /// Ranges that moved.
         ranges: Vec<AddressRange>,
     },
     /// An owner has a block of addresses to divide.
@@ -200,14 +200,14 @@ pub enum EventKind {
     Detached(Holding),
     /// An endpoint waits for addresses, or for another reason than before.
     Waits {
-        /// Which one.
+        /// Key of the endpoint.
         endpoint: EndpointKey,
         /// Reason.
         why: WaitReason,
     },
     /// An endpoint waits no longer, and was given nothing.
     Withdrawn {
-        /// Which one.
+        /// Key of the endpoint.
         endpoint: EndpointKey,
     },
 }

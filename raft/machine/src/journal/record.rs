@@ -1,5 +1,4 @@
-//! The journal: every event in log order, as frames in a hash chain, cut into segments at points that follow
-//! from the log alone.
+//! Journal: every event in log order, as frames of a hash chain, cut into segments at log positions.
 //!
 //! The state carries the chain's newest value and one row per sealed segment, never the bytes: they are handed
 //! to the store once. So digest and snapshot vouch for a history that they don't hold.

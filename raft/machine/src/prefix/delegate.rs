@@ -1,8 +1,8 @@
-//! Prefixes: the lowest free aligned block of a length, cut from a pool or from another prefix, to any depth.
+//! Delegation of prefixes: the lowest free aligned block of a length, cut from a pool or a prefix.
 //!
-//! A block that is cut from a pool is taken from the pool's own free set, so that no address in it is ever given by
-//! the pool; what is cut from a prefix is taken from a free set of that prefix. Asking again for what one has gives
-//! the same and lets it, and all above it, live on.
+//! A block that is cut from a pool leaves the pool's free set, so the pool never allocates an address in it;
+//! a block that is cut from a prefix leaves that prefix's free set. Repeating a request returns the same
+//! prefix and refreshes it and all above it.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Delegate, GivenPrefix, PrefixLevel, Refusal, Text};

@@ -1,7 +1,8 @@
-//! How prefixes end: released, or not refreshed in time, and everything below with them.
+//! End of prefixes by release or expiry, with everything below them.
 //!
-//! All of it ends at one instant: from then on nothing of it is refreshed or divided. It is cleared away from the
-//! bottom up, a bounded number with every command, so that a block is free only once all in it is gone.
+//! All of it ends at one instant: from then on nothing below is refreshed or divided. Rows are removed from
+//! the bottom up, a bounded number with every command, so a block is free only after everything in it is
+//! gone.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Refusal};

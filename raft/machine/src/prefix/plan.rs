@@ -1,4 +1,4 @@
-//! Which prefixes are there, and which blocks the others get: looked up and chosen before anything is written.
+//! Plan of a delegation: the existing prefixes and the blocks of the new ones, chosen before any write.
 
 use crate::command::{Cause, Delegate, Grant, Kind, PoolSelectors, PrefixLevel, PrefixSource, Refusal};
 use crate::prefix::delegate::no_prefix;
@@ -12,10 +12,10 @@ use crate::value::cause::{NamedPrefix, RejectReason};
 use ipam_api::Family;
 use ipnet::IpNet;
 
-/// What was decided before anything is written.
+/// Plan of a delegation, complete before any write.
 pub(crate) struct Plan {
     pub(crate) pool: PoolId,
-    /// What the first level is cut from: a pool or a prefix.
+    /// Parent of the first level: a pool or a prefix.
     pub(crate) source: ParentId,
     /// Prefixes above the first level, the lowest first. They live on, too.
     pub(crate) above: Vec<PrefixId>,

@@ -36,8 +36,8 @@ impl State {
         Ok(())
     }
 
-    /// The start of a request, compared with one that a row keeps, both on the attachment's node; nothing where it is
-    /// not known which of their boots was first.
+    /// Order of a request's start and a stored one on the attachment's node. Nothing if the order of their
+    /// boots is unknown.
     pub(crate) fn order(&self, key: &AttachmentKey, request: &Started, kept: &Started) -> Option<Ordering> {
         if request.boot_id == kept.boot_id {
             return Some(request.order_in_boot(kept));
@@ -62,7 +62,7 @@ impl BootHistory {
         self.boots.iter().skip(place + 1).any(|boot| boot.has_released)
     }
 
-    /// Returns true if an earlier process of the same boot was heard since the last release of another boot.
+    /// Returns true if an earlier process of the same boot was seen since the last release from another boot.
     fn have_confirmed(&self, started: &Started) -> bool {
         let boot = self.place(started).and_then(|place| self.boots.get(place));
         boot.is_some_and(|boot| boot.is_confirmed && boot.earliest.order_in_boot(started).is_lt())
@@ -106,8 +106,8 @@ impl Step<'_> {
         }
     }
 
-    /// A repeated ADD that is known to have begun later than the one before it: the attachment is its own from now on,
-    /// so that a DEL from between the two, still on its way, leaves it alone.
+    /// Records a repeated ADD that began later than the one before it. The attachment belongs to it from now
+    /// on, so a delayed DEL from between the two doesn't release it.
     pub(crate) fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
         let Some((id, row)) = self.state.attachment(key) else { return };
         if self.state.order(key, started, &row.started) != Some(Ordering::Greater) {
@@ -166,7 +166,7 @@ fn with_request(before: &[Boot], started: &Started, is_release: bool) -> Vec<Boo
         return boots;
     }
     if boots.len() > PAST_BOOTS_MAX {
-        // Proven boots stay, whatever number of others is heard.
+        // Boots with a release stay, regardless of the number of others.
         let goes = boots.iter().position(|boot| !boot.has_released).unwrap_or_default();
         boots.remove(goes);
     }
@@ -174,7 +174,8 @@ fn with_request(before: &[Boot], started: &Started, is_release: bool) -> Vec<Boo
     boots
 }
 
-/// The releases of an attachment after one more: those of one boot become one that refuses what each of them refused.
+/// Adds a release to those of an attachment. Releases of one boot are merged into one that refuses the same
+/// ADDs.
 ///
 /// Starts with and without a kernel tick stay apart, since neither kind refuses all that the other does.
 fn with_release(before: &[Started], started: &Started) -> Vec<Started> {

@@ -16,7 +16,7 @@ impl State {
         self.is_kept(id).then_some(Reason::Kept)
     }
 
-    /// Event of an attachment that comes to an allocation that was there before, or goes from one that stays.
+    /// Event of an attachment that is added to, or removed from, an allocation that remains.
     pub(crate) fn tied(
         &self,
         comes: bool,

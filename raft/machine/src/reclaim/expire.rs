@@ -1,5 +1,6 @@
-//! What ends by log time: the rest of freed addresses, leases, the memory of releases, and prefixes. A little with every
-//! command, in order, so that no command has to clear away an hour's worth.
+//! Expiry by log time: cooling, leases, tombstones and prefixes.
+//!
+//! Every command expires a bounded number, in order, so that no command has to clear an hour's backlog.
 
 use crate::apply::step::Step;
 use crate::event::EventKind;

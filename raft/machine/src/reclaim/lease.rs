@@ -1,7 +1,7 @@
-//! Leases: allocations that end by log time unless somebody renews them.
+//! Leases: allocations that end by log time unless they are renewed.
 //!
-//! The log alone decides when one ends. Log time stands still while nobody leads, so an outage of ours ends none,
-//! and a new leader needs to guess nothing. What was given together ends together.
+//! The log alone decides the end. Log time stands still without a leader, so an outage of the cluster ends no
+//! lease, and a new leader needs no estimate. Allocations that were made together end together.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Leases, Refusal, Renew, Renewed};
@@ -51,8 +51,8 @@ impl Step<'_> {
         }
     }
 
-    /// Ends a lease whose time has passed, and all others of its endpoint whose time has passed: a machine doesn't
-    /// keep one family without the other. How many.
+    /// Ends an expired lease with all other expired leases of its endpoint. A machine doesn't keep one family
+    /// without the other. Returns the number of ended leases.
     pub(super) fn end_leases(&mut self, id: AllocationId) -> u64 {
         let now = self.state.ended_until_ms();
         let has_ended = |row: &Allocation| row.lease.as_ref().is_some_and(|lease| lease.until_ms <= now);

@@ -58,7 +58,7 @@ impl Step<'_> {
         Ok(Answer::released(self.release_all(&held, Reason::EndpointReleased)))
     }
 
-    /// An attachment goes, and with it what nobody else holds and nobody keeps.
+    /// Removes an attachment with the allocations that no other attachment holds and that aren't kept.
     fn detach_all(&mut self, attachment: AttachmentId, allocations: &[AllocationId]) -> Vec<IpAddr> {
         let mut addresses = Vec::new();
         for id in allocations {

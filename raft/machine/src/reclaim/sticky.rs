@@ -10,7 +10,7 @@ use ipam_api::resource::ScaleDown;
 use std::net::IpAddr;
 
 impl Step<'_> {
-    /// A controller says how many endpoints it wants: what the others keep is free, unless it is to be kept.
+    /// Applies a controller's number of replicas: releases the addresses of the others, unless they are kept.
     pub(crate) fn scale_controller(&mut self, scale: &ScaleController) -> Answer {
         let addresses = self.release_unwanted(scale);
         self.scale_pools(scale);
@@ -38,8 +38,8 @@ impl Step<'_> {
         addresses
     }
 
-    /// A controller is gone: what its endpoints keep is free, and its pools go once they are empty, or are kept for
-    /// one that comes after it.
+    /// Ends a controller: releases its endpoints' kept addresses. Its pools are deleted once they are empty,
+    /// or kept for a successor.
     pub(crate) fn end_controller(&mut self, end: &EndController) -> Answer {
         let scale = end.to_none();
         let addresses = self.release_unwanted(&scale);

@@ -89,7 +89,7 @@ impl Step<'_> {
         Ok(Answer::Gone)
     }
 
-    /// Finds a resource that a command changes; refuses one that is not as expected or is managed elsewhere.
+    /// Finds the resource of a write; refuses an unexpected revision and a resource with another manager.
     pub(super) fn to_write<T: Named>(&self, name: &ResourceName, expect: Expect) -> Result<Id<T>, Refusal> {
         let id = self.state.find(name).ok_or_else(|| not_found(T::KIND, name))?;
         check_expected(T::KIND, name, self.state.meta(T::KIND, name), expect)?;

@@ -1,7 +1,7 @@
-//! Gateways and routes of subnets and pools: what may be said of them, and that nobody is given a gateway.
+//! Gateways and routes of subnets and pools: checks, and the rule that no gateway is allocated.
 //!
-//! A pool excludes its own gateway, as it does its subnet's. No other pool may own it, unless that one never gives it
-//! either: it is refused wherever a pool or a gateway would come to lie so.
+//! A pool excludes its own gateway and its subnet's. Another pool may contain a gateway only if it never
+//! allocates it: a pool or gateway that would break this is refused.
 
 use crate::apply::step::Step;
 use crate::command::validate::{check_gateway, check_routes};
@@ -16,7 +16,8 @@ use ipam_api::name::Name;
 use std::net::IpAddr;
 
 impl Step<'_> {
-    /// Refuses a pool's gateway and routes that its subnet can't have, and with which some pool would give a gateway.
+    /// Refuses a pool's gateway and routes that don't fit its subnet, or with which a pool would allocate a
+    /// gateway.
     pub(super) fn check_gateway_of_pool(
         &self,
         pool: &PoolSpec,
@@ -41,7 +42,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Refuses another gateway of a subnet that somebody holds, or without which a pool would give another one's.
+    /// Refuses a change of a subnet's gateway to a held address, or one that lets a pool allocate a gateway.
     pub(super) fn check_gateway_of_subnet(&self, old: &Subnet, new: Option<IpAddr>) -> Result<(), Refusal> {
         self.check_can_be_gateway(old, new)?;
         let Some(former) = within_subnet(old.spec.gateway, old) else { return Ok(()) };
@@ -55,7 +56,7 @@ impl Step<'_> {
         }
     }
 
-    /// Refuses a gateway that somebody holds.
+    /// Refuses a gateway that an endpoint holds.
     pub(super) fn check_can_be_gateway(
         &self,
         subnet: &Subnet,

@@ -1,5 +1,4 @@
-//! Namespaces: by their labels pools say which groups of endpoints they are for, and what their endpoints take from
-//! where nobody names anything.
+//! Namespaces: labels for the selectors of pools, and default pools of their endpoints.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Expect, NamespaceSpec, Put, Refusal};

@@ -1,6 +1,6 @@
-//! A pool becomes two: some of its ranges are a pool of their own from then on, with all that is held and rests there.
+//! Split of a pool: some ranges become a pool of their own, with all held and cooling addresses in them.
 //!
-//! Nothing is released and nothing is given: who holds an address holds it under the same id, in another pool.
+//! Nothing is released or allocated: endpoints hold their addresses under the same ids, in the new pool.
 
 use crate::apply::step::Step;
 use crate::command::validate::within;
@@ -17,14 +17,14 @@ use ipam_api::address::AddressRange;
 use ipam_api::limits::{RANGES_MAX, SPLIT_MOVED_MAX};
 use ipam_api::{Family, RangeSet};
 
-/// What is to be written.
+/// Rows to write.
 struct Plan {
     id: PoolId,
     old: Pool,
     subnet: Subnet,
     remaining: PoolSpec,
     split_off: PoolSpec,
-    /// What is held or rests in the part that is split off.
+    /// Held and cooling addresses of the part that is split off.
     moving: Vec<(u128, Occupant)>,
 }
 
@@ -156,7 +156,7 @@ impl Step<'_> {
         self.state.write(new_id, row);
     }
 
-    /// What was confirmed after a restore stays so in both parts.
+    /// Copies a confirmation after a restore to the new pool.
     fn confirm_with(&mut self, id: PoolId, new_id: PoolId) {
         let Some(mut row) = self.state.unconfirmed().cloned() else { return };
         if row.confirmed.contains(&id) {
@@ -167,7 +167,7 @@ impl Step<'_> {
     }
 }
 
-/// Ranges without some addresses. Those that aren't touched stay as somebody wrote them.
+/// Ranges without some addresses. Unaffected ranges stay as they were written.
 fn without(list: &[AddressRange], less: &RangeSet) -> Vec<AddressRange> {
     let left = |range: &AddressRange| RangeSet::new(less.family(), [range]).minus(less);
     list.iter().flat_map(|range| left(range).ranges().collect::<Vec<_>>()).collect()

@@ -1,4 +1,4 @@
-//! Which addresses of a block are free, for any fill and any size.
+//! Free addresses of a block, for any fill level and any size.
 //!
 //! A path-compressed binary trie of what is *taken*, with bitmaps of 64 addresses at its leaves; what it
 //! doesn't mention is free. It answers "the lowest free address from x" and "the lowest free aligned block
@@ -270,7 +270,7 @@ impl Node {
         }
     }
 
-    /// The order of the largest free aligned block in a slot of `slot_order` in which only this node is taken.
+    /// Order of the largest free aligned block in a slot of `slot_order` that contains only this node.
     fn widest_in(&self, slot_order: u8) -> Option<u8> {
         if self.order < slot_order {
             return Some(slot_order - 1);

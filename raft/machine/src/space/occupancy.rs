@@ -92,7 +92,7 @@ impl Space {
         }
     }
 
-    /// Number of addresses that are held or at rest though a reservation covers them: they are not given again.
+    /// Number of held or cooling addresses that a reservation covers: they aren't allocated again.
     #[must_use]
     pub fn reserved_while_held(&self) -> u128 {
         self.occupied_reserved

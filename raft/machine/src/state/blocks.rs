@@ -1,4 +1,4 @@
-//! Blocks of prefixes in the index: by address, by owner and by time, with the rest of what they are cut from.
+//! Blocks of prefixes in the index: by address, by owner and by end, with the free part of their parents.
 
 use crate::broken::broken;
 use crate::invariant::DIVISION_OF_PARENT;
@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 impl State {
-    /// Takes a block out of what it is cut from.
+    /// Takes a block out of its parent.
     pub(crate) fn cut(&mut self, row: &Prefix) {
         let range = AddressRange::of_cidr(row.cidr);
         if row.parent == row.pool.into() {
@@ -71,7 +71,7 @@ impl State {
         self.prefixes.get(id).map(|row| (id, row))
     }
 
-    /// Gives a block back to what it was cut from.
+    /// Returns a block to its parent.
     pub(crate) fn give_back(&mut self, row: &Prefix) {
         let range = AddressRange::of_cidr(row.cidr);
         if row.parent == row.pool.into() {
@@ -105,7 +105,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns true if a prefix lies in what it is cut from, and beside all else that is taken from there.
+    /// Returns true if a prefix lies in its parent and overlaps nothing else there.
     fn is_sound(&self, id: PrefixId, row: &Prefix) -> bool {
         let range = AddressRange::of_cidr(row.cidr);
         let (first, last) = (range.first(), range.last());

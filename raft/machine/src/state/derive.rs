@@ -1,4 +1,4 @@
-//! Parts of the index that follow from several tables: spaces, owners, counts and heads of waiting lines.
+//! Parts of the index that follow from several tables: spaces, owners, counts and waiting claims.
 
 use crate::broken::broken;
 use crate::command::PoolSpec;

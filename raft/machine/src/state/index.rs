@@ -112,9 +112,9 @@ index! {
     usage: UsageByNode;
     /// Resting addresses of networks.
     cooling: OrdSet<(NetworkId, IpAddr)>;
-    /// When resting addresses have rested.
+    /// Ends of cooling times.
     cooling_until: OrdSet<(u64, CoolingId)>;
-    /// Which endpoint has which place in line.
+    /// Endpoints by their place in line.
     waiting: OrdMap<u64, EndpointId>;
     /// Scarce resource, the number of addresses that it would have to have, and place in line.
     waiting_for: OrdSet<(WaitTarget, u32, u64)>;
@@ -124,7 +124,7 @@ index! {
     ready_waiters: OrdSet<(u64, WaitTarget)>;
     /// Numbers of addresses that namespaces and applications have.
     used: OrdMap<QuotaScope, QuotaUsage>;
-    /// When leases end.
+    /// Ends of leases.
     lease_ends: OrdSet<(u64, AllocationId)>;
     token_secrets: OrdMap<SecretHash, TokenId>;
     /// Tokens that expire, by the log time at which they do.
@@ -140,11 +140,11 @@ index! {
     replay_bytes_of: OrdSet<(u64, Text)>;
     /// Bytes of all kept answers.
     replay_bytes: u64;
-    /// Blocks that are cut from a pool or a prefix, by its id and by first address; with the last one and the prefix.
+    /// Blocks by parent (pool or prefix) and first address; the value is the last address and the prefix.
     blocks: OrdMap<(ParentId, u128), (u128, PrefixId)>;
     /// Prefixes by what they are cut from and whose they are.
     prefix_owners: OrdMap<(ParentId, PrefixOwner), PrefixId>;
-    /// When prefixes end.
+    /// Ends of prefixes.
     prefix_until: OrdSet<(u64, PrefixId)>;
     /// Remains of prefixes that others are cut from.
     divided: OrdMap<PrefixId, Arc<Division>>;

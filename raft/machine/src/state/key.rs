@@ -63,8 +63,8 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Requirement of a pool by which requests find it. A pool that is found by one of its own need not be looked at
-/// for all those who don't have it.
+/// Requirement of a pool by which requests find it. A pool with one isn't examined for requests that don't
+/// meet it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SelectorKey {
     Any,

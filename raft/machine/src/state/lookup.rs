@@ -86,7 +86,7 @@ impl State {
         })
     }
 
-    /// The one of them that is taken from in a subnet: one that lasts, else the newest that the application has left.
+    /// Automatic pool to use in a subnet: one that is not being deleted, else the newest that was left.
     pub(crate) fn present_pool(
         &self,
         key: &ControllerKey,
@@ -139,8 +139,8 @@ impl State {
         self.unconfirmed().is_none_or(|row| row.confirmed.contains(&pool))
     }
 
-    /// Returns the log time up to which leases and prefixes have ended: 0 during the grace of a leadership, so that
-    /// only prefixes that were released count as ended then.
+    /// Returns the log time up to which leases and prefixes have ended: 0 during the grace of a leadership.
+    /// Only released prefixes count as ended then.
     pub(crate) fn ended_until_ms(&self) -> u64 {
         let now = self.header.log_time_ms;
         if now < self.header.no_lease_ends_before_ms { 0 } else { now }

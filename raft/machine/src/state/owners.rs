@@ -114,7 +114,7 @@ impl State {
         self.index.reserved.get(&key).is_some_and(|set| set.contains(number))
     }
 
-    /// Ends the rest of an address: it is free, or whatever its pool now makes of it.
+    /// Ends the cooling of an address: it becomes free, or what its pool now specifies.
     pub(crate) fn end_cooling(&mut self, id: CoolingId) -> Arc<Cooling> {
         let row = self.erase_named::<Cooling>(id);
         let space = self.space_mut(row.pool);

@@ -29,7 +29,7 @@ impl State {
         u32::try_from((free + cooling).min(most)).unwrap_or(0)
     }
 
-    /// Reason of a pool that gives nothing, whatever it has.
+    /// Reason of a pool that is closed for all requests.
     pub(crate) fn closed_reason(&self, pool: PoolId, spec: &PoolSpec) -> Option<Closed> {
         match () {
             () if spec.terminating => Some(Closed::Terminating),
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The places in line of those who wait for something, those first who need least of it.
+    /// Places of the claims that wait for a resource, smallest need first.
     fn orders_for(&self, of: &WaitTarget) -> impl Iterator<Item = u64> + use<'_> {
         let range = (of.clone(), 0, 0)..=(of.clone(), u32::MAX, u64::MAX);
         self.index.waiting_for.range(range).map(|(_, _, order)| *order)

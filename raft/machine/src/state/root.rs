@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::ops::Deref;
 
-/// An epoch's share of the revision's bits.
+/// A generation's share of the revision's bits.
 const EPOCH_SHIFT: u32 = 40;
-/// Whatever reads JSON has integers up to that.
+/// Bits of the largest integer that JSON represents exactly.
 const REVISION_BITS: u32 = 53;
 /// The header's row.
 pub(crate) const HEADER: RowKey = RowKey { table: 0, id: 0 };
@@ -36,7 +36,7 @@ pub struct Header {
     pub level: u32,
     /// The log time of the newest command.
     pub log_time_ms: u64,
-    /// Number of the leadership that the newest entries belong to: the log index of the entry that began it.
+    /// Number of the leadership of the newest entries: the log index of the entry that began it.
     pub leadership: u64,
     /// Log time before which no lease and no prefix ends, renewed or not.
     pub no_lease_ends_before_ms: u64,
@@ -129,13 +129,13 @@ impl State {
         self.header.log_time_ms
     }
 
-    /// The next revision, which is also the id of what it creates.
+    /// Next revision, which is also the id of the object that it creates.
     pub(crate) fn tick(&mut self) -> u64 {
         self.header.counter += 1;
         self.revision()
     }
 
-    /// The next revision as the id of what it creates.
+    /// Next revision as the id of a new object.
     pub(crate) fn new_id<T>(&mut self) -> Id<T> {
         Id::new(self.tick())
     }
@@ -146,7 +146,7 @@ impl State {
         self.ledger.digest.wrapping_add(hash(HEADER, &encode(&self.header)))
     }
 
-    /// When the next row can be cleared away, in log time.
+    /// Log time at which the next row expires.
     #[must_use]
     pub fn next_expiry_ms(&self) -> Option<u64> {
         let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);

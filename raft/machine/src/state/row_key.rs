@@ -4,7 +4,7 @@
 /// and age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKey {
-    /// Which table; 0 is the header.
+    /// Number of the table; 0 is the header.
     pub table: u8,
     /// The row's id in it.
     pub id: u64,

@@ -1,10 +1,8 @@
-//! Accounts: how many addresses a namespace and each of its applications have, and what a quota leaves to them; and
-//! other use that is counted.
+//! Accounts: numbers of addresses of each namespace and application, for quotas and other limits.
 //!
-//! Addresses are counted as they come and go, with a quota or without one, so that setting a quota costs no scan. An
-//! address counts from the time that an endpoint gets it until it is taken back. Addresses of an application's own pools
-//! count from the time that the pool has them, since only the application can take them; not once more when they are
-//! given.
+//! Addresses are counted with a quota or without one, so that setting a quota needs no scan. An address
+//! counts from its allocation until its release. Addresses of an automatic pool count while the pool contains
+//! them, since only its application can use them; they don't count again when they are allocated.
 
 use crate::command::{Cause, ControllerName, Quota, Refusal, Text};
 use crate::state::State;
@@ -22,7 +20,7 @@ use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::EndpointKey;
 use std::net::IpAddr;
 
-/// The most that a claim can need of a quota: what it asks for, and what its endpoint brings along.
+/// Maximum quota that a claim can need: its request and the addresses that its endpoint brings along.
 const NEED_MAX: u64 = (INTERFACES_MAX + ALLOCATIONS_PER_ENDPOINT_MAX) as u64;
 
 impl QuotaScope {
@@ -203,8 +201,8 @@ impl State {
         u32::try_from(room).unwrap_or(0)
     }
 
-    /// Number of addresses of a family that an endpoint would bring along to an application: none if it is of that
-    /// application already, or if a whole namespace is counted.
+    /// Number of addresses of a family that an endpoint would bring to an application. None if it belongs to
+    /// that application already, or if the account is a whole namespace.
     pub(crate) fn brought(&self, row: &Endpoint, scope: &QuotaScope, family: Family) -> u64 {
         let Some(application) = &scope.application else { return 0 };
         match row.controller.as_deref().map(ControllerName::of) {
@@ -232,7 +230,7 @@ impl State {
     }
 }
 
-/// Addresses that a pool has, whatever their state.
+/// Number of addresses of a pool in any state.
 pub(crate) fn size(pool: &Pool, subnet: &Subnet) -> u64 {
     u64::try_from(owned(&pool.spec, subnet.spec.cidr).size()).unwrap_or(u64::MAX)
 }

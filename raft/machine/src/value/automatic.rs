@@ -57,7 +57,7 @@ pub struct EndController {
     pub realm: Name,
     /// Its namespace.
     pub namespace: ObjectName,
-    /// Which one.
+    /// Controller of the application.
     pub controller: Controller,
 }
 

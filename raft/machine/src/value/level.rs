@@ -1,6 +1,6 @@
 //! Feature levels.
 
-/// The level that a cluster begins at, whatever its members know: no entry says what they were founded with.
+/// Level of a new cluster, whatever its members support: no entry records their versions.
 pub(crate) const FIRST_LEVEL: u32 = 1;
 
 /// The highest level of this version.

@@ -30,13 +30,13 @@ pub struct AllocationMetadata {
 /// Let leases last longer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renew {
-    /// Which leases.
+    /// Leases to renew.
     pub which: Leases,
     /// Duration from now, in log time; by default that of each lease before.
     pub ttl_ms: Option<u64>,
 }
 
-/// Which leases.
+/// Leases to renew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Leases {
     /// Lease of one allocation; a newer one of the same address has another id.

@@ -1,4 +1,4 @@
-//! Blocks of addresses for those who divide them further.
+//! Prefixes: blocks of addresses whose owners divide them further.
 
 use crate::value::id::PrefixId;
 use ipam_api::name::{Name, ObjectName};
@@ -68,7 +68,7 @@ pub struct GivenPrefix {
     pub ends_in_ms: Option<u64>,
     /// Prefixes that are cut from it.
     pub children: u64,
-    /// When it was delegated.
+    /// Wall time of the delegation.
     pub created_wall_ms: u64,
     /// Principal that asked for it.
     pub created_by: crate::value::Text,

@@ -39,8 +39,8 @@ pub(crate) fn allocatable(pool: &PoolSpec, subnet: &SubnetSpec) -> RangeSet {
     owned(pool, subnet.cidr).minus(&RangeSet::new(Family::of(subnet.cidr.addr()), &never))
 }
 
-/// Addresses at the edges of a subnet that hosts don't have: network and broadcast address (IPv4), the
-/// subnet-router address (IPv6).
+/// Edge addresses of a subnet, which hosts don't have. IPv4: network and broadcast address; IPv6:
+/// subnet-router address.
 pub(crate) fn edges(cidr: IpNet) -> Vec<IpAddr> {
     match cidr {
         IpNet::V4(net) if net.prefix_len() <= EDGES_PREFIX_LENGTH_MAX_V4 => {

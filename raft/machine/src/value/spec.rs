@@ -233,13 +233,13 @@ pub struct Allocate {
     pub attachment: Option<AttachmentKey>,
     /// Stickiness of the endpoint.
     pub stickiness: Stickiness,
-    /// When they end.
+    /// Lifecycle of the allocations.
     pub lifecycle: Lifecycle,
     /// The interfaces that need addresses.
     pub interfaces: Vec<InterfaceRequest>,
     /// The pools that the endpoint's application has for itself, where interfaces name subnets.
     pub automatic_pool: Option<AutomaticPool>,
-    /// When the asking process began. Required with an attachment.
+    /// Start time of the requesting process. Required with an attachment.
     pub started: Option<Started>,
     /// In which manner.
     pub options: AllocateOptions,
@@ -282,10 +282,10 @@ impl InterfaceRequest {
     }
 }
 
-/// When a process began, on the clock of its machine's boot.
+/// Start time of a process, on the clock of its machine's boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Which boot.
+    /// Id of the boot.
     pub boot_id: Text,
     /// Boot time as the process read it first, in microseconds.
     pub at_us: u64,
@@ -310,9 +310,9 @@ impl Started {
 /// Release of an attachment, as CNI DEL asks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseAttachment {
-    /// Which attachment.
+    /// Key of the attachment.
     pub key: AttachmentKey,
-    /// When the asking process began.
+    /// Start time of the requesting process.
     pub started: Started,
 }
 

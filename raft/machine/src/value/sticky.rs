@@ -75,7 +75,7 @@ pub struct ScaleController {
     pub realm: Name,
     /// Its namespace.
     pub namespace: ObjectName,
-    /// Which one.
+    /// Key of the controller.
     pub controller: Controller,
     /// Number of wanted endpoints.
     pub replicas: u32,

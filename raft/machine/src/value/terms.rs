@@ -30,17 +30,17 @@ impl Terms {
 /// Source of a caller's rights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Credential {
-    /// The member that took the request knows the caller by itself: a task of its own, a user of its socket, a
-    /// certificate, a client on loopback.
+    /// Caller that the member itself identifies: a task, a user of its socket, a certificate, or a loopback
+    /// client.
     Known(Grant),
-    /// A token. What it may is looked up in `apply`, so that a revoked one can do nothing any more.
+    /// A token. `apply` looks up its rights, so that a revoked token has none.
     Token {
         /// Its id.
         id: TokenId,
     },
 }
 
-/// Rights: a role, and what it is limited to.
+/// Rights: a role and its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// Role.

@@ -1,4 +1,4 @@
-//! Explanations: the answer that a request would get, by the code that gives, on a draft, with its choices on the way.
+//! Explanations: the answer to a request, computed by the allocating code on a draft that records choices.
 
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
@@ -26,8 +26,7 @@ use std::net::IpAddr;
 pub struct Explanation {
     /// Answer that the request would get.
     pub outcome: Outcome,
-    /// For each interface and family what was chosen from; empty where nothing needs to be chosen, since the endpoint
-    /// has it already.
+    /// Candidates of each interface and family; empty where the endpoint already has an address.
     pub choices: Vec<Explained>,
 }
 
@@ -104,7 +103,7 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
             }
             _ => Vec::new(),
         });
-    // What it has already was not chosen now.
+    // Existing allocations weren't chosen now.
     let chosen = !matches!(
         outcome.as_ref().map(|applied| &applied.answer),
         Ok(crate::command::Answer::Allocated { repeated: true, .. })
@@ -123,7 +122,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
     let asked_by_value = choosing.asked_by_value();
     let mut courses = Courses::default();
     for (place, interface) in request.interfaces.iter().enumerate() {
-        // What it has, or finds waiting, is not chosen now.
+        // Existing and unclaimed allocations aren't chosen now.
         let Needs::Addresses(portable) = choosing.needs(interface) else { continue };
         let requester = choosing.requester(interface);
         // What can't even be looked for has no candidates, and ends it; the outcome says why.
@@ -225,7 +224,7 @@ impl State {
         is_unassigned.then(|| self.for_hosts(row, next, to.min(cidr.last()))).flatten()
     }
 
-    /// The part of a range that hosts may have: without edges, and up to the first gateway if one lies within.
+    /// Part of a range that hosts may have: without edge addresses, and up to the first gateway in it.
     fn for_hosts(&self, subnet: &Subnet, mut first: u128, mut last: u128) -> Option<AddressRange> {
         let (network, family) = (subnet.network, Family::of(subnet.spec.cidr.addr()));
         let is_special = |at: u128| {

@@ -1,8 +1,8 @@
-//! Which addresses are in which state, as runs: as many addresses as are in one state, one behind the other.
+//! Address maps: runs of consecutive addresses in one state.
 //!
-//! A page costs in proportion to the runs that it has, for a /8 and for an IPv6 /48 alike: what lies between two
-//! changes is stepped over, in the free set and in the indexes, and never walked. Only addresses that rest, and those
-//! that are held though a reservation covers them, are looked at one by one, so many a page and no more.
+//! The cost of a page is proportional to its runs, for a /8 and for an IPv6 /48 alike: addresses between two
+//! changes are skipped with the free set and the indexes. Only cooling addresses, and held ones that a
+//! reservation covers, are examined one by one, a bounded number on each page.
 
 use crate::space::Space;
 use crate::state::division::blocks_within;

@@ -1,4 +1,4 @@
-//! Default pools that an explanation doesn't list: they are not for the caller, and are counted by reason.
+//! Default pools that an explanation skips, since they don't select the requester, counted by reason.
 
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Evaluated;
@@ -24,7 +24,7 @@ pub struct Skipped {
 }
 
 impl Choosing<'_> {
-    /// The default pools of a family that are not among the listed ones, by reason, and whether there may be more.
+    /// Default pools of a family that aren't listed, by reason, and true if there may be more.
     pub(crate) fn skipped(
         self,
         family: Family,

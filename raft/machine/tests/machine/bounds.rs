@@ -273,7 +273,7 @@ fn so_many_claims_wait_and_are_served_in_order_a_bounded_number_with_each_comman
     say(&mut state, 1, &wait(WAITING_MAX)).unwrap();
     let mut rebuilt = State::from_rows(state.rows()).unwrap();
     refused(&say(&mut rebuilt, 2, &wait(WAITING_MAX + 1)), Code::LimitExceeded);
-    // The pool grows: those who waited longest are first, and the next command goes on.
+    // The pool grows: the oldest claims are served first, and the next command continues.
     say(&mut state, 2, "put pool web subnet=lan").unwrap();
     let waits = |state: &State, i: usize| {
         let key = format!("claim/c{i}").parse().unwrap();
@@ -338,7 +338,7 @@ fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_bac
     assert_eq!(usable(&state), 100);
 }
 
-/// A state whose default pools have both families, and 16 interfaces of a host with a long description each.
+/// State with default pools of both families, and a host with 16 interfaces and a long description.
 fn both_families() -> (State, Action) {
     let mut state = state(&[
         "put subnet four cidr=10.0.0.0/16",

@@ -1,4 +1,4 @@
-//! What begins with a restore: new revisions, and pools that give nothing until they are confirmed.
+//! The epoch after a restore: new revisions, and pools that allocate nothing until they are confirmed.
 use ipam_api::Code;
 use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
@@ -87,7 +87,7 @@ fn delegate(from: PrefixSource, owner: &str, length: u8) -> Action {
     Action::Delegate(Delegate { from, realm: "default".parse().unwrap(), levels: vec![level] })
 }
 
-/// What was cut from a prefix after the backup is as little known as what was cut from the pool.
+/// Blocks cut from a prefix after the backup are unknown, like those cut from the pool.
 #[test]
 fn nothing_is_delegated_before_its_pool_is_confirmed() {
     let one = || PrefixSource::Pool("one".parse().unwrap());
@@ -129,7 +129,7 @@ fn nothing_is_given_before_its_pool_is_confirmed() {
     assert_eq!(waiting(&state), ["one", "three", "two"]);
 }
 
-/// Since the backup it may have been given back, and be somebody else's.
+/// A kept address may have been released after the backup and be another endpoint's.
 #[test]
 fn what_was_kept_waits_for_its_pool_too() {
     let mut state = before();
@@ -278,7 +278,7 @@ fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
     done(&mut state, of_application("other", "pod/a/other", 1));
 }
 
-/// Pools that come, are confirmed and go while others wait would otherwise make the row grow without end.
+/// Pools that are created, confirmed and deleted while others wait would let the row grow without bound.
 #[test]
 fn what_is_remembered_of_confirmed_pools_goes_with_them() {
     let mut state = restored();

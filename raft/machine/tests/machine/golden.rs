@@ -1,8 +1,9 @@
-//! Golden bytes: what is in logs and on disks must stay readable, and mean the same.
+//! Golden bytes: logs and disks of earlier versions stay readable with the same meaning.
 //!
 //! `UPDATE=1` adds what `testdata/golden.txt` doesn't have yet. It never changes a line: bytes that differ
-//! are a change of format, which needs a new version byte and a reader for the old one. Only until 0.1.0 is out
-//! may a line be taken away, and `testdata/fixtures/v1` with it, to be written afresh: nobody has such data.
+//! are a change of format, which needs a new version byte and a reader for the old one. Only until 0.1.0 is
+//! out may a line be taken away, and `testdata/fixtures/v1` with it, to be written afresh: no such data
+//! exists.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -66,7 +67,7 @@ fn row_key(name: &str) -> RowKey {
     RowKey { table: table.parse().unwrap(), id: id.parse().unwrap() }
 }
 
-/// What this version writes.
+/// Bytes that this version writes.
 fn written() -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for (name, action) in samples::actions() {
@@ -290,7 +291,7 @@ fn rows_of_another_network_are_damaged() {
     assert_eq!(without_pool, "pool 7 is named by a row and not there");
 }
 
-/// The same of prefixes: each lies in what it is cut from, and nothing else does.
+/// Prefixes of a damaged snapshot are detected: each must lie in its parent and overlap nothing else.
 #[test]
 fn prefixes_that_contradict_each_other_are_damaged() {
     let rebuilt = |cidr: &str, parent: u64, owner: &str| {
@@ -327,8 +328,7 @@ fn prefixes_that_contradict_each_other_are_damaged() {
     }
 }
 
-/// The digest is over bytes: a row that is there twice, or is written otherwise, would be in it otherwise than
-/// the state's own rows are.
+/// The digest covers bytes: a duplicate or differently encoded row would change it.
 #[test]
 fn rows_that_are_not_written_as_rows_are_damaged() {
     let golden: Vec<_> = samples::rows().rows().collect();
@@ -395,7 +395,7 @@ proptest! {
         }
     }
 
-    /// What can still be read after the damage is applied as well: the machine trusts nobody.
+    /// Commands that are readable despite the damage are applied as well: the machine trusts no input.
     #[test]
     fn damaged_batches_never_panic(
         which in any::<prop::sample::Index>(),

@@ -13,7 +13,7 @@ use ipam_machine::{
 };
 use proptest::prelude::*;
 
-/// Who has nothing but what the state handed over.
+/// Reader that knows only the segments that the state handed over.
 #[derive(Default)]
 struct Reader {
     chain: Chain,

@@ -1,4 +1,4 @@
-//! What the machine decides about members: ids that never come back, tokens that work once, voters that were seen.
+//! Membership rules of the machine: unique ids, single-use join tokens, and voters that must be reachable.
 
 use ipam_api::Code;
 use ipam_api::access::Role;

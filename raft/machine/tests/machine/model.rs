@@ -28,10 +28,10 @@ use proptest::prelude::*;
 const CASES: u32 = 150;
 /// Commands of one case, at most.
 const COMMANDS: usize = 120;
-/// Log time at the beginning of a leadership in which no lease ends; longer than most leases that are drawn.
+/// Log time after the start of a leadership in which no lease ends; exceeds most random TTLs.
 const GRACE_MS: u64 = 500;
 
-/// The machine, the model, and everybody who follows them.
+/// The machine, the model, and a follower of the events.
 struct Side {
     state: State,
     /// Rebuilt from rows now and then, and used from then on.
@@ -235,7 +235,7 @@ impl Side {
         }
     }
 
-    /// What was touched is exactly enough to keep the rows, and the revision names what they are.
+    /// The touched rows suffice to keep the stored rows current, and the revision identifies the state.
     fn check_rows(&mut self, before: &State) {
         let earlier = self.rows.clone();
         for key in self.state.take_touched() {

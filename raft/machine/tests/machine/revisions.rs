@@ -36,7 +36,7 @@ fn two_changes_of_one_entry_have_two_revisions_and_the_first_is_no_etag_any_more
     assert!(second < third);
 }
 
-/// Whoever merges a change with what was read may merge it again, under the same key.
+/// A client that merges a change with the current resource may retry it under the same key.
 #[test]
 fn that_somebody_else_was_faster_is_not_kept_under_a_key() {
     let mut state = State::new();

@@ -1,6 +1,7 @@
-//! The scenarios of `testdata/*.txt`: commands that a person can read, with all that the machine says and
-//! all that happens. `UPDATE=1 cargo test -p ipam-machine scenarios` writes down what it says now;
-//! read the difference before you keep it. The language is described in `support/script.rs`.
+//! Scenarios of `testdata/*.txt`: readable commands, with the machine's answers and events.
+//!
+//! `UPDATE=1 cargo test -p ipam-machine scenarios` writes the present answers; review the difference. The
+//! language is described in `support/script.rs`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use ipam_machine::{At, State, apply, dry_run};
 
 /// Between the commands of a block and what they say.
 const RULE: &str = "----";
-/// What the wall clock shows when log time begins.
+/// Wall time at log time 0.
 const WALL_MS: u64 = 1_000_000;
 
 #[test]

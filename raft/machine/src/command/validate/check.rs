@@ -142,7 +142,7 @@ impl Metadata {
     }
 }
 
-/// Refuses a CIDR in which no host can have an address (RFC 6890 and its registries): it is a slip of the hand.
+/// Refuses a CIDR without usable host addresses (RFC 6890 and its registries): it is a typing error.
 fn check_for_hosts(cidr: IpNet) -> Result<(), Refusal> {
     // A subnet is never larger than any of these.
     let purpose = match cidr.addr() {
@@ -440,7 +440,7 @@ pub(crate) fn text(field: TextField, value: &Text) -> Result<(), Refusal> {
     refuse_if(value.chars().count() > TEXT_CHARS_MAX, || Cause::TextTooLong { field })
 }
 
-/// Refuses text of more bytes than a bound: what every address is given with counts many times in one answer.
+/// Refuses text above a bound in bytes: text of an address appears many times in one response.
 fn short(field: TextField, value: &Text, max: usize) -> Result<(), Refusal> {
     text(field, value)?;
     refuse_if(value.len() > max, || Cause::TextSize { field, bytes: value.len() as u64, max: max as u64 })

@@ -1,4 +1,4 @@
-//! Checks of what a request says of leases, stickiness, routing, quotas, prefixes and pools of its application.
+//! Checks of a request's lease, stickiness, routing, quota, prefixes and automatic pools.
 
 use crate::command::validate::{check_host_bits, one_family, text, within};
 use crate::command::{
@@ -169,8 +169,8 @@ impl Routing {
 }
 
 impl Allocate {
-    /// Returns true for an ADD that names no other interfaces: there may be some, and what is said of all of them is said
-    /// in each of their ADDs.
+    /// Returns true for an ADD that names no other interfaces. The endpoint may have others, and settings of
+    /// all interfaces are repeated in each ADD.
     pub(crate) fn knows_own_interface_only(&self) -> bool {
         self.attachment.is_some() && self.interfaces.len() == 1
     }

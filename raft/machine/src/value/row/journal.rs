@@ -39,7 +39,7 @@ impl JournalHead {
     }
 }
 
-/// A piece of the journal: what it holds, and the hash that proves it.
+/// Segment of the journal: its contents, and the hash that proves them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// Its first event.

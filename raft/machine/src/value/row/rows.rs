@@ -33,15 +33,15 @@ pub struct Meta {
     pub id: u64,
     /// Moves with the spec only.
     pub revision: u64,
-    /// When it was created.
+    /// Wall time of the creation.
     pub created_wall_ms: u64,
     /// Principal that created it.
     pub created_by: Text,
-    /// When it was last changed.
+    /// Wall time of the last change.
     pub updated_wall_ms: u64,
     /// Principal of the last change.
     pub updated_by: Text,
-    /// Which fields the last change changed; none if it is as it was created.
+    /// Fields that the last change changed; none if it is as it was created.
     pub updated_fields: Vec<FieldName>,
 }
 
@@ -157,7 +157,7 @@ pub struct Endpoint {
     pub meta: Meta,
     /// Its identity.
     pub key: EndpointKey,
-    /// Which incarnation, as the system that named it says.
+    /// Uid of the incarnation, given by the external system.
     pub uid: Option<Text>,
     /// Its controller, as the last request named it.
     pub controller: Option<Box<Controller>>,
@@ -188,7 +188,7 @@ pub struct Waiting {
     pub why: WaitReason,
     /// Cause with names and numbers.
     pub cause: Box<Cause>,
-    /// Resources that may help, each with the number of addresses it needs; none if nothing helps by itself.
+    /// Missing resources, each with the number of addresses needed; empty if no later change alone helps.
     pub missing: Vec<(WaitTarget, u32)>,
 }
 
@@ -213,9 +213,9 @@ pub struct Sticky {
 /// One attachment that lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// Which one.
+    /// Key of the attachment.
     pub key: AttachmentKey,
-    /// When the process that asked for it began.
+    /// Start time of the requesting process.
     pub started: Started,
     /// Its endpoint's id.
     pub endpoint: EndpointId,
@@ -242,9 +242,9 @@ pub struct Allocation {
     pub also_attached: Vec<AttachmentId>,
     /// The node where it is.
     pub node: Option<ObjectName>,
-    /// When it ends.
+    /// Lifecycle of the allocation.
     pub lifecycle: Lifecycle,
-    /// When it ends by log time, if it does.
+    /// Lease, if the allocation ends by log time.
     pub lease: Option<Lease>,
     /// True if a probe found no other holder on the wire.
     pub checked: bool,
@@ -254,7 +254,7 @@ pub struct Allocation {
     pub metadata: AllocationMetadata,
     /// Routes of its request; none if it said nothing.
     pub route_config: Option<Arc<RouteConfig>>,
-    /// When it was made.
+    /// Wall time of the allocation.
     pub created_wall_ms: u64,
     /// Principal that made it.
     pub created_by: Text,
@@ -273,23 +273,23 @@ pub enum Source {
     Adopted,
 }
 
-/// When an allocation ends, unless it is renewed.
+/// End of an allocation unless it is renewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// Its duration from when it was given or renewed.
     pub ttl_ms: u64,
     /// The log time at which it ends.
     pub until_ms: u64,
-    /// When that will be at the earliest, as a label.
+    /// Earliest wall time of the end, as a label.
     pub until_wall_ms: u64,
 }
 
 /// The memory of an attachment's releases: an ADD that began before one of them is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// Which attachment.
+    /// Key of the attachment.
     pub key: AttachmentKey,
-    /// The latest start of a releasing process, one for each boot with kernel ticks and one without; newest last.
+    /// Latest start of a releasing process, one for each boot with kernel ticks and one without; newest last.
     pub releases: Vec<Started>,
     /// The node's id.
     pub node: BootHistoryId,
@@ -328,7 +328,7 @@ pub struct BootHistory {
 /// One boot of a node, as far as its requests tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
-    /// The boot's id, and the start of its earliest process that was heard since the last DEL of another boot.
+    /// Start of the boot's earliest process that was seen since the last DEL from another boot.
     pub earliest: Started,
     /// True if a process was heard since then.
     pub is_confirmed: bool,
@@ -355,7 +355,7 @@ pub struct Token {
     pub secret_hash: SecretHash,
     /// The log time at which it ends.
     pub expires_ms: Option<u64>,
-    /// When that will be, as a label.
+    /// Wall time of the expiry, as a label.
     pub expires_wall_ms: Option<u64>,
     /// The token that was made with it, if it was a join token.
     pub used_for: Option<TokenId>,
@@ -398,7 +398,7 @@ pub struct Epoch {
     pub number: u64,
     /// The revision of the state that was restored.
     pub from_revision: u64,
-    /// When it was restored.
+    /// Wall time of the restore.
     pub since_wall_ms: u64,
     /// Ids of the pools that may give again; none any more once all may.
     pub confirmed: BTreeSet<PoolId>,
@@ -413,7 +413,7 @@ pub struct Prefix {
     pub cidr: IpNet,
     /// Its network's id.
     pub network: NetworkId,
-    /// The id of the pool that it comes from, at whatever depth.
+    /// Id of the pool at the root of the prefix's tree.
     pub pool: PoolId,
     /// The id of the prefix that it is cut from; its pool's if it is cut from the pool itself.
     pub parent: ParentId,
@@ -427,7 +427,7 @@ pub struct Prefix {
     pub until_ms: Option<u64>,
     /// True once it was released: it is only being cleared away.
     pub released: bool,
-    /// When it was delegated.
+    /// Wall time of the delegation.
     pub created_wall_ms: u64,
     /// Principal that asked for it.
     pub created_by: Text,
@@ -439,5 +439,5 @@ impl NamedPrefix {
     }
 }
 
-/// End of a prefix that was released: earlier than any log time, so that the grace of a leadership doesn't delay it.
+/// End of a released prefix: below any log time, so that the grace of a leadership doesn't delay it.
 pub(crate) const RELEASED_MS: u64 = 0;

@@ -1,4 +1,4 @@
-//! Pools of applications: made by whoever may take from their subnet, and ended by whoever may release.
+//! Automatic pools: created with the right to use their subnet, and ended with the right to release.
 
 use ipam_api::Code;
 use ipam_api::access::Role;

@@ -1,4 +1,4 @@
-//! Automatic pools stay within the rules of their subnet, and a node's requests within the node's own rights.
+//! Limits of automatic pools: the rules of their subnet, and the rights of the requesting node.
 
 use ipam_api::Code;
 use ipam_api::access::Role;

@@ -1,4 +1,4 @@
-//! Leases are renewed by those who could have taken them.
+//! Leases are renewed with the rights that allocating them needs.
 
 use ipam_api::Code;
 use ipam_api::access::Role;

@@ -1,4 +1,4 @@
-//! What somebody else manages is changed by that manager, or by whoever takes it over.
+//! A managed resource is changed by its manager, or with `take_over`.
 
 use ipam_api::Code;
 use ipam_machine::Action;

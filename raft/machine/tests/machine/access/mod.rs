@@ -1,4 +1,4 @@
-//! Who may do what, as `apply` decides it: roles, nodes, labels, realms, tokens, kept answers, managers.
+//! Authorization in `apply`: roles, nodes, labels, realms, tokens, kept responses and managers.
 mod administrators;
 mod automatic;
 mod automatic_bounds;

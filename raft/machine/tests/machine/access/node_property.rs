@@ -1,4 +1,4 @@
-//! Property: no sequence of requests with the token of node n2 changes a resource of node n1 or of an operator.
+//! Property: no sequence of requests with node n2's token changes a resource of n1 or an operator.
 //!
 //! The model attributes each allocation to the actor whose request made it, by events alone, and reads nothing of the
 //! machine's own attribution.

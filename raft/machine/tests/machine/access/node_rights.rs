@@ -1,4 +1,4 @@
-//! Rights of a stolen node: it detaches and frees what is its own, and its use of the cluster is bounded.
+//! Rights of a stolen node token: it detaches and frees its own allocations, and its usage is limited.
 
 use ipam_api::Code;
 use ipam_api::limits::{

@@ -1,4 +1,4 @@
-//! Tokens of nodes: how long those made by joining live, who renews them, and what a join may take over.
+//! Node tokens: lifetime after joining, renewal, and the rights that a join may take over.
 
 use ipam_api::Code;
 use ipam_api::access::Role;

@@ -1,4 +1,4 @@
-//! A node may touch its own allocations, and nobody else's, whatever it says about itself.
+//! A node may change only its own allocations, whatever its request claims.
 
 use ipam_api::Code;
 use ipam_api::name::Name;

@@ -1,4 +1,4 @@
-//! Whose prefixes a token may touch: those of its realms, in pools that are labelled as it demands.
+//! Prefixes that a limited token may change: those of its realms, in pools with its labels.
 
 use ipam_api::Code;
 use ipam_api::access::Role;

@@ -1,4 +1,4 @@
-//! The table of roles, in full: what it allows is done, what it doesn't is refused with nothing changed.
+//! The complete table of roles: permitted actions are done, others are refused without a change.
 
 use crate::access::world::{
     World, add, delete, network, pool, put_in_realm, reservation, subnet, token, with_labels,

@@ -113,7 +113,7 @@ pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
     }
 }
 
-/// Addresses that are held until they are released.
+/// Allocates addresses that are held until an explicit release.
 pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocate {
     Allocate { node: on_node.map(|node| node.parse().unwrap()), ..fixtures::allocate(endpoint, pool) }
 }
@@ -194,7 +194,7 @@ impl World {
         self.run(terms, action).err().map(|refusal| refusal.code())
     }
 
-    /// Makes a token; what it allows.
+    /// Creates a token; returns its terms.
     pub(crate) fn make(&mut self, request: CreateToken) -> Terms {
         let Applied { answer, .. } = self.run(admin(), Action::CreateToken(request)).unwrap();
         let Answer::Stored { revision, resource, .. } = answer else { panic!("{answer:?}") };

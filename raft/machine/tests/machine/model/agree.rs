@@ -1,4 +1,4 @@
-//! Whether the machine's state is what the model says, down to every address and every row.
+//! Comparison of the machine's state with the model, down to every address and every row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -84,8 +84,8 @@ fn allocations(state: &State, model: &Model) {
         let ids = row.also_attached.iter().chain(&row.attachment);
         let keys: Vec<_> = ids.map(|one| state.attachments.get(*one).unwrap().key.clone()).collect();
         assert_eq!(keys, held.attachments);
-        // A kept one is nobody's but its endpoint's; an attached one is where it is attached; an preallocated one waits
-        // as long as its endpoint is attached somewhere.
+        // A kept address belongs to its endpoint, an attached one to its attachment; an unclaimed one waits
+        // while its endpoint has an attachment.
         let mut all = model.held.iter().filter(|one| one.endpoint == held.endpoint);
         let living = held.lifecycle != Lifecycle::Attached || all.any(|one| !one.attachments.is_empty());
         assert!(living || state.endpoints.get(row.endpoint).unwrap().sticky.is_some());
@@ -236,7 +236,7 @@ fn pool(state: &State, model: &Model, name: &Name) {
     assert_eq!(row.readiness, readiness, "{name}");
 }
 
-/// What is found by address.
+/// Compares the lookups by address.
 fn addresses(state: &State, model: &Model) {
     for name in model.networks.keys() {
         let network = id(state, Kind::Network, name);
@@ -269,7 +269,7 @@ fn addresses(state: &State, model: &Model) {
     }
 }
 
-/// What somebody knows who has read nothing but events.
+/// State of a follower that reads only events.
 #[derive(Default)]
 pub(crate) struct Follower {
     newest: u64,
@@ -340,7 +340,7 @@ impl Follower {
         }
     }
 
-    /// Who has heard all events knows what the state knows.
+    /// The follower's state equals the machine's.
     pub(crate) fn agree(&self, state: &State) {
         for kind in [Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace] {
             let known = self.resources.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name);

@@ -1,4 +1,4 @@
-//! Whether the maps of pools and subnets are what a walk over every address finds.
+//! Comparison of the maps of pools and subnets with a walk over every address.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 
 use crate::model::naive::{Model, all_of};
 
-/// What a walk finds out about one address: its state, its owner, whether it is held though reserved.
+/// Result of the walk for one address: state, pool, and true if it is held and reserved.
 type Known = (&'static str, Option<Name>, bool);
 
 /// Every map, in one page and in many, from its beginning and from the middle, of each state alone.

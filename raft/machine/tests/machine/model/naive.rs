@@ -37,7 +37,7 @@ use crate::model::naive::boots::Boot;
 use crate::model::naive::prefix::Block;
 use crate::model::naive::waiting::Claim;
 
-/// What the machine says, as far as the model can know it.
+/// The machine's answer, as far as the model can predict it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
     Stored { created: bool },
@@ -61,7 +61,7 @@ pub(crate) struct Pool {
     pub(crate) automatic: Option<Automatic>,
 }
 
-/// An address that somebody has. Its id is not foretold: 0 until the machine has said it.
+/// Held address. Its id is not foretold: 0 until the machine has said it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) id: u64,
@@ -75,11 +75,11 @@ pub(crate) struct Held {
     pub(crate) route_config: RouteConfig,
     /// The oldest first.
     pub(crate) attachments: Vec<AttachmentKey>,
-    /// How long its lease lasts, and until when.
+    /// TTL and end of its lease.
     pub(crate) lease: Option<(u64, u64)>,
 }
 
-/// What tells one address from all others.
+/// Unique key of an address.
 pub(crate) type Spot = (Name, IpAddr);
 
 impl Held {
@@ -458,7 +458,7 @@ impl Model {
         self.forget_waiting_for(name);
     }
 
-    /// What rests and can't be given any more is forgotten.
+    /// Drops cooling addresses that no pool contains any more.
     fn wake_what_left(&mut self) {
         let cooling = std::mem::take(&mut self.cooling);
         let kept = |one: &Cooling| {

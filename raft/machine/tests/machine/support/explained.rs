@@ -1,4 +1,4 @@
-//! Whether what was explained is what is done.
+//! Comparison of an explanation with the result of the request.
 
 use std::net::IpAddr;
 
@@ -37,7 +37,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     }
     match outcome.as_ref().map(|applied| &applied.answer) {
         Ok(Answer::Allocated { repeated: false, interfaces }) => {
-            // What it had already, or claims, was not chosen now.
+            // Existing addresses and claims weren't chosen now.
             let is_chosen =
                 |one: &&GivenInterface| explanation.choices.iter().any(|choice| choice.interface == one.name);
             // What is attached elsewhere was the choice of that attachment, unless it was taken along.
@@ -48,9 +48,8 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
             };
             let given = interfaces.iter().filter(is_chosen).flat_map(|interface| {
                 let name = interface.name.clone();
-                let is_elsewhere =
-                    interface.attachment.is_some() && interface.attachment != request.attachment;
-                // A lease beside what an endpoint keeps is nobody's choice, and stays until its time has passed.
+                let is_elsewhere = interface.attachment.is_some() && interface.attachment != request.attachment;
+                // A lease beside kept addresses wasn't chosen, and stays until it ends.
                 let is_choice = move |one: &&Given| {
                     (one.lease.is_none() || request.options.ttl_ms.is_some())
                         && (!is_elsewhere || kept(one.address.addr()))
@@ -90,7 +89,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     }
 }
 
-/// What is refused before anything is chosen.
+/// True for refusals before any choice.
 fn is_decided_before(code: Code) -> bool {
     matches!(
         code,
@@ -103,7 +102,7 @@ fn is_decided_before(code: Code) -> bool {
     )
 }
 
-/// What nothing but a choice says.
+/// True for refusals that only the choice makes.
 fn is_decided_by_choosing(code: Code, request: &Allocate) -> bool {
     let by_value = request.interfaces.iter().any(|one| !one.addresses.is_empty());
     matches!(code, Code::PoolExhausted | Code::PoolDisabled) && !by_value

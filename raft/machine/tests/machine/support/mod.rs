@@ -1,4 +1,4 @@
-//! Parts that several tests share: the language of scenarios, random commands, one sample of everything.
+//! Common parts of the tests: the language of scenarios, random commands and samples of all types.
 
 pub(crate) mod explained;
 pub(crate) mod print;

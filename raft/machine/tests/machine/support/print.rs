@@ -17,7 +17,7 @@ use ipam_machine::{Answer, Applied, Event, EventKind, Outcome, State};
 
 use crate::support::script::{EPOCH, attachment};
 
-/// What became of a command, and what happened.
+/// Outcome of a command, with its events.
 pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
     let mut text = String::new();
     match outcome {
@@ -38,7 +38,7 @@ pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
     text
 }
 
-/// What a request would get, and why.
+/// Explanation of a request.
 pub(crate) fn explanation(explanation: &Explanation) -> String {
     let mut text = String::new();
     match &explanation.outcome {
@@ -88,7 +88,7 @@ pub(crate) fn explanation(explanation: &Explanation) -> String {
     text
 }
 
-/// What the types said.
+/// Error of parsing.
 pub(crate) fn unreadable(problem: &Problem) -> String {
     format!("not readable, {}: {}\n", problem.code, problem.detail)
 }
@@ -367,7 +367,7 @@ fn is_attached(state: &State, endpoint: u64) -> bool {
     ids.any(|one| state.allocations.get(*one).unwrap().attachment.is_some())
 }
 
-/// How an allocation is tied, where it is neither a claim nor attached once.
+/// Attachments of an allocation, unless it is a claim or attached once.
 fn ties(state: &State, allocation: u64) -> String {
     let row = state.allocations.get(allocation.into()).unwrap();
     let keys: Vec<String> = row
@@ -397,7 +397,7 @@ fn pool(state: &State, pool: u64) -> String {
     ) + &automatic(state, pool)
 }
 
-/// Whose pool it is, and what it has for that.
+/// Application of an automatic pool, and its size.
 fn automatic(state: &State, pool: u64) -> String {
     let row = state.pools.get(pool.into()).unwrap();
     let Some(automatic) = &row.automatic else { return String::new() };

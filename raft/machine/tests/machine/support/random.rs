@@ -89,9 +89,9 @@ pub(crate) struct Draw<'a> {
     pub(crate) state: &'a State,
     /// Ids that allocations had at any time.
     pub(crate) issued: &'a [u64],
-    /// What was asked for so far.
+    /// Previous allocation requests.
     pub(crate) asked: &'a [Allocate],
-    /// How many commands there were before.
+    /// Number of previous commands.
     pub(crate) index: u64,
 }
 
@@ -142,7 +142,7 @@ impl Draw<'_> {
             Precondition { expect: self.expect(kind, &name), kind, name }
         });
         let preconditions = preconditions.collect();
-        // What a step inside would expect of a step before it nobody could know.
+        // A step's expectation of an earlier step would need an unknown revision.
         let steps = (0..self.dice.below(4)).map(|_| self.single(false)).collect();
         Action::Transaction(Transaction { preconditions, steps })
     }
@@ -320,8 +320,8 @@ impl Draw<'_> {
         }
     }
 
-    /// Mostly from the boot that the node is in, sometimes from one before or after: stragglers of several boots.
-    /// Mostly with a kernel tick, now and then one of a process that was delayed before its stamp.
+    /// Start of a process, mostly from the node's present boot, sometimes from one before or after it. Mostly
+    /// with a kernel tick; sometimes of a process that was delayed before its timestamp.
     pub(crate) fn started(&mut self, key: &AttachmentKey) -> Started {
         let node = self.state.boots.iter().map(|(_, row)| row).find(|row| row.name == key.node);
         let present = node.and_then(|row| row.present()).map_or("b0", |boot| &*boot.earliest.boot_id);

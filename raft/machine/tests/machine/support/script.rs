@@ -18,9 +18,9 @@
 //! show pool|address|endpoint|node|namespace|attachment NAME        show state        show prefixes POOL
 //! ```
 //!
-//! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time after which
-//! nobody waits for it any more. Revisions and ids are written without their epoch. `65*10.0.0.0` is a
-//! list of 65 addresses, each two behind the one before.
+//! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time of its
+//! deadline. Revisions and ids are written without their generation. `65*10.0.0.0` is a list of 65 addresses,
+//! each two behind the one before.
 
 mod words;
 
@@ -54,11 +54,11 @@ pub(crate) enum Line {
     Under(u64),
     /// A proposal.
     Propose(Box<Command>),
-    /// What a proposal would get, and why.
+    /// Explains a proposal.
     Explain(Box<Command>),
     /// A look at the state: what, and which.
     Show(String, String),
-    /// What the types refuse before anything is proposed.
+    /// Refusal by the types, before a proposal.
     Unreadable(Problem),
 }
 
@@ -458,7 +458,7 @@ fn revision(text: &str) -> u64 {
     EPOCH + text.parse::<u64>().unwrap()
 }
 
-/// What must be the case, if the line says.
+/// Expected revision, if the line has one.
 fn expected(words: &mut Words) -> Expect {
     words.field("expect").map_or(Expect::Anything, |text| expect(&text))
 }

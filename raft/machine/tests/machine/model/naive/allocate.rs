@@ -20,15 +20,15 @@ use crate::model::naive::preallocated::{Found, own, waits_for};
 use crate::model::naive::waiting::Claim;
 use crate::model::naive::{Held, Incarnation, Model, Pool, Reply, Spot};
 
-/// What an interface gets.
+/// Choice for an interface.
 enum Choice<'a> {
-    /// What it has already.
+    /// An existing address.
     Reused(Held),
     /// An address of a pool.
     New(&'a Pool, IpAddr),
 }
 
-/// What a request comes to.
+/// Result of a request.
 pub(crate) struct Plan {
     given: Vec<Held>,
     reused: Vec<Spot>,
@@ -207,7 +207,7 @@ impl Model {
         self.endpoints.push(Model::updated_endpoint(&fresh, request));
     }
 
-    /// What this attachment has already, if it is the same endpoint's.
+    /// Existing addresses of the attachment, if the endpoint is the same.
     fn attached_before(&self, request: &Allocate, key: &AttachmentKey) -> Result<Vec<Held>, Code> {
         let Some((_, owner)) = self.attachments.get(key) else { return Ok(Vec::new()) };
         let owner = self.endpoints.iter().find(|one| one.number == *owner).expect("it has an owner");
@@ -218,7 +218,7 @@ impl Model {
         Ok(self.held.iter().filter(|one| one.attachments.contains(key)).cloned().collect())
     }
 
-    /// What this endpoint holds on these interfaces already: all of it as wished, or nothing at all.
+    /// Existing claims of the endpoint on these interfaces: all of them as requested, or none.
     fn claimed_before(&self, request: &Allocate, endpoint: Option<u64>) -> Result<Vec<Held>, Code> {
         let mut all = Vec::new();
         let mut missing = false;
@@ -260,7 +260,7 @@ impl Model {
 }
 
 impl Model {
-    /// Whether a claim's addresses are what an interface requests for.
+    /// True if a claim's addresses satisfy the interface's request.
     pub(crate) fn as_wished(&self, held: &[Held], request: &InterfaceRequest) -> bool {
         let needs = |family| request.families.is_empty() || request.families.contains(&family);
         let has = |family| held.iter().any(|one| Family::of(one.address) == family);
@@ -283,7 +283,7 @@ impl Model {
     }
 }
 
-/// Interface by interface, IPv4 first; for one of its attachments, or for whoever looks at it.
+/// Answer by interface, IPv4 first, for one attachment or for a reader.
 fn said(repeated: bool, held: &[Held], request: &Allocate) -> Reply {
     let to = request.attachment.as_ref();
     let group = |one: &Held| {

@@ -22,7 +22,7 @@ pub(crate) fn wanted(automatic: &Automatic) -> usize {
 }
 
 impl Model {
-    /// Whether an endpoint is of the application that a pool was made for, if it was made for one.
+    /// True if the pool isn't automatic, or is the endpoint's application's.
     pub(crate) fn is_for(pool: &Pool, request: &Allocate) -> bool {
         let Some(automatic) = &pool.automatic else { return true };
         let own = &automatic.controller;
@@ -83,7 +83,7 @@ impl Model {
         Ok(self.present(all, &request.name, family, &subnet).and_then(|name| self.pools.get(&name)))
     }
 
-    /// What of a subnet no pool has in its ranges and hosts may have.
+    /// Unassigned addresses of a subnet that hosts may have.
     fn unassigned(&self, subnet: &Name) -> Vec<IpAddr> {
         let row = &self.subnets[subnet];
         let of_subnet = || self.pools.values().filter(|pool| pool.spec.subnet == *subnet);
@@ -347,7 +347,7 @@ impl Model {
         said
     }
 
-    /// What people may want of a pool.
+    /// Spec of a pool as users may write it.
     pub(crate) fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Code> {
         let automatic = old.and_then(|old| Some((&old.spec, old.automatic.as_ref()?)));
         let Some((old, automatic)) = automatic else {

@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Returns true if a start that an attachment has is of a forgotten boot, while another one's boot is known.
+    /// Returns true if a start of an attachment is of a forgotten boot, while another boot is known.
     pub(crate) fn is_forgotten(&self, key: &AttachmentKey, living: &Started, other: &Started) -> bool {
         let boots = self.boots.get(&key.node).map(Vec::as_slice).unwrap_or_default();
         place(boots, living).is_none() && place(boots, other).is_some()

@@ -67,7 +67,7 @@ impl Model {
         Ok(Reply::Stored { created: true })
     }
 
-    /// Whether the pool that is to stand in for another one can.
+    /// Checks that the replacement of a drained pool is valid.
     pub(crate) fn check_drains_to(&self, pool: &PoolSpec) -> Result<(), Code> {
         let Some(to) = &pool.drains_to else { return Ok(()) };
         if *to == pool.name {
@@ -112,7 +112,7 @@ impl Model {
         all
     }
 
-    /// Whether a pool stands in for one of these.
+    /// True if a pool replaces one of these.
     pub(crate) fn stands_in(&self, pool: &Name, named: impl Fn(&Name) -> bool) -> bool {
         self.pools.values().any(|one| named(&one.spec.name) && one.spec.drains_to.as_ref() == Some(pool))
     }

@@ -5,7 +5,7 @@ use ipam_machine::command::{Allocate, InterfaceRequest};
 
 use crate::model::naive::{Held, Incarnation, Model, Reply, Spot};
 
-/// What an endpoint has on an interface already.
+/// Existing addresses of an endpoint on an interface.
 pub(crate) enum Found {
     /// Nothing that would do as it is.
     Nothing,
@@ -15,12 +15,12 @@ pub(crate) enum Found {
     Waiting(Vec<Held>),
 }
 
-/// Whether it is the interface that the attachment is for.
+/// True if the interface is the attachment's own.
 pub(crate) fn own(request: &Allocate, interface: &InterfaceRequest) -> bool {
     request.attachment.as_ref().is_none_or(|key| key.interface == interface.name)
 }
 
-/// Whether it is for this ADD, should it be its endpoint's.
+/// True if this ADD may claim the address, given the same endpoint.
 pub(crate) fn waits_for(one: &Held, request: &Allocate) -> bool {
     let Some(key) = &request.attachment else { return false };
     let node = request.node.as_ref().unwrap_or(&key.node);
@@ -53,11 +53,10 @@ impl Model {
         if waiting.is_empty() || !fits { Found::Nothing } else { Found::Waiting(waiting) }
     }
 
-    /// What an answer shows: of the attachment's interface what is its own, of others what the endpoint has there.
+    /// Addresses of an answer: those attached here on the attachment's interface, all on others.
     pub(crate) fn asked_for(&self, request: &Allocate, endpoint: u64, claimed: Vec<Held>) -> Vec<Held> {
         let Some(key) = &request.attachment else { return claimed };
-        let is_named =
-            |one: &Held| request.interfaces.iter().any(|interface| interface.name == one.interface);
+        let is_named = |one: &Held| request.interfaces.iter().any(|interface| interface.name == one.interface);
         let is_sticky = self.endpoints.iter().any(|one| one.number == endpoint && one.sticky.is_some());
         let is_shown = |one: &&Held| {
             one.endpoint == endpoint

@@ -8,7 +8,7 @@ use ipam_machine::command::{Allocate, Controller, ControllerName};
 
 use crate::model::naive::{Held, Incarnation, Model, Pool, Spot, all_of};
 
-/// Whose quota of which family.
+/// Scope and family of a quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bound {
     realm: Name,
@@ -45,7 +45,7 @@ impl Model {
         all_of(cidr).filter(|address| self.owns(&pool.spec, *address)).collect()
     }
 
-    /// Addresses that somebody has already.
+    /// Number of addresses in the scope.
     pub(crate) fn used(&self, bound: &Bound) -> usize {
         let of_pools = self.pools.values().filter_map(|pool| {
             let own = pool.automatic.as_ref()?;
@@ -70,13 +70,13 @@ impl Model {
         own.or(quota.per_application.of(bound.family))
     }
 
-    /// How many more somebody may have; any number without a quota.
+    /// Remaining quota; unlimited if there is none.
     pub(crate) fn room_of_quota(&self, bound: &Bound) -> usize {
         let limit = self.limit(bound).map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
         limit.saturating_sub(self.used(bound))
     }
 
-    /// What an endpoint would bring along to an application that it isn't of yet.
+    /// Number of addresses that an endpoint would bring to an application that it doesn't belong to yet.
     pub(crate) fn brought(&self, one: &Incarnation, bound: &Bound) -> usize {
         if bound.is_of(&one.key.realm, &one.key.namespace, one.controller.as_ref()) {
             return 0;
@@ -89,7 +89,7 @@ impl Model {
         self.held.iter().filter(brings).count()
     }
 
-    /// What keeps an application's pools from having more, and how many they may have.
+    /// Quota that limits an application's pools, and the addresses that it leaves.
     pub(crate) fn room_for_pools(
         &self,
         realm: &Name,
@@ -104,7 +104,7 @@ impl Model {
             .expect("some")
     }
 
-    /// The first quota that is exceeded once all of this is given, and by how many addresses that are asked for.
+    /// First quota that the allocations exceed, and the number of addresses requested from it.
     pub(crate) fn exceeded(
         &self,
         request: &Allocate,

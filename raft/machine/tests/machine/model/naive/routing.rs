@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use crate::model::naive::{Held, Model, Pool, Spot};
 
 impl Model {
-    /// Whether a pool's subnet can have its gateway and routes, and no pool would give a gateway.
+    /// Checks that a pool's gateway and routes fit its subnet, and that no pool allocates a gateway.
     pub(crate) fn check_gateway(&self, pool: &PoolSpec) -> Result<(), Code> {
         let cidr = self.subnet_of(pool).cidr;
         let is_of_family = |address: IpAddr| Family::of(address) == Family::of(cidr.addr());
@@ -39,7 +39,7 @@ impl Model {
         if after.gives_a_gateway() { Err(Code::Overlap) } else { Ok(()) }
     }
 
-    /// Whether a pool gives an address that is a pool's gateway.
+    /// True if some pool allocates the gateway of a pool.
     pub(crate) fn gives_a_gateway(&self) -> bool {
         let network = |pool: &Pool| &self.subnet_of(&pool.spec).network;
         self.pools.values().any(|pool| {
@@ -57,8 +57,8 @@ impl Model {
         (pool.gateway.or(subnet.gateway), routes)
     }
 
-    /// What of a request's routing is whose. Of several that could have a route, it is the one whose interface the
-    /// request names first; one that this ADD is about before another.
+    /// Assigns a request's routing to its allocations. Of several possible interfaces the one of this ADD
+    /// gets a route, else the first one in the request.
     pub(crate) fn route_configs(
         &self,
         request: &Allocate,

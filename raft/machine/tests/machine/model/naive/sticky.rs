@@ -9,20 +9,20 @@ use ipam_machine::model::Sticky;
 use crate::model::naive::{Held, Incarnation, Model, Reply, Spot};
 
 impl Model {
-    /// The incarnation that a request speaks of: a sticky one, if it says that it is; else the one with its uid.
+    /// Incarnation that the request means: a sticky one, if the request is sticky, else the one with its uid.
     pub(crate) fn meant(&self, request: &Allocate) -> Option<&Incarnation> {
         let newest = || self.endpoints.iter().rev().filter(|one| one.key == request.endpoint);
         let sticky = newest().find(|one| request.stickiness.is_sticky() && one.sticky.is_some());
         sticky.or_else(|| newest().find(|one| request.uid.is_none() || request.uid == one.uid))
     }
 
-    /// Whether what is given stays with its endpoint.
+    /// True if the endpoint keeps its allocations.
     pub(crate) fn keeps(request: &Allocate, meant: Option<&Incarnation>) -> bool {
         request.lifecycle != Lifecycle::Leased
             && (request.stickiness.is_sticky() || meant.is_some_and(|meant| meant.sticky.is_some()))
     }
 
-    /// What an endpoint may take along to an interface, the newest first.
+    /// Allocations that an endpoint may reuse on an interface, newest first.
     pub(crate) fn portable(
         &self,
         request: &Allocate,
@@ -77,7 +77,7 @@ impl Model {
         sticky.scale_down.unwrap_or_else(|| self.pools.get(&one.pool).expect("it is held").spec.scale_down)
     }
 
-    /// Whether an address stays when an attachment of it goes.
+    /// True if an address remains after the end of one attachment.
     fn kept(&self, place: usize) -> bool {
         let one = &self.held[place];
         if one.attachments.len() > 1 {

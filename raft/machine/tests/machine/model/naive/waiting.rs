@@ -1,4 +1,4 @@
-//! The model's own line of those who wait.
+//! Queue of waiting claims in the model.
 
 use ipam_api::Code;
 use ipam_api::limits::{INTERFACES_MAX, WAITING_POOLS_MAX, WAITING_TRIED_PER_COMMAND_MAX};
@@ -9,7 +9,7 @@ use ipam_machine::event::WaitReason;
 use crate::model::naive::quota::Bound;
 use crate::model::naive::{Held, Incarnation, Model, Reply};
 
-/// What an endpoint waits for.
+/// Resource that an endpoint waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// Its place in line.
@@ -18,7 +18,8 @@ pub(crate) struct Claim {
     pub(crate) why: WaitReason,
     /// Pools that may help, with how many addresses each would have to have.
     pub(crate) missing: Vec<(Name, usize)>,
-    /// The quota that leaves too little, with how much it would have to leave besides what the endpoint brings along.
+    /// Exhausted quota, and the number of addresses that it must leave besides those that the endpoint brings
+    /// along.
     pub(crate) quota: Option<(Bound, usize)>,
 }
 
@@ -63,7 +64,7 @@ impl Model {
         self.endpoints.iter_mut().find(|one| one.number == number)?.claim.as_mut()
     }
 
-    /// How many addresses a pool can give.
+    /// Number of addresses that a pool can allocate.
     fn room(&self, name: &Name) -> usize {
         let Some(pool) = self.pools.get(name) else { return 0 };
         if pool.spec.terminating || pool.spec.disabled || pool.spec.drains_to.is_some() {
@@ -120,7 +121,7 @@ impl Model {
         (Vec::new(), self.exceeded(request, meant, &taken, &[]))
     }
 
-    /// Whoever has waited longest of those for whom something has come gets it, if that is enough.
+    /// Serves the oldest claim whose resources have become available, if they suffice.
     pub(crate) fn serve_waiting(&mut self) {
         for _ in 0..WAITING_TRIED_PER_COMMAND_MAX {
             let could = |(one, claim): &(&Incarnation, &Claim)| {
@@ -155,13 +156,13 @@ impl Model {
         Ok(())
     }
 
-    /// Whoever waits for a pool waits for the one that stands in for it.
+    /// Claims that wait for a pool also wait for its replacement.
     pub(crate) fn wait_for_stand_in(&mut self, name: &Name) {
         let Some(to) = self.pools.get(name).and_then(|pool| pool.spec.drains_to.clone()) else { return };
         self.wait_for_both(name, &to);
     }
 
-    /// Whoever waits for one pool waits for another one, too.
+    /// Claims that wait for one pool also wait for the other.
     pub(crate) fn wait_for_both(&mut self, name: &Name, to: &Name) {
         for claim in self.endpoints.iter_mut().filter_map(|one| one.claim.as_mut()) {
             let need = claim.missing.iter().find(|(pool, _)| pool == name).map(|(_, need)| *need);
@@ -169,7 +170,7 @@ impl Model {
         }
     }
 
-    /// Nobody waits for a pool that is gone.
+    /// Removes a deleted pool from all claims.
     pub(crate) fn forget_waiting_for(&mut self, name: &Name) {
         for claim in self.endpoints.iter_mut().filter_map(|one| one.claim.as_mut()) {
             let waited = claim.missing.iter().any(|(pool, _)| pool == name);

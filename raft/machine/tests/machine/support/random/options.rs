@@ -1,4 +1,4 @@
-//! At random: for how long addresses are given, and to those who have time or who have them already.
+//! Random lifecycles, waiting requests and adoptions.
 
 use ipam_machine::command::{Allocate, Leases, Renew};
 
@@ -19,7 +19,7 @@ impl Draw<'_> {
         [1000, 1000, 1200, 2000][usize::try_from(self.dice.below(4)).unwrap()]
     }
 
-    /// The same for somebody who has time.
+    /// Adds `wait` to a request.
     pub(super) fn wait(&mut self, mut request: Allocate) -> Allocate {
         request.options.wait = request.attachment.is_none() && self.dice.chance(60);
         for interface in request.interfaces.iter_mut().filter(|_| request.options.wait) {

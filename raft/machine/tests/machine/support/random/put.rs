@@ -59,7 +59,7 @@ impl Draw<'_> {
         routes
     }
 
-    /// Mostly anybody.
+    /// Mostly no selectors.
     pub(super) fn selectors(&mut self) -> PoolSelectors {
         let mut selectors = PoolSelectors::default();
         if self.dice.chance(8) {

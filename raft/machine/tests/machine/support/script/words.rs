@@ -45,7 +45,7 @@ impl Words {
         self.field(name).map_or_else(Vec::new, |text| text.split(',').map(str::to_owned).collect())
     }
 
-    /// What is left, divided at each `+`.
+    /// Remaining words, divided at each `+`.
     pub(super) fn split_at_plus(&mut self) -> Vec<Words> {
         let parts = self.0.split(|word| word == "+").map(|part| Words(part.to_vec())).collect();
         self.0.clear();

@@ -10,7 +10,7 @@ use super::{Choice, stands_for, unspecific};
 use crate::model::naive::{Held, Model, Pool};
 
 impl Model {
-    /// What an interface has already: anything that a pool could give to anybody, unless somebody holds it.
+    /// Address to adopt: any that some pool could allocate, unless another endpoint holds it.
     pub(super) fn choose_adopted(
         &self,
         request: &InterfaceRequest,

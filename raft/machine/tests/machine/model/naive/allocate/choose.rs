@@ -215,8 +215,8 @@ impl Model {
         if let [only] = why[..] { only } else { Code::NoPoolFits }
     }
 
-    /// The first pool that gives the address; else what the first says that has it and may be taken from, or the
-    /// first that has it.
+    /// First pool that allocates the address; else the refusal of the first eligible pool that contains it,
+    /// or of the first that contains it.
     fn choose_asked<'a>(
         &self,
         address: IpAddr,
