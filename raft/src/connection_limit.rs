@@ -1,5 +1,5 @@
-//! Bounds on connections, in all and of each address, so that no host takes all of them: of clients, and of
-//! peers that are not known yet.
+//! Connection limits, total and per source address (IPv6: per /64), so that no host takes all of them. They
+//! apply to clients, and to peers before their handshake.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};

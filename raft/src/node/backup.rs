@@ -30,8 +30,8 @@ impl From<BackupError> for Problem {
 }
 
 impl Node {
-    /// Takes a backup of everything that was acknowledged before this call; with all of its `history`, or only with
-    /// its newest part. No work waits for it to be written.
+    /// Takes a backup of all changes acknowledged before this call. It has the whole `history`, or only its
+    /// newest part. No other work waits until it is written.
     ///
     /// # Errors
     /// See [`BackupError`].

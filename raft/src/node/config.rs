@@ -63,7 +63,8 @@ pub struct NodeConfig {
     pub client_url: String,
     /// Founders of the cluster; the same names on each of them, this one included.
     pub initial_members: Vec<InitialMember>,
-    /// Waits for a cluster to take it in instead of founding one; then the initial members only give addresses.
+    /// True to wait for admission to a cluster instead of founding one; the initial members then only give
+    /// addresses.
     pub joins: bool,
     /// Times by which failures are noticed.
     pub timing: Timing,

@@ -9,8 +9,7 @@ use ipam_api::limits::PROPOSALS_WAITING_MAX;
 use crate::durations::{DurationCounts, Durations};
 use crate::store::StoreCounters;
 
-/// Declares the counters that the node itself raises, and the same as they are read, beside those that are measured
-/// otherwise.
+/// Declares the node's counters, and their readable form beside values that are measured otherwise.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters since the start of the process, as they stand.
@@ -55,8 +54,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Proposals that wait for their outcome here: those passed on to the leader, and those that it got passed
-    /// on, included.
+    /// Proposals that wait here for their outcome, both those forwarded to the leader and those received from
+    /// members.
     proposals_waiting,
     /// Proposals passed on to the leader.
     proposals_forwarded,

@@ -1,4 +1,4 @@
-//! The disks of the voters, as their leader follows them: where another member is better placed, it hands over.
+//! Disks of the voters, as the leader sees them: it transfers leadership to a member with more free space.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Segments of the journal that this member lacks, since it came by its state through a snapshot or its copy
-//! was damaged: fetched from the others, piece by piece, in the background.
+//! Background transfer of missing journal segments from other members, piece by piece. They are missing after
+//! a state came by snapshot, or if the own copy was damaged.
 
 use std::sync::Arc;
 use std::time::Duration;

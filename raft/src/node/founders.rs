@@ -1,4 +1,4 @@
-//! The founders of a cluster, written down before anything is founded, and the founding of the log with them.
+//! Founders of a cluster, recorded before the founding, and the founding of the log with them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::types::Member;
 /// The founders of the cluster, by id.
 pub(super) type Founders = BTreeMap<u64, Member>;
 
-/// Writes down who founds, before the identity says that anything is being founded at all: a start after a
-/// crash in between goes on with the same members.
+/// Records the founders before the identity says that a cluster is being founded. A start after a crash in
+/// between continues with the same members.
 pub(super) fn write(dir: &Path, founders: &Founders) -> Result<(), StartError> {
     let content = serde_json::to_vec_pretty(&FoundersFile { version: 1, founders: founders.clone() })
         .map_err(|error| StartError::Founding(error.to_string()))?;
@@ -52,7 +52,7 @@ pub(super) async fn complete(
     // The log has the membership now.
     identity.founding = false;
     identity.save(dir)?;
-    // Of no use any more; should it stay, nobody reads it.
+    // The file has no reader any more, so a failed removal is harmless.
     let _ = std::fs::remove_file(path(dir));
     Restored::forget(dir);
     Ok(identity)

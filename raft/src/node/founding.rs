@@ -1,8 +1,7 @@
-//! The beginning of a cluster: exactly once, whatever order its members start in, and never over the head of one that
-//! exists.
+//! Founding of a cluster: exactly once, in any order of starts, and never over an existing cluster.
 //!
-//! The first of the initial members by name founds, when every other one has told it that its disk is empty and
-//! that it has the same list. The others wait until a member calls them by the id of their disk.
+//! The first of the initial members by name founds, once every other one has reported that its disk is empty
+//! and that it has the same list. The others wait until a member calls them by the id of their disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +48,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
             }
         }
         tokio::select! {
-            // Somebody has called; or it was founded here.
+            // A member has called, or this one has founded.
             _ = running.wait_for(Option::is_some) => return,
             () = sleep(pause) => pause = (pause * 2).min(ASK_PAUSE_MAX),
         }
@@ -98,7 +97,7 @@ fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
     }
 }
 
-/// The founder that has a state to begin with, if one has: it founds, and the others get the state from it.
+/// Founder that has a state to begin with, if any: it founds, and the others get the state from it.
 ///
 /// # Errors
 /// When there are several states.

@@ -40,8 +40,8 @@ pub(super) struct Gate {
     pub(super) headroom: Arc<Headroom>,
     counters: Arc<StoreCounters>,
     stalled: Duration,
-    /// The room on the disks of other voters that answered, and how many voters are a majority; nothing while
-    /// this member doesn't lead.
+    /// Free space of the other voters that answered, and the size of a majority; none unless this member
+    /// leads.
     others: Mutex<Option<(Rooms, usize)>>,
 }
 
@@ -71,8 +71,7 @@ impl Gate {
         }
     }
 
-    /// Notes the room on the disks of the other voters, and how many voters are a majority; nothing while this
-    /// member doesn't lead.
+    /// Records the free space of the other voters and the size of a majority; none unless this member leads.
     pub(super) fn note_others(&self, others: Option<(Rooms, usize)>) {
         *held(&self.others) = others;
     }
@@ -87,8 +86,8 @@ impl Gate {
     }
 }
 
-/// The treatment of proposals by the rooms that are known: members that are down have no say, and where a majority is silent
-/// it isn't the disks that stop the cluster.
+/// Treatment of proposals, given the known free space. Members that are down don't count, and without a
+/// majority of answers the disks aren't the obstacle.
 fn judge(mine: FreeSpace, others: impl Iterator<Item = FreeSpace>, majority: usize) -> Verdict {
     let mut rooms: Vec<FreeSpace> = others.chain([mine]).collect();
     rooms.sort_unstable_by(|a, b| b.cmp(a));
@@ -101,8 +100,8 @@ fn judge(mine: FreeSpace, others: impl Iterator<Item = FreeSpace>, majority: usi
     }
 }
 
-/// True if an action leaves less to keep than there was, or as much and something would be lost without it; its
-/// own entry is small and soon gone.
+/// True if an action shrinks the state, or keeps its size and is needed to avoid a loss. Its own entry is
+/// small and soon purged.
 fn shrinks(action: &Action) -> bool {
     matches!(
         action,

@@ -25,8 +25,8 @@ use crate::types::{Member, MemberInfo};
 use ipam_machine::State;
 use ipam_machine::command::KnownMember;
 
-/// Directives for a subscriber to log lines, besides its own: the libraries below say the same again
-/// and again while a peer is away, and what matters of it is said here.
+/// Directives for the log filter, besides the subscriber's own. The libraries below repeat themselves while a
+/// peer is away, and this crate reports what matters.
 pub const LOG_DIRECTIVES: &str = "openraft=error,raft_log=warn,chunked_wal=warn,sled=warn";
 
 /// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop it, or
@@ -162,8 +162,8 @@ impl Node {
         self.inner().state.with(State::revision)
     }
 
-    /// The state as this member has it, and for how many milliseconds it has known no working leader (0 if it
-    /// knows one).
+    /// State of this member, and the milliseconds for which it has known no working leader (0 if it knows
+    /// one).
     #[must_use]
     pub fn stale(&self) -> (State, u64) {
         // In this order: the state is at least as new as it says.
@@ -272,8 +272,8 @@ impl Node {
         self.inner().counters.read()
     }
 
-    /// Number of this member's leadership, while it leads: from when it has applied everything of the leaders before.
-    /// For tasks that only the leader runs: they propose under it with [`Self::propose_as_leader`].
+    /// Number of this member's leadership, once it has applied all entries of earlier leaders. For tasks that
+    /// only the leader runs: they propose under it with [`Self::propose_as_leader`].
     #[must_use]
     pub fn leadership(&self) -> watch::Receiver<Option<u64>> {
         self.inner().leadership.leads.subscribe()
@@ -308,8 +308,8 @@ impl Node {
         self.inner().lifecycle.running().map(|running| membership::known(&running)).unwrap_or_default()
     }
 
-    /// Stops in good order: takes nothing new, hands leadership to the voter that lacks least, and closes the
-    /// store. At the deadline it stops without waiting any longer.
+    /// Stops gracefully: refuses new work, hands leadership to the most complete voter, closes the store. At
+    /// the deadline it stops without waiting any longer.
     pub async fn shutdown(&self, deadline: impl Into<Instant>) {
         let closer = held(&self.handle.closer).take();
         leaving::leave(self.inner(), closer, deadline.into()).await;

@@ -67,8 +67,8 @@ impl Leadership {
         }
     }
 
-    /// The time since a working leader was last heard; nothing if none was since the start, whatever the vote on
-    /// disk says about who led before it.
+    /// Time since a working leader was last heard, in ms; none if there was none since the start. The stored
+    /// vote doesn't count: it names an earlier leader.
     fn silent_ms(&self, running: &Running) -> Option<u64> {
         let heard_at_ms = self.heard_ms.load(Relaxed);
         let heard_ms = (heard_at_ms > 0).then(|| self.age_ms().saturating_sub(heard_at_ms));

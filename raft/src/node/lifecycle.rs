@@ -1,4 +1,4 @@
-//! A member from its start to its end: whether it runs, what it waits for, and why it had to stop.
+//! Lifecycle of a member: running or not, the event that it waits for, and the reason of a failure.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Lifecycle {
     /// Notes what the member waits for; logs it when it is something new.
     pub(super) fn wait_for(&self, what: String) {
         let mut waiting_for = held(&self.waiting_for);
-        // Whoever was still asking around when somebody called.
+        // The search for founders may report after a member has called.
         if self.running().is_some() {
             return;
         }
@@ -76,8 +76,7 @@ impl Lifecycle {
         }
     }
 
-    /// Notes that the process must end: for the reason that the store has, if it has one, since all else follows from
-    /// that.
+    /// Records a fatal failure. The store's reason takes precedence, since others follow from it.
     pub(super) fn fail(&self, why: Failure) {
         let why = self.store_failed.borrow().clone().map_or(why, Failure::from);
         tracing::error!(%why, "this member can't go on");

@@ -1,4 +1,4 @@
-//! The members as the one that leads sees them: it alone knows how far each is and when it last answered.
+//! Members as the leader sees them: it alone knows each one's progress and last answer.
 
 use std::time::Duration;
 

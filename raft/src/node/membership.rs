@@ -1,5 +1,5 @@
-//! Makes the membership of the log what the rows say that it shall be: one step after the other, on whichever
-//! member leads, so that one member finishes a change that another one began.
+//! Leader task that adapts the Raft membership to the member rows, one step at a time. Any leader can
+//! continue a change that another one began.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use ipam_machine::model::{self, MemberStanding};
 
 /// Interval between looks for something to do.
 const LOOK: Duration = Duration::from_millis(50);
-/// Interval at which a member that hears of no leader calls the others: they learn where it is, and it learns from them
-/// if it was removed.
+/// Interval in which a member without a leader calls the others: it announces its address, and learns of its
+/// removal.
 const CALL: Duration = Duration::from_millis(500);
 /// Time for one step, before the situation is looked at anew.
 const STEP_PATIENCE: Duration = Duration::from_secs(5);
-/// A learner that lacks more entries than that gets no vote yet: until it has them, it could confirm nothing.
+/// Number of missing entries above which a learner gets no vote, since it couldn't acknowledge entries yet.
 const LAG_MAX: u64 = 1_000;
 
 /// The present membership of the log.

@@ -44,8 +44,8 @@ pub(super) struct OwnLeadership {
     pub(super) leader_id: CommittedLeaderIdOf<Types>,
     clock: Arc<Mutex<LogClock>>,
     raft: RaftHandle,
-    /// One election timeout, or more where the disks of a majority are slow: after such a silence the others may elect
-    /// another leader.
+    /// Election timeout, longer where the disks of a majority are slow: after it the others may elect a
+    /// leader.
     patience: Duration,
 }
 
@@ -67,8 +67,8 @@ impl OwnLeadership {
     }
 }
 
-/// Log time of one leadership: goes on where the state stood, by this process's monotonic clock, in ticks of at most
-/// [`LOG_TIME_TICK_MS_MAX`]. A process that was stopped, or a machine that was suspended, adds one tick.
+/// Log time of one leadership: continues the state's, by this process's monotonic clock. It advances in ticks
+/// of at most [`LOG_TIME_TICK_MS_MAX`], so a stopped process or a suspended machine adds one tick.
 #[derive(Debug)]
 struct LogClock {
     log_time_ms: u64,
@@ -143,7 +143,7 @@ impl LeadershipDriver {
         }
     }
 
-    /// Ends the present leadership if Raft has another leader or no majority is left; lets its log time advance if not.
+    /// Ends the leadership if Raft has another leader or no majority is left; else lets its log time advance.
     fn end_what_ended(&self, leads: Option<&CommittedLeaderIdOf<Types>>) {
         let Some(held_leadership) = self.own_leadership.borrow().clone() else { return };
         if leads != Some(&held_leadership.leader_id) {

@@ -1,4 +1,4 @@
-//! The member itself: what it was told at its start, and the identity of its directory.
+//! Profile of the member: its configuration at the start, and the identity of its directory.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

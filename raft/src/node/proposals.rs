@@ -1,4 +1,4 @@
-//! Proposals on the member that leads: those that wait together travel together (`queue.rs` says which).
+//! Proposals on the leader: waiting proposals are batched into one entry (`queue.rs` selects them).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,7 +62,7 @@ struct Proposer {
 
 impl Proposer {
     fn answer(self, answer: Result<Decided>) {
-        // Nobody there: the proposer gave up meanwhile.
+        // The proposer has given up meanwhile.
         let _ = self.reply.send(answer);
     }
 }
@@ -165,8 +165,8 @@ async fn run(
     }
 }
 
-/// Returns commands with their tickets, without those whose budget has passed on the monotonic clock, which counts a
-/// pause of the process in full, and those of an earlier leadership.
+/// Returns commands whose callers still wait. Commands whose budget has passed on the monotonic clock (which
+/// counts pauses of the process in full), and those of an earlier leadership, are answered and dropped.
 fn still_wanted(
     proposals: impl Iterator<Item = Proposal>,
     number: u64,
@@ -236,7 +236,7 @@ async fn append(
     }
 }
 
-/// Hands the outcomes of an entry to those who wait for them.
+/// Delivers the outcomes of an entry to their proposers.
 async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, begun: Instant, entry: Entry) {
     let outcomes = match outcome.await {
         Ok(Ok(response)) => response.data,

@@ -1,4 +1,4 @@
-//! The queue of proposals: first come, first served, with a bounded share of each entry for one principal.
+//! Queue of proposals: first come, first served, with a bounded share of each entry per principal.
 //!
 //! All members apply an entry before the next one, so what one principal puts into an entry delays all others. A
 //! principal whose commands are expensive to apply gets fewer of them into an entry, and the rest of its commands wait
@@ -30,7 +30,7 @@ pub(super) struct Queued<T> {
 /// The queue for entries, in the order of arrival.
 pub(super) type Queue<T> = VecDeque<Queued<T>>;
 
-/// Takes what the next entry carries: as many commands and bytes as fit, and of each principal its share. The
+/// Takes the commands of the next entry: as many as fit by number and bytes, with each principal's share. The
 /// commands of one principal keep their order.
 pub(super) fn take<T>(queue: &mut Queue<T>, costs: &Costs) -> Vec<Queued<T>> {
     let (mut taken, mut bytes) = (Vec::new(), 0_usize);

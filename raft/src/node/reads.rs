@@ -15,8 +15,8 @@ use super::raft::{Leader, RaftHandle, leader, superseded};
 use crate::transport::{Answer, CallError, Declined, Peers, Purpose, Request};
 use crate::types::LogId;
 
-/// Rounds that may run at once. A reader joins only a round that begins after it came, so a second one halves
-/// the wait of those who come while the first is on its way.
+/// Maximum number of concurrent rounds. A reader joins only a round that begins after its arrival, so a
+/// second one halves the wait of readers that arrive during the first.
 const ROUNDS_IN_FLIGHT_MAX: usize = 2;
 /// Time for one round; a reader with more time takes part in another one.
 const ROUND_PATIENCE: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ impl Reads {
         match timeout_at(deadline, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(Declined::ShuttingDown),
-            // Whoever leads didn't get a majority's word in time.
+            // The leader had no answer of a majority in time.
             Err(_) => Err(Declined::NoLeader),
         }
     }

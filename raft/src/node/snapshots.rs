@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn members_take_turns_and_none_waits_for_long() {
         let every = 900;
-        // Whoever builds as soon as it is due, as all of them do.
+        // A builder that builds as soon as it is due, as all members do.
         let built_by = |place: u64| {
             let mut snapshots = vec![0];
             for now in 0..10_000 {

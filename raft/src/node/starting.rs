@@ -58,8 +58,8 @@ pub(super) async fn resume(inner: &Arc<Inner>) -> Result<Arc<Running>, StartErro
     started.map_err(|error| inner.state.broken().map_or(error, |broken| StoreError::Broken(broken).into()))
 }
 
-/// Makes the identity durable, then starts raft with it; in this order, so that a disk which has spoken for
-/// a cluster never speaks for another one.
+/// Makes the identity durable, then starts raft with it. The order ensures that a disk serves one cluster
+/// only.
 async fn start_as(
     inner: &Arc<Inner>,
     identity: Identity,

@@ -14,7 +14,7 @@ pub(super) struct Tasks(Mutex<JoinSet<()>>);
 impl Tasks {
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = held(&self.0);
-        // Those that have ended are let go of here, since nobody waits for them.
+        // Completed tasks are dropped here, since they have no other receiver.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
     }

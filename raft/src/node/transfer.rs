@@ -18,7 +18,7 @@ pub(super) async fn hand_over(
     deadline: Instant,
     suits: impl Fn(u64) -> bool,
 ) {
-    // As long as a voter may need to find out that nobody leads.
+    // A voter may need this long to detect the missing leader.
     let patience = Duration::from_millis(2 * timing.election_max_ms);
     for heir in heirs(running, timing).into_iter().filter(|heir| suits(*heir)) {
         if !matches!(leader(&running.raft), Leader::Me) || Instant::now() >= deadline {

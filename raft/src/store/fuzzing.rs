@@ -25,7 +25,7 @@ pub fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
     framed
 }
 
-/// Reads a snapshot, and writes what it holds once more.
+/// Reads a snapshot, and writes its contents again.
 ///
 /// # Errors
 /// When it isn't one.
@@ -84,7 +84,7 @@ pub fn item(kind: u8, bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The same with right sums around whatever it is.
+/// Frames an arbitrary body with valid checksums.
 #[must_use]
 pub fn item_of(kind: u8, body: &[u8]) -> Vec<u8> {
     match kind % ITEMS {

@@ -33,7 +33,7 @@ pub(crate) struct Store {
     pub(crate) machine: MachineStore,
     /// The applied state, for all readers.
     pub(crate) shared: SharedState,
-    /// The journal, for those who read it.
+    /// Journal, for readers.
     pub(crate) journal: Journal,
     /// Bytes of the log between two entries.
     pub(crate) reach: EntrySizes,

@@ -1,4 +1,4 @@
-//! Doors for tests, behind a feature that nothing that ships has: the snapshot's writer and reader without a directory.
+//! Test access to the snapshot's writer and reader without a directory, behind an unshipped feature.
 
 use std::io;
 

@@ -14,7 +14,7 @@ use crate::types::LogId;
 /// Entries that are applied in a moment: one takes 12 ms at most, when it carries 1,000 allocations.
 const NEAR_ENTRIES: u64 = 256;
 
-/// The rows and how far they are, if there is no quarantine about that; whatever is doubtful is put aside.
+/// Rows and their position, if they are trustworthy; others are set aside.
 pub(super) fn sound_rows(
     dir: &Path,
     marker: &Marker,
@@ -50,12 +50,12 @@ fn believed<T>(dir: &Path, rows: Result<T, String>) -> Result<Option<T>, StoreEr
 /// The source of a start.
 pub(super) struct Start {
     pub(super) instant: Instant,
-    /// The row store and how far it is, which may be further than the state; none if it must be written afresh.
+    /// Row store and its position, which may be ahead of the state; none if it must be rewritten.
     pub(super) rows: Option<(Rows, Option<LogId>)>,
 }
 
-/// Begins with the snapshot if the log leads on from it in a moment, since it is read in half the time; with the
-/// rows otherwise. Whatever the start is made of, the snapshot must be whole: it is what a peer will ask for.
+/// Begins with the snapshot if the log continues shortly after it, since it loads in half the time; else with
+/// the rows. In both cases the snapshot must be whole: peers will request it.
 pub(super) fn begin(
     dir: &Path,
     rows: Option<(Rows, Point)>,

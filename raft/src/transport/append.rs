@@ -73,8 +73,7 @@ pub(super) fn divide(mut append: Append) -> VecDeque<Append> {
     parts
 }
 
-/// Checks that a leader that obeys the protocol can have sent it: entries without gaps, none from a later
-/// leadership than its own.
+/// Checks the protocol's rules for a leader: entries without gaps, none from a later leadership.
 ///
 /// # Errors
 /// What is wrong with it.

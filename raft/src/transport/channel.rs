@@ -1,5 +1,5 @@
-//! One lasting connection to one peer for one purpose, as its callers see it: it connects when a caller has
-//! something to say, connects again after a while when that fails, and answers at once as long as it can't.
+//! Persistent connection to one peer for one purpose, as its callers see it. It connects on demand,
+//! reconnects after a pause, and fails calls at once while it can't.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Faults between peers: a bounded number of log lines, and each fault once in a while.
+//! Log lines about faults between peers: bounded in number, with each fault at intervals.
 //!
-//! **Invariant:** whatever callers send, and from however many addresses, the lines about them have a bound.
+//! **Invariant:** the number of lines is bounded for any input, from any number of addresses.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! A connection while it stands, on the side that calls: one task writes what is asked, another reads what is
-//! answered, and answers find their callers by number.
+//! Established connection, on the calling side. One task writes requests, another reads responses, which find
+//! their callers by number.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,8 +29,8 @@ type Reply = oneshot::Sender<Result<Answer, CallError>>;
 /// Callers, by the number of the answer that each waits for.
 type Callers = Arc<Mutex<BTreeMap<u64, Reply>>>;
 
-/// Serves the calls until the connection ends, and returns the reason; nothing, if it isn't needed any more.
-/// Calls that were sent and not answered learn it by their reply being dropped.
+/// Serves the calls until the connection ends, and returns the reason; none if it isn't needed any more.
+/// Calls that were sent and not answered learn it by their dropped reply.
 pub(super) async fn converse(
     stream: PeerStream,
     first: Call,
@@ -113,7 +113,7 @@ async fn read_answers(read: ReadHalf, callers: Callers) -> String {
         match answer {
             Ok((PING, _)) => {}
             Ok((number, answer)) => {
-                // Nobody there: its caller gave up meanwhile.
+                // The caller has given up meanwhile.
                 let caller = held(&callers).remove(&number);
                 if let Some(caller) = caller {
                     let _ = caller.send(Ok(answer));

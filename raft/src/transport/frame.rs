@@ -1,7 +1,7 @@
 //! Frames: four bytes of length, one of version, and a value in postcard.
 //!
-//! The decoder is our own because `LengthDelimitedCodec` reserves whatever length is announced, at once; this
-//! one's buffer only ever grows with bytes that have arrived.
+//! `LengthDelimitedCodec` reserves any announced length at once; the buffer of this decoder grows only with
+//! received bytes.
 
 use std::io;
 

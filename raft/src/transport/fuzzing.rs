@@ -16,7 +16,7 @@ use super::preface::{Handshake, Hello, Opening, PROTOCOL_VERSION, ask_hello, pre
 use super::snapshot::SnapshotHead;
 use crate::types::Types;
 
-/// Cuts what arrives, in pieces of so many bytes, into frames; also what is left, and the largest buffer.
+/// Decodes input in pieces of this size into frames; returns them, the rest, and the largest buffer.
 ///
 /// # Errors
 /// As on a connection: it is closed then.
@@ -41,7 +41,7 @@ pub fn framed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encode_raw(bytes)
 }
 
-/// Reads the first frame of a caller; what it wants, encoded again.
+/// Reads the first frame of a caller; returns its purpose, encoded again.
 #[must_use]
 pub fn opening(stream: &[u8]) -> Option<Vec<u8>> {
     let mut both = tokio::io::join(stream, tokio::io::sink());

@@ -1,4 +1,4 @@
-//! The side above the transport: what it asks of the member that peers call.
+//! Interface of the layer above the transport: the calls that peers may make on the member.
 
 use std::future::Future;
 
@@ -16,8 +16,8 @@ pub(crate) trait Host: Clone + Send + Sync + 'static {
     /// Admits or refuses the caller; waits until it can be served.
     fn admit(&self, handshake: &Handshake) -> impl Future<Output = Result<(), Refusal>> + Send;
 
-    /// Ends once the member belongs to the cluster no more: then its connections are closed, so that it asks again
-    /// and is told.
+    /// Completes once the member is removed from the cluster. Its connections are then closed, so that it
+    /// asks again and learns of it.
     fn expelled(&self, member_id: u64) -> impl Future<Output = ()> + Send;
 
     /// Answers a request of a peer that was let in.

@@ -76,7 +76,7 @@ pub(crate) enum Answer {
     Pong,
     /// The result of the append.
     Append(Appended),
-    /// The vote, or what it would be.
+    /// The vote, or the result of a pre-vote.
     Vote(VoteResponse<Types>),
     /// The target's word about taking the leadership.
     TransferLeader(TransferLeaderResponse<Types>),

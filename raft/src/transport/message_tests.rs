@@ -104,7 +104,7 @@ fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fixtures/v1/messages.txt")
 }
 
-/// The lines of the file: the name of a message, its frame, and what it means.
+/// Lines of the file: the name of a message, its frame and its meaning.
 fn known() -> BTreeMap<String, (String, String)> {
     let text = std::fs::read_to_string(file()).unwrap_or_default();
     let parts = |line: &str| {

@@ -39,7 +39,7 @@ pub(crate) struct Own {
     pub(crate) client_url: String,
     /// Address at which this member answers peers, as it tells them.
     pub(crate) peer_address: String,
-    /// Addresses of members, by name, as this member's own configuration has them; the membership's stand in for others.
+    /// Addresses of members by name from this member's configuration; for others the membership's are used.
     pub(crate) addresses: BTreeMap<String, String>,
     pub(crate) proof: PeerProof,
     /// Pace at which snapshots are sent.
@@ -194,7 +194,7 @@ impl Target {
     /// A connection on which both sides agree who they are.
     pub(super) async fn connect(&self) -> Result<PeerStream, DialError> {
         let (turn, address) = self.address_book.address(self.member_id, &self.member);
-        // Also when somebody loses patience in the middle of it.
+        // Cancellation in the middle is covered, too.
         let next = Defer(Some((&self.address_book, self.member_id, turn)));
         let stream = self.connect_to(&address).await?;
         next.forget();

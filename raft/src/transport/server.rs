@@ -76,7 +76,7 @@ fn admit(call: &Call, prefaces: &ConnectionLimit) -> Result<Permit, String> {
     prefaces.enter(call.address()).map_err(|_| "too many callers at once".to_owned())
 }
 
-/// Asks a caller what it wants. Those who are let in come back as guests.
+/// Reads a caller's handshake. Admitted callers are returned as guests.
 async fn meet<H: Host>(
     received: impl Future<Output = io::Result<(PeerStream, Caller)>>,
     from: String,

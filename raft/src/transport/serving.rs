@@ -22,8 +22,8 @@ const ANSWERS_WAITING_MAX: usize = 1024;
 /// A caller pings; one that has been silent for so long is gone.
 const SILENCE: Duration = Duration::from_millis(2 * PEER_SILENCE_MS_MAX);
 
-/// The two ends of a connection: requests come in here, answers leave by a task of their own, so that a caller
-/// that is slow to read doesn't stop us from reading.
+/// Both ends of a connection: requests arrive here, and a separate task sends the answers. So a slow reader
+/// doesn't block the reading of requests.
 struct Lane {
     requests: FramedRead<ReadHalf, Frames>,
     answers: mpsc::Sender<Numbered<Answer>>,

@@ -181,11 +181,11 @@ async fn who_is_not_meant_says_so_and_nothing_was_sent() {
 
 #[tokio::test]
 async fn what_was_given_up_before_it_was_sent_is_known_not_to_be() {
-    // Nobody there at all.
+    // No listener at the address.
     let dir = private();
     let channel = peers().channel(2, &member(address(&dir), "disk"), Purpose::Control);
     assert!(matches!(channel.call(pre_vote(), late()).await, Err(CallError::NotSent(_))));
-    // Somebody who takes the connection and says nothing.
+    // A listener that accepts the connection and stays silent.
     let _listener = UnixListener::bind(dir.path().join("s")).unwrap();
     let channel = peers().channel(2, &member(address(&dir), "disk"), Purpose::Control);
     assert!(matches!(channel.call(pre_vote(), soon()).await, Err(CallError::NotSent(_))));

@@ -1,4 +1,4 @@
-//! TLS between members: both sides show a certificate of one CA, and each must name the member that it speaks for.
+//! TLS between members: both sides show a certificate of one CA that names their member.
 //!
 //! **Invariant:** what a certificate names is the only proof of who calls; a client's or a node's certificate of
 //! the same CA opens nothing here.
@@ -31,7 +31,7 @@ pub struct PeerCredentials {
     pub roots: RootCertStore,
 }
 
-/// A member's TLS with the others. Clones share it; what it shows may be replaced while it is used.
+/// TLS of a member with its peers. Clones share it; what it shows may be replaced while it is used.
 #[derive(Clone)]
 pub struct PeerTls {
     member: Name,

@@ -8,7 +8,7 @@ use ipam_raft::node::Node;
 
 use crate::harness::{Cluster, eventually, has, propose};
 
-/// Keeps the thread of a member that applies busy until the sender is dropped, as a very expensive command would.
+/// Blocks the apply thread of a member until the sender is dropped, like a very expensive command.
 fn occupy(node: &Node) -> mpsc::Sender<()> {
     let (release, until) = mpsc::channel::<()>();
     let (begin, begun) = mpsc::channel();

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Cluster, eventually, has, leads, propose};
 
-/// The scenario in which reads by lease lie: a follower that restarts forgets that it promised the leader to
-/// vote for nobody else, so another is elected while the old leader's lease runs. Hence no read is by lease.
+/// Scenario in which lease reads would be stale. A restarted follower forgets its promise to vote for no
+/// other member, so another leader is elected during the old one's lease. Hence no read is by lease.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deposed_leader_says_nothing_old_when_a_follower_has_forgotten_its_promise() {
     let mut cluster = Cluster::linked(3).await;

@@ -1,4 +1,4 @@
-//! Members whose states differ, as after a defect or a flipped bit: found out, not served from, made again.
+//! Members with differing states, as after a defect or a flipped bit: detected, not served, rebuilt.
 //!
 //! A state is spoilt by applying to it what no log entry says.
 
@@ -11,7 +11,7 @@ use ipam_raft::node::{Node, ProposeError, ReadError};
 
 use crate::harness::{Cluster, LONG, command, eventually, has, leads, propose};
 
-/// Waits until nobody lacks anything, so that what differs from now on is what was spoilt.
+/// Waits until all members are equal, so that later differences come from the test.
 async fn leader_of_equals(cluster: &Cluster) -> usize {
     let leader = cluster.leader().await;
     cluster.settled().await;
@@ -135,7 +135,7 @@ async fn what_its_own_snapshot_has_wrong_comes_from_another_member() {
         (1, 2),
         "its own, then another's"
     );
-    // What it would start with is right as well.
+    // The state that a restart would load is right as well.
     cluster.stop(odd).await;
     cluster.start(odd).await;
     cluster.leader().await;

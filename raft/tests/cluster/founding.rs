@@ -1,4 +1,4 @@
-//! Exactly one cluster, whatever comes first, and never a second one.
+//! Founding in any order of starts: exactly one cluster, and never a second one.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -43,9 +43,9 @@ async fn replaced(cluster: &Cluster, at: usize, old: usize) {
     .await;
 }
 
-/// Holds the leader still while a follower asks it, until the answer; what the follower counted meanwhile. The
-/// election and the answer must be over before the follower hangs up on the silent leader: on a busy machine that takes
-/// rounds.
+/// Stops the leader while a follower asks it, until the answer; returns the follower's counters. The election
+/// and the answer must be over before the follower closes its connection to the silent leader: on a busy
+/// machine that takes several attempts.
 async fn ask_a_stopped_leader(command: Command) -> (Result<(), ProposeError>, u64, u64, Option<String>) {
     for _ in 0..ROUNDS_MAX {
         let (cluster, leader, follower) = scene().await;

@@ -31,7 +31,7 @@ pub(crate) fn command(name: &str) -> Command {
     command
 }
 
-/// Whether a state has the network that such a command makes.
+/// True if a state has the network that such a command creates.
 pub(crate) fn has(state: &State, name: &str) -> bool {
     state.rows().any(|(_, row)| row.windows(name.len()).any(|window| window == name.as_bytes()))
 }
@@ -45,7 +45,7 @@ pub(crate) struct Place {
     pub(crate) socket: PathBuf,
     pub(crate) dir: TempDir,
     pub(crate) node: Option<Node>,
-    /// Whether it came later, and isn't among the initial members.
+    /// True if it joined later and isn't among the initial members.
     pub(crate) joins: bool,
 }
 
@@ -131,7 +131,7 @@ impl Cluster {
         self.node(at).propose(command, Instant::now() + LONG).await.unwrap().unwrap()
     }
 
-    /// Gives members a vote and lets others go, and waits until whoever is asked sees it so.
+    /// Promotes and removes members, and waits until the asked member sees the result.
     pub(crate) async fn change(&self, at: usize, promote: &[u64], remove: &[u64]) {
         let seen = self.node(at).members(Instant::now() + LONG).await.unwrap();
         let voters: Vec<u64> = seen.iter().filter(|member| member.votes()).map(|member| member.id).collect();
@@ -211,7 +211,7 @@ impl Cluster {
             let peer_address = link.map_or_else(|| other.peer_address(), |link| link.to_string());
             InitialMember { name: other.name.clone(), peer_address }
         });
-        // With links between them nobody gets around a link by calling the member directly.
+        // With links between members, a direct call must not bypass a link.
         let peer_address = match self.links {
             Some(_) => "127.0.0.1:1".to_owned(),
             None => place.peer_address(),
@@ -302,7 +302,8 @@ impl Cluster {
         propose(self.node(at), name).await.unwrap()
     }
 
-    /// The same while leaders are lost: repeated as long as its fate is unknown or nobody leads, as clients do.
+    /// Like `propose`, while leaders are lost: repeats the call while its fate is unknown or there is no
+    /// leader, as clients do.
     pub(crate) async fn propose_through(&self, at: usize, name: &str) {
         eventually("a proposal comes through", || async {
             match propose(self.node(at), name).await {
@@ -331,7 +332,7 @@ pub(crate) async fn propose(node: &Node, name: &str) -> Result<Applied, ProposeE
     node.propose(command(name), Instant::now() + LONG).await.map(|outcome| outcome.unwrap())
 }
 
-/// Whether a member leads.
+/// True if a member leads.
 pub(crate) fn leads(node: &Node) -> bool {
     node.status().role == Role::Leader
 }

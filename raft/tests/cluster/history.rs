@@ -1,4 +1,4 @@
-//! The journal of a cluster: the same on every member, whatever each of them went through.
+//! Journal of a cluster: the same on every member after any sequence of faults.
 
 use std::path::Path;
 use std::time::Instant;
@@ -108,7 +108,7 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
     for member in 0..3 {
         assert_eq!(history(&cluster, member).await.unwrap(), kept);
     }
-    // Whoever asks from before that is told, and from where on there is something.
+    // A read from before that gets an error with the start of the history.
     for member in 0..3 {
         let after = Some(expected[0].id());
         let query = EventQuery { after, reverse: false, limit: 7, filter: EventFilter::default() };

@@ -1,4 +1,4 @@
-//! Leaderships within one term: each ends without a majority, and the next one begins with an entry of its own.
+//! Leaderships within one term: each ends without a majority, and the next begins with its own entry.
 
 use std::time::{Duration, Instant};
 
@@ -31,8 +31,8 @@ fn link_all(cluster: &Cluster, whole: bool) {
     }
 }
 
-/// Cuts all members off from each other, with an entry at the leader that the others lack: so none of them can win an
-/// election afterwards. Returns the leader with the number of the leadership that this ends.
+/// Isolates all members from each other, with an entry that only the leader has, so no other can win an
+/// election. Returns the leader with the number of the leadership that this ends.
 async fn lose_the_majority(cluster: &Cluster) -> (usize, u64) {
     loop {
         let leader = cluster.leader().await;

@@ -88,7 +88,7 @@ async fn a_leader_that_stops_hands_over_first() {
     let leadership = leaving.leadership();
     leaving.shutdown(Instant::now() + LONG).await;
     assert_eq!(*leadership.borrow(), None);
-    // Somebody leads already: it wasn't an election that began with silence.
+    // A leader exists already: it wasn't an election that began with silence.
     assert!(cluster.nodes().any(|(_, node)| leads(node)));
     let refused = leaving.propose(command("late"), Instant::now() + LONG).await.unwrap_err();
     assert_eq!(refused, ProposeError::ShuttingDown);
@@ -109,7 +109,7 @@ async fn log_time_goes_on_where_a_lost_leader_left_it() {
     let mut log_time_ms = 0;
     for round in 0..3 {
         let leader = cluster.leader().await;
-        // Not whoever is lost; on a busy machine it may well lead by the time it is asked.
+        // Not the lost member; on a busy machine it may lead again by the time of the request.
         let at = (leader + 1) % 3;
         for number in 0..5 {
             cluster.propose_through(at, &format!("time-{round}-{number}")).await;

@@ -1,4 +1,4 @@
-//! Wires between members that can be cut: a relay for each direction, known to the caller as the other's address.
+//! Connections between members that can be cut: a relay for each direction, known as the peer's address.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -45,7 +45,7 @@ impl Links {
         Self { relays }
     }
 
-    /// Where one member finds another.
+    /// Address at which one member finds another.
     pub(crate) fn address(&self, from: usize, to: usize) -> SocketAddr {
         self.relays[&(from, to)].address
     }

@@ -1,4 +1,4 @@
-//! Who belongs to a cluster, and who leads it, changed on purpose.
+//! Changes of a cluster's members and of its leader by operators.
 
 use ipam_machine::command::Text;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ async fn leadership_goes_where_it_is_said_and_no_write_is_lost() {
         let leader = cluster.leader().await;
         let heir = (leader + 1) % 3;
         let id = cluster.node(heir).status().member_id.unwrap();
-        // Whoever is asked passes it on.
+        // Every member forwards the request.
         cluster.node(round % 3).hand_over(id, Instant::now() + LONG).await.unwrap();
         eventually("the heir leads", || async { cluster.leader().await == heir }).await;
         // Again is no change.
@@ -218,7 +218,7 @@ async fn a_member_that_moved_is_found_and_its_vote_counts() {
     cluster.places[moved].socket.set_extension("moved");
     let address = cluster.places[moved].peer_address();
     cluster.start(moved).await;
-    // Without the third one it is needed, and nobody's configuration says where it is but its own.
+    // Without the third one it is needed, and only its own configuration has its address.
     cluster.crash(other);
     cluster.propose_through(leader, "the-mover-votes").await;
     eventually("the membership has the new address", || async {
@@ -244,7 +244,7 @@ async fn a_wiped_member_is_not_taken_for_the_one_it_was() {
     assert!(cluster.node(gone).applicant().is_some(), "nobody has taken it in");
 }
 
-/// What a member that belongs to no cluster asks for.
+/// Join request of a member without a cluster.
 fn join_of(cluster: &Cluster, at: usize) -> Action {
     let Member { name, disk_id, peer_address, client_url } = cluster.node(at).applicant().unwrap();
     let (_, other) = cluster.nodes().find(|(other, _)| *other != at).unwrap();

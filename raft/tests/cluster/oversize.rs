@@ -1,4 +1,4 @@
-//! A state of which no snapshot can be made, as after a defect: the members serve on, and keep their logs.
+//! A state whose snapshot fails, as after a defect: the members serve on, and keep their logs.
 
 use ipam_api::limits::ROW_BYTES_MAX;
 

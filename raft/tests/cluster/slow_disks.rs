@@ -42,8 +42,8 @@ async fn a_lost_leader_costs_few_elections_on_slow_disks() {
     cluster.settled().await;
 }
 
-/// The first election of openraft takes longer than the election timeout: a campaign beside it must not leave a leader
-/// whom no voter follows.
+/// The first election of openraft exceeds the election timeout. A concurrent campaign must not leave a leader
+/// that no voter follows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_is_founded_on_slow_disks() {
     for _ in 0..ROUNDS {

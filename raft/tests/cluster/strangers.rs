@@ -1,4 +1,4 @@
-//! Whatever comes in on the peer port, the cluster goes on.
+//! Foreign and malformed connections to the peer port don't affect the cluster.
 
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ async fn garbage_on_the_peer_port_disturbs_nobody() {
 async fn members_of_another_cluster_are_sent_away() {
     let mut ours = Cluster::up(1).await;
     let theirs = Cluster::up(1).await;
-    // A member of theirs is told that ours is at its peer's address: the configuration of somebody who copied it.
+    // A member of theirs has our member's address for its peer, as after a copied configuration.
     ours.places.push(crate::harness::Place {
         name: ipam_api::Name::new("n2").unwrap(),
         address: theirs.places[0].address,

@@ -28,8 +28,7 @@ impl Awaited {
         come.try_recv().ok()
     }
 
-    /// Takes a snapshot that has come, if one was asked for and this member is as far as it is; else gives it
-    /// back.
+    /// Takes a received snapshot if one was requested and this member has applied as much; else returns it.
     pub(in super::super) async fn take(
         &self,
         state: &SharedState,

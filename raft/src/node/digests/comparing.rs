@@ -121,8 +121,8 @@ impl Comparing {
         }
     }
 
-    /// As the leader, adds an entry to compare at: when a member quarantined can't be compared yet, and when
-    /// what was applied has stayed uncompared for long.
+    /// As the leader, adds an entry to compare at. It does so when a suspect member can't be compared yet,
+    /// and when applied entries have stayed uncompared for long.
     async fn prompt(&mut self, integrity: &Integrity, running: &Running, reports: &BTreeMap<u64, Report>) {
         let mine = reports.get(&running.me.member_id).and_then(|report| report.checkpoints.last());
         let applied = integrity.state.applied().map_or(0, |applied| applied.index);

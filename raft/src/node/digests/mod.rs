@@ -1,5 +1,5 @@
-//! Replicas compare themselves: every member asks all others for their checkpoints and judges its own state by
-//! them. No word of a leader is needed or believed.
+//! Comparison of replicas: every member requests all others' checkpoints and judges its own state. The leader
+//! has no special role in it.
 //!
 //! **Invariant:** a member whose state a majority contradicts, or may contradict, serves no client until the state
 //! was made again and the majority agrees with it.

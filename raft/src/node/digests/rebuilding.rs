@@ -1,5 +1,5 @@
-//! A wrong state made again in place: from this member's own snapshot and log, else from a snapshot of a member
-//! with which the majority agrees.
+//! Rebuild of a wrong state in place, from this member's own snapshot and log. If that fails, from a snapshot
+//! of a member with which the majority agrees.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) async fn from_own(integrity: &Integrity, running: &Running, index: u6
     integrity.state.checkpoints().iter().any(|noted| noted.index == index && noted.digest == right)
 }
 
-/// Makes the state again from the snapshot of one of those who have the right one.
+/// Rebuilds the state from the snapshot of a member with the right one.
 pub(super) async fn from_peers(integrity: &Integrity, running: &Running, fellows: &[u64]) {
     for (id, member) in running.members().into_iter().filter(|(id, _)| fellows.contains(id)) {
         match from_peer(integrity, running, id, &member).await {

@@ -227,7 +227,7 @@ impl Candidate {
         }
     }
 
-    /// The vote and the last log entry of this member: a pre-vote changes nothing, whatever it asks for.
+    /// Vote and last log entry of this member. A pre-vote changes neither.
     async fn own(&self) -> Option<VoteResponse<Types>> {
         let me = self.peers.my_id();
         self.raft.pre_vote(VoteRequest::new(Vote::new(0, me), None)).await.ok()

@@ -1,4 +1,4 @@
-//! Backups: written by a member, restored into a new directory, recovered from the directory of a member that is down.
+//! Backups: written by a member, restored into a new directory, or recovered from a stopped member.
 
 mod recover;
 mod restore;

@@ -1,5 +1,7 @@
-//! The state of a member that is stopped and whose majority is lost, as a backup: restored, it begins another
-//! cluster. The directory isn't changed, so that the member can still be started if the others come back.
+//! Recovery of a stopped member's state as a backup, after the majority is lost.
+//!
+//! Restoring the backup begins another cluster. The directory isn't changed, so the member can still be
+//! started if the others return.
 
 use std::fs::{self, File};
 use std::io;
@@ -127,7 +129,7 @@ fn write(backup: Backup, file: &Path) -> io::Result<()> {
         disk::rename(&aside, file)
     });
     if written.is_err() {
-        // What can't be removed says by its name what it is.
+        // A file that can't be removed is recognisable by its name.
         let _ = fs::remove_file(&aside);
     }
     written
@@ -144,7 +146,7 @@ struct Copy(PathBuf);
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // What can't be removed says by its name what it is.
+        // A file that can't be removed is recognisable by its name.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -91,7 +91,7 @@ impl Restored {
 
     /// Nothing waits any more.
     pub(crate) fn forget(dir: &Path) {
-        // Should they stay, nobody looks at them any more: the directory belongs to a cluster.
+        // Remaining files are ignored from now on: the directory belongs to a cluster.
         let _ = fs::remove_file(dir.join(Self::FILE));
         let _ = fs::remove_file(state(dir));
     }
@@ -121,7 +121,7 @@ pub fn restore(file: &Path, dir: &Path, epoch: Option<u64>, wall_ms: u64) -> Res
 fn restore_from(file: &Path, dir: &Path, epoch: Option<u64>, wall_ms: u64) -> Result<Restored, RestoreError> {
     let wrong = |source| RestoreError::Backup { file: file.to_owned(), source };
     let open = || File::open(file).map(|file| BufReader::with_capacity(BUFFER_BYTES, file));
-    // Who uses the directory is said first, if somebody does.
+    // A directory in use is the first error to report.
     if dir.join("lock").exists() {
         drop(lock_dir(dir)?);
     }
@@ -250,8 +250,8 @@ fn unusable(error: Unusable) -> io::Error {
 }
 
 impl MachineStore {
-    /// Makes of a restored state, if one waits, the one that the founders' cluster begins with: as if the entry
-    /// that says who they are had come first and brought it along, and were only in the snapshot any more.
+    /// Makes a waiting restored state the initial state of the founders' cluster. The result is the same as
+    /// if the first entry had carried the state, and only the snapshot held it now.
     pub(crate) async fn begin_restored(
         &mut self,
         dir: &Path,

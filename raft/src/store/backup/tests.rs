@@ -108,7 +108,7 @@ async fn a_restore_that_was_broken_off_is_not_opened() {
     assert!(why.contains("broken off"), "{why}");
 }
 
-/// What rows and snapshot don't have yet is in the log, acknowledged or not; and nothing is changed.
+/// Entries that rows and snapshot lack are in the log, acknowledged or not; and nothing is changed.
 #[tokio::test]
 async fn a_survivor_gives_all_of_its_log_and_stays_as_it_was() {
     let (dir, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

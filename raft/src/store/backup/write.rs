@@ -1,5 +1,5 @@
-//! A backup, as a member writes it: the state of one instant as a snapshot, and the sealed segments of its
-//! journal. Of Raft there is nothing in it: a restore founds another cluster.
+//! Writer of backups: the state of one instant as a snapshot, and the sealed segments of its journal. A
+//! backup contains nothing of Raft: a restore founds another cluster.
 
 use std::io::{self, BufWriter, Write};
 

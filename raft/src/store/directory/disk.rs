@@ -39,7 +39,7 @@ fn parent(dir: &Path) -> &Path {
     }
 }
 
-/// Puts new content in the place of a small file: the old or the new is there at any instant, never a mixture.
+/// Replaces a small file atomically: the old or the new content exists at any instant, never a mixture.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let mut file = File::create(&aside)?;

@@ -37,8 +37,8 @@ pub(in crate::store) fn write(mut to: impl Write, kind: u8, version: u8, body: &
     Ok(HEAD + body.len() + SUM)
 }
 
-/// Reads one. `UnexpectedEof` means that the source ends inside it, and nothing else does; whatever is there
-/// but wrong is `InvalidData`.
+/// Reads one. `UnexpectedEof` means that the source ends inside it, and nothing else does; present but wrong
+/// bytes are `InvalidData`.
 pub(in crate::store) fn read(mut from: impl Read, kind: u8) -> io::Result<Frame> {
     expect_kind(&mut from, kind)?;
     let [version, a, b, c, d] = read_array(&mut from)?;

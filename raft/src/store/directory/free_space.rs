@@ -35,8 +35,8 @@ const KEPT: u64 = 4;
 /// From when on a disk counts as full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskLimits {
-    /// With fewer free bytes than these, and those of another snapshot, only what makes the state smaller is
-    /// let in; with half of them, nothing.
+    /// Free bytes, besides those of another snapshot, below which only changes that shrink the state are
+    /// accepted. Below half of them nothing is.
     pub low_bytes: u64,
     /// The size of the ballast file; 0 for none.
     pub ballast_bytes: u64,
@@ -171,8 +171,8 @@ impl Headroom {
         free_bytes(&self.dir).is_ok_and(|free| free.saturating_add(ballast) >= self.limits().low_bytes / KEPT)
     }
 
-    /// Gives up as much of the ballast as so many bytes need that might not find room otherwise; 0 for what is small.
-    /// What is to be written is written either way: whether there was room is for the disk to say.
+    /// Releases as much of the ballast as the write may lack; 0 for small writes. The write is attempted in
+    /// any case: its result shows if the space sufficed.
     pub(in crate::store) fn make_room(&self, bytes: u64) {
         let limits = self.limits();
         let due = bytes.saturating_add(SPARE_BYTES);
@@ -243,7 +243,7 @@ impl Headroom {
 
     fn give_up(&self, left: u64) {
         let path = ballast_path(&self.dir);
-        // Some file systems let go of blocks only once it is durable that they are nobody's.
+        // Some file systems free blocks only once their release is durable.
         let given_up = match File::options().write(true).open(&path) {
             Ok(file) if left > 0 => file.set_len(left).and_then(|()| file.sync_all()),
             Ok(_) => fs::remove_file(&path).and_then(|()| disk::sync_dir(&self.dir)),

@@ -1,8 +1,8 @@
-//! The marker: a small fsynced file that says how much must be here.
+//! Marker: a small fsynced file that records the least content of log and rows.
 //!
 //! No checksum can see that a file was cut at a record's border, or that sled went back to an older page. The
-//! marker can: whatever ends before it is damaged, not torn. It is written at the pace of the row store, not
-//! per append, so what lies between it and the end of the log can't be told from a torn write.
+//! marker can: a log or row store that ends before it is damaged, not torn. It is written at the pace of the
+//! row store, not per append, so what lies between it and the end of the log can't be told from a torn write.
 
 use std::fs;
 use std::path::{Path, PathBuf};

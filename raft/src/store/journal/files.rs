@@ -286,8 +286,8 @@ pub(super) struct OpenChunks {
     pub(super) torn: bool,
 }
 
-/// Checks all chunks of an open segment's file: its first event comes behind `behind`, each other one behind the
-/// one before it.
+/// Checks all chunks of an open segment's file: the first event follows `behind`, and each other one its
+/// predecessor.
 pub(super) fn open_chunks(
     mut content: &[u8],
     before: Chain,

@@ -12,7 +12,7 @@ use ipam_machine::journal::{Chain, JournalHead, Segment};
 
 const BEFORE: Chain = [7; 32];
 
-/// Opens a sealed segment, and reads all that can be asked of it; the bytes of its blocks if it is whole.
+/// Opens a sealed segment and reads all of it; returns the bytes of its blocks if it is whole.
 ///
 /// # Errors
 /// When it is damaged.
@@ -50,7 +50,7 @@ pub fn seal(path: &Path, bytes: &[Vec<u8>]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// A file with right sums around compressed `blocks`, pages of an index, and a footer, whatever they are.
+/// File with valid checksums around arbitrary compressed `blocks`, pages of an index, and a footer.
 ///
 /// # Errors
 /// When the disk fails.

@@ -12,7 +12,7 @@ use super::source::{JournalSource, View};
 use ipam_machine::journal::Segment;
 use ipam_machine::{Event, EventId};
 
-/// The journal, for those who read it.
+/// Journal, for readers.
 #[derive(Clone)]
 pub(crate) struct Journal {
     source: Arc<dyn JournalSource>,
@@ -34,7 +34,7 @@ impl Journal {
         Self { source, files }
     }
 
-    /// The files, for those who fetch and serve segments.
+    /// Files of the journal, for fetching and serving segments.
     pub(crate) fn files(&self) -> &JournalFiles {
         &self.files
     }
@@ -85,7 +85,7 @@ impl Journal {
             return Ok(false);
         }
         let damaged = |what: io::Error| {
-            // Where only the system refuses, the file may be whole: nobody throws the last copy away for that.
+            // An error of the system doesn't prove damage, so the last copy isn't discarded for it.
             use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
             if matches!(what.kind(), InvalidData | UnexpectedEof | NotFound) {
                 tracing::error!(segment = piece.number, %what, "the journal is damaged; another member's copy replaces it");

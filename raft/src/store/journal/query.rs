@@ -65,7 +65,7 @@ impl EventFilter {
 /// A query for a page of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventQuery {
-    /// The place behind which the page begins (before which, if reversed); none: the oldest kept (the newest).
+    /// Position after which the page begins (before which, if reversed); by default the oldest (newest) end.
     pub after: Option<EventId>,
     /// The newest first.
     pub reverse: bool,

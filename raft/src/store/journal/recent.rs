@@ -1,4 +1,4 @@
-//! The newest part of the journal, in memory: the open segment, and what was sealed and isn't on disk yet.
+//! Newest part of the journal, in memory: the open segment, and sealed ones that aren't on disk yet.
 
 use std::io;
 use std::sync::Arc;

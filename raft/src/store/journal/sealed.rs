@@ -85,7 +85,7 @@ pub(super) fn write(path: &Path, number: u64, segment: &Segment, blocks: &[Arc<B
     disk::replace(path, &content)
 }
 
-/// A segment with right sums and whatever inside, which no fuzzer guesses.
+/// Segment with valid checksums and arbitrary contents, which no fuzzer would find.
 #[cfg(feature = "testing")]
 pub(super) fn pretended(blocks: &[Vec<u8>], pages: &[Vec<u8>], footer: &[u8]) -> io::Result<Vec<u8>> {
     let mut content = MAGIC.to_vec();
@@ -212,7 +212,7 @@ impl Sealed {
             return Err(frame::invalid("a block claims too many bytes"));
         }
         let compressed = read(&self.file, known.place, BLOCK)?;
-        // What it claims is reserved before a byte of it is there.
+        // The claimed size would be reserved before a byte of it is read.
         if bytes / LZ4_RATIO_MAX > compressed.len() {
             return Err(frame::invalid("a block claims more bytes than it can hold"));
         }

@@ -59,8 +59,8 @@ pub(in crate::store) fn open(dir: &Path, marker: &Marker, same_boot: bool) -> Re
     Ok(Opened { log, mark })
 }
 
-/// Makes the leavings of the last run in the page cache durable before they are relied on: openraft takes all
-/// that it finds in the log for flushed.
+/// Makes the page cache of the last run durable before it is relied on. openraft takes all entries that it
+/// finds in the log for flushed.
 fn sync(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         fs::File::open(entry?.path())?.sync_all()?;
@@ -99,7 +99,7 @@ fn check(mark: &LogMark, first_due: u64, first: Option<u64>, marker: &Marker) ->
             mark.end, due.end, due.last
         ));
     }
-    // Votes are only partly ordered: whatever isn't provably as new is too old.
+    // Votes are only partially ordered: a vote that isn't provably as new is too old.
     if due.vote.is_some() && !matches!(mark.vote.partial_cmp(&due.vote), Some(order) if order.is_ge()) {
         return Err(format!("its vote is {:?}, {:?} was on disk for certain", mark.vote, due.vote));
     }

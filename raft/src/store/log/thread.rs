@@ -21,7 +21,7 @@ use crate::store::rows::Notifier;
 use crate::sync::held;
 use crate::types::{Entry, LogId, Types, Vote};
 
-/// A group is closed when it holds this many commands, so that the first in it isn't kept waiting by the last.
+/// Commands at which a group is closed, so that the last one doesn't delay the first.
 const GROUP_COMMANDS_MAX: usize = 4096;
 
 pub(super) type Answer<T> = oneshot::Sender<io::Result<T>>;
@@ -165,7 +165,7 @@ impl LogThread {
         Ok(())
     }
 
-    /// Notes what is committed, which is never needed for safety: it only shortens the way back after a start.
+    /// Records the committed index. It isn't needed for safety and only shortens the replay at a start.
     /// raft-log refuses to go backwards or beyond its end.
     fn commit(&mut self, log_id: LogId, group: &mut Group) -> io::Result<()> {
         let state = self.log.log_state();
@@ -222,7 +222,7 @@ impl LogThread {
         tracing::error!(reason, "the process must be started again; nothing acknowledged is lost");
         held(&self.view).failed = Some(reason.clone());
         self.durable.end();
-        // First of all, so that whoever sees raft end knows why.
+        // Recorded first, so that an observer of raft's end finds the reason.
         self.failed.send_replace(Some(StoreFailure::Disk(reason.clone())));
         group.refuse(&reason);
     }

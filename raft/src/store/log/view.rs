@@ -17,7 +17,7 @@ pub(super) struct View {
     last: Option<LogId>,
     /// Number of the last append handed to the log's thread.
     issued: u64,
-    /// Number of the last append that the thread has passed on: from then on it can read the entries itself.
+    /// Number of the last append that the thread has written: from then on it can read the entries itself.
     passed_on: u64,
     pub(super) vote: Option<Vote>,
     pub(super) committed: Option<LogId>,
@@ -109,7 +109,7 @@ impl View {
         true
     }
 
-    /// Finds a range, at most about `bytes_max` of what is in memory, but at least one entry if there is any.
+    /// Finds a range of at most about `bytes_max` bytes in memory, but at least one entry if there is any.
     pub(super) fn find(&self, range: Range<u64>, bytes_max: usize) -> Found {
         let start = range.start.max(next(self.purged));
         let end = range.end.min(next(self.last));

@@ -31,8 +31,8 @@ const CACHE_BYTES: u64 = 32 << 20;
 /// over, and after a batch frees only so many: with 256 rows a batch its memory stays flat, with 1,024 it grows for
 /// ever.
 const BATCH_ROWS: usize = 128;
-/// Rows after which they are synced, a megabyte or so: one sync of all of them at the end would hold up the log,
-/// which shares the disk.
+/// Rows between syncs, about a megabyte. One sync of all rows at the end would delay the log, which shares
+/// the disk.
 const SYNC_ROWS: usize = 32 * BATCH_ROWS;
 
 /// Tries for a lock of sled's own; the directory's lock is held already.
@@ -105,7 +105,7 @@ impl Rows {
             if point.digest != state.digest() {
                 return Err("the digest of its rows isn't the one it had".to_owned());
             }
-            // What the last run left in the page cache becomes durable before anybody builds on it.
+            // The page cache of the last run becomes durable before it is relied on.
             self.sync()?;
             Ok(state)
         })

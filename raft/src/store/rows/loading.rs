@@ -1,4 +1,4 @@
-//! A state made of rows as they are read: this thread reads and checks sums, one for each lane decodes.
+//! State built from rows as they are read: this thread reads and checks sums, one per lane decodes.
 //!
 //! What is read and not yet decoded waits as it was read: a sixth of what it becomes, and it shrinks as the state
 //! grows, so that a start needs no more memory than the state itself.
@@ -64,7 +64,7 @@ pub(in crate::store) fn load<E>(
     first.finish(lanes).map_err(damaged)
 }
 
-/// Reads to the end, or until a lane takes no more: what it has decoded is damaged then, and it says so.
+/// Reads to the end, or until a lane takes no more because it found damage, which it then reports.
 fn share_out<E>(mut next: impl FnMut() -> Found<E>, lanes: &[Sender<Batch>]) -> Result<(), E> {
     let mut batches: Vec<Batch> = lanes.iter().map(|_| Batch::default()).collect();
     while let Some((key, row)) = next()? {

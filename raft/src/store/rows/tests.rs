@@ -1,4 +1,4 @@
-//! The rows: trusted when nothing speaks against them, rebuilt otherwise, and the state is the same each time.
+//! Rows: trusted unless something contradicts them, else rebuilt, and the state is the same each time.
 
 use std::fs;
 use std::path::Path;
@@ -280,7 +280,8 @@ fn resident_mib() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
 }
 
-/// With 1,024 rows a batch it grew by 800 bytes a row and for ever, because of how sled frees what it replaces.
+/// Memory stays bounded while many rows are written. With 1,024 rows a batch it grew by 800 bytes a row
+/// without end, because of the way in which sled frees replaced pages.
 #[test]
 fn writing_many_rows_at_once_doesnt_take_memory_for_each() {
     const WARM: u64 = 60_000;

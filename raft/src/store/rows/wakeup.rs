@@ -58,7 +58,7 @@ impl Notifier {
     }
 
     pub(in crate::store) fn send(&self, wakeup: Wakeup) {
-        // Nobody there: the store is closed, and what wakes whom doesn't matter any more.
+        // The receiver is gone: the store is closed, and wakeups are of no use.
         let _gone = self.to.send(wakeup);
     }
 }

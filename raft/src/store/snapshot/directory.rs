@@ -24,7 +24,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A snapshot, as openraft has it.
 pub(in crate::store) type Snapshot = openraft::type_config::alias::SnapshotOf<Types, SnapshotFile>;
 
-/// Tells files on their way apart, within this process; what another process left is removed at its start.
+/// Number that distinguishes temporary files of this process; those of other processes are removed at the
+/// start.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// The directory of the snapshots.
@@ -93,9 +94,9 @@ impl SnapshotDir {
         file.map(|file| read(buffered(file))).transpose().map_err(|error| damaged(&path, &error))
     }
 
-    /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
-    /// the current one. Takes its time, so that no other writer has to. Nothing if it isn't wanted any more when it is
-    /// written.
+    /// Writes a snapshot of a state and makes it the current one, unless a newer has arrived; returns the
+    /// current one. Takes its time, so that no other writer has to. Nothing if it isn't wanted any more when
+    /// it is written.
     pub(in crate::store) fn build(
         &self,
         point: &Instant,
@@ -147,7 +148,7 @@ impl SnapshotDir {
         Ok(file.map(|file| SnapshotFile { kept: Some(kept), ..file }))
     }
 
-    /// A snapshot of nothing, before the first entry, for those who must be given one.
+    /// Empty snapshot of the time before the first entry, for callers that need one.
     pub(in crate::store) fn none(&self) -> io::Result<SnapshotFile> {
         let file = tokio::fs::File::from_std(File::open(&self.dir)?);
         let (path, meta) = (self.dir.clone(), Meta::default());

@@ -36,7 +36,7 @@ pub(in crate::store) struct Header {
     pub(in crate::store) digest: u128,
 }
 
-/// Content that can't be written, whatever the disk: a defect of this program, and no reason for a member to stop.
+/// Content that no disk could take: a defect of this program, and no reason for a member to stop.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::store) struct Unwritable(String);

@@ -1,4 +1,4 @@
-//! The state of one instant: what a snapshot is written from, and what a start or a replacement goes on from.
+//! State at one instant: the source of a snapshot, and the beginning of a start or a replacement.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use ipam_machine::State;
 /// The entry and the membership of an instant, as openraft has them.
 pub(in crate::store) type Meta = SnapshotMetaOf<Types>;
 
-/// State, last applied entry, membership and open segment of the journal, of one instant; by default the one
-/// before the first entry.
+/// State, last applied entry, membership and open segment of one instant. The default is the instant before
+/// the first entry.
 #[derive(Clone, Default)]
 pub(in crate::store) struct Instant {
     pub(in crate::store) state: State,

@@ -1,4 +1,4 @@
-//! Snapshots: the whole state at one log entry, in one file, and the directory in which the files are kept.
+//! Snapshots: the whole state at one log entry in a single file, and the directory of these files.
 
 mod directory;
 mod format;

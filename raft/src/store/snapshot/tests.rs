@@ -186,7 +186,7 @@ async fn a_state_of_which_no_snapshot_can_be_made_ends_nothing() {
         (built.load(Relaxed), failed.load(Relaxed))
     };
     assert_eq!(counted(), (1, 2));
-    // Backups have the same writer; what it says names the row.
+    // Backups have the same writer; its error names the row.
     let point = store.shared.live().point();
     let error = format::write(std::io::sink(), &point).unwrap_err();
     let named = format!("the row of kept answer {id} has ");

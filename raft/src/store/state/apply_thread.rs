@@ -67,7 +67,7 @@ impl ApplyThread {
         for job in jobs {
             match job {
                 Job::Apply { entries, done } => {
-                    // Nobody there: raft has ended.
+                    // The receiver is gone: raft has ended.
                     let _gone = done.send(self.apply(entries));
                 }
                 Job::Change(change) => {

@@ -26,7 +26,7 @@ pub(super) struct Board {
     failed: watch::Sender<Option<StoreFailure>>,
 }
 
-/// The next work of the row writer: a published state, with the keys of all rows that were touched up to it.
+/// Next work of the row writer: a published state, with the keys of all rows touched up to it.
 struct Unwritten {
     live: Arc<Live>,
     touched: Vec<RowKey>,

@@ -18,8 +18,8 @@ pub(crate) struct Checkpoint {
     pub(crate) digest: u128,
 }
 
-/// The newest checkpoints of a member. They begin anew with every start and with every state that is put in the
-/// place of another one: what it says, this very state has been through.
+/// Newest checkpoints of a member. They restart with every start and every replacement of the state, so all
+/// of them belong to the present state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Checkpoints(VecDeque<Checkpoint>);
 

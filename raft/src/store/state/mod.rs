@@ -1,4 +1,4 @@
-//! The applied state: one thread owns it and applies log entries, all others read what it publishes.
+//! Applied state: one thread owns it and applies log entries, all others read the published versions.
 
 mod apply_thread;
 mod board;

@@ -1,4 +1,4 @@
-//! A state made again while the member runs, from what can be checked: a snapshot and the log behind it.
+//! Rebuild of a state while the member runs, from verifiable sources: a snapshot and the following log.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The thread that writes rows behind the log's back.
+//! Thread that writes rows after the log.
 //!
 //! No acknowledgement waits for it: it follows the applied state a quarter of a second
 //! behind, one batch at a time, and keeps the marker. What it hasn't written yet is in the log.
@@ -36,7 +36,7 @@ pub(in crate::store) struct Behind {
     pub(in crate::store) marked: Marker,
     /// The row store, unless it has to be made afresh.
     pub(in crate::store) rows: Option<Rows>,
-    /// The number of the state that the rows hold: it changes when a snapshot replaces the state as a whole.
+    /// Number of the state in the rows: it changes when a snapshot replaces the state as a whole.
     pub(in crate::store) install_count: u64,
     /// Rounds until the row store is tried again.
     pub(in crate::store) off: u32,

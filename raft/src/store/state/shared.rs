@@ -1,4 +1,4 @@
-//! The applied state: published by the thread that applies, read by all others.
+//! Applied state: published by the thread that applies, read by all others.
 //!
 //! One thread owns the state and changes it ([`super::apply_thread`]). After each bounded number of commands it
 //! publishes what it has, which costs a clone of persistent maps. Readers use the last published state and wait for
@@ -75,7 +75,7 @@ impl SharedState {
         Arc::clone(&self.inner.board.published.borrow())
     }
 
-    /// The last published state, to be read at leisure. Costs microseconds, whatever its size.
+    /// Last published state, for longer reads. Costs microseconds at any size.
     pub(crate) fn view(&self) -> State {
         self.live().state.clone()
     }
@@ -96,7 +96,7 @@ impl SharedState {
     /// When the thread that applies has ended.
     pub(crate) async fn until(&self, holds: impl FnMut(&Arc<Live>) -> bool) -> io::Result<Arc<Live>> {
         let mut published = self.inner.board.published.subscribe();
-        // Cloned at once: a publication waits for those who look.
+        // Cloned at once: a publication waits for readers.
         let found = published.wait_for(holds).await.map(|live| Arc::clone(&live));
         found.map_err(|_| ended())
     }
@@ -126,7 +126,7 @@ impl SharedState {
         let job = Job::Change(Box::new(move |live| {
             let result = change(live);
             Box::new(move || {
-                // Nobody waits any more: the member stops.
+                // The receiver is gone: the member stops.
                 let _gone = done.send(result);
             })
         }));

@@ -125,8 +125,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
 }
 
 impl Builder {
-    /// Returns the snapshot that is there already: to openraft an error is the end of the member, and one that it
-    /// knows is nothing new. So the member serves on, keeps its log, and tries again when the next one is due.
+    /// Returns the existing snapshot instead of an error, which would end the member. openraft treats a known
+    /// snapshot as no news, so the member serves on, keeps its log, and retries when the next one is due.
     async fn go_on_without(&self, why: &io::Error) -> io::Result<Snapshot> {
         tracing::error!(%why, "no snapshot can be made of this state; the member serves on and keeps its log");
         self.machine.counters.snapshots_failed.fetch_add(1, Relaxed);

@@ -35,7 +35,7 @@ fn entry(index: u64) -> Entry {
     Entry { log_id: log_id(3, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
 
-/// Every kind of file that a directory can have: log, rows, snapshot, segments, marker, identity, quarantine.
+/// Every kind of file in a directory: log, rows, snapshot, segments, marker, identity, quarantine flag.
 async fn write_directory(dir: &Path) {
     let identity = Identity {
         version: 1,

@@ -1,4 +1,4 @@
-//! Checking the journal of a member that is down: whatever byte is altered, the file is named.
+//! Check of a stopped member's journal: each altered byte is found, and the file named.
 
 use std::fs;
 use std::path::Path;
@@ -50,7 +50,7 @@ async fn whole_segments_that_are_no_chain_are_found() {
     journal(dir.path()).await;
     let all = segments(dir.path());
     let path = |at: usize| dir.path().join("journal").join(&all[at].0);
-    // One that is somebody else's, one under another's name, one that is gone.
+    // A foreign segment, one under a wrong name, and a missing one.
     fs::write(path(1), &all[2].1).unwrap();
     assert_eq!(damaged(dir.path())[0], all[1].0);
     fs::remove_file(path(1)).unwrap();

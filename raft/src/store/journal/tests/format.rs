@@ -87,7 +87,7 @@ fn a_byte_altered_anywhere_is_found() {
     let whole = |content: &[u8]| {
         std::fs::write(&path, content).unwrap();
         let verified = Sealed::open(&path, number, &segment).and_then(|sealed| sealed.verify());
-        // And whatever of it is served all the same is as it was.
+        // The blocks that are still served are unaltered.
         if let Ok(sealed) = Sealed::open(&path, number, &segment) {
             for (at, block) in blocks.iter().enumerate() {
                 if let Ok(found) = sealed.block(at) {

@@ -1,5 +1,5 @@
-//! History against the plainest journal there is, a list of all events that `apply` returned: after restarts,
-//! kills, cut and altered files, a snapshot from elsewhere, and trimming.
+//! History compared with the simplest journal, a list of all events that `apply` returned. Covers restarts,
+//! kills, truncated and altered files, a foreign snapshot, and trimming.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -295,7 +295,7 @@ async fn a_segment_altered_on_disk_is_damage_and_is_replaced() {
     files.accept(number, &segment).unwrap();
     assert!(store.journal.missing().is_empty());
     naive.agree(&store);
-    // One that somebody has removed is missing, too.
+    // A segment removed by an operator is missing, too.
     fs::remove_file(&path).unwrap();
     assert!(pages(&store, 100, false, &EventFilter::default()).is_err());
     assert_eq!(store.journal.missing().len(), 1);

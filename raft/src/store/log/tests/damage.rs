@@ -1,5 +1,5 @@
-//! A log that was cut or altered is refused, or opens with all that the marker vouches for; never less, never
-//! something else.
+//! A truncated or altered log is refused, or opens with all that the marker covers: never less, never other
+//! entries.
 
 use std::fs;
 use std::path::{Path, PathBuf};
