@@ -1,7 +1,7 @@
-//! How fast it is, side by side in one run: `cargo xtask measure`.
+//! Speed of the plugin and of allocations, compared in one run: `cargo xtask measure`.
 //!
-//! The plugin from exec to exit against `host-local`, which asks nobody; and allocations a second of three
-//! members on this machine, which share its cores with the clients. Read the figures as ratios.
+//! The plugin from exec to exit against `host-local`, which uses no server; and allocations per second of
+//! three members on this machine, which share its cores with the clients. Read the figures as ratios.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use tokio::process::Command;
 
 /// Interleaved rounds of the plugins.
 const ROUNDS: usize = 300;
-/// How long each number of clients is let loose.
+/// Duration of the load with each number of clients.
 const LOAD: Duration = Duration::from_secs(4);
 const HOST_LOCAL: &str = "/usr/lib/cni/host-local";
 

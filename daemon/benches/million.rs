@@ -1,9 +1,9 @@
-//! What a large state costs: `cargo xtask measure --million`.
+//! Costs of a large state: `cargo xtask measure --million`.
 //!
-//! Three members on this machine, which share its cores and its disk with the client. They are filled over HTTP;
-//! then single allocations come at a fixed rate, whatever becomes of those before, while nothing else happens,
-//! while snapshots are built, and while one is sent. Read the times as ratios.
-//! `IPAMD_MEASURE_ALLOCATIONS` asks for another number than a million. Ends with 1 when a figure is over its limit.
+//! Three members on this machine share its cores and its disk with the client. They are filled over HTTP.
+//! Then single allocations arrive at a fixed rate, regardless of earlier ones: in an idle cluster, while
+//! snapshots are built, and while one is sent. Read the times as ratios. `IPAMD_MEASURE_ALLOCATIONS` sets
+//! another number than a million. Exits with 1 if a figure exceeds its limit.
 
 #![allow(
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ const LISTEN: Duration = Duration::from_secs(30);
 const SLOW: Duration = Duration::from_millis(25);
 /// Settings under which no snapshot is made.
 const NEVER: &str = "snapshot_every_entries = 100000000\nsnapshot_every_mib = 1000000";
-/// Settings under which one member after another makes a snapshot: each every 15 seconds, for the 5 that it takes.
+/// Settings with which members make snapshots in turn: each every 15 s, for the 5 s that it takes.
 const IN_TURNS: &str = "snapshot_every_entries = 750\nkeep_entries_behind_snapshot = 200";
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
@@ -170,7 +170,7 @@ async fn settle(cluster: &mut Cluster, raft: &str) {
     quiet(cluster).await;
 }
 
-/// Waits until no member has anything left to do: rows and snapshots are written behind everybody's back.
+/// Waits until all members are idle: rows and snapshots are written in the background.
 async fn quiet(cluster: &Cluster) {
     let mut before = busy_ticks(cluster);
     loop {
@@ -202,13 +202,13 @@ async fn listen(cluster: &Cluster, what: &str, time: Duration) -> f64 {
     loaded.say(what, built(cluster).await - before)
 }
 
-/// One allocation: when it was asked for, how long it took, and where the member says that the time went.
+/// One allocation: its start, its duration, and the member's breakdown of the time.
 struct Single {
     took: Took,
     timing: String,
 }
 
-/// What came of allocating at a fixed rate, and what the machine was doing meanwhile.
+/// Results of allocations at a fixed rate, and the machine's own delays meanwhile.
 struct Loaded {
     begun: Instant,
     singles: Vec<Single>,
@@ -267,7 +267,7 @@ async fn load(cluster: &Cluster, until: impl Future<Output = ()>) -> Loaded {
     Loaded { begun, singles: calls.join_all().await, seen: witness.end() }
 }
 
-/// Stops a follower and goes on until the log no longer has what it lacks.
+/// Stops a follower until the log no longer holds its missing entries.
 async fn sleep_through(cluster: &mut Cluster) -> usize {
     let late = cluster.follower().await;
     assert!(cluster.stop(late).await.success());
@@ -320,7 +320,7 @@ async fn built(cluster: &Cluster) -> u64 {
     built
 }
 
-/// What a member has counted; nothing while it starts.
+/// Value of a member's counter; none while it starts.
 async fn counted(member: &Member, what: &str) -> u64 {
     let call = Call::get("/metrics").within(Duration::from_secs(5));
     let Ok(answer) = member.ask().send(call).await else { return 0 };

@@ -1,5 +1,4 @@
-//! Whom a member lets in by itself: what its configuration and its tokens file say, replaced as a whole when
-//! they are read again.
+//! Local access rules of a member: configuration and tokens file, replaced as a whole on reload.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +14,10 @@ use serde::Deserialize;
 /// Bytes of a tokens file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What the configuration says.
+/// Access settings of the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct AccessConfig {
-    /// Whether whoever asks without saying who may do everything: only on loopback, or when somebody has
-    /// said that the network is trusted.
+    /// True if anonymous callers have all rights: only on loopback, or with `insecure`.
     pub open: bool,
     /// Users of the unix socket who may do everything, beside root and the daemon's own.
     pub trusted_uids: Vec<u32>,
@@ -29,11 +27,11 @@ pub struct AccessConfig {
     pub tokens_file: Option<PathBuf>,
 }
 
-/// Whom a member lets in by itself.
+/// Local access rules of a member.
 #[derive(Debug, Clone)]
 pub struct Access(Arc<RwLock<Arc<Rules>>>);
 
-/// What is in force at one time.
+/// Rules in force.
 #[derive(Debug)]
 struct Rules {
     config: AccessConfig,
@@ -58,7 +56,7 @@ pub struct TokensFileError {
     why: String,
 }
 
-/// What a file's token says to whoever shows it.
+/// Rights of a token in the tokens file.
 pub(crate) enum TokenStatus {
     /// It is known.
     Known { principal: Text, grant: Arc<Grant> },
@@ -89,13 +87,13 @@ impl Access {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether whoever asks without saying who may do everything.
+    /// True if anonymous callers have all rights.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.rules().config.open
     }
 
-    /// Whether a user of the unix socket may do everything.
+    /// True if a user of the unix socket has all rights.
     #[must_use]
     pub fn is_trusted(&self, uid: u32) -> bool {
         uid == 0
@@ -103,13 +101,13 @@ impl Access {
             || self.rules().config.trusted_uids.contains(&uid)
     }
 
-    /// What a client may whose certificate has this name.
+    /// Role of a client with this name in its certificate.
     #[must_use]
     pub fn role_of_client(&self, name: &Name) -> Option<Role> {
         self.rules().config.clients.get(name).copied()
     }
 
-    /// Whose secret it is, if the file has it.
+    /// Token with this secret, if the file has it.
     pub(crate) fn token(&self, secret_hash: &SecretHash) -> Option<TokenStatus> {
         let rules = self.rules();
         let token = rules.tokens.get(secret_hash)?;
@@ -164,7 +162,7 @@ fn read(path: &Path) -> Result<FileTokens, String> {
         return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("can't be read: {error}"))?;
-    // Where and what, and nothing of what the line says: somebody may have written a secret there.
+    // Only the place and the kind of the error: the line may contain a secret.
     let file: File = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
     let mut tokens = FileTokens::new();
     for entry in file.token {

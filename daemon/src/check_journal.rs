@@ -1,4 +1,4 @@
-//! `ipamd check-journal`: whether the history that a member keeps is as it was written, while the member is down.
+//! `ipamd check-journal`: verification of a member's history while the member is down.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -6,8 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Descriptors that all of a member's connections and files together can use.
 const WANTED: u64 = (CONNECTIONS_MAX + SOCKET_CONNECTIONS_MAX + DESCRIPTORS_KEPT) as u64;
 
-/// Raises the soft limit as far as the hard one allows and it is of use; says how many connections over the network
-/// fit into what there is.
+/// Raises the soft limit as far as useful and permitted. Returns the number of network connections that fit
+/// into it.
 pub(crate) fn make_room() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let reachable = maximum.map_or(WANTED, |maximum| maximum.min(WANTED));

@@ -34,7 +34,7 @@ fn read() -> Result<String, String> {
     let mut text = String::new();
     input.take(TOKEN_BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
     let secret = text.trim();
-    // What doesn't begin so is never looked up, and would be a token that nobody can use.
+    // A secret without the prefix is never looked up, so its token would be useless.
     if !secret.starts_with(SECRET_PREFIX) || text.len() as u64 > TOKEN_BYTES_MAX {
         return Err(format!("a secret begins with {SECRET_PREFIX} and has at most {TOKEN_BYTES_MAX} bytes"));
     }

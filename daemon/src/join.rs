@@ -11,9 +11,9 @@ use ipam_raft::node::Node;
 
 use crate::config::JoinConfig;
 
-/// How often it asks: what is in the way may need a person.
+/// Interval of attempts: the obstacle may need an operator.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long one question may take.
+/// Time limit of one attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks again and again; the same data directory gets the same answer. The rest is the leader's, which calls.
@@ -41,7 +41,7 @@ pub(crate) async fn run(node: Node, config: JoinConfig) {
     }
 }
 
-/// Files are read anew each time: whoever puts a good token there needn't start the member again.
+/// Files are read again at each attempt, so a corrected token needs no restart.
 async fn ask(config: &JoinConfig, request: &JoinMemberRequest) -> Result<MemberJoined, Problem> {
     let options = Options {
         ca_file: config.ca_file.clone(),

@@ -1,11 +1,10 @@
-//! The daemon: it answers HTTP, and asks the replicated state.
+//! Library of the daemon: HTTP in front of the replicated state.
 //!
-//! `http/` has no logic beyond parse, ask, render; `config` reads what an operator
-//! writes; `serve` wires a member together and takes it apart again; `dev` runs a whole cluster on this
-//! machine for somebody who wants to see it work.
+//! `http/` has no logic beyond parse, ask, render; `config` reads the configuration; `serve` starts and stops
+//! a member; `dev` runs a whole cluster on this machine for a first trial.
 //!
-//! **Invariant:** nothing here decides what is given to whom; that is `ipam_machine`. Nothing here
-//! knows openraft, sled or the log.
+//! **Invariant:** nothing here decides about allocation; that is `ipam_machine`. Nothing here knows openraft,
+//! sled or the log.
 
 pub mod access;
 pub mod check_journal;

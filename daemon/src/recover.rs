@@ -61,7 +61,7 @@ fn run(arguments: &Arguments) -> Result<String, (String, u8)> {
     Ok(told(arguments, &recovered))
 }
 
-/// Asks for the cluster's id: nobody does this by mistake.
+/// Asks for the cluster's id as confirmation.
 fn confirm(arguments: &Arguments, survivor: &Survivor) -> Result<(), (String, u8)> {
     let cluster = survivor.cluster();
     say(&format!(

@@ -1,7 +1,7 @@
-//! What is read again at SIGHUP, while the member goes on.
+//! Settings that SIGHUP reloads while the member runs.
 //!
-//! **Invariant:** each thing is replaced whole or not at all. What can't be read, or can't be used, is said in the
-//! log, and the old one stays.
+//! **Invariant:** each one is replaced as a whole or not at all. If it can't be read or used, the error is
+//! logged and the old one stays.
 
 use std::time::Duration;
 
@@ -81,12 +81,12 @@ pub fn peer_tls(tls: Option<PeerTls>) -> impl Fn(&Config) -> Result<(), String> 
     }
 }
 
-/// Who may ask, and the tokens file.
+/// Reloads the access rules and the tokens file.
 pub fn access(access: Access) -> impl Fn(&Config) -> Result<(), String> {
     move |config| access.replace(config.access.clone()).map_err(|error| error.to_string())
 }
 
-/// What is logged.
+/// Reloads the log filter.
 pub fn log_filter(handle: reload::Handle<EnvFilter, Registry>) -> impl Fn(&Config) -> Result<(), String> {
     move |config| {
         let filter = config.log_filter().map_err(|error| error.to_string())?;

@@ -1,5 +1,4 @@
-//! Everything that the daemon writes for people, its log among it: through one filter, since names, paths and errors
-//! may come from elsewhere.
+//! Filter for all text that the daemon writes, log included: names, paths and errors may be foreign.
 
 use std::io::{self, Write};
 

@@ -29,18 +29,17 @@ use crate::metrics::{Certificates, Metrics};
 use crate::reload::{self, Reloads};
 use crate::{descriptors, join, screen, tasks};
 
-/// How long handing over and closing may take.
+/// Time limit of transferring leadership and closing.
 const LEAVE: Duration = Duration::from_secs(10);
 
 /// The exit code of a member whose disk refused to read or write.
 const DISK_FAILED: u8 = 3;
-/// The exit code of a member whose data doesn't read as it was written, or whose state breaks an invariant:
-/// starting it again won't help.
+/// Exit code of a member with damaged data or a broken invariant: a restart won't help.
 const DAMAGED: u8 = 4;
 /// The exit code of a member that was removed from its cluster: starting it again won't help.
 const REMOVED: u8 = 5;
 
-/// Why a member can't serve, or had to stop.
+/// Reason for which a member can't serve, or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error(transparent)]
@@ -111,15 +110,15 @@ impl From<Failure> for ServeError {
     }
 }
 
-/// Whether the disk itself refused, and not the rights or the path.
+/// True if the disk failed, and not the rights or the path.
 fn is_the_disks(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
         || error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
-/// Binds a unix socket for all processes of this machine: the kernel names the user of each, and that decides. The
-/// socket of a dead process is replaced.
+/// Binds a unix socket for local processes, which the kernel identifies by user. The socket of a dead process
+/// is replaced.
 async fn bind_socket(path: &Path) -> Result<UnixListener, ServeError> {
     let why = |error| ServeError::BindSocket { key: "client_socket", path: path.to_owned(), error };
     make_way(path).await.map_err(why)?;
@@ -146,7 +145,7 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     flags.test_options.iter().for_each(|option| option.turn_on());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(config, flags, reloads));
-    // Nobody waits for what a disk that doesn't answer still owes, nor for a start that was called off.
+    // An unresponsive disk, or a cancelled start, doesn't delay the exit.
     runtime.shutdown_background();
     served
 }
@@ -180,7 +179,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         .client_url
         .clone()
         .map_or_else(|| clients.local_addr().map(|listen| client_url(listen, tls.is_some())), Ok)?;
-    // From here on: without anybody who waits for it, it would end the process.
+    // SIGHUP has a receiver from here on; without one it would end the process.
     let hang_up = signal(SignalKind::hangup())?;
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut node_config = NodeConfig::new(

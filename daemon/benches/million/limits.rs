@@ -1,4 +1,4 @@
-//! What may be measured at most.
+//! Limits of the measured figures.
 
 use std::process::ExitCode;
 

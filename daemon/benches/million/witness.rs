@@ -1,5 +1,7 @@
-//! What the machine itself was doing meanwhile: a thread that syncs a small file of its own on the members' disk,
-//! and one that sleeps for a moment. What holds them up holds up everybody, and isn't a member's doing.
+//! Delays of the machine itself, to separate them from those of the members.
+//!
+//! One thread syncs a small file on the members' disk, another sleeps briefly. Both meet the delays that the
+//! members meet.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -9,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often the disk is asked.
+/// Interval between two syncs.
 const DISK_PAUSE: Duration = Duration::from_millis(20);
-/// How long the other one sleeps.
+/// Duration of one sleep.
 const NAP: Duration = Duration::from_millis(2);
 
-/// When something was begun, and how long it took.
+/// Start and duration of an operation.
 pub(crate) type Took = (Instant, Duration);
 
 /// The witnesses at work.
@@ -24,11 +26,11 @@ pub(crate) struct Witness {
     processor: JoinHandle<Vec<Took>>,
 }
 
-/// What they saw.
+/// Measured delays.
 pub(crate) struct Seen {
     /// Each write and fsync of a plain file.
     pub(crate) disk: Vec<Took>,
-    /// Each nap, less what it was meant to last.
+    /// Excess of each sleep over its nominal duration.
     pub(crate) processor: Vec<Took>,
 }
 

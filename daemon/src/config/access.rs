@@ -1,4 +1,4 @@
-//! `[access]`: who may ask, beside those who have a token of the cluster.
+//! `[access]`: callers with rights, besides those with a token of the cluster.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::access::AccessConfig;
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileAccess {
-    /// Whether everybody must say who they are. Beyond loopback it is so unless `insecure`.
+    /// True if anonymous callers are refused. The default beyond loopback, unless `insecure`.
     pub(super) require_tokens: Option<bool>,
     pub(super) tokens_file: Option<PathBuf>,
     #[serde(default)]
@@ -24,8 +24,8 @@ pub(super) struct FileAccess {
 }
 
 impl FileAccess {
-    /// Complete. `exposed` says whether clients can come from beyond loopback, `insecure` whether somebody has
-    /// said that this network is trusted.
+    /// Completes the section. `exposed` is true if clients beyond loopback can connect, `insecure` if the
+    /// operator declared this network trusted.
     pub(super) fn complete(self, exposed: bool, insecure: bool) -> Result<AccessConfig, ConfigError> {
         let required = match self.require_tokens {
             None => exposed && !insecure,

@@ -1,5 +1,6 @@
-//! `ipamd check-config`: what would be in force, where each setting comes from, and whether the files that it
-//! names can be used. Stricter than `serve`: a certificate that has expired is refused here.
+//! `ipamd check-config`: effective settings with their sources, and a check of the named files.
+//!
+//! Stricter than `serve`: an expired certificate is refused here.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -163,7 +164,7 @@ mod tests {
 
     fn keys(at: &str, value: &serde_json::Value, all: &mut Vec<String>) {
         match value {
-            // A section; what it maps by names is one setting.
+            // A section; a map from names is one setting.
             serde_json::Value::Object(map) if !at.contains('.') => {
                 let inner = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
                 map.iter().for_each(|(key, value)| keys(&inner(key), value, all));

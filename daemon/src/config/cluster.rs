@@ -19,7 +19,7 @@ pub(super) struct FileCluster {
     join_ca: Option<PathBuf>,
 }
 
-/// Whom to ask to be taken in, where the data directory belongs to no cluster yet.
+/// Servers that admit a new member, for a data directory that belongs to no cluster yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinConfig {
     /// Members of the cluster, where they answer clients.

@@ -1,8 +1,8 @@
-//! What the environment may say: a closed list of names.
+//! Environment variables: a closed list of names.
 //!
-//! Kubernetes sets `IPAMD_PORT=tcp://…`, `IPAMD_SERVICE_HOST` and the like for a Service that is called `ipamd`.
-//! They and all else that only begins like ours are ignored with a warning, never fatal; so none of ours ends like
-//! them.
+//! Kubernetes sets `IPAMD_PORT=tcp://…`, `IPAMD_SERVICE_HOST` and the like for a Service that is called
+//! `ipamd`. These, and other unknown names with our prefix, are ignored with a warning, never fatal; so no
+//! setting's name ends like them.
 
 use std::path::Path;
 

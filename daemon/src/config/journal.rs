@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{ConfigError, wrong};
 use crate::tasks::journal::JournalLimits;
 
-/// Where nothing is said: room for about ten million events, and a little more than a year.
+/// Default limits: space for about ten million events, and a little more than a year.
 const DEFAULT: JournalLimits = JournalLimits { keep_bytes: 2 << 30, keep_days: 400 };
 /// With less, watchers that are cut off for a moment would lose their place.
 const KEEP_BYTES_MIN: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! Who founds the cluster.
+//! Founding members of the cluster.
 
 use ipam_api::limits::MEMBERS_MAX;
 use ipam_api::name::{Name, shown};

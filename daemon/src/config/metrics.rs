@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileMetrics {
-    /// Whether each pool has its own series.
+    /// True if each pool has its own series.
     pub(super) per_pool: Option<bool>,
 }
 
 impl FileMetrics {
-    /// Whether each pool has its own series; it does where nothing is said.
+    /// True if each pool has its own series, which is the default.
     pub(super) fn per_pool(&self) -> bool {
         self.per_pool.unwrap_or(true)
     }

@@ -1,4 +1,4 @@
-//! What an operator writes: file, then environment, then flags, the later one winning.
+//! Configuration of a member: file, then environment, then flags; the later one wins.
 
 mod access;
 pub mod check;

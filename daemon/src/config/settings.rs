@@ -91,7 +91,7 @@ impl Config {
             ));
         }
         let client_url = given.client_url;
-        // The other way round there may be somebody in front who speaks TLS for this member.
+        // Without TLS here a proxy may terminate it for this member.
         if let Some(url) = client_url.as_ref().filter(|url| tls.is_some() && !url.starts_with("https://")) {
             return Err(wrong(
                 "client_url",
@@ -167,7 +167,7 @@ pub fn data_dir(dir: Option<&Path>, config: Option<&Path>) -> Result<PathBuf, Co
 }
 
 impl Config {
-    /// What is logged: what the operator says comes last and wins.
+    /// Filter of the log: the operator's directives come last and win.
     ///
     /// # Errors
     /// For something that is no filter.
@@ -193,7 +193,7 @@ fn host_name() -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// Where clients reach a listener that is bound to `listen`.
+/// URL of clients for a listener that is bound to `listen`.
 #[must_use]
 pub fn client_url(listen: SocketAddr, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };

@@ -1,4 +1,4 @@
-//! Where certificates and keys are: `[tls]` for clients, `[peer_tls]` for the other members.
+//! Paths of certificates and keys: `[tls]` for clients, `[peer_tls]` for the other members.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{ConfigError, wrong};
 use crate::http::connection::tls::ClientTls;
 
-/// How long before its end a certificate is spoken of.
+/// Time before the expiry of a certificate at which warnings begin.
 pub(super) const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// `[tls]` of the configuration file, and its flags.
@@ -140,8 +140,8 @@ impl PeerTlsFiles {
     }
 }
 
-/// Says so in the log while there is still time to renew it, and afterwards too: a member whose clients can't
-/// believe it any more is still a member.
+/// Warns of an expired certificate, or one that expires soon. A member whose clients no longer trust it still
+/// serves its peers.
 fn warn_in_time(file: &Path, own: &Credentials) {
     let Some(certificate) = own.chain.first() else { return };
     let file = file.display();

@@ -14,11 +14,11 @@ use tokio::process::{Child, Command};
 use super::console::DevError;
 use super::ports;
 
-/// How many.
+/// Number of members.
 const COUNT: u16 = 3;
-/// How long the cluster may take to form.
+/// Time limit of forming the cluster.
 const FORM: Duration = Duration::from_secs(30);
-/// How long a member may take to stop before it is killed.
+/// Time that a member has to stop before it is killed.
 const STOP: Duration = Duration::from_secs(15);
 
 /// One member's process.
@@ -75,7 +75,7 @@ impl Members {
         Ok(())
     }
 
-    /// Whether none has ended so far.
+    /// True if all members still run.
     pub(super) fn are_complete(&self) -> bool {
         self.0.len() == usize::from(COUNT)
     }

@@ -1,8 +1,7 @@
-//! A lab of network namespaces: a node, and containers on it, each given its addresses by a real main plugin
-//! (`bridge`, unless another one is wanted) and ours.
+//! Lab of network namespaces: a node, and containers that a real main plugin and ours configure.
 //!
-//! A namespace is held by a process that only waits for its input to end: it goes when this process goes,
-//! however that ends, and has no name that could be left behind.
+//! The main plugin is `bridge` by default. A namespace is held by a process that waits for the end of its
+//! input: it ends with this process, even after a kill, and has no name that could be left behind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -15,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::console::DevError;
 
-/// Where main plugins usually are.
+/// Usual directories of main plugins.
 const PLUGIN_DIRS: [&str; 2] = ["/usr/lib/cni", "/opt/cni/bin"];
 
 /// A network namespace that lives as long as this value.
@@ -72,9 +71,9 @@ impl Namespace {
 pub struct Lab {
     node: Option<Namespace>,
     plugin: PathBuf,
-    /// Where the main plugin was found.
+    /// Path of the main plugin.
     main_plugin: Option<PathBuf>,
-    /// What every network configuration has.
+    /// Common part of all network configurations.
     config: Value,
     containers: Vec<Container>,
     made: u32,
@@ -88,7 +87,7 @@ pub struct Container {
     namespace: Option<Namespace>,
     /// The plugin's answer to ADD.
     pub result: Value,
-    /// How long ADD took, from exec to exit.
+    /// Duration of ADD, from exec to exit.
     pub took: Duration,
 }
 
@@ -115,7 +114,7 @@ impl Lab {
         Self::make_with(plugin, bridge, ipam).await
     }
 
-    /// The same with the main plugin that `config`, a network configuration without its `ipam` section, names.
+    /// Like `make`, with the main plugin of `config`, a network configuration without `ipam` section.
     ///
     /// # Errors
     /// If there is no plugin.
@@ -161,7 +160,7 @@ impl Lab {
         self.deadline_ms = u64::try_from(deadline.as_millis()).ok();
     }
 
-    /// Whether containers get real interfaces.
+    /// True if containers get real interfaces.
     #[must_use]
     pub fn is_real(&self) -> bool {
         self.main_plugin.is_some()
@@ -244,8 +243,7 @@ impl Lab {
         Ok(container)
     }
 
-    /// Runs the plugins once more for the container with this number, which stays: a DEL that is repeated, a
-    /// CHECK.
+    /// Runs the plugins again for the container with this number, which stays: a repeated DEL, a CHECK.
     ///
     /// # Errors
     /// If there is no such container, or the plugins can't be run.
@@ -313,7 +311,7 @@ impl Lab {
     }
 }
 
-/// What a plugin said on both of its outputs.
+/// Output of a plugin on both streams.
 fn said(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{} {}", out.trim(), err.trim()).trim().to_owned()

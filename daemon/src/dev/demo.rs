@@ -1,4 +1,4 @@
-//! What the person sees: the cluster forms, an interface gets its addresses, everything is verified.
+//! Steps of the demonstration: forming the cluster, configuring an interface, and verifying both.
 
 use std::path::Path;
 use std::time::Instant;
@@ -64,7 +64,7 @@ pub(super) async fn show(
 pub(super) async fn clear(members: &mut Members, lab: Option<Lab>) -> Result<(), DevError> {
     let outcome = match lab {
         Some(lab) if members.are_complete() => lab.end().await,
-        // Somebody tried what happens without them: the namespaces go by themselves.
+        // The user may have deleted them: namespaces end by themselves.
         _ => Ok(()),
     };
     members.stop().await.and(outcome)
@@ -84,8 +84,7 @@ async fn create(url: &str) -> Result<(), DevError> {
     Ok(())
 }
 
-/// Checks that what was given is what is on the interface and what every member knows, and that it is taken
-/// back.
+/// Checks that the interface and every member have the allocated addresses, and that they are released.
 async fn verify(urls: &[String], lab: &mut Lab, cluster: &Cluster) -> Result<(), DevError> {
     let addresses = lab.containers().first().map(|container| container.addresses()).unwrap_or_default();
     if addresses.len() != SUBNETS.len() {

@@ -1,4 +1,4 @@
-//! `ipamd dev`: a whole cluster on this machine, for somebody who wants to see it work.
+//! `ipamd dev`: a whole cluster on this machine for a first trial.
 //!
 //! Three real `ipamd serve` processes with their own directories, and a network namespace whose interface
 //! gets its addresses through the real `bridge` plugin and ours.

@@ -1,4 +1,4 @@
-//! Ports for the members: the friendly ones if they are free, else whatever the system gives.
+//! Ports of the members: the usual ones if they are free, else ports that the system chooses.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::console::say;
 use super::container::Container;
 
-/// What was given to whom, and how long it took.
+/// Addresses of one endpoint, and the duration of their allocation.
 pub(super) struct Given {
     pub(super) leader: String,
     pub(super) members: usize,

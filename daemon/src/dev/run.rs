@@ -1,4 +1,4 @@
-//! A run of `ipamd dev`, from its flags to the removal of what it made.
+//! A run of `ipamd dev`, from its flags to the removal of its files and processes.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,7 +60,7 @@ async fn run(arguments: &Arguments) -> Result<(), DevError> {
         }
     };
     let stopped = demo::clear(&mut members, lab).await;
-    // Whatever went wrong, nothing is left behind.
+    // After a failure nothing is left behind.
     let removed = place.remove();
     outcome.and(stopped).and(removed)?;
     if arguments.check {
@@ -69,7 +69,7 @@ async fn run(arguments: &Arguments) -> Result<(), DevError> {
     Ok(())
 }
 
-/// Where the members' data lie.
+/// Directory of the members' data.
 struct Place {
     dir: PathBuf,
     temporary: bool,

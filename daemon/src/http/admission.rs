@@ -1,7 +1,7 @@
-//! Admission by the head of a request: who asks and with which role, before anything of the body is read.
+//! Admission by the head of a request: caller and role are checked before the body is read.
 //!
-//! Handlers and `apply` check again, with what the body says. Refusing here bounds the memory that a stranger can
-//! make a member use: a refused request has no buffer for its body.
+//! Handlers and `apply` check again, with the body's contents. Refusing here bounds the memory that a
+//! stranger can make a member use: a refused request has no buffer for its body.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,8 +96,8 @@ fn check_access(known: &Identity, access: Access) -> Result<(), Problem> {
     }
 }
 
-/// Refuses a page of another site that makes a browser ask with rights that the request itself doesn't carry: those
-/// of the address that it comes from, or of a certificate that the browser holds.
+/// Refuses cross-site requests of browsers with ambient rights. Those come from the browser's address or its
+/// client certificate, not from the request.
 fn check_page(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.contains_key(AUTHORIZATION) {
         return Ok(());

@@ -171,7 +171,7 @@ pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<sho
     })
 }
 
-/// Why an endpoint waits.
+/// Reason for which an endpoint waits.
 pub(super) fn waits(why: WaitReason, cause: &Cause, since_wall_ms: u64) -> shown::Condition {
     shown::Condition {
         kind: "Ready".to_owned(),

@@ -50,7 +50,7 @@ pub fn cursor(text: &str) -> Option<String> {
     list::cursor_again(text)
 }
 
-/// Polled once: whatever it reads is there already.
+/// Polls a reader once: its input is complete.
 fn asked<T: DeserializeOwned>(uri: &axum::http::Uri) -> Option<T> {
     let request = Request::get(uri.clone()).body(()).ok()?;
     let (mut parts, ()) = request.into_parts();

@@ -18,7 +18,7 @@ pub struct Described {
     pub kind: &'static str,
     /// The names of its labels.
     pub labels: &'static [&'static str],
-    /// What it says.
+    /// Help text of the metric.
     pub help: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What dashboards read. Names are a contract; buckets begin at 100 µs.
+//! Metrics for dashboards. Names are a contract; buckets begin at 100 µs.
 
 mod catalogue;
 mod elections;

@@ -26,7 +26,7 @@ use super::shown::{Pools, Seconds};
 use crate::http::connection::tls::ClientTls;
 
 type RouteSeconds = Family<RouteOnly, Histogram, fn() -> Histogram>;
-/// Counters that handlers move, and gauges that are read when somebody asks.
+/// Counters that handlers increment, and gauges that are read at each scrape.
 pub struct Metrics {
     catalogue: Catalogue,
     /// Held while the text is written, so that two scrapers don't mix their values.
@@ -65,7 +65,7 @@ pub struct Metrics {
     disk_needed_bytes: Number,
 }
 
-/// What others are shown, where TLS is spoken with them.
+/// Certificates that this member presents.
 #[derive(Debug, Default)]
 pub struct Certificates {
     /// Clients.

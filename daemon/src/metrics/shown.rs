@@ -1,4 +1,4 @@
-//! Metrics whose values are kept elsewhere, and written as they are when somebody asks.
+//! Metrics whose values are kept elsewhere, and are read at each scrape.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ pub(super) const POOLS_NAME: &str = "pool_addresses";
 pub(super) const POOLS_HELP: &str = "Addresses of a pool by state";
 pub(super) const POOLS_LABELS: &[&str] = &["network", "pool", "state"];
 
-/// The counts of each pool, written straight from the state: nothing is kept of a hundred thousand pools.
+/// Counts of each pool, written directly from the state: no series is kept for 100,000 pools.
 #[derive(Clone, Default)]
 pub(super) struct Pools(Arc<Mutex<Option<State>>>);
 

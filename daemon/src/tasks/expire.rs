@@ -1,11 +1,12 @@
-//! Lets log time pass where nobody asks for anything, so that what has cooled is shown as free. `apply` does the
-//! same with every command; this only keeps a quiet cluster honest.
+//! Advances log time in an idle cluster, so that cooled addresses are shown as free.
+//!
+//! Every command expires rows in `apply`; this task only covers a cluster without commands.
 
 use ipam_machine::Action;
 
 use super::leader::Leader;
 
-/// Proposes that time has passed, if a row waits for that or a token has expired; false if that came to nothing.
+/// Proposes an expiry if a row or a token is due; false if the proposal failed.
 pub(super) async fn run(leader: &Leader<'_>) -> bool {
     let state = leader.node.stale().0;
     // All members judge tokens by the state's log time, so an entry has to carry it there.

@@ -5,19 +5,19 @@ use ipam_machine::{Action, State};
 
 use super::leader::Leader;
 
-/// How much of the journal is kept.
+/// Limits of the kept journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JournalLimits {
     /// Bytes of events, before compression; on disk they are about a fifth.
     pub keep_bytes: u64,
-    /// Days, by log time: it doesn't run while nobody leads, and no wrong clock makes history end early.
+    /// Days of log time: it stands still without a leader, and a wrong wall clock doesn't shorten history.
     pub keep_days: u64,
 }
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// Proposes to seal the open segment where nothing happens that would do it, and to give up what is beyond the
-/// limits; false if something that was due came to nothing.
+/// Proposes to seal the open segment in an idle cluster, and to drop history above the limits. False if a due
+/// proposal failed.
 pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> bool {
     let state = leader.node.stale().0;
     // The leadership has ended: the next round of another leader does it.

@@ -7,7 +7,7 @@ use ipam_machine::command::{Text, Via};
 use ipam_machine::{Action, Command, Grant, Origin, Terms};
 use ipam_raft::node::Node;
 
-/// How long a proposal of a task may take.
+/// Time limit of a task's proposal.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// This member in one of its leaderships, as tasks see it.

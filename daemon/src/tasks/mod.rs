@@ -1,5 +1,7 @@
-//! Leader-only tasks. Each is an idempotent function without input, in a file of its own; what it does goes
-//! through the log, and none repeats anything itself: the next round will.
+//! Leader-only tasks.
+//!
+//! Each is an idempotent function without input, in a file of its own. Its effect goes through the log, and
+//! it has no retries: the next round is the retry.
 
 mod expire;
 pub mod journal;

@@ -10,7 +10,7 @@ use super::leader::Leader;
 use super::{expire, journal, level};
 use crate::metrics::Metrics;
 
-/// How often the leader looks whether there is something to do.
+/// Interval in which the leader runs the tasks.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the tasks on this member while it leads, until it is aborted or the state breaks an invariant.

@@ -124,7 +124,7 @@ fn interface_request(request: request::InterfaceRequest) -> InterfaceRequest {
     }
 }
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/allocations",
     own: &[

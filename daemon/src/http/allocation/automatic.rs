@@ -9,10 +9,10 @@ use ipam_machine::model::{Automatic, AutomaticStanding};
 
 use super::controller::{controller_in, controller_out};
 
-/// What a request says of its application's pools.
+/// Automatic pools that a request specifies.
 ///
 /// # Errors
-/// `conflicting-fields` for a size that counts from replicas of which nobody says how many there are.
+/// `invalid-field` for a size relative to replicas if their number is unknown.
 pub(in crate::http) fn automatic_pool(
     said: request::AutomaticPool,
     replicas: Option<u32>,

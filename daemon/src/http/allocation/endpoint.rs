@@ -17,7 +17,7 @@ use crate::http::request::{ApiError, ApiResponse, Read, Write};
 
 type View = Resource<Endpoint, EndpointStatus>;
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/endpoints",
     own: &[

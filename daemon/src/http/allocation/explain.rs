@@ -26,7 +26,7 @@ pub(in crate::http) async fn of_allocation(
     command.options.wait = false;
     let action = Action::Allocate(command);
     action.check()?;
-    // Whoever may look may ask what somebody would get who may take; what the caller's token limits stays so.
+    // A reader may ask for the result of a caller who may allocate; the limits of the reader's token apply.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });
     let origin = Origin {
         principal: known.principal,
@@ -96,7 +96,7 @@ fn candidate(considered: Considered) -> Candidate {
     Candidate { pool, verdict, reason, address, counts: counts.into(), next_free_ms }
 }
 
-/// What would help where nothing is given; each but once.
+/// Remedies for a refusal, without duplicates.
 fn helps(choices: &[Explained]) -> Vec<Help> {
     let mut helps = Vec::new();
     let mut named = BTreeSet::new();

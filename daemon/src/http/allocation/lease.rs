@@ -8,7 +8,7 @@ use ipam_machine::{Action, Answer, Applied};
 use crate::http::convert::lease;
 use crate::http::request::{ApiError, ApiResponse, Write};
 
-/// What a request for a renewal asks for; without a body for as long as before.
+/// Action of a renewal; without a body each lease keeps its TTL.
 pub(super) fn renewal(which: Leases, write: &Write) -> Result<Action, Problem> {
     let RenewRequest { ttl_ms } =
         if write.body.is_empty() { RenewRequest::default() } else { write.read()? };

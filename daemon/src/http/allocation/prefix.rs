@@ -76,7 +76,7 @@ pub(in crate::http) fn prefix(given: GivenPrefix) -> Prefix {
     }
 }
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/prefixes",
     own: &[

@@ -62,7 +62,7 @@ fn body(from: Receiver<io::Result<Bytes>>) -> impl futures::Stream<Item = io::Re
     stream::unfold(from, async |mut from| from.recv().await.map(|piece| (piece, from)))
 }
 
-/// What the thread that writes has of the response.
+/// Sending half of the response, for the thread that writes.
 struct Pipe {
     to: Sender<io::Result<Bytes>>,
     stopping: watch::Receiver<bool>,

@@ -1,4 +1,4 @@
-//! `/livez`, `/readyz`, `/metrics`: for those who watch.
+//! `/livez`, `/readyz` and `/metrics`: endpoints for monitoring.
 
 use axum::extract::State as AppState;
 use axum::response::Response;

@@ -18,7 +18,7 @@ use crate::http::request::{ApiError, ApiResponse, Read, Write, in_path};
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/tokens",
     own: &[
@@ -140,7 +140,7 @@ pub(in crate::http) async fn join(write: Write) -> Result<ApiResponse<Token>, Ap
     Ok(made(applied, None)?)
 }
 
-/// The answer that makes a token. One that is given again comes without the secret, which nobody has kept.
+/// Response to the creation of a token. A repetition comes without the secret, which isn't stored.
 fn made(applied: Applied, secret: Option<String>) -> Result<ApiResponse<Token>, Problem> {
     let Applied { revision, answer, .. } = applied;
     let Answer::Stored { created, resource, .. } = answer else {
@@ -157,7 +157,7 @@ fn made(applied: Applied, secret: Option<String>) -> Result<ApiResponse<Token>, 
     Ok(ApiResponse { status, location, etag: Some(row.meta.revision), ..ApiResponse::new(body, revision) })
 }
 
-/// 244 random bits, with a beginning by which it is known for what it is where it doesn't belong.
+/// Secret of 244 random bits, with a prefix by which it is recognised in the wrong place.
 fn new_secret() -> String {
     format!("{SECRET_PREFIX}{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }

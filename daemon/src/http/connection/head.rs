@@ -1,4 +1,4 @@
-//! Request heads that can be read in two ways are refused, so that nobody in front of us reads them otherwise.
+//! Rejection of ambiguous request heads, which a proxy could read otherwise (request smuggling).
 
 use axum::extract::Request;
 use axum::http::Version;

@@ -1,4 +1,4 @@
-//! An answer to somebody with whom no conversation begins, as the bytes that are sent before hanging up.
+//! Response to a refused connection, as bytes that are sent before it is closed.
 
 use axum::http::StatusCode;
 use ipam_api::Problem;

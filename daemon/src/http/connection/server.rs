@@ -1,4 +1,4 @@
-//! The accept loop: connections that are bounded in number, in time and in what they may send, and an orderly end.
+//! Accept loop: limits on the number, duration and traffic of connections, and a graceful stop.
 
 use std::convert::Infallible;
 use std::io;
@@ -31,17 +31,17 @@ use crate::http::request::{ClientName, Peer, TimedBody};
 
 /// Pause after an accept that failed, for instance for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long requests that run may take to finish once the server stops.
+/// Time that running requests have to finish once the server stops.
 const FINISH: Duration = Duration::from_secs(5);
-/// The first byte of whoever wants to speak TLS.
+/// First byte of a TLS client.
 const TLS_HANDSHAKE: u8 = 22;
 
-/// Where clients come from.
+/// Listener for clients.
 #[derive(Debug)]
 pub enum Listener {
     /// The network.
     Network {
-        /// Where it listens.
+        /// Bound socket.
         listener: TcpListener,
         /// TLS, if that is spoken there; then nothing else is.
         tls: Option<ClientTls>,
@@ -74,8 +74,8 @@ impl Listener {
         }
     }
 
-    /// Room for as many as may come. Those of the socket have their own, so that whoever floods the network
-    /// doesn't keep this machine's administrator out.
+    /// Limit of concurrent connections. The socket has its own, so that a flood over the network doesn't lock
+    /// out this machine's administrator.
     fn connection_limit(&self, connections_max: usize) -> ConnectionLimit {
         match self {
             Self::Network { .. } => {
@@ -86,7 +86,7 @@ impl Listener {
     }
 }
 
-/// What all connections of a listener share.
+/// State that all connections of a listener share.
 #[derive(Clone)]
 struct Shared {
     http: http1::Builder,
@@ -104,7 +104,7 @@ pub async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut http = http1::Builder::new();
-    // The time that a head may take begins when it could come: it also ends connections that nobody uses.
+    // The time limit of a head starts with the connection, so it also ends idle connections.
     http.timer(TokioTimer::new()).header_read_timeout(Duration::from_millis(HEAD_READ_MS_MAX));
     http.max_header_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).max_buf_size(2 * HEAD_BYTES_MAX);
     let shared = Shared {
@@ -124,7 +124,7 @@ pub async fn serve(
         };
         let accepted = match accepted {
             Ok(accepted) => accepted,
-            // It was gone before it was taken: nobody has to wait for that.
+            // The client closed the connection before it was accepted, so there is nothing to wait for.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) => {
                 tracing::warn!(%error, "a connection can't be accepted");
@@ -224,7 +224,7 @@ impl Shared {
         watcher.watch(self.http.serve_connection(TokioIo::new(stream), service)).await
     }
 
-    /// Hangs up on somebody for whom there is no room; in words, where words are understood.
+    /// Closes a connection above the limit, with a response if the client understands one.
     fn send_away(&self, accepted: &Accepted, full: LimitReached) {
         let why = match full {
             LimitReached::All(count) => format!("{count} connections are open already"),
@@ -242,7 +242,7 @@ impl Shared {
 
 type Shaken = (tokio_rustls::server::TlsStream<TcpStream>, Option<ClientName>);
 
-/// The TLS handshake; nothing with whoever doesn't speak TLS, and is told so.
+/// Performs the TLS handshake; nothing for a client without TLS, which gets a response that says so.
 async fn shake_hands(mut stream: TcpStream, tls: &ClientTls) -> io::Result<Option<Shaken>> {
     let mut first = [0];
     if stream.peek(&mut first).await? > 0 && first != [TLS_HANDSHAKE] {

@@ -1,7 +1,7 @@
-//! Before the state is there: that the process lives, how far its start is, and why all else has to wait.
+//! Responses before the state is loaded: liveness, progress, and `not-ready` for all other requests.
 //!
-//! A large state takes seconds to load. Whoever watches the process must not take that for its end, and whoever
-//! asks must learn at once that another member is the better one to ask.
+//! A large state takes seconds to load. A monitor must not take this for a failure, and clients must learn at
+//! once that they should use another member.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +18,7 @@ use crate::http::request::caller::request_id;
 use crate::http::request::response::{exposition, render, set};
 use crate::metrics::Metrics;
 
-/// What is answered until the start is over, and who answers then.
+/// Router until the start is complete, and the one that follows.
 #[derive(Clone)]
 pub struct Starting {
     progress: Progress,
@@ -39,7 +39,7 @@ impl Starting {
         let _first = self.started.set(router);
     }
 
-    /// Whoever comes, at whatever time.
+    /// Router of all requests, at any time.
     pub fn router(&self) -> Router {
         Router::new().fallback(answer).with_state(self.clone())
     }
@@ -60,7 +60,7 @@ impl Starting {
         let id = request_id(request.headers());
         let mut response = match request.uri().path() {
             "/livez" => "ok\n".into_response(),
-            // To everybody: who may read them stands in the state, and so far they tell of nothing but the start.
+            // Open to every caller: the rights are in the state, and the metrics cover only the start so far.
             "/metrics" => exposition(self.metrics.encode_start(&self.progress).ok()),
             _ => {
                 let detail = format!("not ready: it is starting: {}", self.progress.tell());

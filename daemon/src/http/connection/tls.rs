@@ -16,7 +16,7 @@ use crate::http::request::ClientName;
 #[derive(Clone)]
 pub struct ClientTls(Arc<RwLock<PeerCertificates>>);
 
-/// What clients are shown.
+/// Certificate that clients see.
 #[derive(Clone)]
 struct PeerCertificates {
     config: Arc<ServerConfig>,
@@ -30,8 +30,8 @@ impl fmt::Debug for ClientTls {
 }
 
 impl ClientTls {
-    /// Shows `own`; certificates that `client_roots` have issued are verified where a client shows one, and
-    /// without `client_roots` none is asked for.
+    /// Presents `own`. Client certificates are optional and must be issued by `client_roots`; without
+    /// `client_roots` none is requested.
     ///
     /// # Errors
     /// When the certificate doesn't go with its key, or there are no usable CAs.
@@ -53,7 +53,7 @@ impl ClientTls {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// When the certificate that clients are shown runs out, in seconds since 1970.
+    /// Expiry of the presented certificate, in seconds since 1970.
     #[must_use]
     pub fn expires_at_s(&self) -> Option<u64> {
         self.shown().expires_at_s

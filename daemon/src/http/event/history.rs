@@ -18,7 +18,7 @@ use super::item;
 use super::query::{HistoryQuery, moment};
 use crate::http::request::{ApiError, ApiResponse, App, Read};
 
-/// How an address stood, and who held it then or last before.
+/// State of an address, and its holder then or before.
 struct Standing {
     word: &'static str,
     holder: Option<EndpointKey>,
@@ -53,7 +53,7 @@ pub(in crate::http) async fn show(
     Ok(ApiResponse { stale_ms, ..ApiResponse::new(history, page.revision) })
 }
 
-/// How an address stood at a moment: after the last event whose clock showed that moment or an earlier one.
+/// State of an address at a time: after the last event with that wall time or an earlier one.
 async fn standing(
     app: &App,
     state: &State,
@@ -88,7 +88,7 @@ async fn standing(
     })
 }
 
-/// How it stood at a moment of which no event is kept: only who holds it still can have held it then.
+/// State at a time before the kept history. Only the present holder can have held it then.
 fn before_what_is_kept(state: &State, address: IpAddr, asked: &EventQuery, at_ms: u64) -> Standing {
     let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
     let allocation = match network.and_then(|network| state.occupant(network.into(), address)) {
@@ -104,7 +104,7 @@ fn before_what_is_kept(state: &State, address: IpAddr, asked: &EventQuery, at_ms
     }
 }
 
-/// How it stands now; asked only if nothing has happened to it since.
+/// Present state; used only if no event has followed.
 fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
     let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
     match network.and_then(|network| state.occupant(network.into(), address)) {
@@ -128,7 +128,7 @@ fn word_after(what: &EventKind) -> &'static str {
     }
 }
 
-/// Who held it before an event that has no holder.
+/// Holder before an event that has none.
 async fn holder_before(app: &App, asked: &EventQuery, id: EventId) -> Result<Option<EndpointKey>, Problem> {
     let mut before = EventQuery { after: Some(id), limit: 1, ..asked.clone() };
     before.filter.since_ms = None;

@@ -1,5 +1,4 @@
-//! `/v1/events`: a page (history, audit) or a stream (watch) of what has happened, and the history of one
-//! address.
+//! `/v1/events`: pages (history, audit) or a stream (watch) of events, and the history of an address.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;

@@ -1,4 +1,4 @@
-//! What can be asked about events, read strictly.
+//! Query parameters of events, parsed strictly.
 
 use std::net::IpAddr;
 
@@ -50,7 +50,7 @@ pub(in crate::http) struct HistoryQuery {
 }
 
 impl EventsQuery {
-    /// Which page.
+    /// Parameters of the page.
     pub(in crate::http) fn page(&self) -> Result<EventQuery, Problem> {
         Ok(EventQuery {
             after: self.after.as_deref().map(place).transpose()?,

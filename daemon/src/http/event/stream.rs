@@ -28,11 +28,11 @@ use super::item;
 use super::query::{EventsQuery, place};
 use crate::http::request::{App, Caller, Flight, Read};
 
-/// Where a reader that comes back says how far it was.
+/// Header with the position of a reader that reconnects.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Pages that wait for a slow reader.
 const PAGES_WAITING_MAX: usize = 4;
-/// How often to look whether the stream should end.
+/// Interval in which the end of the stream is checked.
 const LOOK: Duration = Duration::from_secs(1);
 /// Events that come one behind the other travel together.
 const GATHER: Duration = Duration::from_millis(5);
@@ -152,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// Whether this member still hears of what happens, and the caller may still read it.
+    /// True if this member still receives events and the caller may still read them.
     fn may_go_on(&self) -> bool {
         let (state, stale_ms) = self.app.node.stale();
         let known = self.caller.known_in(&state).ok().flatten();
@@ -161,7 +161,7 @@ impl Stream {
             && known.is_some_and(|known| known.check((Verb::Read, Target::Event)).is_ok())
     }
 
-    /// How far the stream is; only where the page at hand holds nothing to be sent first.
+    /// Progress message; only if the present page holds no event to send first.
     fn progress(&self, page: &EventPage) -> String {
         if !page.events.is_empty() {
             return String::new();
@@ -179,7 +179,7 @@ impl Stream {
     }
 }
 
-/// The events of a page, each in lines of its own: JSON has no line breaks, whatever is in it.
+/// Events of a page, each in its own lines: encoded JSON contains no line breaks.
 fn written(page: &EventPage) -> String {
     let mut text = String::new();
     for event in &page.events {

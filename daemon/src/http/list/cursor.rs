@@ -1,4 +1,4 @@
-//! Where the next page begins: opaque to whoever has it, bounded, and of use for one list of one state only.
+//! Cursor of the next page: opaque, bounded, and valid for one list of one state only.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ const VERSION: u8 = 1;
 /// Bytes of one, before they are made text.
 const BYTES: usize = 1 + 3 * 8;
 
-/// Where the next page begins.
+/// Cursor of the next page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cursor {
     /// The state that all pages are from.

@@ -10,7 +10,7 @@ use ipam_api::{Code, Problem};
 use ipnet::IpNet;
 use serde_json::Value;
 
-/// What a field holds.
+/// Type of a field's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum Holds {
     Text,
@@ -20,7 +20,7 @@ pub(in crate::http) enum Holds {
     Address,
     /// A hardware address, however it is written.
     Mac,
-    /// Who holds something.
+    /// Key of an endpoint.
     Endpoint,
 }
 
@@ -29,7 +29,7 @@ pub(in crate::http) enum Holds {
 pub(in crate::http) struct Field {
     /// Its name in queries.
     pub(crate) name: &'static str,
-    /// Where it is in an item, with dots.
+    /// Path of the field in an item, with dots.
     pub(crate) path: &'static str,
     pub(in crate::http) holds: Holds,
 }
@@ -134,7 +134,7 @@ impl Field {
         })
     }
 
-    /// What an item has there.
+    /// Sort key of an item.
     pub(super) fn of(&self, item: &Value) -> Key {
         let Some(value) = self.path.split('.').try_fold(item, step) else { return Key::Nothing };
         match (self.holds, value) {
@@ -186,8 +186,7 @@ impl Key {
         }
     }
 
-    /// Whether an item's value is the one that somebody wants. An address without a prefix length is meant
-    /// whatever the length is.
+    /// True if an item has the wanted value. An address without prefix length matches any length.
     pub(super) fn is(&self, wanted: &Key) -> bool {
         match (self, wanted) {
             (Key::Address(one, _), Key::Address(other, None)) => one == other,

@@ -40,10 +40,10 @@ const NAMED: &[Row] = &[
     Row::text("updated_by", "meta.updated_by"),
 ];
 
-/// What can be asked of a list.
+/// Fields, filters and orders of a list.
 #[derive(Debug)]
 pub(in crate::http) struct Shape {
-    /// Where it is.
+    /// Path of the list.
     pub(in crate::http) path: &'static str,
     /// Parts of an item.
     pub(in crate::http) own: &'static [Row],
@@ -82,12 +82,12 @@ impl Shape {
 pub(in crate::http) trait Listable: Send + Sync + 'static {
     /// An item as JSON has it.
     type Item: Serialize + Send;
-    /// What can be asked.
+    /// Fields, filters and orders of the list.
     const SHAPE: &'static Shape;
 
-    /// What it is called in the table of roles.
+    /// Target in the table of roles.
     fn target() -> Target;
-    /// How many items there are.
+    /// Number of items.
     fn total(state: &State) -> usize;
     /// The ids of those behind `after`, in the list's own order. None, if there never was such an id.
     fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>>;

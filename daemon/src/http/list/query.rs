@@ -1,4 +1,4 @@
-//! What is asked of a list: read strictly, every word of it known.
+//! Query parameters of a list, parsed strictly: unknown ones are refused.
 
 use std::net::IpAddr;
 
@@ -19,23 +19,23 @@ use crate::http::request::{Consistency, Freshness};
 pub(super) const COMMON: [&str; 8] =
     ["limit", "cursor", "sort", "fields", "count", "q", "consistency", "at_least_revision"];
 
-/// What is asked of a list.
+/// Query parameters of a list.
 #[derive(Debug)]
 pub(super) struct ListQuery {
     pub(super) limit: usize,
     pub(super) cursor: Option<Cursor>,
     pub(super) freshness: Freshness,
     pub(super) tests: Vec<Test>,
-    /// By what it is sorted, and whether backwards; by its own order if by nothing.
+    /// Sort fields, each with true for descending order; empty for the list's own order.
     pub(super) sort: Vec<(&'static Field, bool)>,
-    /// What is shown of each item; all of it if nothing is named.
+    /// Fields to show; empty for all.
     pub(super) fields: Vec<String>,
     pub(super) count: bool,
     /// A hash of the list and of all that decides which items come in which order.
     pub(super) hash: u64,
 }
 
-/// What an item must be like.
+/// Filter on items.
 #[derive(Debug)]
 pub(in crate::http) enum Test {
     /// One of these.
@@ -44,7 +44,7 @@ pub(in crate::http) enum Test {
     Labelled(Selector),
     Contains(IpAddr),
     Within(AddressRange),
-    /// It has this somewhere in its text, whatever the case.
+    /// Contains this text in any field, ignoring case.
     Says(String),
 }
 
@@ -218,7 +218,7 @@ fn not_there(what: &str, name: &str, known: impl Iterator<Item = &'static str> +
     }
 }
 
-/// What makes two pages pages of one list.
+/// Hash by which the pages of one list are recognised.
 fn hash(shape: &Shape, pairs: &[(String, String)]) -> u64 {
     let apart = ["cursor", "limit", "consistency", "at_least_revision"];
     let mut parts: Vec<&[u8]> = vec![shape.path.as_bytes()];

@@ -1,4 +1,4 @@
-//! Whether an item is as somebody wants it.
+//! Evaluation of filters on an item.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::listed::Listable;
 use super::query::Test;
 
 impl Test {
-    /// Whether it must see the item as JSON.
+    /// True if the filter needs the item as JSON.
     pub(super) fn needs_json(&self) -> bool {
         matches!(self, Test::Is(..) | Test::Compares(..) | Test::Says(_))
     }
@@ -72,8 +72,8 @@ impl Test {
     }
 }
 
-/// Whether a text is somewhere in an item: in values, and in the keys of labels. Who changed it last is not
-/// part of it.
+/// True if the item contains the text in a value or in the key of a label. The principal of the last change
+/// is excluded.
 fn says(value: &Value, text: &str, top: bool) -> bool {
     match value {
         Value::String(value) => value.to_lowercase().contains(text),

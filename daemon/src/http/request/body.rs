@@ -20,8 +20,8 @@ pub(in crate::http) struct TimedBody {
     verdict: Verdict,
 }
 
-/// Says of a request, in whose extensions it is, whether its body was too slow, and whether it was read at all: what
-/// reads bodies forgets why it couldn't.
+/// Reports about the body of a request: too slow, or not read at all. It is an extension of the request,
+/// since extractors drop the cause of a failure.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Verdict(Arc<Marks>);
 

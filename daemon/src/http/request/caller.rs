@@ -1,4 +1,4 @@
-//! Who asks, and what a request says about itself rather than about its subject.
+//! Caller of a request, and its headers about identity, deadline and comment.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ const ANSWER_MARGIN_MS_MAX: u64 = 200;
 /// Bytes of a secret that is looked at at all.
 const SECRET_BYTES_MAX: usize = 256;
 
-/// Who asks.
+/// Caller of a request.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Caller {
     pub(in crate::http) request_id: Text,
-    /// When it stops waiting.
+    /// Deadline of the caller.
     pub(in crate::http) deadline: Instant,
-    /// Why it changes something.
+    /// Comment of the caller on its change.
     pub(in crate::http) comment: Option<Text>,
     pub(in crate::http) notes: Notes,
     /// Address of the client of a request over the network.
@@ -55,7 +55,7 @@ impl Default for Offer {
     }
 }
 
-/// What somebody shows to be let in.
+/// Presented credential.
 #[derive(Debug, Clone)]
 enum Presented {
     /// The connection tells who it is.
@@ -66,7 +66,7 @@ enum Presented {
     Nothing,
 }
 
-/// Somebody who is known.
+/// Authenticated caller.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Identity {
     pub(in crate::http) principal: Text,
@@ -113,8 +113,8 @@ impl Offer {
         Self(presented(headers, peer, app))
     }
 
-    /// Names the caller that requests in progress are counted for: found out before anything is looked up, so that
-    /// it costs nothing to send a caller away.
+    /// Name by which a caller's requests in progress are counted. It is determined before any lookup, so that
+    /// refusing a caller is cheap.
     pub(in crate::http) fn caller(&self, peer: Option<&Peer>) -> String {
         match (&self.0, peer) {
             (Ok(Presented::Secret(hash)), _) => {
@@ -166,14 +166,14 @@ impl Identity {
     }
 }
 
-/// Nobody has such a token.
+/// Problem for an unknown token.
 pub(super) fn unknown_token() -> Problem {
     Problem::new(Code::Unauthenticated, "the token is not known, or was revoked")
         .help("Get a new one: ipamctl token create, by an administrator.")
 }
 
-/// The name under which a token's user appears. A node is called by what it is, since its token's name says
-/// nothing. Slashes keep these apart from the names of tokens.
+/// Principal of a token. That of a node's token is the node's key, since the token's name says nothing.
+/// Slashes separate these from the names of tokens.
 fn principal_of(token: &model::Token) -> Text {
     match &token.grant.node {
         Some(node) if token.grant.role == Role::Node => Text::given(format!("node/{node}")),
@@ -181,8 +181,8 @@ fn principal_of(token: &model::Token) -> Text {
     }
 }
 
-/// Refuses a token that has expired by the state's log time, as `apply` does: one clock for all members. The leader
-/// carries log time into the state when a token expires in a quiet cluster.
+/// Refuses an expired token by the state's log time, as `apply` does: one clock for all members. The leader
+/// advances log time when a token expires in an idle cluster.
 fn check_end(token: &model::Token, state: &State) -> Result<(), Problem> {
     match token.expires_ms {
         Some(until_ms) if until_ms <= state.log_time_ms() => {
@@ -240,8 +240,8 @@ fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Pres
     })
 }
 
-/// Whether a request is addressed to this machine. A page of a browser here may ask for a name of its own that
-/// leads to loopback, and nobody else's tokens stand in its way where none are needed.
+/// True if the request's `Host` is a name of this machine. A page in a local browser may use its own name for
+/// loopback (DNS rebinding), where no token is needed.
 fn is_local_host(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(name, port)| {
@@ -305,7 +305,7 @@ pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
     given.filter(harmless).map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), ToOwned::to_owned)
 }
 
-/// When the caller stops waiting.
+/// Deadline of the caller.
 pub(in crate::http) fn deadline(headers: &HeaderMap) -> Result<Instant, Problem> {
     let budget_ms = match headers.get(HEADER_BUDGET_MS) {
         None => BUDGET_MS_DEFAULT,

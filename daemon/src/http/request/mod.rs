@@ -1,4 +1,4 @@
-//! A request and its response: the caller, what it asks and changes, limits, and what all answers share.
+//! A request and its response: caller, query, change, limits, and the common parts of all responses.
 
 mod app;
 mod body;

@@ -1,4 +1,4 @@
-//! What a handler notes about a request for the headers of its answer, whatever the answer is.
+//! Values that a handler records for the headers of its response.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};

@@ -1,18 +1,18 @@
-//! Who is at the other end of a connection, as far as the connection itself tells.
+//! Peer of a connection: address, Unix credentials and TLS client name.
 
 use std::net::{IpAddr, SocketAddr};
 
 use ipam_api::certificate::Identity;
 use ipam_api::{Name, ObjectName};
 
-/// Who is at the other end. Every request has it among its extensions.
+/// Peer of a connection. Every request has it among its extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Peer {
-    /// Somebody who came over the network.
+    /// Client over the network.
     Tcp {
         /// From where.
         address: SocketAddr,
-        /// Whom the certificate names that was presented and verified, if there was one.
+        /// Name in the verified client certificate, if one was presented.
         certificate: Option<ClientName>,
     },
     /// A process of this machine, over the unix socket.
@@ -33,7 +33,7 @@ impl Peer {
     }
 }
 
-/// Whom a verified client certificate names.
+/// Subject of a verified client certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientName {
     /// A person or program.

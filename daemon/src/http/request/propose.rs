@@ -1,4 +1,4 @@
-//! How handlers ask the replicated state: with whose rights, how long, and what must be the case.
+//! Access of handlers to the replicated state: rights, deadlines and preconditions.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use super::caller::{Caller, Identity, Offer, unknown_token};
 use super::query::{Consistency, Freshness};
 use super::write::Write;
 
-/// What must be the case, by `If-Match` and `If-None-Match`.
+/// Precondition of `If-Match` and `If-None-Match`.
 pub(in crate::http) fn expect(headers: &HeaderMap) -> Result<Expect, Problem> {
     let text = |value: &axum::http::HeaderValue| value.to_str().unwrap_or_default().trim().to_owned();
     let matches = headers.get(IF_MATCH).map(text);
@@ -48,7 +48,7 @@ pub(in crate::http) fn revision(etag: &str, what: &str) -> Result<u64, Problem> 
     })
 }
 
-/// What became of a proposal, or would have become of it.
+/// Result of a proposal or of its dry run.
 #[derive(Debug)]
 pub(in crate::http) struct Proposed {
     pub(in crate::http) applied: Applied,
@@ -106,7 +106,7 @@ impl<Q> Write<Q> {
         Ok(Proposed { applied: outcome?, tried })
     }
 
-    /// What a command would do, on a copy of the state as of now.
+    /// Result of a command on a copy of the present state.
     async fn try_out(&self, command: Command) -> Result<(Outcome, State), Problem> {
         let (app, deadline) = (&self.app, self.caller.deadline);
         let mut state = app.node.read(deadline).await?;
@@ -124,7 +124,8 @@ impl<Q> Write<Q> {
     pub(in crate::http) async fn after(&self, done: &Proposed) -> State {
         match &done.tried {
             Some(state) => state.clone(),
-            // It is done, whatever becomes of showing it: then with the status as this member has it.
+            // The write is done. If it can't be read back, the response has the status that this member
+            // knows.
             None => match self.app.node.reached(done.applied.revision, self.caller.deadline).await {
                 Ok(state) => state,
                 Err(_) => self.app.node.stale().0,
@@ -153,7 +154,7 @@ pub(in crate::http) fn now_in(state: &State) -> At {
 }
 
 impl App {
-    /// Who asks. A token that this member has not heard of yet is looked up as of now.
+    /// Authenticates the caller. A token unknown to this member is looked up in the present state.
     pub(in crate::http) async fn who(&self, caller: &Caller) -> Result<Identity, Problem> {
         self.identify(caller.offer(), caller.deadline).await
     }
@@ -170,8 +171,7 @@ impl App {
         offer.known_in(&self.node.read(deadline).await?)?.ok_or_else(unknown_token)
     }
 
-    /// Refuses those who may not look at what this member says of itself. Asks nobody else, so that it works
-    /// without a leader.
+    /// Refuses callers without the right to read this member's own data. Works without a leader.
     pub(in crate::http) fn check_here(
         &self,
         caller: &Caller,
@@ -196,7 +196,7 @@ impl App {
         }
     }
 
-    /// Reads the state for somebody who may: linearizable, or as this member has it, with its age.
+    /// Reads the state for an authorised caller: linearizable, or this member's with its age.
     pub(in crate::http) async fn read(
         &self,
         caller: &Caller,

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::response::ApiError;
 
-/// How fresh an answer must be.
+/// Consistency of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::http) enum Consistency {
@@ -24,7 +24,7 @@ pub(in crate::http) enum Consistency {
     Stale,
 }
 
-/// How fresh an answer must be, as far as anybody said.
+/// Requested consistency, if any.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::http) struct Freshness {
     pub(in crate::http) consistency: Option<Consistency>,
@@ -64,7 +64,7 @@ pub(in crate::http) struct WriteQuery {
     /// Nothing shall happen; what would?
     #[serde(default)]
     pub(in crate::http) dry_run: bool,
-    /// Whoever manages it, it shall be changed.
+    /// True to change the resource despite its manager.
     #[serde(default)]
     pub(in crate::http) take_over: bool,
     /// In whose management it is changed.
@@ -75,7 +75,7 @@ impl WriteQuery {
     /// Their names.
     pub(in crate::http) const NAMES: [&str; 3] = ["dry_run", "take_over", "manager"];
 
-    /// What is said of them; whatever else is said is looked at by [`Asked`].
+    /// Reads the common parameters; all others are left to [`Asked`].
     pub(in crate::http) fn of(uri: &Uri) -> Result<Self, Problem> {
         let query = parts(uri, |name| Self::NAMES.contains(&name));
         let query: Self = read(&query)?;

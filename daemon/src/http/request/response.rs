@@ -1,4 +1,4 @@
-//! What every answer has in common: problems, the revision, the leader, the request's id, the time it took.
+//! Common parts of all responses: problems, revision, leader, request id and timing.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! The states that lists are being read from, kept for a while, so that all pages of one list come from one.
+//! States kept for lists, so that all pages of one list come from one state.
 //!
-//! A caller that begins more lists than it may have under way loses its own oldest one, and takes no other caller's.
+//! A caller with too many lists in progress loses its own oldest one; other callers are unaffected.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ impl Kept {
         drop(all);
         let kept = self.clone();
         tokio::spawn(async move {
-            // Nobody may come by any more who would clear it away.
+            // Without later requests nothing else would remove it.
             tokio::time::sleep(Duration::from_millis(LIST_STATE_AGE_MS_MAX)).await;
             drop_old(&mut kept.all(), Instant::now());
         });
@@ -70,7 +70,7 @@ impl Kept {
     }
 }
 
-/// Takes the oldest state from a caller that has too many, though not the one that it has just asked for.
+/// Removes a caller's oldest state if it has too many, but not the one that it has just used.
 fn bound(all: &mut Vec<One>, caller: &str, newest: u64) {
     let own = |one: &&mut One| one.callers.contains(caller);
     if all.iter_mut().filter(own).count() <= LIST_STATES_PER_CALLER_MAX {

@@ -6,7 +6,7 @@ use ipam_api::brand::HEADER_TRACE_PARENT;
 /// Bytes of the version that is known: `00-<trace id>-<parent id>-<flags>`.
 const BYTES: usize = 55;
 
-/// The id of the trace, if the header names one in good order. Whoever gets a bad one goes on without it.
+/// Trace id of a valid `traceparent` header; an invalid header is ignored.
 pub(super) fn trace_id(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(HEADER_TRACE_PARENT).iter();
     let (value, more) = (values.next()?.to_str().ok()?.trim(), values.next());

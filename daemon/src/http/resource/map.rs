@@ -1,4 +1,4 @@
-//! Maps of pools, subnets and networks, and who holds a pool's addresses: looks of which each costs what it shows.
+//! Maps of pools, subnets and networks, and holders of a pool's addresses; costs are bounded by the page.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::named::{name_in_path, unknown};
 use crate::http::request::{ApiError, ApiResponse, Consistency, Read, page_limit};
 
-/// What of a map somebody asks for.
+/// Query parameters of a map.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct MapQuery {
@@ -44,7 +44,7 @@ impl MapQuery {
     }
 }
 
-/// What of a network's map somebody asks for.
+/// Query parameters of a network's map.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct NetworkMapQuery {
@@ -54,7 +54,7 @@ pub(in crate::http) struct NetworkMapQuery {
     at_least_revision: Option<u64>,
 }
 
-/// How many namespaces somebody wants to see.
+/// Query parameters of holders.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct HoldersQuery {

@@ -1,4 +1,4 @@
-//! What named resources have in common: the same seven requests.
+//! Common requests of named resources: the same seven operations.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::http::list::{Listable, Shape, Test, ids_by_name};
 use crate::http::request::merge_patch::merge;
 use crate::http::request::{ApiError, ApiResponse, Consistency, DeleteQuery, Proposed, Read, Write, in_path};
 
-/// How often a change is merged anew when others are faster.
+/// Number of merge attempts after conflicts.
 pub(in crate::http) const TRIES_MAX: usize = 32;
 /// Names that are looked through for one that was meant.
 const NAMES_COMPARED_MAX: usize = 10_000;
@@ -35,7 +35,7 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     type Status: Serialize + Send;
     /// The resource as the machine has it.
     type Row;
-    /// What can be asked of the list.
+    /// Fields, filters and orders of the list.
     const SHAPE: &'static Shape;
 
     /// The name in a spec.
@@ -175,7 +175,7 @@ pub(in crate::http) async fn put<K: NamedResource>(
     Ok(stored::<K>(&write, done).await?)
 }
 
-/// What must be the case. What was shown and comes back says in `meta.revision` what it was made from.
+/// Precondition of a write. A body that was read before has its revision in `meta.revision`.
 fn expected(write: &Write, body: &Map<String, Value>) -> Result<Expect, Problem> {
     Ok(match write.expect()? {
         Expect::Anything => revision_in(body).map_or(Expect::Anything, Expect::Revision),

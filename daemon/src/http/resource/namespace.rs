@@ -16,7 +16,7 @@ use crate::http::list::{Row, Shape};
 /// Namespaces.
 pub(in crate::http) struct Namespaces;
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/namespaces",
     own: &[

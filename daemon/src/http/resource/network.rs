@@ -13,7 +13,7 @@ use crate::http::list::{Row, Shape};
 /// Networks.
 pub(in crate::http) struct Networks;
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/networks",
     own: &[

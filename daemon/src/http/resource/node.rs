@@ -12,7 +12,7 @@ use crate::http::list::{Row, Shape};
 /// Nodes.
 pub(in crate::http) struct Nodes;
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/nodes",
     own: &[

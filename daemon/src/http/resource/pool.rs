@@ -22,7 +22,7 @@ use crate::http::list::{Row, Shape, without};
 /// Pools.
 pub(in crate::http) struct Pools;
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/pools",
     own: &[
@@ -92,7 +92,7 @@ impl NamedResource for Pools {
         let pool = &row.spec;
         let network = subnet.map(|subnet| subnet.network.clone());
         let spec = Pool { network, ..to_json(pool.clone()) };
-        // A pool that is gone is shown as it was stored, with nothing in it: to whoever repeats the request that
+        // A deleted pool is shown as it was stored, with empty counts, for a repetition of the request that
         // stored it.
         let cidr = subnet.map_or_else(|| first_of(pool), |subnet| subnet.cidr);
         let space = state.space(id.into());
@@ -121,7 +121,7 @@ fn first_of(pool: &PoolSpec) -> IpNet {
     IpNet::from(first)
 }
 
-/// Whether the pool can give, in words.
+/// `Ready` condition of the pool.
 fn ready(row: &PoolState, pool: &PoolSpec, space: &Space) -> Condition {
     let counts = space.counts();
     let message = match row.readiness {

@@ -1,4 +1,4 @@
-//! `/v1/pools/{name}/split` and `/v1/pools/{name}/drain`: changes of pools while their addresses are held.
+//! `/v1/pools/{name}/split` and `/v1/pools/{name}/drain`: changes of pools with held addresses.
 
 use axum::extract::Path;
 use axum::response::Response;
@@ -43,7 +43,7 @@ fn pool_in_path(name: String) -> Result<Name, Problem> {
     name.name().ok_or_else(none)
 }
 
-/// Whom it concerns that a pool is drained: all that still hold something of it, the lowest address first.
+/// Allocations in a drained pool, lowest address first.
 fn affected(state: &State, pool: Name, to: Name) -> Drained {
     let id = state.id_of(Kind::Pool, &pool);
     let space = id.and_then(|id| state.space(id.into()));

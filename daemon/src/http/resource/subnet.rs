@@ -15,7 +15,7 @@ use crate::http::list::{Row, Shape};
 /// Subnets.
 pub(in crate::http) struct Subnets;
 
-/// What can be asked of the list.
+/// Fields, filters and orders of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/subnets",
     own: &[

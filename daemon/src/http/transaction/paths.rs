@@ -1,4 +1,4 @@
-//! What the paths in a transaction mean.
+//! Paths of transaction steps.
 
 use ipam_api::name::{ResourceName, shown};
 use ipam_api::resource::EndpointKey;
@@ -8,7 +8,7 @@ use ipam_machine::command::{Expect, Kind, Leases, Precondition};
 
 use crate::http::request::propose::revision;
 
-/// What a path is of.
+/// Target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// All of a kind.

@@ -22,7 +22,7 @@ use crate::http::request::propose::revision;
 use crate::http::resource::named::{self, NamedResource};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
-/// How the answer to a step is shown: its status and body, from the state after all steps.
+/// Renders the response to a step: its status and body, from the state after all steps.
 pub(super) type Render = Box<dyn Fn(&State, Answer, u64) -> Rendered + Send + Sync>;
 type Rendered = Result<(StatusCode, Option<Box<RawValue>>), Problem>;
 
@@ -33,7 +33,7 @@ pub(super) struct Plan {
     pub(super) renders: Vec<Render>,
     /// The steps that were merged with what was read.
     pub(super) merged: BTreeSet<usize>,
-    /// What earlier steps make of resources, for later ones to be merged with; none once it is removed.
+    /// Resources as earlier steps leave them, for merges of later steps; none once removed.
     drafts: BTreeMap<(Kind, ResourceName), Option<Map<String, Value>>>,
 }
 
@@ -168,7 +168,7 @@ impl Plan {
             (StepMethod::Patch, Some(name)) => {
                 known.check((Verb::Write, K::KIND.target()))?;
                 match self.drafts.get(&(K::KIND, name.clone())) {
-                    // Changed by a step before: merged with that, and nobody comes between steps.
+                    // An earlier step changed it; no other write can come between steps.
                     Some(draft) => {
                         let unknown = || named::unknown(state, K::KIND, &name);
                         let draft = draft.clone().ok_or_else(unknown)?;
@@ -221,7 +221,7 @@ fn read<T: serde::de::DeserializeOwned>(body: Map<String, Value>) -> Result<T, P
     strict::from_object(body).map_err(in_body)
 }
 
-/// What must be the case, by `if_match`, else by the revision that the body says it was made from.
+/// Precondition of a step: `if_match`, else the revision in the body.
 fn expected(step: &TransactionStep, body: Option<&Map<String, Value>>) -> Result<Expect, Problem> {
     match (&step.if_match, body.and_then(named::revision_in)) {
         (Some(etag), _) => {
@@ -237,7 +237,7 @@ fn json(body: &impl Serialize) -> Result<Option<Box<RawValue>>, Problem> {
     to_raw_value(body).map(Some).map_err(unwritable)
 }
 
-/// What a write or removal of a resource is answered.
+/// Response to the write or removal of a resource.
 fn named<K: NamedResource>(name: ResourceName) -> Render {
     Box::new(move |state, answer, _| match answer {
         Answer::Stored { created, resource, .. } => {

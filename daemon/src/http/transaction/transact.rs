@@ -44,14 +44,14 @@ pub(in crate::http) async fn transact(mut write: Write) -> Result<ApiResponse<Bo
         let action = Action::Transaction(Transaction { preconditions: preconditions.clone(), steps });
         tries_left -= 1;
         match write.carry_out(action).await {
-            // Somebody was faster than a merge, and nobody said that this must not happen.
+            // A merge lost to another write, and no precondition was given.
             Err(problem) if tries_left > 0 && is_of(&problem, &plan.merged) => {}
             done => return Ok(shown(&write, &plan.renders, done?).await?),
         }
     }
 }
 
-/// Whether a merge has met another revision than it was made from.
+/// True if a merge met another revision than it was made from.
 fn is_of(problem: &Problem, merged: &BTreeSet<usize>) -> bool {
     let step = problem.context.as_ref().and_then(|context| context.step);
     let step = step.and_then(|step| usize::try_from(step).ok());

@@ -15,9 +15,9 @@ use super::list::WRITE;
 use super::plan::{self, Plan};
 use crate::http::request::{ApiError, ApiResponse, Consistency, Write, in_path};
 
-/// How often to look whether it has come about.
+/// Interval in which the completion of a change is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// How much of the caller's time is left for the answer.
+/// Part of the caller's budget that is reserved for the answer.
 const ANSWERING: Duration = Duration::from_millis(500);
 
 pub(in crate::http) async fn promote(
@@ -73,7 +73,7 @@ async fn carry_out(
         self::voters(all) == wanted && !all.iter().any(|member| remove.contains(&member.id))
     };
     while !change.done && Instant::now() + ANSWERING < write.caller.deadline {
-        // It is decided: whoever can't be asked now is asked again.
+        // The change is decided; a member that can't be reached now is asked again.
         let seen = app.node.members(write.caller.deadline).await;
         change.done = seen.is_ok_and(|all| so(&all));
         if !change.done {
@@ -89,7 +89,7 @@ fn voters(all: &[MemberInfo]) -> Vec<u64> {
     ids
 }
 
-/// Whether there was a member of that name.
+/// True if a member of that name was removed.
 fn was_removed(state: &State, name: &Name) -> bool {
     state.members.iter().any(|(_, row)| row.name == *name && row.standing == MemberStanding::Removed)
 }

@@ -1,4 +1,4 @@
-//! What a change of the members would do, said before it is done. Pure: it knows only what the leader saw.
+//! Plan of a membership change, computed before it is proposed. Pure: it depends only on the leader's view.
 
 use std::cmp::Reverse;
 
@@ -25,12 +25,12 @@ impl Plan {
     }
 }
 
-/// How many of so many voters must agree.
+/// Majority of a number of voters.
 pub(super) fn needed(voters: usize) -> u64 {
     voters as u64 / 2 + 1
 }
 
-/// How many of those that answer may fail before nothing can be changed any more.
+/// Number of answering voters that may fail before the cluster loses its majority.
 pub(super) fn can_lose(voters: &[&MemberInfo]) -> u64 {
     let answering = voters.iter().filter(|member| member.answers != Some(false)).count() as u64;
     answering.saturating_sub(needed(voters.len()))
@@ -125,7 +125,7 @@ pub(super) fn replace(
     Ok(Plan { promote, remove: vec![member.id], change })
 }
 
-/// What happens with leadership when a member goes.
+/// Effect of a member's removal on leadership.
 fn leadership(all: &[MemberInfo], after: &[&MemberInfo], member: &MemberInfo) -> Vec<String> {
     if member.role != Role::Leader {
         return Vec::new();
@@ -165,7 +165,7 @@ fn fit_to_vote(member: &MemberInfo) -> Result<(), Problem> {
     }
 }
 
-/// Refuses whoever couldn't take over.
+/// Refuses a member that couldn't take over.
 fn fit_to_lead(heir: &MemberInfo) -> Result<(), Problem> {
     if !heir.votes() {
         return Err(unfit(format!("{} is a learner and has no vote", heir.name))
@@ -204,7 +204,7 @@ fn voters(all: &[MemberInfo]) -> Vec<&MemberInfo> {
 fn change(before: &[&MemberInfo], after: &[&MemberInfo], steps: Vec<String>, danger: Danger) -> MemberChange {
     let names = |voters: &[&MemberInfo]| voters.iter().map(|member| member.name.clone()).collect();
     let (can_lose_before, can_lose_after) = (can_lose(before), can_lose(after));
-    // Where fewer may fail afterwards, or none, somebody has to mean it.
+    // A change that reduces the tolerated failures, or leaves none, needs an explicit flag.
     let thin = danger == Danger::Moderate && before.len() != after.len() && can_lose_after == 0;
     let danger = if thin || can_lose_after < can_lose_before { Danger::Severe } else { danger };
     MemberChange {

@@ -1,4 +1,4 @@
-//! What can be asked about prefixes.
+//! Routes of prefixes.
 
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};

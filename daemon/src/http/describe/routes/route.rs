@@ -26,24 +26,24 @@ pub(in crate::http) struct Route {
     pub(in crate::http) conditions: &'static [Condition],
     /// The name of the type that is sent, if something is.
     pub(in crate::http) request: Option<&'static str>,
-    /// What is answered when all is well.
+    /// Successful responses.
     pub(in crate::http) answers: Vec<Answer>,
-    /// What else is answered, beside what any request may meet.
+    /// Problems, besides those that any request may get.
     pub(in crate::http) problems: Vec<Code>,
 }
 
-/// Who may ask.
+/// Required rights.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) enum Access {
-    /// Whoever comes.
+    /// Every caller.
     Public,
-    /// Whoever may do that.
+    /// A caller with this permission.
     Permission(Verb, Target),
-    /// Whoever may do each of the steps.
+    /// A caller with the permissions of all steps.
     EachStep,
-    /// Whoever has a join token.
+    /// A caller with a join token.
     JoinToken,
-    /// Whoever has a member's join token, or may change the cluster.
+    /// A caller with a member's join token, or with the right to change the cluster.
     MemberJoinToken,
 }
 
@@ -79,7 +79,7 @@ pub(in crate::http) enum Body {
     Media(&'static str),
 }
 
-/// What any request may be refused with.
+/// Problems that any request may get.
 pub(in crate::http) const ALWAYS: &[Code] = &[
     Code::InvalidFilter,
     Code::InvalidField,
@@ -94,7 +94,7 @@ pub(in crate::http) const ALWAYS: &[Code] = &[
     Code::ShuttingDown,
     Code::Internal,
 ];
-/// What any change may be refused with, too.
+/// Additional problems that any change may get.
 pub(super) const CHANGES: &[Code] = &[
     Code::MalformedBody,
     Code::UnsupportedMediaType,
