@@ -14,7 +14,7 @@ use crate::fail::{self, Failure};
 /// Kinds of controllers that are virtual machines.
 const MACHINES: [&str; 2] = ["VirtualMachine", "VirtualMachineInstance"];
 
-/// What the arguments say.
+/// Arguments of `CNI_ARGS`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// Addresses asked for by value.
@@ -68,13 +68,13 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Who wants the addresses, and its incarnation.
+    /// Endpoint that requests the addresses, and its incarnation.
     ///
-    /// A pod if Kubernetes names one. What Nomad calls an allocation is a container: it is one run of one
-    /// task group, its id never comes back, and all its tasks share one network namespace. Whoever has no
-    /// orchestrator is the container itself, in the group of its node, since container ids are only unique
-    /// there. A virtual machine is itself and not the pod that it runs in: it has another one on each node, and
-    /// two while it moves.
+    /// A pod if Kubernetes names one. A Nomad allocation is a container: it is one run of one task group, its
+    /// id never recurs, and all its tasks share one network namespace. Without an orchestrator the endpoint
+    /// is the container itself, in the group of its node, since container ids are only unique there. A
+    /// virtual machine is an endpoint of its own and not its pod: it has another pod on each node, and two
+    /// during a migration.
     #[must_use]
     pub fn endpoint(
         &self,

@@ -1,4 +1,4 @@
-//! Whom an operation asks: the node's agent first, where there is one, then the servers.
+//! Servers of an operation, in order: the node's agent if there is one, then the servers.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::fail::{Failure, TRY_LATER};
 /// Longest time that a connection to the agent's socket may take; it is on this machine.
 const CONNECT: Duration = Duration::from_millis(250);
 
-/// Somebody to ask, within one deadline over all that is asked.
+/// Servers of an operation, with one deadline for all attempts.
 #[derive(Debug)]
 pub struct Ask {
     agent: Option<(PathBuf, Client)>,
@@ -65,7 +65,7 @@ impl Ask {
         match (&self.agent, &self.servers) {
             (Some((path, agent)), Some(servers)) => {
                 if connects(path).await {
-                    // Half at most: whatever the deadline, the servers get their turn.
+                    // Half of the time at most, so that the servers get their turn.
                     let limit = (self.left() / 2).min(Duration::from_millis(ATTEMPT_MS_MAX));
                     match agent.send(call.clone().within(limit)).await {
                         Err(problem) if problem.code.entry().cni == TRY_LATER => {}
@@ -93,7 +93,7 @@ impl Ask {
     }
 }
 
-/// Whether somebody listens there. The client itself would go on trying until its deadline.
+/// True if the socket accepts a connection. The client itself would retry until its deadline.
 async fn connects(path: &Path) -> bool {
     matches!(tokio::time::timeout(CONNECT, tokio::net::UnixStream::connect(path)).await, Ok(Ok(_)))
 }

@@ -1,4 +1,4 @@
-//! The network configuration: the part of it that an address plugin reads.
+//! Network configuration: the part that an IPAM plugin reads.
 //!
 //! Each operation reads only what it needs, so that a pool's misspelt name never keeps a DEL from working.
 
@@ -52,7 +52,7 @@ pub struct Network {
     document: Map<String, Value>,
 }
 
-/// Where this attachment's node is.
+/// Realm and name of this attachment's node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     /// The system that names come from.
@@ -61,7 +61,7 @@ pub struct Home {
     pub node: ObjectName,
 }
 
-/// Whom to ask.
+/// Servers and credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
     /// The node's agent.
@@ -102,7 +102,7 @@ impl Network {
         if ipam.exists() { Ok(ipam) } else { Err(Failure::configuration("the section ipam is missing")) }
     }
 
-    /// Where the node is.
+    /// Realm and name of the node.
     ///
     /// # Errors
     /// Code 7.
@@ -119,10 +119,10 @@ impl Network {
         Ok(Home { realm, node })
     }
 
-    /// Whom to ask. `servers` is what the environment names, for configurations that name none.
+    /// Servers and credentials. `servers` comes from the environment, for configurations without any.
     ///
     /// # Errors
-    /// Code 7, naming the key that is missing if nobody is named at all.
+    /// Code 7, with the missing key if no server is given.
     pub fn reach(&self, servers: &str) -> Result<Reach, Failure> {
         let ipam = self.ipam()?;
         let socket = ipam.text(SOCKET)?.map(PathBuf::from);
@@ -142,7 +142,7 @@ impl Network {
         Ok(Reach { socket, servers: named, token_file })
     }
 
-    /// The pools that one of the keys names, in order, each once: those for whom nobody else names any.
+    /// Pools that one of the keys names, in order, each once: the default for other requests.
     ///
     /// # Errors
     /// Code 7.
@@ -150,7 +150,7 @@ impl Network {
         named(&self.ipam()?, &keys)
     }
 
-    /// What this container's request names itself under `args.cni`: before all that others say.
+    /// Names that the container's request gives under `args.cni`; they precede all others.
     ///
     /// # Errors
     /// Code 7.
@@ -177,7 +177,7 @@ impl Network {
         Ok(addresses)
     }
 
-    /// The labels of who gets the addresses, from `args.cni.labels`: a list of `{"key", "value"}` (the CNI conventions).
+    /// Labels of the endpoint, from `args.cni.labels`: a list of `{"key", "value"}` (CNI conventions).
     ///
     /// # Errors
     /// Code 7.
@@ -192,7 +192,7 @@ impl Network {
         pairs.ok_or_else(|| arguments.wrong("labels", "must be a list of objects with key and value"))
     }
 
-    /// What makes the endpoint, as `args.cni.controller` says: an object with kind and name, perhaps group and uid.
+    /// Controller of the endpoint, from `args.cni.controller`: kind and name, optionally group and uid.
     ///
     /// # Errors
     /// Code 7.
@@ -213,7 +213,7 @@ impl Network {
         }))
     }
 
-    /// Whether the endpoint keeps its addresses when it goes, as `args.cni.sticky` says.
+    /// Stickiness of the endpoint, from `args.cni.sticky`.
     ///
     /// # Errors
     /// Code 7.
@@ -221,7 +221,7 @@ impl Network {
         self.arguments()?.boolean("sticky")
     }
 
-    /// What becomes of them when nobody wants the endpoint any more, as `args.cni.scale_down` says.
+    /// Policy for the addresses after a scale-down, from `args.cni.scale_down`.
     ///
     /// # Errors
     /// Code 7.
@@ -257,7 +257,7 @@ impl Network {
         Labels::deserialize(said).map_err(|_| arguments.wrong("annotations", "must be an object of texts"))
     }
 
-    /// How many endpoints the controller wants, as `args.cni.replicas` says.
+    /// Number of wanted replicas, from `args.cni.replicas`.
     ///
     /// # Errors
     /// Code 7.
@@ -309,8 +309,8 @@ impl Network {
         arguments::addresses(texts.into_iter()).map(Some).map_err(wrong)
     }
 
-    /// The attachments that the runtime still knows: nothing if it doesn't say, none of them if it says
-    /// `null` (which is how one runtime writes an empty list).
+    /// Attachments that the runtime still knows; none if the key is absent, an empty list for `null`. (One
+    /// runtime writes an empty list as `null`.)
     ///
     /// # Errors
     /// Code 7.
@@ -342,7 +342,7 @@ impl Network {
         Ok(Some(attachments))
     }
 
-    /// What this container's request says: `args.cni`.
+    /// Arguments of the container's request: `args.cni`.
     ///
     /// # Errors
     /// Code 7 if it is something else than an object.

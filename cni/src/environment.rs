@@ -9,7 +9,7 @@ use ipam_api::name::{InterfaceName, ObjectName, shown};
 use crate::fail::{self, Failure};
 use crate::version::CniVersion;
 
-/// Which operation. Without it, a person has started the program.
+/// Operation. Without it a person has started the program.
 pub const COMMAND: &str = "CNI_COMMAND";
 const CONTAINER_ID: &str = "CNI_CONTAINERID";
 const NETWORK_NAMESPACE: &str = "CNI_NETNS";
@@ -56,7 +56,7 @@ impl Verb {
         Self::ALL.into_iter().find(|(verb, _)| *verb == self).map(|(_, word)| word).unwrap_or_default()
     }
 
-    /// What must be set. The specification has `CNI_PATH` optional for STATUS, and nothing here uses it.
+    /// Required variables. `CNI_PATH` is optional for STATUS in the specification, and nothing here uses it.
     fn required(self) -> &'static [&'static str] {
         match self {
             Verb::Add | Verb::Check => &[CONTAINER_ID, NETWORK_NAMESPACE, INTERFACE, PATH],
@@ -87,7 +87,7 @@ impl Verb {
     }
 }
 
-/// What identifies an attachment within its network configuration.
+/// Identity of an attachment within its network configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     /// The container's id.
@@ -99,9 +99,9 @@ pub struct Container {
 /// The parameters of one operation.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// Which operation.
+    /// Operation.
     pub verb: Verb,
-    /// For whom; nobody in particular for STATUS, GC and VERSION.
+    /// Container of the operation; none for STATUS, GC and VERSION.
     pub container: Option<Container>,
     /// `CNI_ARGS` as it came.
     pub arguments: String,
@@ -109,7 +109,7 @@ pub struct Environment {
     pub servers: String,
     /// The trace that the operation belongs to, if there is one that makes sense.
     pub trace_parent: Option<String>,
-    /// How long the whole operation may take.
+    /// Time limit of the whole operation.
     pub deadline: Duration,
 }
 
@@ -148,10 +148,10 @@ impl Environment {
         })
     }
 
-    /// For whom the operation is.
+    /// Container of the operation.
     ///
     /// # Errors
-    /// Code 4, for an operation that is for nobody in particular.
+    /// Code 4, for an operation without a container.
     pub fn container(&self) -> Result<&Container, Failure> {
         self.container
             .as_ref()
@@ -159,13 +159,13 @@ impl Environment {
     }
 }
 
-/// Whether it has the shape that W3C Trace Context gives it: four groups of hexadecimal digits.
+/// True if the text is a `traceparent` of W3C Trace Context: four groups of hexadecimal digits.
 fn is_trace_parent(text: &str) -> bool {
     let lengths: Vec<usize> = text.split('-').map(str::len).collect();
     lengths == [2, 32, 16, 2] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// What the CNI library lets through as a container's id or a network's name.
+/// True for a container id or network name that the CNI library accepts.
 pub(crate) fn is_plain(text: &str) -> bool {
     text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
@@ -202,8 +202,8 @@ pub fn interface(text: &str) -> Result<InterfaceName, Failure> {
     })
 }
 
-/// The operator's deadline, if it is one, and the usual one if not: a typing error there is no reason to
-/// leave a node without network.
+/// Deadline set by the operator, or the default if it is malformed. A typing error isn't worth a node without
+/// network.
 fn deadline(text: &str) -> Duration {
     if text.is_empty() {
         return Duration::from_millis(CNI_DEADLINE_MS);

@@ -1,4 +1,4 @@
-//! How an operation fails: the error object of the CNI specification.
+//! Failure of an operation: the error object of the CNI specification.
 
 use ipam_api::Problem;
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub const TRY_LATER: u16 = 11;
 /// STATUS: an ADD can't be served.
 pub const NOT_READY: u16 = 50;
 
-/// Why an operation failed.
+/// Failure of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The code of the CNI specification, or one of ours from 100 on.
@@ -70,8 +70,7 @@ impl Failure {
     }
 }
 
-/// A server's refusal keeps its code, its sentence and its advice: "failed to assign an address" helps
-/// nobody.
+/// Keeps the code, the sentence and the advice of a server's refusal, so that an operator sees the cause.
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         let entry = problem.code.entry();

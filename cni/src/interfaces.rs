@@ -1,4 +1,4 @@
-//! The interfaces of an endpoint, as `args.cni.interfaces` lists them: the same list with the ADD of each of them.
+//! Interfaces of an endpoint in `args.cni.interfaces`: the same list in the ADD of each of them.
 //!
 //! Spiderpool's words (`interface`, `ipv4`, `ipv6`) mean the same as ours.
 
@@ -15,16 +15,16 @@ use crate::routing::{DEFAULT_ROUTE_INTERFACE, is_clean};
 
 /// The list.
 pub const INTERFACES: &str = "interfaces";
-/// What an interface is called in the list.
+/// Keys of an interface's name.
 const NAME: [&str; 2] = ["name", "interface"];
-/// What makes it.
+/// Key of the interface's network attachment.
 const NETWORK_ATTACHMENT: &str = "network_attachment";
 
-/// What an ADD asks for: `own` alone, where no list is; else all that the list names, in its order. What the list says
-/// of the own interface stands before what else names pools for it.
+/// Interfaces that an ADD requests: `own` alone without a list, else all of the list, in its order. For the
+/// own interface the list precedes other sources of pools.
 ///
 /// # Errors
-/// Code 7. That the list lacks the own interface, or has one twice, is the servers' to say.
+/// Code 7. The servers check that the list has the own interface, and none twice.
 pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<InterfaceRequest>, Failure> {
     let arguments = network.arguments()?;
     let entries = arguments.sections(INTERFACES)?;
@@ -60,7 +60,7 @@ pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<Interf
     Ok(all)
 }
 
-/// Refuses a default route for an interface that the list doesn't name: its endpoint would have none at all.
+/// Refuses a default route for an interface outside the list: its endpoint would have none at all.
 ///
 /// # Errors
 /// Code 7.

@@ -1,4 +1,4 @@
-//! Reading JSON tolerantly: what isn't known is ignored, what is known and wrong is named with its path.
+//! Tolerant reading of JSON: unknown keys are ignored, malformed known ones are reported with their path.
 
 use ipam_api::name::shown;
 use serde_json::{Map, Value};
@@ -44,13 +44,13 @@ impl<'a> Section<'a> {
         self.members.into_iter().flat_map(|members| members.keys().map(String::as_str))
     }
 
-    /// Whether it is there.
+    /// True if the section exists.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.members.is_some()
     }
 
-    /// What a member is called in messages.
+    /// Path of a key in messages.
     #[must_use]
     pub fn path(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }

@@ -1,10 +1,10 @@
-//! The CNI plugin of ipamd: one short process per operation, run by a container runtime through a main
-//! plugin (`bridge`, `macvlan`, `ipvlan`, …) that names `ipam-cni` as its `ipam.type`.
+//! CNI plugin of ipamd: one short process per operation.
 //!
-//! It reads the network configuration from standard input and the operation from the environment, asks the
-//! node's agent or one of the servers over HTTP, and prints the CNI result in the version asked for.
+//! A container runtime runs it through a main plugin (`bridge`, `macvlan`, `ipvlan`, …) whose `ipam.type` is
+//! `ipam-cni`. It reads the network configuration from standard input and the operation from the environment,
+//! asks the node's agent or one of the servers over HTTP, and prints the CNI result in the version asked for.
 //!
-//! What it deliberately isn't:
+//! Deliberate limits:
 //!
 //! * It decides nothing about addresses. It says who wants what, and hands on what it is told.
 //! * It keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the same
@@ -111,14 +111,14 @@ pub fn read_bounded(input: impl Read) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Writes to standard output. `println!` would panic when nobody listens any more.
+/// Writes to standard output. `println!` would panic when the reader is gone.
 pub(crate) fn write_all(bytes: &[u8]) -> std::io::Result<()> {
     let mut output = std::io::stdout().lock();
     output.write_all(bytes)?;
     output.flush()
 }
 
-/// Says something to whoever reads the runtime's log. If nobody does, it is not said.
+/// Writes a warning to standard error, for the runtime's log. Failures are ignored.
 pub(crate) fn warn(text: &str) {
     let _ = writeln!(std::io::stderr(), "ipam-cni: {}", ipam_api::screen::clean(text));
 }

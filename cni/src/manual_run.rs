@@ -1,4 +1,4 @@
-//! What a person gets who runs the plugin by hand.
+//! Output for a person who runs the plugin by hand.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -100,8 +100,8 @@ fn check_file(path: &str, servers: &str) -> Result<String, Failure> {
     Ok(report)
 }
 
-/// The network configurations that a file holds: itself, or those of its plugins that take their addresses
-/// from here, each with the list's name and version as a runtime would pass it.
+/// Network configurations in a file: the file itself, or the plugins in its list that use this one for IPAM.
+/// Each gets the list's name and version, as from a runtime.
 fn parts(document: Map<String, Value>) -> Result<Vec<Map<String, Value>>, Failure> {
     let Some(Value::Array(plugins)) = document.get("plugins") else { return Ok(vec![document]) };
     let takes_from_here = |plugin: &Map<String, Value>| {

@@ -136,8 +136,8 @@ fn single(version: CniVersion, given: &[GivenAddress], family: Family) -> Option
     Some(Single { ip: one.address, gateway: one.gateway, routes: routes(version, &[one]) })
 }
 
-/// The default route of each family that has a gateway, unless it shall have none or another one, and further routes,
-/// each once. Each says its gateway: without it, a main plugin takes the first address's of that family.
+/// Routes of a result, each once: the default route of each family with a gateway, and further routes. Each
+/// has its gateway: without it, a main plugin takes the first address's of that family.
 fn routes(version: CniVersion, given: &[&GivenAddress]) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     let mut add = |route: Route| {

@@ -8,7 +8,7 @@ use crate::config::Network;
 use crate::fail::Failure;
 use crate::json::Section;
 
-/// Whether the routers of an interface get no default route: in the list of interfaces, in `args.cni` and in `ipam`.
+/// Keys for an interface without default route, in the list of interfaces, in `args.cni` and in `ipam`.
 pub const CLEAN_GATEWAY: [&str; 2] = ["clean_gateway", "cleangateway"];
 const ROUTES: &str = "routes";
 /// Ours, and those of CNI and of Spiderpool.
@@ -17,7 +17,7 @@ const GATEWAY: [&str; 2] = ["gateway", "gw"];
 /// The one interface whose routers get the default route.
 pub const DEFAULT_ROUTE_INTERFACE: &str = "default_route_interface";
 
-/// What `args.cni.routes` asks for.
+/// Routes in `args.cni.routes`.
 ///
 /// # Errors
 /// Code 7.
@@ -45,8 +45,7 @@ pub fn default_route_interface(network: &Network) -> Result<Option<InterfaceName
     arguments.text(DEFAULT_ROUTE_INTERFACE)?.map(|text| InterfaceName::new(text).map_err(wrong)).transpose()
 }
 
-/// Whether the routers of the ADD's own interface get no default route: what the container's request says counts before
-/// the configuration.
+/// True if the ADD's own interface gets no default route. `args.cni` precedes the configuration.
 ///
 /// # Errors
 /// Code 7.
@@ -58,7 +57,7 @@ pub fn clean_gateway(network: &Network) -> Result<bool, Failure> {
     Ok(said.unwrap_or_default())
 }
 
-/// What a section says of it, if anything.
+/// Setting in a section, if any.
 ///
 /// # Errors
 /// Code 7.

@@ -10,8 +10,7 @@ const STAT: &str = "/proc/self/stat";
 /// Fields of the record between the program's name, the second of them, and the start time, the 22nd.
 const FIELDS_BETWEEN: usize = 19;
 
-/// The present moment and the kernel's start time of this process, or nothing where the machine doesn't say which boot
-/// it is: a time without its boot would be compared with times of another one.
+/// Present time and kernel start time of this process, or nothing if the boot id is unknown.
 ///
 /// Any delay may lie between the start of a process and its first look at the clock. The kernel notes the start when the
 /// process is forked, so it is never later than the exec of this program.

@@ -1,7 +1,7 @@
-//! The plugin under real main plugins (`bridge`, `ptp`, `macvlan`), in network namespaces of its
-//! own: what it prints must be what they can use.
+//! The plugin under real main plugins (`bridge`, `ptp`, `macvlan`), in network namespaces: they accept its
+//! output.
 //!
-//! Needs root, `ip`, `nsenter`, `unshare` and the plugins of containernetworking-plugins; where they are
+//! Needs root, `ip`, `nsenter`, `unshare` and the plugins of containernetworking-plugins. Where they are
 //! missing it fails and says so: a test that passes without having run is worth less than none.
 
 use std::io::{Read, Write};

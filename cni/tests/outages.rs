@@ -1,4 +1,4 @@
-//! What the plugin does when those that it asks are down, slow or strange, and when those that run it are.
+//! Behaviour of the plugin with servers that are down, slow or faulty, and with faulty runtimes.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -104,7 +104,7 @@ fn the_agent_is_asked_first_and_the_servers_when_it_cannot_help() {
     let agent = Server::on_socket(ServerBehavior::Proper, &path("good"));
     assert_eq!(Plugin::new("ADD").run(with("good", &server.url)).code, Some(0));
     assert_eq!((agent.seen().len(), server.seen().len()), (1, 0));
-    // A refusal is an answer: nobody else is asked.
+    // A refusal is an answer: no other server is asked.
     let _full = Server::on_socket(ServerBehavior::Refuses(Code::PoolExhausted), &path("full"));
     Plugin::new("ADD").run(with("full", &server.url)).fails(101);
     assert!(server.seen().is_empty());
@@ -148,7 +148,7 @@ fn servers_from_the_environment() {
     let conf = network("1.1.0", "", &json!({"ipam": {"servers": null}}));
     let servers = format!("{},{}", nobody(), server.url);
     assert_eq!(Plugin::new("ADD").set("IPAM_SERVERS", &servers).run(&conf).code, Some(0));
-    // Nobody to tell: the address would be lost.
+    // No server is reachable: the address would be lost.
     Plugin::new("DEL").run(&conf).fails(11);
     assert_eq!(server.model().addresses().len(), 2);
     Plugin::new("DEL").set("IPAM_SERVERS", &servers).run(&conf).succeeds_in_silence();
@@ -194,7 +194,7 @@ fn the_request_carries_the_trace_and_the_token() {
         assert_eq!(header("traceparent"), None, "{nonsense:?}");
     }
     std::fs::remove_file(&file).unwrap();
-    // Without its token nobody would let it in: better said here than there.
+    // No server accepts a request without a token: the plugin reports the missing file itself.
     let texts = Plugin::new("ADD").run(&conf).fails(7);
     assert!(texts.contains("token"), "{texts}");
 }
@@ -239,7 +239,7 @@ fn a_closed_standard_output_is_a_failure_and_no_panic() {
         let mut child = Plugin::new(command).command().spawn().unwrap();
         drop(child.stdout.take());
         let mut stdin = child.stdin.take().unwrap();
-        // Whoever refuses the operation doesn't read this.
+        // A plugin that refuses the operation doesn't read its input.
         let _ = stdin.write_all(conf(&[&server.url]).as_bytes());
         drop(stdin);
         let outcome = Outcome::from(child.wait_with_output().unwrap());

@@ -42,7 +42,7 @@ pub async fn add(
     result::print(network.version, &given.addresses, dns)
 }
 
-/// What an ADD asks the servers for.
+/// Request of an ADD.
 ///
 /// # Errors
 /// Codes 4 and 7, for wrong arguments and configurations.

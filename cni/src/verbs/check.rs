@@ -44,8 +44,8 @@ fn expected(network: &Network) -> Vec<Family> {
     named.map(|(family, _)| family).collect()
 }
 
-/// Addresses of a family that the attachment has none of, and that the configuration expects none of, are
-/// somebody else's: another plugin of the chain may have added them.
+/// Compares addresses with the expected ones. Addresses of a family without an allocation or expectation
+/// belong to another plugin of the chain, and are ignored.
 fn compare(
     key: &AttachmentKey,
     held: &[IpAddr],

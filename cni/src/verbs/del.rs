@@ -1,7 +1,7 @@
-//! DEL: takes an attachment's addresses back. What isn't there is already gone.
+//! DEL: releases an attachment's addresses. A missing attachment is a success.
 //!
-//! A main plugin stops its own clean-up when this fails, and the workload never goes away. Hence it fails
-//! only where an address would be lost otherwise: when there is nobody to tell.
+//! A failure stops the main plugin's own clean-up, and the workload is never removed. Hence DEL fails only if
+//! an address would be lost otherwise: when no server can be reached.
 
 use ipam_api::client::Call;
 use ipam_api::request::{ReleaseAttachmentRequest, Released, Started};
@@ -15,7 +15,7 @@ use crate::fail::{Failure, TRY_LATER};
 /// Releases the attachment.
 ///
 /// # Errors
-/// Code 11 if nobody could be told; what the servers refuse it with.
+/// Code 11 if no server could be reached; else the code of the refusal.
 pub async fn del(
     environment: &Environment,
     network: &Network,

@@ -1,8 +1,8 @@
 //! GC: checks its input, and does nothing.
 //!
-//! The list is what *one* runtime of *one* node knows; whoever frees everything else frees the living of
-//! every other runtime. Only the node's agent, which sees the node's containers itself, can tell; until it
-//! takes the list, what a runtime forgot is left to reconciliation.
+//! The list is the knowledge of *one* runtime of *one* node; releasing everything else would release the
+//! addresses of every other runtime. Only the node's agent, which sees the node's containers itself, can
+//! decide; until it accepts the list, leaked addresses are left to reconciliation.
 
 use crate::config::Network;
 use crate::fail::Failure;

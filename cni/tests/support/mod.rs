@@ -1,4 +1,4 @@
-//! What the plugin's tests share: the program as a runtime runs it, and a server for it to ask.
+//! Common parts of the plugin's tests: the program as a runtime runs it, and a server for it.
 
 #![allow(clippy::result_large_err, reason = "the model answers with the API's own problems")]
 

@@ -13,7 +13,7 @@ use ipam_api::request::{
 use ipam_api::resource::{Dns, EndpointKey, GivenAddress, Interface, Route};
 use ipam_api::{Code, Problem};
 
-/// What is held.
+/// Allocations of the test server.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     held: BTreeMap<AttachmentKey, (EndpointKey, Interface)>,

@@ -12,7 +12,7 @@ pub(crate) struct Plugin {
     environment: BTreeMap<String, String>,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -54,7 +54,7 @@ impl Plugin {
         self.set("IPAM_CNI_DEADLINE_MS", &milliseconds.to_string())
     }
 
-    /// The program as a command, for those who start it their own way.
+    /// The program as a command, for tests that start it themselves.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ipam-cni"));
         command.env_clear().envs(&self.environment);
@@ -111,7 +111,7 @@ impl Outcome {
         assert_eq!((self.code, self.stdout.as_str()), (Some(0), ""), "{self:?}");
     }
 
-    /// Whether it failed properly: exit status 1 and one error object with this code. Returns its texts.
+    /// Checks exit status 1 and one error object with this code. Returns its texts.
     #[track_caller]
     pub(crate) fn fails(&self, code: u64) -> String {
         assert_eq!(self.code, Some(1), "{self:?}");
@@ -123,7 +123,7 @@ impl Outcome {
     }
 }
 
-/// A network configuration of `version` that asks `server`, with `changes` on top; `null` takes a key away.
+/// Network configuration of `version` for `server`, with `changes` on top; `null` removes a key.
 pub(crate) fn network(version: &str, server: &str, changes: &Value) -> String {
     let mut document = json!({
         "cniVersion": version,

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::model::Model;
 
-/// How a server behaves.
+/// Behaviour of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerBehavior {
     /// As ipamd does.
@@ -30,7 +30,7 @@ pub(crate) enum ServerBehavior {
     Refuses(Code),
 }
 
-/// Where to hold a request, and how its test learns that it is there.
+/// Holds a request: signals its arrival to the test, and waits for the release.
 type Gate = (Sender<()>, Receiver<()>);
 
 /// A server; it lives until the test's process ends.
@@ -95,8 +95,8 @@ impl Server {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// Holds the next request before it has an effect: the first end says that it is there, a word through
-    /// the second lets it go on.
+    /// Holds the next request before its effect. The receiver signals its arrival; a message to the sender
+    /// releases it.
     pub(crate) fn hold_before(&self) -> (Receiver<()>, Sender<()>) {
         hold(&self.shared.before)
     }
@@ -118,7 +118,7 @@ fn pass(gate: &Mutex<Option<Gate>>) {
     let taken = gate.lock().unwrap().take();
     if let Some((arrived, opened)) = taken {
         arrived.send(()).unwrap();
-        // The test may drop its end: then nobody waits for this request any more.
+        // The test may drop its end: then this request isn't held.
         let _ = opened.recv();
     }
 }
@@ -151,7 +151,7 @@ impl Shared {
             ServerBehavior::CutsShort => b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{\"endp".to_vec(),
             ServerBehavior::Refuses(code) => render::<()>(Err(Problem::new(code, "so says the test"))),
         };
-        // Whoever asked may be gone.
+        // The client may be gone.
         let _ = stream.write_all(&answer);
     }
 
