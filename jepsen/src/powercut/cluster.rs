@@ -15,13 +15,13 @@ use super::ledger::Findings;
 use super::member::Member;
 use super::tools::{Cut, Tools};
 
-/// Slower than what ships to think that a leader is dead, so that a busy machine doesn't look like it; and always
-/// about to take a snapshot.
+/// Settings of the members: slower elections than by default, so that a busy machine isn't taken for a dead
+/// leader, and permanent snapshots.
 const SETTINGS: &str = "log = \"info\"\n[raft]\nheartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
                         snapshot_every_entries = 60\n";
-/// How long a cluster may take to come back.
+/// Time limit of a cluster's recovery.
 const COME_BACK: Duration = Duration::from_secs(60);
-/// How often to look.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The members of one cluster, from its founding on.
@@ -33,7 +33,7 @@ pub(super) struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    /// So many with empty disks in `dir`; none is up. `program` is ipamd with whatever stands before it.
+    /// Creates members with empty disks in `dir`, all stopped. `program` is ipamd with any wrapper before it.
     pub(super) fn make(tools: &'a Tools, program: &[PathBuf], count: usize, dir: &Path) -> Result<Self> {
         std::fs::write(dir.join("ipamd.toml"), SETTINGS).context("no room for settings")?;
         // All of 127/8 is this machine's: an address for each cluster, so that no two meet.
@@ -168,7 +168,7 @@ impl<'a> Cluster<'a> {
         None
     }
 
-    /// Whether the pool that the writers write to is there.
+    /// True if the writers' pool exists.
     pub(super) async fn has_pool(&self) -> Result<bool> {
         match self.ask()?.send(Call::get(format!("/v1/pools/{POOL}")).within(COME_BACK)).await {
             Ok(_) => Ok(true),
@@ -200,7 +200,7 @@ fn chosen<'m>(members: &'m mut [Member], which: &[usize]) -> impl Iterator<Item 
     chosen.map(|(_, member)| member)
 }
 
-/// Ports that were free a moment ago, at an address that nobody else uses.
+/// Ports that were free just before, at an address that no other process uses.
 fn free_ports(ip: IpAddr, count: usize) -> Result<Vec<SocketAddr>> {
     let listeners = (0..count).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>();
     let listeners = listeners.context("no free port on loopback")?;

@@ -15,9 +15,9 @@ use super::tools::Tools;
 use crate::random::Random;
 use crate::sync::held;
 
-/// How long to wait for a snapshot to be under way.
+/// Time limit of waiting for a snapshot in progress.
 const SNAPSHOT: Duration = Duration::from_secs(120);
-/// How often the state may have changed while it was read.
+/// Number of reads that may fail because the state changed meanwhile.
 const LOOKS_MAX: usize = 20;
 /// Says how far it is at least so often.
 const SAY: Duration = Duration::from_secs(5);
@@ -26,9 +26,9 @@ const SAY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Course<'a> {
     pub(super) tools: &'a Tools,
-    /// Where the members' disks and logs are kept.
+    /// Directory of the members' disks and logs.
     pub(super) dir: PathBuf,
-    /// ipamd, with whatever stands before it.
+    /// Command line of ipamd, with any wrapper before it.
     pub(super) program: Vec<PathBuf>,
     pub(super) members: usize,
     pub(super) cuts: usize,
@@ -109,8 +109,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// A cluster that was never there before, cut while it is being founded, or once its first write was
-    /// acknowledged.
+    /// Founds a new cluster and cuts it during the founding, or after its first acknowledged write.
     async fn founding(&mut self, step: &Step, all: &[usize], findings: &mut Findings) -> Result<()> {
         self.cluster.start(all)?;
         match step.start {

@@ -10,9 +10,9 @@ use super::tools::{Cut, call};
 
 /// Sparse: what isn't written takes no memory.
 const BYTES: u64 = 256 << 20;
-/// What stands in the file that a cut must take away.
+/// Contents of the canary file, which a cut must remove.
 const CANARY: &str = "this was never synced";
-/// How long the kernel may take to let go of a disk.
+/// Time limit for the kernel to release a disk.
 const LET_GO: Duration = Duration::from_secs(20);
 
 /// A file system of ext4 in an image.
@@ -37,7 +37,7 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Where it is mounted.
+    /// Mount point.
     pub(super) fn place(&self) -> &Path {
         &self.place
     }
@@ -55,7 +55,8 @@ impl Disk {
         fs::write(&self.canary, CANARY).with_context(|| self.canary.display().to_string())
     }
 
-    /// Lets the power come back after a cut: mounts it anew, which replays its journal. Nobody may use it.
+    /// Restores the power after a cut: mounts the disk again, which replays its journal. The disk must be
+    /// unused.
     pub(super) fn power_on(&mut self, after: Cut) -> Result<()> {
         self.unmount()?;
         self.mount()?;
@@ -82,7 +83,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether a loop device has the image.
+    /// True if a loop device has the image.
     fn is_in_use(&self) -> Result<bool> {
         for device in fs::read_dir("/sys/block").context("/sys/block")? {
             let backing = fs::read_to_string(device?.path().join("loop/backing_file"));

@@ -1,7 +1,7 @@
-//! What was asked for and what was answered; and whether what is there agrees with it.
+//! Record of requests and acknowledgements, and its comparison with the state of the cluster.
 //!
-//! **Invariant:** pure. What was acknowledged must be there, with its id; what was acknowledged to be gone must be
-//! gone; of whatever nobody knows the outcome, either all happened or nothing.
+//! **Invariant:** pure. Acknowledged allocations must exist with their ids, acknowledged releases must be
+//! gone; of a request with an unknown outcome either all or nothing has happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,8 +12,8 @@ const HELD_MAX: usize = 2_000;
 const RELEASE_EVERY: u64 = 3;
 /// Words that are kept of what was found at once; the numbers say how much there was.
 const WORDS_MAX: usize = 8;
-/// After so many comparisons in which a change of unknown outcome showed nothing, it has not happened: its time
-/// ran out long before, and then it is refused.
+/// Comparisons without a trace after which a change of unknown outcome counts as not applied. Its budget has
+/// ended long before, and then it is refused.
 const UNKNOWN_FOR: u32 = 2;
 
 /// An allocation.
@@ -33,12 +33,12 @@ pub(super) enum Change {
     TakeBack(Vec<Given>),
 }
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
     /// Acknowledged, and not so.
     pub(super) lost: u64,
-    /// What can't be, whatever was lost.
+    /// Impossible results, for any loss.
     pub(super) corrupt: u64,
     /// Members that didn't come back.
     pub(super) refused: u64,
@@ -101,7 +101,7 @@ impl Ledger {
         self.acknowledged += 1;
     }
 
-    /// What a writer is to do next, with at most so many addresses; and the number by which to say what came of it.
+    /// Next change of a writer, of at most `size` addresses, and the number for its result.
     pub(super) fn begin(&mut self, size: usize) -> (u64, Change) {
         self.number += 1;
         let number = self.number;
@@ -141,8 +141,8 @@ impl Ledger {
         }
     }
 
-    /// Holds all allocations that are there against all that is known. Nobody may be writing. What was found is
-    /// taken for granted afterwards, so that nothing is found twice.
+    /// Compares all existing allocations with the ledger, while no writer runs. Findings are recorded as
+    /// known, so that none is counted twice.
     pub(super) fn check(&mut self, found: &[Given]) -> Findings {
         let mut findings = Findings::default();
         let mut owners: BTreeMap<IpAddr, &Given> = BTreeMap::new();
@@ -175,7 +175,7 @@ impl Ledger {
         findings
     }
 
-    /// What has come of the changes that nobody answered for.
+    /// Determines the outcome of unanswered changes.
     fn resolve(&mut self, left: &mut BTreeMap<u64, &Given>, findings: &mut Findings) {
         let ids: BTreeMap<String, u64> = left.values().map(|given| (given.name.clone(), given.id)).collect();
         for (number, (change, seen)) in std::mem::take(&mut self.unknown) {

@@ -21,11 +21,11 @@ use crate::sync::held;
 const WRITERS: usize = 12;
 /// Addresses that each of them asks for at once: alone as most clients do, and many in one transaction.
 const SIZES: [usize; 4] = [1, 40, 1, 8];
-/// How long a writer waits for an answer.
+/// Timeout of a writer's request.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After a refusal, so that a cluster that is down isn't asked without end.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long nothing may be acknowledged while writers write.
+/// Longest time without an acknowledgement while writers run.
 const STALL: Duration = Duration::from_secs(30);
 
 /// A ledger that all writers write into.
@@ -37,7 +37,7 @@ pub(super) struct Load {
     ledger: Shared,
     stop: Arc<AtomicBool>,
     writers: JoinSet<Result<()>>,
-    /// What a writer was told last that didn't get what it wanted.
+    /// Last refusal that a writer got.
     refusal: Arc<Mutex<String>>,
 }
 
@@ -84,7 +84,7 @@ impl Load {
         }
     }
 
-    /// Lets each end what it is at, without beginning anything new.
+    /// Lets each writer end its request, without beginning another.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -170,7 +170,7 @@ impl Writer {
     }
 }
 
-/// Not repeated by the client: what nobody answers for is for the ledger to find out.
+/// The client doesn't retry: the ledger determines the outcome of unanswered requests.
 fn post(path: &str, body: &Value) -> Result<Call, Problem> {
     Ok(Call::post(path).json(body)?.within(PATIENCE))
 }

@@ -20,7 +20,7 @@ const DATA_DIR: &str = "var/lib/ipamd";
 const TAIL: usize = 6;
 /// Gives the process a boot id of its own, in a mount namespace of its own, and becomes it.
 const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
-/// How long a member may take for one answer.
+/// Timeout of one request to a member.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A member that may or may not be up.
@@ -43,12 +43,12 @@ impl Member {
         Ok(member)
     }
 
-    /// The machine has been started anew, which a member must learn as it would: what was in memory is gone.
+    /// Changes the boot id, so that the member notices a reboot: the contents of memory are lost.
     fn boot(&self) -> Result<()> {
         fs::write(self.boot_file(), format!("{}\n", uuid::Uuid::new_v4())).context("a boot id")
     }
 
-    /// Starts the process: `program` is ipamd with whatever stands before it.
+    /// Starts the process: `program` is ipamd with any wrapper before it.
     pub(super) fn start(&mut self, program: &[PathBuf], peers: &[(String, String)]) -> Result<()> {
         let log = File::options().append(true).open(self.log_file())?;
         let mut command = Command::new("unshare");
@@ -94,7 +94,7 @@ impl Member {
         self.boot()
     }
 
-    /// How its process ended, if it did so by itself.
+    /// Exit status of a process that ended by itself.
     pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let Some(process) = &mut self.process else { return Ok(None) };
         Ok(process.try_wait()?)
@@ -114,7 +114,7 @@ impl Member {
         Ok(())
     }
 
-    /// How the cluster looks from here.
+    /// Cluster as this member sees it.
     pub(super) async fn shown(&self) -> Result<Shown> {
         let answer = self.ask()?.call(Call::get("/v1/cluster").within(PATIENCE)).await;
         answer.with_context(|| self.name.clone())
@@ -124,7 +124,7 @@ impl Member {
         self.disk.place().join(DATA_DIR)
     }
 
-    /// Whether a snapshot is on its way into its directory right now.
+    /// True if a snapshot is being written into its directory.
     pub(super) fn has_unfinished_snapshot(&self) -> bool {
         let Ok(files) = fs::read_dir(self.data_dir().join("snapshot")) else { return false };
         files.flatten().any(|file| file.file_name() != "current")

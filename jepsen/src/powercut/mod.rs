@@ -1,9 +1,9 @@
-//! Power cuts: real members on disks of their own, which lose whatever was not synced.
+//! Power cuts: real members on disks of their own, which lose all unsynced data.
 //!
-//! A process that is killed loses nothing: the page cache outlives it. So each member gets an ext4 file system in
-//! an image, and a cut is ext4's own shutdown call: from that instant on nothing more is written. The processes are
-//! killed, the file systems mounted again, which replays their journals, and what is left is held against all that
-//! was acknowledged.
+//! A killed process loses nothing: the page cache outlives it. So each member gets an ext4 file system in an
+//! image, and a cut is ext4's own shutdown call: from that instant on nothing more is written. The processes
+//! are killed, the file systems mounted again, which replays their journals, and the remaining state is
+//! compared with the acknowledgements.
 
 mod cluster;
 mod course;
@@ -30,10 +30,10 @@ use crate::random::Random;
 /// The pool that is written to, and its subnet.
 const POOL: &str = "power";
 
-/// What to do.
+/// Arguments of the subcommand.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How often the power goes.
+    /// Number of power cuts.
     #[arg(long, default_value_t = 20)]
     cuts: usize,
     /// Writes that are acknowledged meanwhile, about; 250 for each cut unless said.

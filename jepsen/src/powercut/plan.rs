@@ -1,11 +1,11 @@
-//! What is cut, and when: decided by the seed alone.
+//! Kinds and times of the cuts, determined by the seed alone.
 
 use std::time::Duration;
 
 use super::tools::Cut;
 use crate::random::Random;
 
-/// What is cut.
+/// Kind of a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// All members of a new cluster, while it is being founded or right after.
@@ -42,7 +42,7 @@ impl Kind {
 const ROUNDS: [Kind; 5] = [Kind::One, Kind::Majority, Kind::All, Kind::Starting, Kind::Snapshot];
 /// Cuts that a cluster lives through, the first one included.
 const LIFE: usize = 1 + 3 * ROUNDS.len();
-/// How long processes may live on with dead disks that had been written to the end, at most.
+/// Longest time, in ms, that processes run on after a cut with flushed disks.
 const AGONY_MS: usize = 40;
 /// A start is cut within this time.
 const START_MS: usize = 400;
@@ -51,15 +51,15 @@ const START_MS: usize = 400;
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) kind: Kind,
-    /// How the power goes, each time.
+    /// Mode of the power cut, each time.
     pub(super) how: [Cut; 2],
-    /// How long processes live on with dead disks that had been written to the end.
+    /// Time that processes run on after a cut with flushed disks.
     pub(super) agony: Duration,
     /// Writes that are acknowledged before it, and (if others go on) after it.
     pub(super) writes: [u64; 2],
-    /// When a start is cut; a founding one that is done first if there is none.
+    /// Time of the cut within a start; without it a founding is completed first.
     pub(super) start: Option<Duration>,
-    /// Whether it is to hit the leader.
+    /// True if the leader is cut.
     pub(super) leader: bool,
     /// The members by chance.
     pub(super) order: Vec<usize>,

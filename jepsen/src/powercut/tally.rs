@@ -1,11 +1,11 @@
-//! What a run has come to, as a table.
+//! Table of a run's results.
 
 use std::fmt;
 
 use super::ledger::Findings;
 use super::plan::Kind;
 
-/// What cuts of one kind have come to.
+/// Results of the cuts of one kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     cuts: u64,
@@ -25,7 +25,7 @@ impl Row {
     }
 }
 
-/// What the cuts have come to so far, by kind.
+/// Results of all cuts so far, by kind.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Vec<(Kind, Row)>);
 
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Whether everything that was promised was kept.
+    /// True if no guarantee was broken.
     pub(super) fn is_clean(&self) -> bool {
         let Row { lost, corrupt, refused, .. } = self.all();
         lost + corrupt + refused == 0

@@ -7,15 +7,16 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// What Rust has no safe words for.
+/// C program with system calls that safe Rust lacks.
 const OUTSIDE: &str = include_str!("outside.c");
 
-/// How the power goes, as ext4 has it: the numbers are those of its ioctl.
+/// Mode of a power cut; the numbers are those of ext4's ioctl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// All is written first, and the processes live on for a while: whether they bear that the disk dies under them.
+    /// All data is written first, and the processes run on for a while: they must survive the death of the
+    /// disk.
     Flushed = 0,
-    /// The journal is written first: names and sizes that nobody synced are there, what the files hold is not.
+    /// The journal is written first: unsynced names and sizes survive, the contents of files don't.
     Journal = 1,
     /// Nothing is written any more.
     Hard = 2,
@@ -53,8 +54,7 @@ impl Tools {
         &self.outside
     }
 
-    /// Cuts the power of the file systems at `places`, as far as possible in one moment, and of the processes
-    /// just before.
+    /// Cuts the power of the file systems at `places`, nearly at once, and kills the processes just before.
     pub(super) fn cut(&self, how: Cut, places: &[&Path], processes: &[u32]) -> Result<()> {
         let mut words = vec![OsStr::new("cut").to_owned(), (how as u8).to_string().into()];
         words.extend(places.iter().map(|place| place.as_os_str().to_owned()));
@@ -64,7 +64,7 @@ impl Tools {
     }
 }
 
-/// Runs a program to its end; says what it said if that was a bad one.
+/// Runs a program to its end; returns its output in the error of a failure.
 pub(super) fn call<S: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     words: impl IntoIterator<Item = S>,

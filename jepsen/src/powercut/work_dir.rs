@@ -1,7 +1,7 @@
-//! A room of one's own: a mount namespace and a directory in memory, both gone when the process is.
+//! Private mount namespace with a directory in memory; both end with the process.
 //!
-//! Whatever is mounted in it nobody else sees, and the kernel unmounts it and frees the loop devices once the last
-//! process in it has ended, however it ended.
+//! Its mounts are invisible outside, and the kernel unmounts them and frees the loop devices after the last
+//! process in it has ended, even after a kill.
 
 use std::ffi::OsStr;
 use std::fs;
