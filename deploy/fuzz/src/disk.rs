@@ -1,4 +1,4 @@
-//! What lies in files: snapshots, segments of the journal, records of the log, the rows' wrapping.
+//! Files: snapshots, segments of the journal, records of the log, and the frames of rows.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -38,7 +38,8 @@ pub(crate) fn snapshot(data: &[u8]) {
     }
 }
 
-/// Segments of the journal: sealed ones as they stand, with right sums, or written by us; open ones; blocks.
+/// Segments of the journal: sealed ones as they are, with valid checksums, or self-written; open ones;
+/// blocks.
 pub(crate) fn journal(data: &[u8]) {
     let (kind, data) = choice(data);
     let path = FOLDER.join("segment");
@@ -78,7 +79,7 @@ pub(crate) fn journal(data: &[u8]) {
     }
 }
 
-/// What lies in the files of log, rows, marker and identity.
+/// Files of log, rows, marker and identity.
 pub(crate) fn log(data: &[u8]) {
     let (kind, data) = choice(data);
     if kind == 2 * store::ITEMS {

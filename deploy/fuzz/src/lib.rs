@@ -1,9 +1,8 @@
-//! Fuzz targets for everything that reads bytes from outside or from disk: bodies, texts, what a container
-//! runtime passes, what peers say, what lies in files; and the machine, under commands that nobody checked.
+//! Fuzz targets for all readers of foreign bytes: bodies, text, plugin input, peers, files and commands.
 //!
-//! Each target is a function that takes bytes, and panics when something is wrong beyond their being refused:
-//! what can be read is written and read again the same, and no input costs memory that its length doesn't
-//! explain. `cargo fuzz` finds inputs; the test of this crate holds those that were kept in `corpus/`.
+//! Each target is a function of bytes that panics on a defect beyond a refusal: readable input must be
+//! written and read again the same, and no input may cost memory out of proportion to its length. `cargo
+//! fuzz` finds inputs; the test of this crate runs those kept in `corpus/`.
 //!
 //! **Invariant:** nothing that ships depends on it.
 
@@ -19,10 +18,10 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What any input may cost: serde trusts the length of a list with up to 1 MiB ahead of its items, and lists
-/// stand in lists.
+/// Memory that any input may use, in bytes. Serde trusts the announced length of a list up to 1 MiB, and
+/// lists are nested.
 const BYTES_FREE: usize = 16 << 20;
-/// What each byte of input may cost beyond that: a decoded command is so much larger than its shortest form.
+/// Memory per byte of input beyond that. A decoded command exceeds its shortest encoding by this factor.
 const BYTES_PER_BYTE: usize = 1024;
 
 /// A target by its name.

@@ -1,4 +1,4 @@
-//! What enters the log, what the state consists of, and what commands make of it.
+//! Entries of the log, parts of the state, and the effect of commands on it.
 
 use std::sync::LazyLock;
 
@@ -39,7 +39,7 @@ fn golden(beginning: &'static str) -> impl Iterator<Item = (&'static str, Vec<u8
     })
 }
 
-/// What a log entry carries; also outcomes and events.
+/// Contents of a log entry; also outcomes and events.
 pub(crate) fn batch(data: &[u8]) {
     let (kind, data) = choice(data);
     match kind % 4 {
@@ -116,12 +116,12 @@ fn seen(state: &State) -> Vec<(RowKey, Vec<u8>)> {
     state.rows().filter(|(key, _)| !kept(key)).chain([header]).collect()
 }
 
-/// Rows, whatever they are: no state, or one that stands by them.
+/// Arbitrary rows: they yield an error, or a state that is consistent with them.
 pub(crate) fn rows(data: &[u8]) {
     let Ok(mut state) = State::from_rows(divided(data)) else { return };
     rebuilt(&state);
     let Some(small) = STATES.get(1) else { return };
-    // Nobody asks in its name; but time passes for it as for any other.
+    // No caller is involved; time passes as usual.
     let at = At {
         log_time_ms: small.log_time_ms().saturating_add(1 << 40),
         wall_ms: 1,

@@ -1,4 +1,4 @@
-//! What a container runtime passes to the plugin: standard input and the environment.
+//! Input of the plugin from a container runtime: standard input and the environment.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What clients send over HTTP, and what people type.
+//! HTTP requests of clients, and text that users type.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::parts::{choice, parts};
 
-/// A complaint may quote, but not send back whatever came.
+/// Maximum size of a problem's detail: it may quote input, but not all of it.
 const DETAIL_BYTES_MAX: usize = 2048;
 
 /// A body of any request that is read strictly.

@@ -1,4 +1,4 @@
-//! How an input is divided, where a target needs more than one thing.
+//! Division of an input into parts, for targets with several inputs.
 
 use ipam_machine::RowKey;
 

@@ -1,10 +1,10 @@
-//! What other members say, and strangers who reach their port.
+//! Messages of other members, and of strangers at the peer port.
 
 use ipam_raft::fuzzing::transport;
 
 use crate::parts::choice;
 
-/// How far the buffer of a connection may be ahead of what has arrived.
+/// Number of bytes by which a connection's buffer may exceed the received bytes.
 const AHEAD_BYTES: usize = 1 << 20;
 
 /// A connection: the first word of a caller, that of who was called, and frames.

@@ -1,4 +1,5 @@
-//! Two builds of the programs: a quick one for daily use, and the one that ships, optimised and static, in `target/dist`.
+//! Builds of the programs: a quick one for daily use, and the optimised static one that ships
+//! (`target/dist`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +9,12 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::workspace::{Workspace, call};
 
-/// One cargo call each, because cargo unifies features over all packages of a call: built together with the
-/// daemon, the plugin would get the daemon's dependencies and start slower for it.
+/// Programs that ship, with one cargo call each: cargo unifies features over all packages of a call. Built
+/// together with the daemon, the plugin would get the daemon's dependencies and start slower for it.
 pub(crate) const SHIPPED: [(&str, &[&str]); 3] =
     [("ipamd", &["ipamd"]), ("ipamctl", &["ipamctl"]), ("ipam-cni", &["ipam-cni"])];
 
-/// The flags of `.cargo/config.toml` (which an environment variable replaces, not extends), and static
-/// linking.
+/// Flags of `.cargo/config.toml`, plus static linking. An environment variable replaces those of the file.
 const RUSTFLAGS: &str = "--cfg tokio_unstable -C target-feature=+crt-static";
 
 /// Builds the binaries that ship and prints how large each is.
@@ -42,7 +42,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
 /// The programs of a cluster and of its nodes.
 pub(crate) const PROGRAMS: &[&str] = &["ipamd", "ipamctl", "ipam-cni"];
 
-/// Builds programs as cargo builds them for the tests, so that nothing is built twice; returns their folder.
+/// Builds programs with the settings of the tests, so that nothing is built twice; returns their folder.
 pub(crate) fn build_quickly(workspace: &Workspace, programs: &[&str]) -> Result<PathBuf> {
     // With the features of the whole workspace, or all that they depend on would be another build.
     let mut command = workspace.cargo(["build", "--locked", "--workspace"]);
@@ -57,7 +57,7 @@ const MEASURES: [(&str, &str); 3] =
 /// The one that takes long.
 const MILLION: [(&str, &str); 1] = [("ipamd", "million")];
 
-/// Builds the binaries that ship, then measures them: what they do every day, or with a `million` allocations.
+/// Builds the binaries that ship, then measures daily operations or, with `million`, a large state.
 pub(crate) fn measure(workspace: &Workspace, million: bool) -> Result<()> {
     build(workspace)?;
     let triple = host_triple()?;

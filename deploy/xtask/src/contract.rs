@@ -1,5 +1,4 @@
-//! The OpenAPI document, tried on a real member: by a client that openapi-python-client generates from it, and by a
-//! fuzzer that reads it (schemathesis). Both come from PyPI, each into a virtual environment of its own.
+//! Contract tests: a fuzzer (schemathesis, from PyPI) checks a real member against the OpenAPI document.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,14 +12,14 @@ use anyhow::{Context as _, Result, bail};
 use crate::packages;
 use crate::workspace::{Workspace, call};
 
-/// Seconds that the fuzzer may take.
+/// Duration of the fuzzing, in seconds.
 const SECONDS: u64 = 40;
-/// Checks of the fuzzer: every answer is what the document says, the server refuses what the document excludes and
-/// accepts all else, and nothing is a failure of the server. The first two are in `contract/accept.py`.
+/// Checks of the fuzzer. Every response must be documented; requests that violate the schema must be refused;
+/// no response may be a server error.
 const CHECKS: &str = "schema_valid_requests_are_accepted,schema_invalid_requests_are_refused,not_a_server_error,\
                       status_code_conformance,content_type_conformance,response_schema_conformance,\
                       response_headers_conformance,unsupported_method";
-/// Longest time that the member may take to lead itself.
+/// Time limit for the member to elect itself.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts a member, and runs the generated client and the fuzzer against it.

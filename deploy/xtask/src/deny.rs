@@ -1,4 +1,4 @@
-//! Dependencies held against `deny.toml`: by cargo-deny, or, where that is not installed, by a small check of our own.
+//! Dependency rules of `deny.toml`, checked by cargo-deny or, if that is missing, by this module.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,7 +43,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
 struct Package<'a> {
     name: &'a str,
     source: Option<&'a str>,
-    /// Names of what it depends on.
+    /// Names of its dependencies.
     dependencies: Vec<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! Features that cargo resolves: which of them the shipped binaries have, and that all other builds share one set.
+//! Feature resolution: the shipped binaries have no test features, and all other builds share one set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::binaries::SHIPPED;
 use crate::workspace::Workspace;
 
-/// A TLS stack that is merely linked costs milliseconds per run, and the plugin runs once per container.
+/// TLS crates. Merely linking one costs milliseconds per run, and the plugin runs once per container.
 const TLS: [&str; 4] = ["rustls", "ring", "native-tls", "openssl-sys"];
 /// Access for tests and start options of tests.
 const TESTING: &str = "testing";
@@ -17,7 +17,7 @@ const TESTED: [&str; 3] = ["ipam-machine", "ipam-raft", "ipamd"];
 /// The feature sets of each package. Host and target may each have one.
 type Features = BTreeMap<String, BTreeSet<String>>;
 
-/// Checks the shipped binaries, and that builds of the workspace and of its tests share their dependencies.
+/// Checks the features of the shipped binaries, and that other builds share their dependencies.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     for (package, _) in SHIPPED {
         let shipped = resolve(workspace, &["--package", package, "--edges", "normal,build"])?;

@@ -75,7 +75,7 @@ pub(crate) fn ensure() -> Result<()> {
     Ok(())
 }
 
-/// Installs what a virtual environment of Python needs, unless it is there already, by whatever means.
+/// Creates the Python virtual environment, unless it exists. Uses the first available tool.
 pub(crate) fn ensure_python() -> Result<()> {
     let works = || {
         let import = Command::new("python3").args(["-c", "import venv, ensurepip"]).output();

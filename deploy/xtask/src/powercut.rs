@@ -23,7 +23,7 @@ const BENCH: &str = "ipam-jepsen";
 pub(crate) const POWERCUT: &str = "powercut";
 /// The task of leaders that are killed on slow disks.
 pub(crate) const SLOW_DISKS: &str = "slow-disks";
-/// How `ipam-jepsen` ends when a promise was broken; with anything else but 0 it has found out nothing.
+/// Exit code of `ipam-jepsen` for a broken guarantee; other codes except 0 mean an incomplete run.
 const LOST: i32 = 1;
 /// Enough for every kind of cut, and the same each time as far as the bench decides.
 const SHORT: [&str; 4] = ["--cuts", "20", "--seed", "20"];

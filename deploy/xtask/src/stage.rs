@@ -8,13 +8,13 @@ use anyhow::{Result, bail};
 pub(crate) struct Stage<Context> {
     /// Its name, as `--only` takes it.
     pub(crate) name: &'static str,
-    /// What it does, in a few words.
+    /// Description, in a few words.
     pub(crate) what: &'static str,
     /// Longest time that it may take on two cores with nothing built yet.
     pub(crate) budget: Duration,
     /// True if it waits more than it computes, so that it runs at the same time as the stage before it.
     pub(crate) beside_previous: bool,
-    /// What it runs.
+    /// Function of the stage.
     pub(crate) run: fn(&Context) -> Result<()>,
 }
 

@@ -1,4 +1,4 @@
-//! The tests, in four suites by the module that a test lies in: each suite uses the machine in its own way.
+//! Test suites, divided by the module of a test: each suite uses the machine in its own way.
 
 use anyhow::{Result, bail};
 
@@ -16,7 +16,7 @@ pub(crate) enum Suite {
 /// Tests of the real programs, of which some need the machine in a way of their own.
 const PROGRAMS: &str = "package(ipamd) & kind(test)";
 
-/// Runs a suite with cargo-nextest, on the shipped binaries if `shipped`, else on those that cargo builds for the tests.
+/// Runs a suite with cargo-nextest, on the shipped binaries if `shipped`, else on cargo's test builds.
 pub(crate) fn run_suite(workspace: &Workspace, suite: Suite, shipped: bool) -> Result<()> {
     if !workspace.has_cargo_tool("nextest") {
         bail!(

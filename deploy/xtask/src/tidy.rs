@@ -1,7 +1,7 @@
-//! What the checkout must look like, beyond what cargo checks.
+//! Rules for the checkout, beyond those of cargo.
 //!
-//! **Invariant:** each rule is a function from a path and its text to complaints; only `check` touches
-//! the disk.
+//! **Invariant:** each rule is a function from a path and its text to complaints; only `check` touches the
+//! disk.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,8 +47,8 @@ const LEFTOVERS: [(&str, &str); 7] = [
     (concat!("#[ig", "nore"), "a test that doesn't run proves nothing"),
 ];
 
-/// Who may know whom, where crates alone don't say it: under a folder (or everywhere but there), words that
-/// code may not contain.
+/// Forbidden words of code under a folder (or everywhere else), for dependency rules that crates don't
+/// enforce.
 const WALLS: [Wall; 6] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),
@@ -103,7 +103,7 @@ const TEXT: &str = "raft/machine/src/value/text.rs";
 /// The report of a broken invariant, which no state holds.
 const BROKEN: &str = "raft/machine/src/broken.rs";
 
-/// Files of the machine that give identifiers: principals and request ids of its own, labels of selectors.
+/// Files of the machine with identifiers: its own principals and request ids, and labels of selectors.
 const IDENTIFIERS: [&str; 7] = [
     "raft/machine/src/state/selectors.rs",
     "raft/machine/src/apply/step.rs",
@@ -170,7 +170,7 @@ fn top_level(paths: &BTreeSet<String>) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with one file.
+/// Complaints about one file.
 fn file(path: &str, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if is_text(path) {
@@ -211,7 +211,7 @@ fn length(path: &str, text: &str) -> Option<String> {
     (count > LINES_MAX).then(|| format!("{path}: {count} lines; divide it (at most {LINES_MAX})"))
 }
 
-/// A crate says first what it is for.
+/// Checks that a crate's root file opens with a description.
 fn opening(path: &str, text: &str) -> Option<String> {
     let root = path.contains("/src/") && (path.ends_with("/lib.rs") || path.ends_with("/main.rs"));
     (root && !text.starts_with("//!")).then(|| format!("{path}: must open with `//!`, saying what it is for"))
@@ -239,7 +239,7 @@ fn examples(path: &str, text: &str) -> Vec<String> {
 }
 
 fn walls(path: &str, text: &str) -> Vec<String> {
-    // This file names what it forbids; tests may use what they like.
+    // This file contains the forbidden words; tests may use them.
     if path.starts_with("deploy/xtask/") || path.contains("/tests/") || path.ends_with("tests.rs") {
         return Vec::new();
     }

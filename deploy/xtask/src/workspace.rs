@@ -1,4 +1,4 @@
-//! Where things are, and how to call what builds them.
+//! Paths of the checkout, and calls of build tools.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) struct Workspace {
     /// Its root.
     pub(crate) root: PathBuf,
-    /// Where cargo puts what it builds, absolute.
+    /// Cargo's target directory, absolute.
     pub(crate) target: PathBuf,
 }
 
@@ -29,7 +29,7 @@ impl Workspace {
         Ok(Self { root, target })
     }
 
-    /// Where the binaries that ship are gathered.
+    /// Directory of the shipped binaries.
     pub(crate) fn dist(&self) -> PathBuf {
         self.target.join("dist")
     }
@@ -41,7 +41,7 @@ impl Workspace {
         command
     }
 
-    /// Whether `cargo <name>` is installed.
+    /// True if `cargo <name>` is installed.
     pub(crate) fn has_cargo_tool(&self, name: &str) -> bool {
         self.cargo([name, "--version"]).output().is_ok_and(|output| output.status.success())
     }

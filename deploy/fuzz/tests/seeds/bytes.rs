@@ -1,4 +1,4 @@
-//! What is encoded: messages, batches, rows, and what lies in files. Made of golden bytes, where there are any.
+//! Seeds of encoded data: messages, batches, rows and files. Made of golden bytes, where there are any.
 
 use fuzz::parts::{joined, joined_rows};
 use ipam_machine::batch::Opened;

@@ -1,4 +1,4 @@
-//! What is text: bodies, values, queries, headers, and what runtimes pass.
+//! Seeds of text: bodies, values, queries, headers, and plugin input.
 
 use fuzz::parts::joined;
 
