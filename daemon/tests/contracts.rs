@@ -1,5 +1,5 @@
-//! What others build on, each a committed text file in `api/contracts/`: whoever changes one of these sees it in
-//! the difference, and so does whoever reads it. `UPDATE=1 cargo nextest run -p ipamd contracts::` writes them.
+//! Contracts of the project, each a committed text file in `api/contracts/` that reviewers see change.
+//! `UPDATE=1 cargo nextest run -p ipamd contracts::` writes them.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! The programs that ship: the plugin is one small static file that needs nothing around it, and the daemon has no
-//! options of tests. The default filter of `.config/nextest.toml` leaves these tests to `cargo xtask test --shipped`.
+//! Programs that ship: the plugin is a small static file, and the daemon has no test options. The default
+//! filter of `.config/nextest.toml` leaves these tests to `cargo xtask test --shipped`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

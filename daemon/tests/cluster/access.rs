@@ -1,4 +1,4 @@
-//! Who gets in, and how far: tokens, nodes, revocation, and what people try who should not get in.
+//! Access control: tokens, nodes, revocation, and attempts without rights.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::support::ask::{get, make_pools, refused};
 use crate::support::raw::{request, send};
 use crate::support::{Cluster, LONG};
 
-/// Timing that forgives a busy machine, and everybody must say who they are.
+/// Timing for a busy machine, and required tokens.
 const GUARDED: &str =
     "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000\n[access]\nrequire_tokens = true";
 
@@ -132,7 +132,7 @@ async fn red_team_rights_can_not_be_claimed_by_headers_or_queries() {
             .status
             == 200
     );
-    // The history says who it was, not who somebody claims to be.
+    // The history has the authenticated principal, not the claimed one.
     let headers = [("authorization", admins.as_str()), ("principal", "nobody"), ("from", "nobody")];
     let made =
         send(member.client, &request("POST", "/v1/networks", &headers, br#"{"name":"a"}"#)).await.unwrap();
@@ -324,7 +324,7 @@ async fn red_team_nobody_forges_lines_of_the_log_or_of_history() {
     ] {
         let bytes = request("POST", "/v1/networks", &[(header, value)], br#"{"name":"a"}"#);
         let answer = send(member.client, &bytes).await.unwrap();
-        // What no header can carry is refused before anybody looks at it.
+        // Values that no header can carry are refused by the HTTP library.
         assert!(matches!(answer.status, 400 | 422), "{header}: {answer:?}");
     }
     // An id that isn't harmless is not taken over.

@@ -1,4 +1,4 @@
-//! What exists already, recorded over HTTP and by hand; and what is written on allocations.
+//! Adoption of existing addresses, over HTTP and with `ipamctl`; and metadata of allocations.
 
 use serde_json::{Value, json};
 

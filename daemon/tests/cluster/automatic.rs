@@ -1,5 +1,5 @@
-//! Pools of an application's own, through the real plugin, over HTTP and by hand: made with the first ADD, scaled, and
-//! gone with the application.
+//! Automatic pools, through the real plugin, over HTTP and with `ipamctl`: created by the first ADD, scaled,
+//! and deleted with the application.
 
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ async fn an_application_has_a_pool_of_its_own_from_its_first_pod_to_its_end() {
         "{shown}"
     );
 
-    // Nobody else has what is spare, and nobody edits it.
+    // Other requests get none of its addresses, and users can't edit it.
     let stranger = format!("allocate --endpoint host/db --pool {name}");
     let refused = ipamctl(&servers, &stranger).await.ends(1);
     assert!(refused.stderr.contains("for endpoints of its application only"), "{refused:?}");

@@ -115,7 +115,7 @@ async fn bytes_that_are_no_request_disturb_nobody() {
         let _ = timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
         assert!(!String::from_utf8_lossy(&answer).contains(" 201 "));
     }
-    // Those who say nothing keep nobody else from being answered.
+    // Silent connections don't keep other clients waiting.
     let mut silent = Vec::new();
     for _ in 0..200 {
         silent.push(TcpStream::connect(to).await.unwrap());
@@ -154,7 +154,7 @@ async fn pour(to: SocketAddr, bytes: usize, chunked: bool) -> String {
     timeout(LONG, pouring).await.expect("it neither answers nor hangs up")
 }
 
-/// What the first member holds in memory.
+/// Resident memory of the first member.
 fn resident_mib(cluster: &Cluster) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.members[0].pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

@@ -1,4 +1,4 @@
-//! Everything that somebody could send by mistake or on purpose: each a clear problem, and nothing changed.
+//! Wrong input, by mistake or on purpose: each request gets a clear problem and changes nothing.
 
 use ipam_api::client::Client;
 use ipam_api::problem::{Applied, Retry};

@@ -112,7 +112,7 @@ async fn a_directory_or_a_port_that_somebody_uses_is_refused() {
     cluster.members[2].kill();
     let data = cluster.members[2].data_dir.clone();
     refuses(lone("127.0.0.1:0", "n9", &data), 1, &["belongs to the member \"n3\"", "n9"]).await;
-    // And nobody was disturbed by any of it.
+    // The cluster has been unaffected throughout.
     cluster.start(2);
     cluster.ready().await;
     let after = cluster.settled().await;
@@ -129,7 +129,7 @@ async fn a_member_with_data_of_another_cluster_disturbs_nobody_and_says_so() {
     assert!(theirs.stop(2).await.success());
     let foreign = theirs.shown(0).await.id;
     theirs.kill_all();
-    // Somebody put the other cluster's disk into our third member.
+    // Our third member gets the other cluster's disk.
     assert!(ours.stop(2).await.success());
     ours.leader().await;
     let before = ours.settled().await;

@@ -1,5 +1,5 @@
-//! A member that was away: by the log if it wasn't for long, else by a snapshot; and history is the same as
-//! everybody else's, the part that it slept through included.
+//! A member that was away catches up by the log or, after a long time, by a snapshot. Its history is the same
+//! as that of all others, the missed part included.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ const NAME_BYTES: usize = 200;
 /// Segments are sealed by then: the snapshot doesn't hold those, they must be fetched.
 const ROUNDS_MIN: usize = 14;
 
-/// How often a member goes until it is sent a snapshot.
+/// Number of absences after which the member must have got a snapshot.
 const AWAY_MAX: usize = 4;
 
 /// Members that make a snapshot after each MiB and keep little of the log behind it.
@@ -46,7 +46,7 @@ async fn give(client: &Client, round: usize) {
     client.send(call.within(LONG)).await.unwrap();
 }
 
-/// What a member has counted.
+/// Value of a member's counter.
 async fn counted(cluster: &Cluster, at: usize, name: &str) -> u64 {
     let answer = ask(cluster.members[at].client, "GET", "/metrics", &[], &Value::Null).await;
     let mut lines = answer.body.lines();

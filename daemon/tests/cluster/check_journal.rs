@@ -1,4 +1,4 @@
-//! `ipamd check-journal` on a real member's directory: up, down, and with a byte that isn't as it was written.
+//! `ipamd check-journal` on a real member's directory: running, stopped, and with an altered byte.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -28,7 +28,7 @@ async fn scene() -> (Cluster, Client) {
     (cluster, root)
 }
 
-/// Who leads, as the first member sees it.
+/// Index of the leader, as the first member sees it.
 pub(crate) async fn who_leads(cluster: &Cluster, root: &Client) -> usize {
     until("somebody leads", async || {
         let shown: Value = get(root, "/v1/cluster").await.map_err(|problem| problem.to_string())?;

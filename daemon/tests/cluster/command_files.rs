@@ -1,4 +1,4 @@
-//! The real `ipamctl` and what came after tables: files of resources, labels, fields, tokens, repetitions.
+//! The real `ipamctl`: files of resources, labels, fields, tokens and repetitions.
 
 use serde_json::json;
 
@@ -47,7 +47,7 @@ async fn files_are_made_so_in_one_step() {
     std::fs::write(folder.path().join("shown.yaml"), shown).unwrap();
     ends(&format!("diff -f {}/shown.yaml", folder.path().display()), 0).await;
 
-    // Nobody else changes it, unless they say so.
+    // Other managers can't change it without `--take-over`.
     let foreign = ends("pool set web --cooling 1m", 1).await;
     assert!(foreign.stderr.contains("managed by") && foreign.stderr.contains("infra"), "{foreign:?}");
     ends("pool set web --cooling 1m --take-over --dry-run", 0).await;
@@ -124,7 +124,7 @@ async fn tokens_are_made_and_their_secrets_kept() {
     assert!(printed.stdout.contains("no tokens"), "{printed:?}");
 }
 
-/// What `kubectl get spidersubnets -o yaml` prints.
+/// Output of `kubectl get spidersubnets -o yaml`.
 const SPIDER_SUBNETS: &str = "\
 apiVersion: v1
 items:

@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::support::{Cluster, programs, until};
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     code: i32,
@@ -117,9 +117,9 @@ async fn exit_codes_are_what_scripts_rely_on() {
     let missing = ipamctl(&servers, "subnet show lam").await.ends(3);
     assert!(missing.stderr.contains("lan"), "{missing:?}");
     ipamctl(&servers, "who-has 10.9.9.9 --network none").await.ends(3);
-    // Somebody was faster.
+    // Another write came first.
     ipamctl(&servers, "subnet create lan --cidr 10.1.0.0/28").await.ends(4);
-    // Nobody can decide: nothing is changed, and it is safe to repeat.
+    // Without a majority nothing is changed, and the command is safe to repeat.
     let leader = cluster.leader().await;
     let left = (0..3).find(|at| *at != leader).unwrap();
     for at in (0..3).filter(|at| *at != left) {

@@ -1,4 +1,4 @@
-//! What `ipamctl -o json` prints is what the API describes: programs that read the one may rely on the other.
+//! Output of `ipamctl -o json` has the types of the API, so that programs can rely on one description.
 
 use ipam_api::client::Call;
 use serde_json::json;
@@ -57,8 +57,8 @@ name: lab
 subnet: lan-3
 ";
 
-/// Lines that are typed one after the other, the schema of what each prints, and its exit code if it isn't 0.
-/// `FILE` stands for a file of resources.
+/// Command lines in order, the schema of each output, and its exit code if it isn't 0. `FILE` stands for a
+/// file of resources.
 const LINES: &[(&str, &str)] = &[
     ("cluster members", "Members"),
     ("cluster epoch", "Epoch"),

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::cluster::command_line::ipamctl;
 use crate::support::{Cluster, programs, until};
 
-/// What is typed before anybody watches. What each watcher wants last is done last.
+/// Commands before the watchers start. The last event of each watcher comes last.
 const HAPPENED: [&str; 21] = [
     "network create blue",
     "network create red",
@@ -34,7 +34,7 @@ const HAPPENED: [&str; 21] = [
     "release --endpoint host/a --yes",
 ];
 
-/// What is watched, and what of the above is seen.
+/// Watched objects, and the commands whose effect each watcher sees.
 const WATCHED: [(&str, &[&str]); 10] = [
     ("network watch blue", &["network.created blue", "network.changed blue"]),
     (

@@ -1,4 +1,4 @@
-//! What a person says to `ipamctl` counts, and what it says holds.
+//! Every option of `ipamctl` has an effect, and its output is correct.
 
 use serde_json::{Value, json};
 

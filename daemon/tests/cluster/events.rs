@@ -1,4 +1,4 @@
-//! What has happened, as pages and as streams: the same from every member, and nothing in it can be forged.
+//! Events, as pages and as streams: the same from every member, and nothing in them can be forged.
 
 use std::time::Duration;
 
@@ -195,7 +195,7 @@ async fn nobody_can_forge_a_line() {
     assert!(!logged.contains("red\u{0}") && !logged.contains("\nid: 9"), "{logged}");
 }
 
-/// What a stream says at once, line by line.
+/// Present output of a stream, by line.
 async fn raw_stream(to: std::net::SocketAddr) -> Result<Vec<String>, String> {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut stream = tokio::net::TcpStream::connect(to).await.map_err(|error| error.to_string())?;
@@ -226,7 +226,7 @@ async fn a_stream_that_makes_no_sense_is_refused() {
     }
 }
 
-/// `ipamctl events --follow`, until somebody presses Ctrl-C.
+/// `ipamctl events --follow`, until Ctrl-C.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_command_line_follows_and_says_where_to_go_on() {
     use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What a request would get, and why: over HTTP and by hand, on a real cluster.
+//! Explanations of requests: over HTTP and with `ipamctl`, on a real cluster.
 
 use serde_json::{Value, json};
 

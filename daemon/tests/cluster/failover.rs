@@ -1,5 +1,5 @@
-//! Requests that are on their way to a member that stops: they go on elsewhere, and their first copy harms nothing
-//! when it resumes.
+//! Requests on a member that stops: they continue on another member, and their first copy has no effect after
+//! the restart.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ async fn grants(cluster: &Cluster) -> usize {
     page.items.iter().filter(|event| event.event_type == "address.allocated").count()
 }
 
-/// A cluster with pools, its leader, and where a follower listens that has passed requests on to it before.
+/// Cluster with pools, its leader, and the address of a follower that has forwarded requests to it.
 async fn scene() -> (Cluster, usize, SocketAddr) {
     let cluster = Cluster::up(3).await;
     let (leader, follower) = (cluster.leader().await, cluster.follower().await);

@@ -1,4 +1,4 @@
-//! Exactly one cluster, whatever is started when, where, and on which disk.
+//! Forming: exactly one cluster, in any order of starts and with any disks.
 
 use ipam_api::client::Call;
 use serde_json::{Value, json};

@@ -174,7 +174,7 @@ async fn routes_of_a_pod_are_of_the_interface_that_reaches_their_gateway() {
     assert_eq!(eth0, ["0.0.0.0/0 10.1.0.1", "10.7.0.0/16 10.1.0.9"]);
     let net1 = add("net1", printed.clone(), json!({})).await;
     assert_eq!(net1, ["10.8.0.0/16 10.9.0.9"]);
-    // Again, whatever it says by now.
+    // A repetition, with any list.
     assert_eq!(add("net1", json!({}), json!({})).await, net1);
     assert_eq!(add("eth0", json!({}), json!({"clean_gateway": true})).await, eth0);
     let to = cluster.members[0].client;

@@ -1,5 +1,5 @@
-//! Requests that come late, by the real plugin: an ADD or a DEL that was started first and continues last, and the first
-//! ADD after a reboot.
+//! Late requests of the real plugin: an ADD or a DEL that starts first and continues last. Also the first ADD
+//! after a reboot.
 
 use ipam_api::Code;
 use ipam_api::client::Call;
@@ -19,7 +19,7 @@ async fn one_member() -> (Cluster, impl Fn(&'static str) -> Plugin) {
     (cluster, move |verb| Plugin::new(verb, "c1", &conf))
 }
 
-/// A run that stands still before its first instruction, while the kernel's clock has gone on by a tick.
+/// Run that is stopped before its first instruction, while the kernel's clock advances by a tick.
 async fn held(plugin: &Plugin) -> Child {
     let child = plugin.start_held().await;
     let stat = format!("/proc/{}/stat", child.id().unwrap());

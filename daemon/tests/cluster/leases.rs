@@ -52,7 +52,7 @@ async fn a_lease_is_given_renewed_and_ends_by_itself() {
     let renewed: Renewed = cluster.at(2).call(call.within(LONG)).await.unwrap();
     assert!(renewed.leases[0].lease.ends_at < second.ends_at, "{renewed:?}");
     assert_eq!(renewed.leases[0].allocation, given.interfaces[0].addresses[0].allocation);
-    // Without a body for as long again; so it stays for as long as somebody says so.
+    // Without a body for the same time again, repeatedly.
     let short = renewed.leases[0].lease.ends_at;
     until("it is renewed when it would have ended", async || {
         let renewed: Renewed = client.call(Call::post(path).repeatable().within(LONG)).await.unwrap();
@@ -84,7 +84,7 @@ async fn no_lease_ends_because_the_cluster_was_down() {
     let given = lease(&cluster.ask(), "tmp-3", 10_000).await;
     let ends_at = given.interfaces[0].addresses[0].lease.clone().unwrap().ends_at;
     cluster.kill_all();
-    // Whoever judges by a wall clock ends it at once.
+    // A leader that used its wall clock would end it at once.
     until("the lease has ended by the wall clock", async || is_past(ends_at)).await;
     cluster.start_all();
     cluster.ready().await;

@@ -41,7 +41,7 @@ async fn red_team_a_team_reserves_the_subnet_of_all() {
     let problem = send(&client, &web, reserve("10.10.0.0/24")).await.unwrap_err();
     assert_eq!(problem.code, Code::Forbidden, "{problem}");
     assert!(problem.detail.contains("team=web"), "{problem}");
-    // Nor as a step of a transaction, and everybody still gets addresses.
+    // Nor as a step of a transaction, and all clients still get addresses.
     let reservation = json!({"name": "attack", "addresses": ["10.10.0.0/24"], "labels": {"team": "web"}});
     let steps = json!({"steps": [{"method": "PUT", "path": "/v1/reservations/attack", "body": reservation}]});
     let transaction = Call::post("/v1/transactions").json(&steps).unwrap();

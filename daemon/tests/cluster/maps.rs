@@ -235,7 +235,7 @@ async fn a_person_splits_and_drains() {
     ipamctl(&servers, "pool drain web").await.ends(2);
 }
 
-/// 42 (I00009, I00010): the same creation a hundred times at once, through all members: exactly one succeeds.
+/// 42 (I00009, I00010): of a hundred identical creations through all members exactly one succeeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_hundred_identical_creations_exactly_one_succeeds() {
     let cluster = Cluster::up(3).await;

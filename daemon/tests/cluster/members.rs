@@ -38,7 +38,7 @@ async fn leadership_is_moved_and_previewed() {
     ipamctl(&servers, "cluster transfer-leader").await.ends(0);
     assert_ne!(cluster.leader().await, heir);
 
-    // With one member left nobody leads, and that is said; what is known is still shown.
+    // With one member left there is no leader, which is reported; the known state is still shown.
     cluster.members[leader].kill();
     cluster.members[heir].kill();
     let left = [cluster.members[3 - leader - heir].url()];
@@ -194,7 +194,7 @@ async fn removing_is_refused_where_too_few_would_be_left() {
     let refused =
         ipamctl(&servers, &format!("cluster remove {} --confirm {}", names[other], names[other])).await;
     assert!(refused.ends(1).stderr.contains("nothing could be changed any more"));
-    // The dead one may go, when somebody means it: then no more may fail.
+    // The dead member can be removed with a flag: then no other may fail.
     ipamctl(&servers, &format!("cluster remove {} --yes", names[dead])).await.ends(2);
     ipamctl(&servers, &format!("cluster remove {} --confirm {}", names[dead], names[dead])).await.ends(0);
     let again = ipamctl(&servers, &format!("cluster remove {} --confirm {}", names[dead], names[dead])).await;

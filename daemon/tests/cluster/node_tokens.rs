@@ -1,4 +1,4 @@
-//! Tokens that nodes get by joining: how they are renewed and replaced, over HTTP and with the real `ipamctl`.
+//! Node tokens from joining: renewal and replacement, over HTTP and with the real `ipamctl`.
 
 use std::process::Command;
 

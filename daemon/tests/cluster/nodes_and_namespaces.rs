@@ -1,4 +1,4 @@
-//! Nodes and namespaces: described over HTTP and by hand, selected by pools, asked for by the real plugin.
+//! Nodes and namespaces: written over HTTP and with `ipamctl`, selected by pools, used by the real plugin.
 
 use serde_json::{Value, json};
 
@@ -36,13 +36,13 @@ async fn a_node_gets_of_its_zone_by_its_labels() {
     let moved = ask(to, "PATCH", "/v1/nodes/default/n1", &[], &json!({"labels": {"zone": "b"}})).await;
     assert_eq!(moved.status, 200, "{moved:?}");
     assert_eq!(add("n1", "c3").await.addresses()[0].to_string(), "10.2.0.2");
-    // Its boot is known from its requests, and what it held before it still holds.
+    // Its boot is known from its requests, and it still holds its addresses.
     let shown: Value = ask(to, "GET", "/v1/nodes/default/n1", &[], &Value::Null).await.json();
     assert!(shown["status"]["boot_id"].is_string(), "{shown}");
     assert_eq!(add("n1", "c1").await.addresses()[0].to_string(), "10.1.0.1");
 }
 
-/// The container's own request, then its namespace, then the configuration, then what is marked as default.
+/// Order of sources: the container's request, its namespace, the configuration, the default pools.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_who_names_pools_counts() {
     let cluster = Cluster::up(1).await;

@@ -1,5 +1,5 @@
-//! Members that are stopped for longer than a lease lasts, with a holder that never stops renewing and a claim that
-//! waits for its address: log time stands still without a quorum, and a pause adds one tick to it.
+//! Members that are paused for longer than a lease, with a holder that renews and a waiting claim. Log time
+//! stands still without a quorum, and a pause adds one tick to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! Pools with a gateway and routes of their own: over HTTP, by hand, and in what the real plugin tells the runtime.
+//! Pools with their own gateway and routes: over HTTP, with `ipamctl`, and in the plugin's result.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Prefixes over HTTP and by hand, on real members: delegated once whoever asks, refreshed, ended by log time.
+//! Prefixes over HTTP and with `ipamctl`, on real members: delegated once, refreshed, ended by log time.
 
 use ipam_api::client::Call;
 use ipam_api::event::EventPage;
@@ -57,7 +57,7 @@ async fn everybody_at_once_gets_one_prefix_each_on_any_member() {
         assert_eq!(of_node, 10, "{cidrs:?}");
         assert!(!cidrs.contains(&format!("{node}0/32")), "a node keeps its edges");
     }
-    // Nobody gets an address from inside; who asks for it is told whose it is.
+    // Addresses inside aren't allocated; a request for one gets the owner of the prefix.
     let address = "172.16.0.1".parse().unwrap();
     let mut inside = allocate_request("h", &["trench"]);
     inside.interfaces[0].addresses = vec![address];
@@ -120,7 +120,7 @@ async fn prefixes_are_listed_released_and_remembered() {
     assert_eq!(events.items[4].reason.as_deref(), Some(&*format!("released with {}", node.id)));
 }
 
-/// The leader clears away what nobody refreshed, though nothing else happens.
+/// The leader removes expired prefixes in an idle cluster.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_prefix_that_nobody_refreshes_ends_with_all_below_it() {
     let cluster = Cluster::up(1).await;

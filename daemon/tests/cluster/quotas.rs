@@ -1,4 +1,4 @@
-//! Quotas of namespaces and applications: set by hand, met by the real plugin and over HTTP, kept across a restart.
+//! Quotas of namespaces and applications: set with `ipamctl`, met over HTTP and by the plugin, kept.
 
 use serde_json::{Value, json};
 

@@ -32,7 +32,7 @@ async fn what_is_shown_can_be_sent_back_and_races_are_seen() {
     let changed = ask(to, "PUT", "/v1/networks/lab", &[], &shown).await;
     assert_eq!(changed.status, 200, "{changed:?}");
     assert_ne!(changed.headers["etag"], made.headers["etag"]);
-    // Whoever saw the older one is told.
+    // A writer with the older revision gets a conflict.
     shown["description"] = json!("three");
     let late = ask(to, "PUT", "/v1/networks/lab", &[], &shown).await;
     assert_eq!((late.status, late.problem().code), (412, Code::RevisionMismatch));
@@ -89,12 +89,9 @@ async fn a_pool_in_use_is_drained_and_goes_with_its_last_address() {
     let view: View = draining.read().unwrap();
     assert!(view.spec.terminating);
     assert_eq!(view.status.conditions[0].reason, "Terminating");
-    // It gives nothing more, but what it gave stays and can be asked for again.
+    // It allocates nothing more, but existing allocations stay and can be requested again.
     refused(allocate(&client, &allocate_request("h3", &["web"])).await, Code::Terminating);
-    assert_eq!(
-        allocate(&client, &allocate_request("h1", &["web"])).await.unwrap().interfaces,
-        first.interfaces
-    );
+    assert_eq!(allocate(&client, &allocate_request("h1", &["web"])).await.unwrap().interfaces, first.interfaces);
 
     let id = first.interfaces[0].addresses[0].allocation;
     let gone = client.send(Call::delete(format!("/v1/allocations/{id}"))).await.unwrap();

@@ -1,14 +1,14 @@
-//! Whether an answer is what the committed OpenAPI says, and which of its fields were ever seen.
+//! Comparison of responses with the committed OpenAPI, and a record of the fields that occurred.
 //!
-//! Stricter than JSON Schema where that helps nobody: a field that isn't described is wrong. A word of the
-//! schema that this doesn't know fails too, so that nothing is believed unchecked.
+//! Stricter than JSON Schema: an undescribed field is wrong. An unknown keyword of the schema fails too, so
+//! that nothing is passed unchecked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
 const PREFIX: &str = "#/components/schemas/";
-/// What only people read, and what values are checked for where they are made: their formats and patterns.
+/// Keywords without effect here: documentation, and formats and patterns, which other tests check.
 const NOTES: [&str; 6] = ["description", "title", "examples", "default", "format", "pattern"];
 
 /// The schemas of the API, and what was seen of them.
@@ -68,7 +68,7 @@ impl Schemas {
     /// Checks a value; `name` is the schema in which its fields are counted.
     fn one(&mut self, name: &str, schema: &Value, value: &Value, place: &str) -> Result<(), String> {
         let words = schema.as_object().unwrap_or_else(|| panic!("{name}{place} is no schema: {schema}"));
-        // What says nothing but what it is for may be anything.
+        // A schema with only a description permits any value.
         if words.keys().all(|word| NOTES.contains(&word.as_str())) {
             return Ok(());
         }

@@ -26,7 +26,7 @@ async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
         allocate(&cluster.at(at), &allocate_request(&format!("h{at}"), &["web"])).await.unwrap();
     }
     cluster.settled().await;
-    // Whoever comes back finds the others again.
+    // A returning member finds the others again.
     cluster.members[0].kill();
     cluster.start(0);
     cluster.ready().await;
@@ -55,7 +55,7 @@ async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
     }
 }
 
-/// Those who ask a cluster until they are told to stop.
+/// Clients that send requests until they are stopped.
 struct Load {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -63,8 +63,7 @@ struct Load {
 }
 
 impl Load {
-    /// Every request makes a connection of its own, so that each meets the certificate of its time; and none may
-    /// fail.
+    /// Every request makes a new connection and so meets the present certificate; none may fail.
     fn on(cluster: &Cluster) -> Self {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let tasks = (0..4).map(|worker| {

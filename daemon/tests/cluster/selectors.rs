@@ -1,4 +1,4 @@
-//! Who may take from which pool, asked for by the real plugin, over HTTP, and by hand.
+//! Pool selectors, through the real plugin, over HTTP, and with `ipamctl`.
 
 use serde_json::{Value, json};
 

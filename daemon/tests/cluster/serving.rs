@@ -77,7 +77,7 @@ async fn without_a_majority_only_stale_reads_are_answered() {
     assert_eq!(stale.json::<Value>()["state"], "allocated");
 
     finds_no_leader(member.client, "POST", "/v1/allocations", &json!(allocate_request("h2", &["web"]))).await;
-    // Alive all the same: whoever restarts it helps nobody.
+    // Alive all the same: a restart wouldn't help.
     assert_eq!(ask(member.client, "GET", "/livez", &[], &Value::Null).await.status, 200);
     let ready = ask(member.client, "GET", "/readyz", &[], &Value::Null).await;
     assert_eq!((ready.status, ready.problem().code), (503, Code::NoLeader));

@@ -1,4 +1,4 @@
-//! Somebody who asks for a stream of events and doesn't read it: it is hung up on, and nobody else notices.
+//! A client that requests an event stream and doesn't read it is disconnected; others are unaffected.
 
 use std::net::SocketAddr;
 
@@ -36,7 +36,7 @@ async fn ask(to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Whether the system still has the server's side of a connection as one that stands.
+/// True if the server's side of a connection is still established.
 fn stands(server: SocketAddr, client: SocketAddr) -> bool {
     let hex = |address: SocketAddr| match address {
         SocketAddr::V4(address) => {
@@ -81,6 +81,6 @@ async fn who_does_not_read_a_stream_is_hung_up_on() {
     assert!(ended.is_ok(), "its connection has no end");
     let seen = String::from_utf8_lossy(&rest).matches("\ndata: ").count();
     assert!(seen > 0 && seen < NETWORKS * ROUNDS, "{seen} events");
-    // Whoever reads gets all of it.
+    // A reader gets all of it.
     follow(&client, NETWORKS * ROUNDS).await;
 }

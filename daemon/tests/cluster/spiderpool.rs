@@ -1,4 +1,4 @@
-//! Pods with Spiderpool's annotations, through the real plugin: nobody edits them.
+//! Pods with Spiderpool's annotations, unedited, through the real plugin.
 
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ async fn a_subnet_gives_the_application_a_pool_of_its_own() {
         let own = all.filter(|pool| pool["status"]["application"].is_object());
         own.map(|pool| (pool["ranges"].clone(), pool["reclaim"].clone())).collect::<Vec<_>>()
     };
-    // One more than there are replicas, where nobody says it.
+    // One more than the replicas by default.
     assert_eq!(pools().await, [(json!(["10.1.0.2-10.1.0.5"]), json!(true))]);
     let fixed = [printed[0], ("ippool-ip-number", "2"), ("ippool-reclaim", "false")];
     run(&cluster, "ADD", ("web-b", "eth0"), &fixed).await.succeeds();

@@ -1,5 +1,5 @@
-//! Endpoints that come back, through the real plugin, over HTTP and by hand: a `StatefulSet`'s pod that moves, a
-//! machine that migrates, and a controller that wants fewer.
+//! Sticky endpoints, through the real plugin, over HTTP and with `ipamctl`. A `StatefulSet`'s pod moves, a
+//! machine migrates, and a controller scales down.
 
 use serde_json::{Value, json};
 

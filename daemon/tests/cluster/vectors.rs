@@ -1,5 +1,5 @@
-//! The CNI behaviours of `reference/cni-and-peers.md` §2 that are about allocating, by their numbers: the real
-//! plugin asks real members. (Those about the plugin itself are in `cni/tests/vectors.rs`, 52 is in
+//! CNI behaviours of `reference/cni-and-peers.md` §2 about allocation, by their numbers. The real plugin
+//! calls real members. (Those about the plugin itself are in `cni/tests/vectors.rs`, 52 is in
 //! `kill/plugins.rs`, and 43 is a benchmark of the machine.)
 
 use std::net::IpAddr;

@@ -8,7 +8,7 @@ use crate::support::Cluster;
 use crate::support::ask::{allocate, allocate_request, get, put};
 use crate::support::raw::{Raw, ask};
 
-/// A pool with room for one, and somebody who has it.
+/// Pool with a single address, which is held.
 async fn full(cluster: &Cluster) -> Client {
     let client = cluster.ask();
     put(&client, "subnets", json!({"name": "lab", "cidr": "10.30.0.0/24"})).await;
@@ -90,7 +90,7 @@ async fn what_time_and_administrators_free_serves_too() {
     lease["ttl_ms"] = json!(1000);
     assert_eq!(post(&cluster, 0, &lease).await.status, 201);
     post(&cluster, 0, &claim("one")).await;
-    // Nobody does anything: the lease ends by itself, and the next in line has the address.
+    // Without further requests: the lease ends by log time, and the next claim gets the address.
     crate::support::until("the claim is served", async || {
         let one = shown(&client, "one").await;
         match one["status"]["interfaces"].as_array().map(Vec::len) {

@@ -1,4 +1,4 @@
-//! Watchers over many events, while one leader after the other is killed: each event exactly once, in order.
+//! Watchers over many events, while leaders are killed in turn: each event exactly once, in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

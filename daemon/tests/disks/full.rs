@@ -27,7 +27,7 @@ async fn one_full_disk_keeps_nobody_from_working() {
         allocate(&client, &allocate_request(&format!("h{number}"), &["web", "web6"])).await.unwrap();
     }
     let follower = scene.cluster.at(full);
-    // Through the full one too: it passes on what it can't keep.
+    // Through the full member too: it forwards writes that it can't keep.
     allocate(&follower, &allocate_request("h50", &["web"])).await.unwrap();
     scene.all_run();
     scene.disks[full].empty();

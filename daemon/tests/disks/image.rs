@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// As root one may write to the last byte; the journal of the file system is as small as it can be.
 const MKFS: [&str; 7] = ["-q", "-F", "-m", "0", "-J", "size=4", "-Enodiscard,lazy_itable_init=0"];
 
-/// A file system, mounted. Dropped, it is unmounted, whatever is in it.
+/// Mounted file system; unmounted when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Image {
     dir: TempDir,
@@ -47,7 +47,7 @@ impl Image {
         self.backing().join("image")
     }
 
-    /// Where it is mounted.
+    /// Mount point.
     pub(crate) fn path(&self) -> PathBuf {
         self.dir.path().join("disk")
     }
@@ -86,7 +86,7 @@ impl Image {
         fill(&self.neighbour_of_the_file(), || u64::MAX);
     }
 
-    /// The end of that; what it has failed to keep isn't there.
+    /// Ends the fault; writes that failed are lost.
     pub(crate) fn accept(&self) {
         fs::remove_file(self.neighbour_of_the_file()).unwrap();
     }
@@ -95,7 +95,7 @@ impl Image {
         self.backing().join("neighbour")
     }
 
-    /// From now on whoever writes waits, and can't be killed.
+    /// Freezes the file system: writers block, and can't be killed.
     pub(crate) fn freeze(&mut self) {
         self.frozen = true;
         run(Command::new("fsfreeze").arg("-f").arg(self.path()));

@@ -15,7 +15,7 @@ use crate::support::{Cluster, until};
 /// The exit code of a member whose disk refused.
 pub(crate) const DISK_FAILED: i32 = 3;
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
-/// What counts as low on these disks, and the ballast.
+/// Low free space on these disks, and the size of the ballast.
 pub(crate) const LOW_BYTES: u64 = 8 * MEBIBYTE;
 const BALLAST_BYTES: u64 = 4 * MEBIBYTE;
 /// Room for all that a test writes, several times over.
@@ -81,8 +81,7 @@ impl Scene {
         assert!(held.is_superset(acknowledged), "lost: {:?}", acknowledged.difference(&held));
     }
 
-    /// Starts those again that have ended by themselves, as whoever supervises them would. Only their disk may
-    /// have been the reason.
+    /// Restarts members that have exited, like a supervisor. Their disk must be the only reason.
     pub(crate) async fn supervise(&mut self) {
         for at in 0..self.disks.len() {
             let member = &mut self.cluster.members[at];

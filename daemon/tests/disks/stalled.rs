@@ -1,4 +1,4 @@
-//! Disks that take a write and don't answer: nobody waits for them.
+//! Disks that accept a write and never complete it: no client waits for them.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {
     for number in 0..20 {
         allocate(&other, &allocate_request(&format!("h{number}"), &["web"])).await.unwrap();
     }
-    // The stalled one says at once that it can't, or passes it on: it keeps nobody waiting.
+    // The stalled member refuses or forwards the request at once.
     let asked = Instant::now();
     match allocate_soon(&scene.cluster.at(stalled), "asked").await {
         Ok(_) => {}

@@ -23,7 +23,7 @@ async fn a_plugin_killed_anywhere_and_run_again_gets_one_answer() {
     let cluster = Cluster::up(3).await;
     make_pools(&cluster.ask()).await;
     let conf = network(&cluster.urls(), "node-1", &["web", "web6"]);
-    // How long it takes where nobody kills it, once everything is warm.
+    // Duration without kills, after a warm-up.
     let mut usual = usize::MAX;
     for number in 0..UNDISTURBED {
         let begun = Instant::now();

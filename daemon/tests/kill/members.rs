@@ -29,7 +29,7 @@ async fn all_three_killed_at_once_lose_nothing_acknowledged() {
         writers.stop().await;
         cluster.start_all();
         cluster.ready().await;
-        // Whatever this round gave, at one of the members.
+        // Allocations of this round, read from one of the members.
         let found = given_since(&cluster.at(round % 3), since).await;
         held(&ledger).check(&found, since + 1);
         since = found.iter().map(|allocation| allocation.id).max().unwrap_or(since);

@@ -16,7 +16,7 @@ use crate::support::plugin::{Outcome, Plugin, network};
 use crate::support::{Cluster, until};
 
 const PLUGINS: usize = 200;
-/// How many run at one time.
+/// Number of concurrent runs.
 const AT_ONCE: usize = 32;
 const NODES: usize = 5;
 /// After so many successes the leader is killed, and after so many more it comes back.
@@ -94,7 +94,7 @@ async fn two_hundred_adds_at_once_survive_the_loss_of_the_leader() {
         let took = begun.elapsed();
         cluster.ready().await;
         println!("round {number}: {} of {PLUGINS} at once in {took:?}, {} again", given.len(), failed.len());
-        // Whoever failed asks again, twice, and gets one answer.
+        // A failed run is repeated twice and gets the same answer.
         for at in failed {
             let first = round.plugin("ADD", at).run().await;
             assert_eq!(round.plugin("ADD", at).run().await.succeeds(), &first);

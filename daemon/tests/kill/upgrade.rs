@@ -97,7 +97,8 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
     cluster.settled().await;
 }
 
-/// Sends one request to each member under one key: the first is refused by the rules, the others get its kept answer.
+/// Sends the same request and key to each member. The first refuses it by the rules, the others return the
+/// kept answer.
 async fn refused_everywhere(
     cluster: &Cluster,
     key: &str,

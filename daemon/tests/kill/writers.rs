@@ -13,26 +13,26 @@ use tokio::task::JoinSet;
 use crate::support::ask::{allocate_call, allocate_request};
 use crate::support::until;
 
-/// How long a writer waits for an answer.
+/// Timeout of a writer's request.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A writer gives back every how manyth of the addresses that it got.
 const RELEASE_EVERY: usize = 4;
 
-/// What was asked for and what was answered, by endpoint.
+/// Requests and acknowledgements by endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// Everybody an address was ever asked for.
+    /// Endpoints with any request.
     asked: BTreeSet<String>,
     /// Acknowledged: the allocation's id and its address.
     given: BTreeMap<String, (u64, IpAddr)>,
-    /// Asked to be taken back; nobody knows whether they were.
+    /// Requested releases of unknown outcome.
     releasing: BTreeSet<String>,
     /// Acknowledged to be taken back.
     released: BTreeSet<String>,
 }
 
 impl Ledger {
-    /// How much was acknowledged.
+    /// Number of acknowledged requests.
     pub(crate) fn acknowledged(&self) -> usize {
         self.given.len() + self.released.len()
     }
@@ -115,7 +115,7 @@ async fn write(client: Client, who: String, ledger: Arc<Mutex<Ledger>>) {
         let call = allocate_call(&allocate_request(&name, &["web"])).within(PATIENCE);
         let allocated: ipam_api::request::Allocated = match client.call(call).await {
             Ok(allocated) => allocated,
-            // Nobody knows; the name is not used again.
+            // The outcome is unknown; the name isn't reused.
             Err(problem) if problem.exit_code() >= 5 => continue,
             Err(problem) => panic!("{name}: {problem}"),
         };

@@ -1,4 +1,4 @@
-//! `ipamd dev` as somebody runs it in a terminal.
+//! `ipamd dev` in a terminal.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;

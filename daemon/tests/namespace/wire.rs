@@ -1,5 +1,5 @@
-//! Sockets inside network namespaces, without any program there: a thread goes in and makes them, and a
-//! socket stays where it was made.
+//! Sockets inside network namespaces, made by a thread that enters the namespace. A socket stays where it was
+//! made, so no program has to run there.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,7 +12,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::support::until;
 
-/// How long a connection between two containers may take before it is tried again.
+/// Timeout of one attempt to connect two containers.
 const CONNECT: Duration = Duration::from_secs(1);
 
 /// Does something in a network namespace.
@@ -27,8 +27,8 @@ fn inside<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Waits until a word from one container reaches the other at its address, and its answer comes back from
-/// that address. An IPv6 address can be bound once the kernel knows that nobody else has it.
+/// Waits until a message from one container reaches the other at its address, and the answer returns. An IPv6
+/// address can be bound after duplicate address detection.
 pub(crate) async fn reaches(from: (&Path, IpAddr), to: (&Path, IpAddr)) {
     let what = format!("{} reaches {}", from.1, to.1);
     until(&what, async || exchange(from, to).map_err(|error| error.to_string())).await;

@@ -1,5 +1,5 @@
-//! Hosts on one switch: each has a network, a name, processes and the directories that the page writes to.
-//! They are namespaces without names, and go with the process that holds them.
+//! Hosts on one switch, with a network, a name, processes and the directories that the page writes to. They
+//! are namespaces without names, and end with the process that holds them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -13,9 +13,9 @@ use crate::support::programs;
 
 /// Every host of the page, in the order of their addresses.
 pub(crate) const HOSTS: [&str; 5] = ["desk", "n1", "n2", "n3", "n4"];
-/// What of a host's file system is its own; the rest is this machine's.
+/// Directories of a host's own; all others are this machine's.
 const OWN: [&str; 7] = ["etc", "root", "run", "srv", "usr/local/bin", "var/lib", "var/log"];
-/// What a program finds in `/etc` beside what the page writes.
+/// Files in `/etc` that programs need, besides those that the page writes.
 const KNOWN: [&str; 4] = ["passwd", "group", "nsswitch.conf", "ld.so.cache"];
 /// A member's disk: small, so that a test can fill it.
 const DISK_BYTES: u64 = 512 << 20;
@@ -82,7 +82,7 @@ impl Lab {
         fs::write(path, text).unwrap();
     }
 
-    /// What the members logged.
+    /// Log of the members.
     pub(crate) fn logs(&self) -> String {
         let logs = HOSTS.iter().filter_map(|host| {
             let log = fs::read_to_string(self.dir.path().join(host).join("var/log/ipamd.log")).ok()?;

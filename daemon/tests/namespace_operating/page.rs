@@ -60,8 +60,8 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// Whether a text is as expected: `…` stands for anything within a line, alone on its line for any lines.
-/// How wide the gaps between columns are doesn't matter.
+/// True if a text matches: `…` stands for any text in a line or, alone, for any lines. The width of gaps
+/// between columns doesn't matter.
 pub(crate) fn is_like(text: &str, expected: &str) -> bool {
     let plain = |text: &str| -> Vec<String> {
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()

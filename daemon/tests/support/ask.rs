@@ -1,4 +1,4 @@
-//! What tests ask a cluster for again and again.
+//! Common requests of the tests to a cluster.
 
 use std::net::IpAddr;
 

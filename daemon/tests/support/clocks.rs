@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{member, programs};
 
-/// Where Debian's package libfaketime has it.
+/// Paths of Debian's package libfaketime.
 const PLACES: [&str; 2] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",

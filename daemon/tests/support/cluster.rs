@@ -44,7 +44,7 @@ impl Cluster {
         cluster
     }
 
-    /// So many members that speak TLS with everybody, by a CA of their own; none is up.
+    /// Stopped members with TLS on all ports, by a CA of their own.
     pub(crate) fn secure(count: usize) -> (Self, Ca) {
         let mut cluster = Self::of(count);
         let ca = Ca::new(cluster.dir.path().join("ca"));
@@ -93,7 +93,7 @@ impl Cluster {
         self.members[at].start(&config, &peers);
     }
 
-    /// Starts whoever isn't up.
+    /// Starts all stopped members.
     pub(crate) fn start_all(&mut self) {
         for at in 0..self.members.len() {
             if !self.members[at].is_up() {
@@ -204,7 +204,7 @@ impl Cluster {
         .await
     }
 
-    /// How the cluster looks from one member, whatever else is the case.
+    /// Cluster as one member sees it, in any state.
     pub(crate) async fn shown(&self, at: usize) -> Shown {
         let member = &self.members[at];
         until(&format!("{} answers", member.name), async || shown(member).await).await
@@ -225,7 +225,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Ports that were free a moment ago, at an address that nobody else uses.
+/// Ports that were free just before, at an address that no other process uses.
 pub(crate) fn free_ports(ip: IpAddr, count: usize) -> Vec<SocketAddr> {
     let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
     listeners.iter().map(|listener| listener.local_addr().unwrap()).collect()

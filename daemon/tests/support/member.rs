@@ -22,11 +22,11 @@ pub(crate) struct Member {
     pub(crate) peer: SocketAddr,
     pub(crate) data_dir: PathBuf,
     pub(crate) log: PathBuf,
-    /// Its certificate, if it speaks TLS with everybody.
+    /// Certificate, if it uses TLS on all ports.
     pub(crate) tls: Option<Holder>,
     /// The file that says how its wall clock goes, as libfaketime reads it; none for the machine's clock.
     pub(crate) clock: Option<PathBuf>,
-    /// Which `ipamd` it runs.
+    /// Path of its `ipamd`.
     pub(crate) program: PathBuf,
     /// True if it is started without a peer port.
     pub(crate) alone: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Member {
     pub(crate) insecure: bool,
     /// Flags beside those that every member has.
     pub(crate) flags: Vec<&'static str>,
-    /// Whom it asks to be taken in, and with which token; then it is no founder.
+    /// Servers and token file of a join; none for a founder.
     pub(crate) join: Option<(Vec<String>, Option<PathBuf>)>,
     process: Option<Child>,
 }
@@ -114,7 +114,7 @@ impl Member {
         self.process.as_ref().unwrap().id()
     }
 
-    /// How its process ended, if it did so by itself.
+    /// Exit status of a process that ended by itself.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.process.as_mut()?.try_wait().unwrap()
     }
@@ -133,7 +133,7 @@ impl Member {
         format!("unix:{}", self.log.with_file_name("peers").join(name).display())
     }
 
-    /// Where it answers clients too: from within any network namespace.
+    /// Path of its client socket: reachable from any network namespace.
     pub(crate) fn socket(&self) -> PathBuf {
         self.log.with_extension("sock")
     }
@@ -143,7 +143,7 @@ impl Member {
         Client::with(&[self.url()], &self.options()).unwrap()
     }
 
-    /// What a client must know to believe it.
+    /// Options with which a client trusts it.
     pub(crate) fn options(&self) -> Options {
         Options { ca_file: self.tls.as_ref().map(|holder| holder.ca.clone()), ..Options::default() }
     }
@@ -173,7 +173,7 @@ impl Member {
         self.signal(Signal::TERM);
     }
 
-    /// SIGHUP: it reads again what it can.
+    /// Sends SIGHUP: it reloads its settings.
     pub(crate) fn hang_up(&self) {
         self.signal(Signal::HUP);
     }
@@ -190,7 +190,7 @@ impl Member {
 
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
-        // One that has ended by itself is noticed by whoever waits for it.
+        // A process that ended by itself is noticed by the waiting test.
         let _ = kill_process(pid, signal);
     }
 
@@ -206,8 +206,8 @@ impl Member {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// What it said to people in the end. A thread that is still ending may log something behind it: the log's files
-    /// complain once more when they are closed on a disk that has failed.
+    /// Last message for people on standard error. A thread that is still ending may log after it: closing the
+    /// log's files on a failed disk reports the error again.
     pub(crate) fn last_line(&self) -> String {
         let log = self.logged();
         let printed = log.lines().rev().find(|line| line.starts_with("ipamd: "));

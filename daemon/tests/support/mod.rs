@@ -1,4 +1,4 @@
-//! What the daemon's tests share: real members on loopback, and ways to ask them.
+//! Common parts of the daemon's tests: real members on loopback, and requests to them.
 
 pub(crate) mod ask;
 pub(crate) mod clocks;

@@ -19,7 +19,7 @@ pub(crate) struct Plugin {
     conf: Value,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -45,12 +45,12 @@ impl Plugin {
         self
     }
 
-    /// Starts it and feeds it. Whoever drops it kills it.
+    /// Starts it and writes its input. Dropping the child kills it.
     pub(crate) async fn start(&self) -> Child {
         self.start_as(Command::new(programs::ipam_cni())).await
     }
 
-    /// A process that the kernel has started for the plugin and stopped before the plugin's first instruction.
+    /// Process that the kernel has started for the plugin, stopped before the plugin's first instruction.
     pub(crate) async fn start_held(&self) -> Child {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "kill -STOP $$; exec \"$0\""]).arg(programs::ipam_cni());

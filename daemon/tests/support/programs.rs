@@ -1,4 +1,4 @@
-//! The programs under test: those that ship for `cargo xtask test --shipped`, else those that cargo builds for the tests.
+//! Programs under test: those that ship for `cargo xtask test --shipped`, else cargo's test builds.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ pub(crate) fn ipamd() -> PathBuf {
     find("ipamd")
 }
 
-/// The daemon as cargo builds it for tests, whatever is under test. It has the options of tests, and is linked
-/// dynamically, so that a library can stand before libc.
+/// Path of cargo's test build of the daemon. It has the options of tests, and is linked dynamically, so that
+/// a library can be preloaded.
 pub(crate) fn testing_ipamd() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_ipamd"))
 }
@@ -28,7 +28,8 @@ pub(crate) fn ipam_cni() -> PathBuf {
     find("ipam-cni")
 }
 
-/// Cargo builds a program for the tests of its own package, so a run for the whole workspace has all of them.
+/// Path of a program. Cargo builds one only for the tests of its own package, so a run for the whole
+/// workspace has all of them.
 fn find(name: &str) -> PathBuf {
     let beside = || testing_ipamd().parent().map(Path::to_owned).unwrap();
     let path = shipped().unwrap_or_else(beside).join(name);

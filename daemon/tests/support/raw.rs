@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::LONG;
 
-/// An answer, whatever it is.
+/// Raw HTTP response.
 #[derive(Debug)]
 pub(crate) struct Raw {
     pub(crate) status: u16,
@@ -56,7 +56,7 @@ pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: 
     [head.as_bytes(), body].concat()
 }
 
-/// Sends bytes and reads what comes back until the member closes; nothing if it hangs up without a word.
+/// Sends bytes and reads the response until the member closes; nothing if it closes without one.
 pub(crate) async fn send(to: SocketAddr, bytes: &[u8]) -> Option<Raw> {
     let exchange = async {
         let mut stream = TcpStream::connect(to).await.unwrap();
@@ -82,7 +82,7 @@ pub(crate) async fn ask(
     send(to, &request(method, path, headers, &body)).await.expect("an answer")
 }
 
-/// What a member answers that finds no leader, asked with little patience of the server's and much of ours.
+/// Response of a member without a leader, with a short budget and a long timeout of the test.
 pub(crate) async fn finds_no_leader(to: SocketAddr, method: &str, path: &str, body: &Value) -> Raw {
     let answer = ask(to, method, path, &[("budget-ms", "700")], body).await;
     assert_eq!((answer.status, answer.problem().code), (503, Code::NoLeader));

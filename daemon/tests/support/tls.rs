@@ -21,7 +21,7 @@ pub(crate) struct Ca {
     dir: PathBuf,
 }
 
-/// The files of somebody with a certificate.
+/// Files of a certificate's holder.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
     pub(crate) ca: PathBuf,
@@ -69,7 +69,7 @@ impl Ca {
         self.holder(&format!("{name}.{realm}.node"))
     }
 
-    /// A certificate that has run out long ago, for whatever is named.
+    /// Long expired certificate for a name.
     pub(crate) fn expired(&self, dns_name: &str) -> Holder {
         let read = |name| std::fs::read_to_string(self.dir.join(name)).unwrap();
         let ca_key = KeyPair::from_pem(&read("ca.key")).unwrap();
@@ -100,7 +100,7 @@ impl Holder {
     }
 }
 
-/// A TLS stream to somebody who should be `name`, as `holder` if there is one.
+/// TLS stream to the server `name`, as `holder` if there is one.
 pub(crate) async fn connect(
     to: SocketAddr,
     name: &str,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// Longer than anything may take on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
-/// How often to look.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Looks until something is so; says what was seen last where it never came about.

@@ -45,7 +45,7 @@ impl Load {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// How many addresses were given in all.
+    /// Number of all allocated addresses.
     async fn stop(self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         for client in self.clients {

@@ -55,7 +55,7 @@ async fn what_the_survivor_had_is_there_and_waits_to_be_confirmed() {
     for at in (0..3).filter(|at| *at != survivor) {
         old.wipe(at);
     }
-    // Nobody does it by mistake.
+    // The command needs the cluster's id as confirmation.
     refuses(&recover, &[&format!("--confirm {}", before.id), "never start any of the old ones"]);
     refuses(&format!("{recover} --confirm other"), &["is not the cluster's id"]);
     refuses(&format!("recover {0} --data-dir {0} --confirm x", folder.path().display()), &["no member"]);

@@ -1,4 +1,4 @@
-//! Restoring a backup: another cluster that knows all of it, and gives nothing before somebody says so.
+//! Restoring a backup: a new cluster with all of its state, which allocates nothing before its confirmation.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -83,7 +83,7 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     refuses(&file, &used, &[], &["isn't empty"]);
 
     let mut new = Cluster::of(3);
-    // Another than the first by name: whoever has the state founds.
+    // Not the first one by name: the member with the state founds.
     let printed = restores(&file, &new.members[1].data_dir);
     assert!(printed.contains("epoch 2") && printed.contains(&before.revision.to_string()), "{printed}");
     refuses(&file, &new.members[1].data_dir, &[], &["isn't empty"]);
@@ -129,7 +129,7 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     assert!(printed.contains("1 pool confirmed") && printed.contains("1 pool still wait"), "{printed}");
     let given = allocate(&client, &allocate_request("new", &["web"])).await.unwrap();
     assert!(given.interfaces[0].addresses[0].allocation > 2 << 40);
-    // An address that the old cluster gave after the backup comes again: that is what somebody has confirmed.
+    // An address that the old cluster allocated after the backup is reused: the operator has confirmed that.
     assert_eq!(addresses(&given), addresses(&late));
     refused(allocate(&client, &allocate_request("new6", &["web6"])).await, Code::EpochUnconfirmed);
     ipamctl(&servers, &format!("cluster epoch confirm --all --confirm {}", after.id)).await.ends(0);
@@ -169,7 +169,7 @@ async fn the_same_backup_on_every_member_is_one_cluster_and_two_backups_are_none
     new.start_all();
     new.ready().await;
     assert_eq!(new.settled().await.addresses.allocated, 1);
-    // A wiped disk, restored again, is no member of it: nothing is lost behind anybody's back.
+    // A wiped disk that was restored again isn't a member: the cluster isn't overwritten.
     new.members[2].kill();
     new.wipe(2);
     restores(&file, &new.members[2].data_dir);

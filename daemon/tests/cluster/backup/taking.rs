@@ -1,4 +1,4 @@
-//! Taking a backup: while others work, on a full disk, with somebody who changes their mind.
+//! Taking a backup: under load, on a full disk, and with a client that disconnects.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -79,7 +79,7 @@ async fn one_backup_at_a_time_and_a_full_disk_leaves_nothing() {
     fatten(&cluster.ask()).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("b.ipamd");
-    // Somebody who asks for one and reads nothing of it.
+    // A client that requests a backup and reads nothing of it.
     let mut slow = TcpStream::connect(cluster.members[0].client).await.unwrap();
     slow.write_all(&request("GET", "/v1/cluster/backup", &[], &[])).await.unwrap();
     let mut first = [0; 12];

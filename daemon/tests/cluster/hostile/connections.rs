@@ -13,10 +13,10 @@ use super::others_are_served;
 use crate::support::raw::{parse, request};
 use crate::support::{Cluster, LONG};
 
-/// How often somebody who is slow sends another byte.
+/// Interval between two bytes of a slow client.
 const DRIP: Duration = Duration::from_millis(100);
 
-/// Sends `begin`, then a byte now and then, until the member has had enough; what it says.
+/// Sends `begin`, then a byte at each interval, until the member closes the connection; returns its response.
 async fn drip(stream: impl AsyncRead + AsyncWrite + Unpin, begin: &[u8]) -> Vec<u8> {
     let (mut read, mut write) = tokio::io::split(stream);
     write.write_all(begin).await.unwrap();

@@ -9,7 +9,7 @@ use super::others_are_served;
 use crate::support::raw::{request, send};
 use crate::support::{Cluster, LONG};
 
-/// What would be there if a request had been smuggled in.
+/// A smuggled request, whose effect must never appear.
 const SMUGGLED: &str = "PUT /v1/networks/smuggled HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                         content-length: 19\r\n\r\n{\"name\":\"smuggled\"}";
 /// Bytes of the body in front of it.
@@ -50,7 +50,7 @@ async fn red_team_huge_heads_are_refused() {
     ] {
         let answer = exchange(&cluster, head.as_bytes()).await;
         let statuses = statuses(&answer);
-        // Whoever is hung up on in the middle of sending may not get to read why.
+        // A client that is disconnected while it sends may not receive the reason.
         let fits = statuses.is_empty() || (statuses.len() == 1 && wanted.contains(&statuses[0]));
         assert!(fits, "{}… is answered {answer}", &head[..40]);
         others_are_served(&cluster).await;

@@ -1,4 +1,4 @@
-//! What somebody does who reaches a port and means harm. Whatever it is, the others are served meanwhile.
+//! Attacks on the ports: other clients are served meanwhile.
 
 mod connections;
 mod heads;
@@ -20,7 +20,7 @@ use crate::support::Cluster;
 /// Longer than an undisturbed member ever takes, and shorter than any bound on what is slow.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Somebody else asks, and is answered by every member.
+/// Another client sends a request to every member and is served.
 async fn others_are_served(cluster: &Cluster) {
     for member in cluster.up_members() {
         let answer = member.ask().send(Call::get("/readyz").within(SOON)).await;

@@ -42,7 +42,7 @@ impl World {
         self.root.call::<Value>(call).await.unwrap_or_else(|problem| panic!("{body}: {problem}"));
     }
 
-    /// What the node asks of a member.
+    /// Request of the node to a member.
     async fn ask(&self, at: usize, key: &str, steps: &Value) -> Raw {
         let bearer = format!("Bearer {}", self.secret);
         let headers = [("authorization", bearer.as_str()), ("idempotency-key", key)];

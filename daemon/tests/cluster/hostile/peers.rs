@@ -11,7 +11,7 @@ use super::others_are_served;
 use crate::support::tls::{Ca, Holder, connect};
 use crate::support::{Cluster, LONG};
 
-/// Who a caller says that it is, and what it wants; as postcard has it.
+/// First frame of a caller in postcard: its identity and its purpose.
 enum Opening<'a> {
     /// To know who is there.
     Hello,
@@ -39,7 +39,7 @@ impl Opening<'_> {
     }
 }
 
-/// What a member answers: the kind (a name, a welcome, a refusal), and the words in it.
+/// Response of a member: its kind (a name, a welcome, a refusal), and its text.
 async fn answer(
     cluster: &Cluster,
     ca: &Path,

@@ -1,4 +1,5 @@
-//! Callers without rights: refused by the head of the request, in bounded memory, and told nothing about the cluster.
+//! Callers without rights: refused by the head of the request, in bounded memory. They learn nothing about
+//! the cluster.
 
 use std::net::SocketAddr;
 
@@ -115,7 +116,7 @@ async fn hardening_3_a_role_that_may_not_write_is_refused_before_the_body() {
     }
 }
 
-/// Every method at every path of the member's own description, with something in the place of each parameter.
+/// Every method of every path in the member's own description, with a value for each parameter.
 async fn routes(to: SocketAddr) -> Vec<(String, String)> {
     let document: Value = ask(to, "GET", "/openapi.json", &[], &Value::Null).await.json();
     let mut routes = Vec::new();
@@ -202,7 +203,7 @@ async fn hardening_9_a_stranger_learns_neither_revision_nor_leader_from_any_rout
     }
 }
 
-/// Requests that a browser sends for a page of another site, and those that it sends for the user or for our pages.
+/// Requests that a browser sends for a page of another site, for the user, and for our pages.
 #[tokio::test]
 async fn hardening_4_a_page_of_another_site_writes_nothing_through_the_open_loopback() {
     let cluster = Cluster::up(1).await;

@@ -1,5 +1,5 @@
-//! Codes for terminals in whatever comes from elsewhere: names, texts, headers, files, a server that means harm. None
-//! of them reaches standard output, standard error or the log.
+//! Terminal codes in all foreign text: names, texts, headers, files, a hostile server. None of them reaches
+//! standard output, standard error or the log.
 
 use std::net::SocketAddr;
 use std::process::{Command, Output};
@@ -292,7 +292,7 @@ async fn hardening_10_no_request_brings_a_code_into_the_log() {
     assert!(harmful.is_none(), "{harmful:?}");
 }
 
-/// The log repeats what is wrong with the environment; a member that can't have its port says so and ends.
+/// The log quotes errors of the environment; a member without its port reports that and exits.
 #[test]
 fn hardening_10_names_in_the_environment_bring_no_code_into_the_log() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

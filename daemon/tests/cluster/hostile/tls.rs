@@ -14,13 +14,13 @@ use crate::support::raw::{request, send};
 use crate::support::tls::{Ca, Holder, connect};
 use crate::support::{Cluster, LONG};
 
-/// Whether a client with these is answered; nothing changes its mind, so it needn't try for long.
+/// Result of a client with these options. The result doesn't change, so it tries for a short time.
 async fn asks(cluster: &Cluster, options: &Options) -> Result<(), Problem> {
     let client = Client::with(&[cluster.members[0].url()], options)?;
     client.send(Call::get("/readyz").within(Duration::from_secs(1))).await.map(drop)
 }
 
-/// Somebody with these files, who believes our CA.
+/// Options of a client with these files that trusts our CA.
 fn options(ca: &Ca, holder: &Holder) -> Options {
     Options { ca_file: Some(ca.certificate()), ..holder.options() }
 }
@@ -93,7 +93,7 @@ async fn red_team_a_members_certificate_is_nobodys_at_the_clients_port() {
     assert_ne!(as_node, as_nobody);
 }
 
-/// Who somebody is, by what comes of a write.
+/// Principal of a client, read from the result of a write.
 async fn principal(cluster: &Cluster, options: &Options) -> Result<String, Code> {
     let client = Client::with(&[cluster.members[0].url()], options).unwrap();
     let call = Call::put("/v1/networks/mine").json(&serde_json::json!({"name": "mine"})).unwrap();
@@ -126,7 +126,7 @@ async fn red_team_handshakes_that_never_end_keep_nobody_out() {
     others_are_served(&cluster).await;
 }
 
-/// An answer to somebody of another address.
+/// Response to a client of another address.
 async fn from_elsewhere(cluster: &Cluster, ca: &Path) -> String {
     let config = rustls::ClientConfig::builder_with_provider(ipam_api::tls::provider())
         .with_protocol_versions(ipam_api::tls::VERSIONS)

@@ -1,4 +1,4 @@
-//! A node's token and the most expensive requests that it allows, beside nodes that only want their addresses.
+//! A node's token with the most expensive requests that it allows, beside nodes with normal ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -39,7 +39,7 @@ fn add(number: u64) -> Value {
     })
 }
 
-/// An allocation that looks at very many pools: 64 patterns, each with wildcards in front, on 16 interfaces.
+/// Allocation with very many candidate pools: 64 patterns, each with leading wildcards, on 16 interfaces.
 fn wide(name: &str, patterns: &[String], interfaces: usize) -> Value {
     let interface = |number: usize| {
         let mut patterns = patterns.to_vec();
@@ -74,7 +74,7 @@ fn attack(number: u64) -> Call {
     }
 }
 
-/// How often this member has seen another leader.
+/// Number of leader changes that this member has seen.
 async fn leader_changes(cluster: &Cluster, at: usize) -> u64 {
     let metrics = cluster.at(at).send(Call::get("/metrics").within(LONG)).await.unwrap();
     let metrics = String::from_utf8(metrics.body).unwrap();

@@ -89,7 +89,7 @@ async fn a_refusal_says_why_each_pool_could_not_give() {
     );
 }
 
-/// Whoever releases by an old id doesn't touch a newer holder.
+/// A release by an old id doesn't affect a newer holder.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_names_the_allocation_that_it_means() {
     let cluster = with_pools(1).await;

@@ -1,4 +1,4 @@
-//! The committed OpenAPI against a running member: what it says is there, and what is there it says.
+//! The committed OpenAPI document against a running member: both describe the same paths and types.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is only tried changes nothing, and says what would have been said.
+//! A dry run changes nothing, and returns the result of the real request.
 
 use ipam_api::Code;
 use serde_json::{Value, json};

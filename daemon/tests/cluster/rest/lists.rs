@@ -1,4 +1,4 @@
-//! Lists: what is asked for and nothing else, in the order that was asked for, every page from one state.
+//! Lists: requested items and fields only, in the requested order, and every page from one state.
 
 use std::net::SocketAddr;
 
@@ -191,7 +191,7 @@ async fn a_read_can_be_fresh_stale_or_not_older_than_a_write() {
     let far = format!("/v1/networks/n-00?at_least_revision={}", (1_u64 << 53) - 1);
     let late = ask(other, "GET", &far, &[("budget-ms", "300")], &Value::Null).await;
     assert_eq!((late.status, late.problem().code), (503, Code::RevisionNotReached));
-    // Without a majority: reading goes on for those who don't mind.
+    // Without a majority, stale reads still work.
     cluster.members[leader].kill();
     cluster.members[(leader + 1) % 3].kill();
     let stale = read(other, "/v1/networks?consistency=stale&limit=1000").await;

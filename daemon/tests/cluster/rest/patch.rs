@@ -34,7 +34,7 @@ async fn who_edits_what_somebody_else_has_changed_is_told() {
     assert_eq!(context.changed_by.as_deref(), Some("anonymous"));
     assert!(late.problem().revision.is_some());
 
-    // What was shown and comes back in part says itself what it was made from.
+    // A partial body that was read before has its own revision.
     let meta = first.json::<Value>()["meta"].clone();
     let body = json!({"meta": meta, "description": "x", "status": {"counts": 7}});
     assert_eq!(ask(to, "PATCH", "/v1/pools/web", &[], &body).await.status, 200);
@@ -89,10 +89,10 @@ async fn patches_of_different_fields_all_survive() {
     assert_eq!(pool["labels"].as_object().unwrap().len(), 12);
 }
 
-/// Allocations that one transaction of the load asks for, and how often a clock starts one: 1,250 a second.
+/// Allocations of one transaction of the load; a clock starts 50 transactions, 1,250 allocations, a second.
 const BULK: usize = 25;
 const EVERY: Duration = Duration::from_millis(20);
-/// What must have been acknowledged between two edits, and how long that takes at 1,000 a second.
+/// Allocations that must be acknowledged between two edits: 250 ms at 1,000 a second.
 const BETWEEN_EDITS: u64 = 250;
 const WINDOW: Duration = Duration::from_millis(250);
 const EDITS: u32 = 12;
@@ -100,7 +100,7 @@ const EDITS: u32 = 12;
 /// Transactions under way at most: on a machine that is further behind than this, the clock waits.
 const UNDER_WAY_MAX: usize = 10;
 
-/// Starts transactions by the clock, whatever becomes of those before, until it is told to stop. All must succeed;
+/// Starts transactions by the clock, regardless of running ones, until it is stopped. All must succeed;
 /// `acknowledged` counts their allocations.
 fn load(cluster: &Cluster, stop: watch::Receiver<bool>, acknowledged: watch::Sender<u64>) -> JoinHandle<()> {
     let clients: Vec<Arc<Client>> = (0..3).map(|at| Arc::new(cluster.at(at))).collect();

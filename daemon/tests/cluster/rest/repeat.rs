@@ -9,8 +9,8 @@ use crate::support::Cluster;
 use crate::support::ask::put;
 use crate::support::raw::{Raw, ask};
 
-/// What of an answer is the same when it is given again. The status island is of its own time, and a pool shows
-/// its subnet's network for as long as there is a subnet.
+/// Parts of a response that a repetition has, too. `status` is computed anew, and a pool shows its subnet's
+/// network while the subnet exists.
 fn same(answer: &Raw) -> (u16, Value, Option<String>, Option<String>) {
     let mut body: Value = if answer.body.is_empty() { Value::Null } else { answer.json() };
     if let Some(body) = body.as_object_mut() {
@@ -114,8 +114,8 @@ async fn racing_patches_with_keys_all_come_about_once() {
     assert_eq!(pool["labels"], json!({}), "a repetition changes nothing");
 }
 
-/// Whoever repeats a request under another condition asks for something else: the kept answer would say that the
-/// condition held.
+/// A repetition with another precondition is another request: the kept answer would assert that the condition
+/// held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_is_for_one_condition() {
     let cluster = with_pools(1).await;
