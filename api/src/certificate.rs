@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_the_same() {
+    fn an_identity_reads_back_the_same() {
         for (identity, dns_name) in [
             (Identity::Member { name: name("n1") }, "n1.member.ipamd.internal"),
             (Identity::Client { name: name("grafana.ops") }, "grafana.ops.client.ipamd.internal"),

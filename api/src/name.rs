@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_escaped_and_cut() {
+    fn shown_input_is_escaped_and_truncated() {
         assert_eq!(shown("a\nb"), "\"a\\nb\"");
         assert!(shown(&"x".repeat(500)).chars().count() < 90);
     }

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_unless_it_may_be_ignored() {
+    fn an_unknown_argument_is_refused_unless_it_may_be_ignored() {
         for (text, complaint) in [
             ("IP", "invalid pair \"IP\""),
             ("IP=zzz", "invalid IP address \"zzz\""),

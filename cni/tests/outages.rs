@@ -25,7 +25,7 @@ fn in_time(run: impl FnOnce() -> Outcome) -> Outcome {
 }
 
 #[test]
-fn nobody_listens() {
+fn no_server_listens() {
     for command in ["ADD", "DEL", "CHECK"] {
         let outcome = in_time(|| Plugin::new(command).within_ms(200).run(conf(&[&nobody(), &nobody()])));
         let texts = outcome.fails(11);

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_all_places_and_those_left_are_taken_again() {
+    fn no_address_takes_all_places_and_freed_places_are_reused() {
         let connection_limit = ConnectionLimit::new(3, 2);
         let first = connection_limit.enter(ip("10.0.0.1")).unwrap();
         let second = connection_limit.enter(ip("::ffff:10.0.0.1")).unwrap();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_whole_network_counts_once() {
+    fn an_ipv6_network_counts_as_one_address() {
         let connection_limit = ConnectionLimit::new(9, 1);
         let _one = connection_limit.enter(ip("2001:db8::1")).unwrap();
         assert!(connection_limit.enter(ip("2001:db8::ffff:2")).is_err());

@@ -110,7 +110,7 @@ fn each_says_the_same_as_our_own_words() {
 
 /// Entry 12 (A00003) of Spiderpool's own list: annotations that can't be meant.
 #[test]
-fn what_contradicts_or_says_nothing_is_refused() {
+fn a_contradictory_or_empty_annotation_is_refused() {
     let one = || json!({"interface": "eth0", "ipv4": ["a"]});
     let cases = [
         (json!({"ippool": "web"}), json!({}), "ipam.spidernet.io/ippool can't be read: "),

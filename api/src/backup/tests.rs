@@ -35,7 +35,7 @@ fn written(state: &[u8], segments: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_written_backup_is_read_back() {
     let state: Vec<u8> = (0..600_000_u32).map(|at| at.to_be_bytes()[3]).collect();
     let file = written(&state, &[&[1; 300_000], &[], &[9]]);
     let mut reader = Reader::begin(file.as_slice()).unwrap();
@@ -98,7 +98,7 @@ fn pieces_in_another_order_or_number_are_found() {
 }
 
 #[test]
-fn what_is_newer_or_something_else_is_called_so() {
+fn a_newer_or_foreign_file_is_reported_as_such() {
     let mut file = written(b"x", &[]);
     assert!(matches!(check(&b"#!/bin/sh\n"[..]), Err(Unusable::Foreign)));
     file[7] = 9;

@@ -47,7 +47,7 @@ async fn a_token_and_headers_go_to_every_kind_of_server_and_headers_come_back() 
 }
 
 #[test]
-fn what_would_break_a_header_is_refused() {
+fn a_malformed_header_is_refused() {
     for (name, value) in [("comment", "a\r\nhost: b"), ("comment", "a\0"), ("com ment", "a"), ("", "a")] {
         assert_eq!(Call::get("/").header(name, value).unwrap_err().code, Code::InvalidField);
     }
@@ -176,7 +176,7 @@ async fn a_server_that_refuses_connections_is_still_left() {
 }
 
 #[tokio::test]
-async fn what_takes_long_or_is_not_repeated_is_not_cut_short() {
+async fn a_slow_or_unrepeatable_call_is_not_cut_short() {
     let within = Duration::from_millis(ATTEMPT_MS_FIRST + 100);
     for (call, is_repeated) in [(write(), false), (write().repeatable().slow(), true)] {
         let (one, two) = (Noting::start(true).await, Noting::start(true).await);

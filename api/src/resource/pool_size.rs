@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn a_malformed_pool_size_is_refused() {
         for (text, code) in [
             ("", Code::InvalidField),
             ("0", Code::InvalidField),

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_with_its_key() {
+    fn an_unworkable_setting_is_refused_with_its_key() {
         let file: FileRaft = toml::from_str("lease_grace_ms = 3600001").unwrap();
         let error = file.timing().unwrap_err().to_string();
         assert_eq!(error, "raft.lease_grace_ms: it must be at most 3600000");

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_or_too_much_goes_and_nothing_else() {
+    fn only_segments_beyond_the_limits_are_dropped() {
         let state = state();
         let limits = |keep_bytes, keep_days| JournalLimits { keep_bytes, keep_days };
         let now_ms = 10 * DAY_MS;

@@ -29,7 +29,7 @@ fn allocate_request(name: &str, address: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_exists_is_recorded_and_never_twice() {
+async fn an_existing_address_is_adopted_exactly_once() {
     let cluster = scene().await;
     let to = cluster.members[0].client;
     for (name, address) in [("printer", "10.20.12.9"), ("db-07", "10.20.12.50"), ("old", "10.20.12.100")] {

@@ -114,7 +114,7 @@ async fn many_pods_at_once_have_one_pool() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_makes_no_pool_leaves_none() {
+async fn a_failed_request_leaves_no_automatic_pool() {
     let cluster = with_subnets().await;
     for (printed, code) in [
         (web("20", json!({})), 101),

@@ -92,7 +92,7 @@ async fn all_tell_the_same(cluster: &Cluster, at_least: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_away_for_long_gets_a_snapshot_and_all_of_history() {
+async fn a_member_absent_for_long_gets_a_snapshot_and_all_of_history() {
     let mut cluster = restless().await;
     let client = cluster.ask();
     give(&client, 0).await;
@@ -126,7 +126,7 @@ async fn who_was_away_for_long_gets_a_snapshot_and_all_of_history() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_away_for_a_moment_gets_the_log() {
+async fn a_member_absent_for_a_moment_gets_the_log() {
     let mut cluster = restless().await;
     let client = cluster.ask();
     for round in 0..3 {

@@ -25,7 +25,7 @@ fn refused(output: &Output, words: &str) {
 }
 
 #[test]
-fn what_is_in_force_is_said_with_its_source() {
+fn effective_settings_are_listed_with_their_sources() {
     let dir = tempfile::tempdir().unwrap();
     let tokens = dir.path().join("tokens.toml");
     std::fs::write(

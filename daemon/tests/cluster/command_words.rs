@@ -6,7 +6,7 @@ use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_to_look_narrows_lists_and_is_never_passed_over() {
+async fn scope_options_narrow_lists_and_are_never_ignored() {
     let cluster = Cluster::up(1).await;
     let servers = cluster.urls();
     let done = async |line: &str| ipamctl(&servers, line).await.ends(0).stdout;

@@ -90,7 +90,7 @@ async fn every_member_tells_the_same_history() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_had_an_address_has_an_exact_answer() {
+async fn the_past_holder_of_an_address_is_exact() {
     let cluster = Cluster::up(3).await;
     let client = cluster.ask();
     make_pools(&client).await;
@@ -157,7 +157,7 @@ async fn a_reader_goes_on_at_another_member_without_gap_or_repeat() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_can_forge_a_line() {
+async fn no_input_forges_a_line_of_the_stream() {
     let cluster = Cluster::up(1).await;
     let to = cluster.members[0].client;
     let nasty = "one\nid: 9\nevent: pool.deleted\ndata: {}\n\n\u{1b}[31mred\u{0}\u{2028}end";

@@ -101,7 +101,7 @@ async fn no_lease_ends_because_the_cluster_was_down() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_no_lease_can_be_is_refused_with_the_reason() {
+async fn an_impossible_lease_is_refused_with_the_reason() {
     let cluster = Cluster::up(1).await;
     pool(&cluster.ask(), 0).await;
     let to = cluster.members[0].client;

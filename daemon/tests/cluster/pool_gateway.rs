@@ -18,7 +18,7 @@ async fn add(cluster: &Cluster, pool: &str, container: &str) -> (String, Vec<Str
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_an_address_of_a_pool_gets_its_gateway_and_routes() {
+async fn an_endpoint_gets_the_gateway_and_routes_of_its_pool() {
     let cluster = Cluster::up(3).await;
     let route = |to: &str, gateway: &str| json!({"destination": to, "gateway": gateway});
     let routes = [route("10.7.0.0/16", "10.1.0.7"), route("10.8.0.0/16", "10.1.0.7")];

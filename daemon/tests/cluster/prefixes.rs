@@ -139,7 +139,7 @@ async fn a_prefix_that_nobody_refreshes_ends_with_all_below_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_makes_no_sense_is_refused_with_the_reason() {
+async fn a_contradictory_prefix_request_is_refused_with_the_reason() {
     let cluster = Cluster::up(1).await;
     pool(&cluster).await;
     let long: Vec<Value> = (0..16).map(|i| json!({"owner": format!("o{i}"), "length": 10 + i})).collect();

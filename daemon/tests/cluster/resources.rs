@@ -14,7 +14,7 @@ use crate::support::raw::ask;
 type View = Resource<Pool, PoolStatus>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_shown_can_be_sent_back_and_races_are_seen() {
+async fn a_resource_can_be_sent_back_and_conflicts_are_detected() {
     let cluster = Cluster::up(3).await;
     let client = cluster.ask();
     make_pools(&client).await;

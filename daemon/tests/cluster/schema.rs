@@ -229,7 +229,7 @@ fn references(schema: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_as_described_is_found() {
+fn a_deviation_from_the_schema_is_found() {
     let good: Value = serde_json::from_str(
         r#"{"address": "10.1.0.9", "network": "default", "state": "allocated", "revision": 9, "allocation":
             {"id": 7, "address": "10.1.0.9/28", "network": "default", "subnet": "lan", "pool": "web",

@@ -185,7 +185,7 @@ async fn a_broken_certificate_is_refused_at_a_reload_and_at_a_start() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_logged_changes_at_a_reload() {
+async fn the_log_filter_changes_at_a_reload() {
     let mut cluster = Cluster::of(1);
     cluster.start_all();
     cluster.ready().await;

@@ -72,7 +72,7 @@ async fn labels_realms_and_attachments_reach_the_pools_through_the_plugin() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_said_of_takers_is_shown_kept_and_checked() {
+async fn pool_selectors_are_shown_kept_and_checked() {
     let cluster = Cluster::up(1).await;
     let to = cluster.members[0].client;
     let printed = json!({

@@ -61,7 +61,7 @@ async fn follow(client: &Client, events: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_read_a_stream_is_hung_up_on() {
+async fn a_stream_without_a_reader_is_closed() {
     let cluster = Cluster::up(1).await;
     let (client, to) = (cluster.ask(), cluster.members[0].client);
     let mut idle = ask(to).await;

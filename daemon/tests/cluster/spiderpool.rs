@@ -120,7 +120,7 @@ async fn a_subnet_gives_the_application_a_pool_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_annotations_get_wrong_is_said_by_their_name() {
+async fn a_wrong_annotation_is_named_in_the_problem() {
     let cluster = with_two_subnets().await;
     let thousand: Vec<String> = (0..1000).map(|at| format!("pool-{at}")).collect();
     let thousand = json!({"ipv4": thousand}).to_string();

@@ -201,7 +201,7 @@ async fn fewer_replicas_release_or_keep() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_contradicts_itself_is_refused() {
+async fn a_contradictory_request_is_refused() {
     let cluster = with(&[("db", "10.1.0.10-10.1.0.19")]).await;
     let deployment = json!({"group": "apps", "kind": "Deployment", "name": "web"});
     for (printed, code) in [

@@ -82,7 +82,7 @@ async fn two_claims_wait_and_are_served_in_order_by_releases() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_time_and_administrators_free_serves_too() {
+async fn an_expired_or_released_address_serves_a_waiting_claim() {
     let cluster = Cluster::up(1).await;
     let client = full(&cluster).await;
     delete(&cluster, "host/default/default/first").await;
@@ -114,7 +114,7 @@ async fn what_time_and_administrators_free_serves_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_can_not_wait_is_refused() {
+async fn a_request_that_cannot_wait_is_refused() {
     let cluster = Cluster::up(1).await;
     let client = full(&cluster).await;
     let key = json!({"node": "n1", "config": "net", "container_id": "c1", "interface": "eth0"});

@@ -89,7 +89,7 @@ async fn full_disks_of_a_majority_refuse_writes_and_serve_reads() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_frees_goes_through_while_there_is_a_little_room() {
+async fn releases_are_accepted_with_little_free_space() {
     let scene = Scene::up(3).await;
     let client = scene.cluster.ask();
     allocate(&client, &allocate_request("leaving", &["web"])).await.unwrap();

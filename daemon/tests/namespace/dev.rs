@@ -27,7 +27,7 @@ fn ctrl_c_takes_away_all_that_was_made() {
 }
 
 #[test]
-fn what_is_kept_is_its_owners_alone() {
+fn kept_files_belong_to_their_owner_alone() {
     let keep = tempfile::tempdir().unwrap();
     let dir = keep.path().join("kept");
     let dev = Command::new(programs::ipamd()).args(["dev", "--check", "--keep"]).arg(&dir).output().unwrap();

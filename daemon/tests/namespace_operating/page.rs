@@ -103,7 +103,7 @@ fn a_page_is_read_as_it_is_meant() {
 }
 
 #[test]
-fn what_was_printed_is_compared_with_gaps() {
+fn output_is_compared_with_gaps() {
     assert!(is_like("NAME   ROLE\nn1  leader 3 ms\n", "NAME ROLE\nn1 leader … ms\n"));
     assert!(is_like("a\nb\nc\n", "…\nc\n"));
     assert!(!is_like("a\nb\n", "a\n"));

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_shared_crate_brings_is_no_direct_dependency() {
+    fn dependencies_of_the_shared_crate_are_permitted() {
         for boundary in &BOUNDARIES {
             assert_eq!(complaints(boundary.package, ""), 0, "{}", boundary.package);
         }

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_looks_over_the_walls() {
+    fn a_forbidden_word_of_a_folder_is_found() {
         let uses = "use openraft::Raft;\n";
         assert_eq!(walls("daemon/src/main.rs", uses).len(), 1);
         assert_eq!(walls("raft/machine/src/allocate/pick.rs", uses).len(), 1);

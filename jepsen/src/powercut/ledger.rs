@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_and_is_there_is_in_order() {
+    fn an_acknowledged_and_present_allocation_is_in_order() {
         let (mut ledger, there) = two();
         assert_eq!(ledger.acknowledged(), 2);
         assert_eq!(ledger.check(&there), Findings::default());
     }
 
     #[test]
-    fn what_was_acknowledged_and_isnt_there_is_lost_once() {
+    fn an_acknowledged_and_missing_allocation_is_lost_once() {
         let (mut ledger, there) = two();
         assert_eq!(counts(&ledger.check(&there[1..])), (1, 0));
         assert_eq!(counts(&ledger.check(&there[1..])), (0, 0));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_is_corrupt() {
+    fn an_unrequested_allocation_is_corrupt() {
         let (mut ledger, mut there) = two();
         there.push(given(9, "stranger"));
         assert_eq!(counts(&ledger.check(&there)), (0, 1));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_has_not_happened() {
+    fn a_refused_request_has_no_effect() {
         let mut ledger = Ledger::default();
         let (number, Change::Give(names)) = ledger.begin(1) else { panic!() };
         ledger.undo(number);

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_wiped_says_so() {
+    fn a_wiped_member_reports_it() {
         let knows = vec![(1, "n1".to_owned(), "the old disk".to_owned())];
         let standing = Standing::Member { cluster_id: "c".to_owned(), member_id: 3, knows };
         let others = heard(vec![pristine("n2"), Hello { standing, ..pristine("n3") }]);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_state_founds_and_there_is_only_one_state() {
+    fn the_member_with_the_only_state_founds() {
         let others = heard(vec![pristine("n1"), pristine("n3")]);
         let decision = decide(&restored("n2", "x"), &others);
         let Decision::Found(founders) = decision else { panic!("{decision:?}") };
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_founds_at_once() {
+    fn a_single_member_founds_at_once() {
         let standing = Standing::Pristine { initial_members: names(&["n1"]) };
         let me = Hello { standing, ..pristine("n1") };
         assert!(matches!(decide(&me, &BTreeMap::new()), Decision::Found(founders) if founders.len() == 1));

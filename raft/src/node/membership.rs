@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_new_comes_in_as_a_learner() {
+    fn a_new_member_is_added_as_a_learner() {
         let (mut present, seen) = present(&FOUNDERS);
         present.nodes.remove(&4);
         let Next::Set(new) = next(&rows(MemberStanding::Learner, &[]), &present, &seen) else {
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_left_in_the_middle_is_finished() {
+    fn an_unfinished_change_is_completed() {
         let (mut present, seen) = present(&FOUNDERS);
         present.joint = true;
         assert_eq!(next(&rows(MemberStanding::Learner, &[3]), &present, &seen), Next::Vote([1, 2].into()));
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn who_moved_is_written_down() {
+    fn a_new_address_is_recorded() {
         let (present, seen) = present(&FOUNDERS);
         let moved = Member { peer_address: "elsewhere:7441".to_owned(), ..present.nodes[&2].clone() };
         let moved = BTreeMap::from([(2, moved)]);

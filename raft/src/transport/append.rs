@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_leader_sends_is_refused() {
+    fn an_append_that_no_leader_sends_is_refused() {
         check(&append(None, vec![entry(1, 0), entry(2, 1)])).unwrap();
         for bad in [
             append(None, vec![entry(1, 1)]),

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_framed_comes_out_again_however_it_arrives() {
+    fn a_framed_value_is_decoded_from_any_pieces() {
         let value = (7_u64, "seven".to_owned(), vec![1_u8, 2, 3]);
         let frame = encode(&value).unwrap();
         let mut frames = Frames::up_to(64);

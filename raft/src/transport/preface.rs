@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_read_over_by_who_doesnt_know_it() {
+    fn unknown_fields_of_a_newer_preface_are_ignored() {
         let (from, to) = (identity("n1"), identity("n2"));
         let (cluster_id, client_url) = ("c".to_owned(), "http://n1".to_owned());
         let purpose = Purpose::Append;

@@ -171,7 +171,7 @@ async fn on_the_append_connection_the_order_is_kept() {
 }
 
 #[tokio::test]
-async fn who_is_not_meant_says_so_and_nothing_was_sent() {
+async fn a_wrong_member_refuses_the_handshake_and_nothing_is_sent() {
     let (_dir, _server, channel) = served("another disk", Purpose::Control).await;
     let Err(CallError::NotSent(why)) = channel.call(pre_vote(), late()).await else {
         panic!("it was let in")
@@ -180,7 +180,7 @@ async fn who_is_not_meant_says_so_and_nothing_was_sent() {
 }
 
 #[tokio::test]
-async fn what_was_given_up_before_it_was_sent_is_known_not_to_be() {
+async fn a_call_cancelled_before_sending_is_known_to_be_unsent() {
     // No listener at the address.
     let dir = private();
     let channel = peers().channel(2, &member(address(&dir), "disk"), Purpose::Control);
@@ -192,7 +192,7 @@ async fn what_was_given_up_before_it_was_sent_is_known_not_to_be() {
 }
 
 #[tokio::test]
-async fn what_was_sent_and_not_answered_is_of_unknown_fate() {
+async fn a_call_without_an_answer_has_an_unknown_outcome() {
     let (_dir, server, channel) = served("disk", Purpose::Control).await;
     channel.call(pre_vote(), late()).await.unwrap();
     assert!(matches!(channel.call(vote(), soon()).await, Err(CallError::TimedOut)));

@@ -96,7 +96,7 @@ async fn members_of_one_ca_speak_with_each_other() {
 }
 
 #[tokio::test]
-async fn whoever_is_no_member_of_the_ca_is_refused_on_both_sides() {
+async fn a_peer_without_a_member_certificate_is_refused_on_both_sides() {
     let (ours, theirs) = (ca("ours"), ca("theirs"));
     let address = answering(Some(member_tls(&ours, "n2"))).await;
     let why = calls(&address, Some(&member_tls(&theirs, "n1"))).await.unwrap_err();
@@ -159,7 +159,7 @@ async fn a_client_or_node_of_the_same_ca_learns_nothing() {
 }
 
 #[tokio::test]
-async fn what_nobody_would_accept_is_refused_at_home() {
+async fn an_unacceptable_own_certificate_is_refused_at_the_start() {
     let (ours, theirs) = (ca("ours"), ca("theirs"));
     let member = "n1.member.ipamd.internal";
     let other_roots = issued(&theirs, &[member], 4000).roots;
@@ -182,7 +182,7 @@ async fn what_nobody_would_accept_is_refused_at_home() {
 }
 
 #[tokio::test]
-async fn what_is_replaced_holds_for_the_next_connection_and_what_is_broken_replaces_nothing() {
+async fn a_new_certificate_holds_for_the_next_connection_and_a_broken_one_is_ignored() {
     let (old, new) = (ca("ours"), ca("theirs"));
     let n2 = member_tls(&old, "n2");
     let address = answering(Some(n2.clone())).await;

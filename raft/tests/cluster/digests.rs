@@ -108,7 +108,7 @@ async fn a_leader_that_differs_hands_over_and_makes_its_state_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_its_own_snapshot_has_wrong_comes_from_another_member() {
+async fn a_member_with_a_wrong_snapshot_rebuilds_from_another_member() {
     let mut cluster = Cluster::of(3);
     cluster.snapshot_every_entries(10);
     for at in 0..3 {

@@ -47,7 +47,7 @@ async fn nothing_is_founded_before_all_are_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_alone_founds_at_once_and_is_the_same_after_a_crash() {
+async fn a_single_member_founds_at_once_and_is_the_same_after_a_crash() {
     let mut cluster = Cluster::up(1).await;
     let before = cluster.node(0).status();
     cluster.propose(0, "kept").await;
@@ -104,7 +104,7 @@ async fn two_wiped_members_dont_found_a_second_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cant_work_is_refused_at_the_start() {
+async fn an_unworkable_configuration_is_refused_at_the_start() {
     let mut cluster = Cluster::of(2);
     cluster.places[1].name = cluster.places[0].name.clone();
     let started = cluster.try_start(0, cluster.places[0].dir.path()).await;

@@ -143,7 +143,7 @@ async fn a_deposed_leader_hands_on_what_it_could_not_commit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_deposed_leader_knows_of_its_own_log_needs_no_identity() {
+async fn a_deposed_leader_needs_no_identity_for_entries_of_its_own_log() {
     let (cluster, leader, follower, asked) = ask_a_leader_that_is_cut_off(command("overwritten")).await;
     let node = cluster.node(leader);
     isolate(&cluster, leader, Wire::Whole);

@@ -90,7 +90,7 @@ async fn write_until(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_leads_who_cant() {
+async fn a_member_that_cannot_lead_is_not_elected() {
     let mut cluster = Cluster::up(3).await;
     let gone = cluster.follower().await;
     let id = cluster.node(gone).status().member_id.unwrap();
@@ -151,7 +151,7 @@ async fn three_become_five_and_can_lose_two() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_removed_learns_it_and_stays_out() {
+async fn a_removed_member_learns_it_and_stays_out() {
     let mut cluster = Cluster::up(3).await;
     cluster.join("n4").await;
     let leader = cluster.leader().await;
@@ -182,7 +182,7 @@ async fn who_was_removed_learns_it_and_stays_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_removed_while_it_was_down_is_told_when_it_comes() {
+async fn a_member_removed_while_down_learns_it_at_its_start() {
     let mut cluster = Cluster::up(3).await;
     cluster.join("n4").await;
     let leader = cluster.leader().await;

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_when_all_places_are_taken_is_told_so() {
+    async fn a_connection_above_the_limit_gets_a_response() {
         let (_stop, stopping) = watch::channel(false);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

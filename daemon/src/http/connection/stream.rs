@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_comes_after_the_answer_is_discarded_up_to_a_bound() {
+    async fn bytes_after_the_response_are_discarded_up_to_a_bound() {
         for (sends, taken) in [(3 * PIECE_BYTES, 3 * PIECE_BYTES), (2 * LINGER_BYTES_MAX, LINGER_BYTES_MAX)] {
             let (mut client, server) = duplex(PIECE_BYTES);
             let unread = Unread::default();

@@ -361,7 +361,7 @@ fn every_route_of_the_code_is_in_the_table() {
 
 /// A name in a path may always be one that doesn't exist, or none that could.
 #[test]
-fn whoever_is_asked_for_by_name_may_not_be_there() {
+fn every_request_by_name_documents_not_found() {
     let document = document();
     let paths = document.get("paths").and_then(Value::as_object).unwrap();
     let named: Vec<_> = paths.iter().filter(|(path, _)| path.contains('{')).collect();

@@ -33,7 +33,7 @@ fn refuses(line: &str, words: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_survivor_had_is_there_and_waits_to_be_confirmed() {
+async fn the_state_of_the_survivor_is_restored_and_waits_for_confirmation() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("survivor.ipamd");
     let mut old = Cluster::up(3).await;

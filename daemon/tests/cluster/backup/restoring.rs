@@ -194,7 +194,7 @@ async fn the_same_backup_on_every_member_is_one_cluster_and_two_backups_are_none
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_backup_is_refused_and_nothing_is_begun() {
+async fn a_file_that_is_no_backup_is_refused_without_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     let file: PathBuf = folder.path().join("a.ipamd");
     let cluster = Cluster::up(1).await;

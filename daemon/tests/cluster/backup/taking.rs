@@ -141,7 +141,7 @@ async fn pretend(body: Vec<u8>, hangs_up: bool) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_broken_off_or_interrupted_leaves_nothing() {
+async fn an_interrupted_backup_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("b.ipamd");
     let line = format!("cluster backup {}", file.display());

@@ -53,7 +53,7 @@ async fn every_route_is_there_and_answers_as_it_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_pages_for_people_link_to_is_there() {
+async fn links_of_the_documentation_pages_resolve() {
     let cluster = with_pools(1).await;
     let to = cluster.members[0].client;
     let problem = ask(to, "GET", "/v1/pools/none", &[], &Value::Null).await.problem();

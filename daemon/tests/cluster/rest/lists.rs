@@ -106,7 +106,7 @@ async fn every_filter_picks_what_fits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_no_list_knows_is_refused_with_what_was_meant() {
+async fn an_unknown_filter_is_refused_with_a_suggestion() {
     let cluster = filled().await;
     let to = cluster.members[0].client;
     let first: Value = read(to, "/v1/pools?limit=1").await.json();

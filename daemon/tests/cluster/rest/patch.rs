@@ -17,7 +17,7 @@ use crate::support::{Cluster, LONG};
 
 /// The second pair of the conventions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_edits_what_somebody_else_has_changed_is_told() {
+async fn an_edit_of_an_older_revision_gets_a_conflict() {
     let cluster = with_pools(3).await;
     let to = cluster.members[cluster.follower().await].client;
     let etag = read(to, "/v1/pools/web").await.headers["etag"].clone();
@@ -189,7 +189,7 @@ async fn a_pool_is_edited_under_a_thousand_allocations_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_somebody_manages_is_changed_by_that_one_only() {
+async fn a_managed_resource_is_changed_by_its_manager_only() {
     let cluster = with_pools(1).await;
     let (client, to) = (cluster.ask(), cluster.members[0].client);
     put(&client, "networks", json!({"name": "lab", "managed_by": "argocd/infra"})).await;

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_here_is_said() {
+    fn an_unsupported_level_is_reported() {
         assert_eq!(check_known(LEVEL), Ok(()));
         let said = check_known(LEVEL + 1).unwrap_err().to_string();
         assert!(said.contains("level is 2, and this ipamd knows up to 1: start the newer ipamd"), "{said}");

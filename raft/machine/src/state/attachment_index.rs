@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_the_same_hash_is_told_apart_by_its_row() {
+    fn attachments_with_equal_hashes_are_distinguished_by_their_rows() {
         let key = |interface: &str| AttachmentKey {
             realm: ipam_api::Name::default_name(),
             node: "n1".parse().unwrap(),

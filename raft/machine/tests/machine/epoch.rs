@@ -131,7 +131,7 @@ fn nothing_is_given_before_its_pool_is_confirmed() {
 
 /// A kept address may have been released after the backup and be another endpoint's.
 #[test]
-fn what_was_kept_waits_for_its_pool_too() {
+fn kept_addresses_wait_for_the_confirmation_of_their_pool() {
     let mut state = before();
     let sticky = || {
         let Action::Allocate(request) = allocate("vm/mail", "one", None) else {
@@ -193,7 +193,7 @@ fn pools_are_confirmed_one_by_one_or_all_at_once() {
 }
 
 #[test]
-fn who_hears_all_events_knows_what_waits() {
+fn the_events_reveal_all_unconfirmed_pools() {
     let mut state = before();
     state.take_journaled();
     state.begin_epoch(2, 7_000, true).unwrap();
@@ -280,7 +280,7 @@ fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
 
 /// Pools that are created, confirmed and deleted while others wait would let the row grow without bound.
 #[test]
-fn what_is_remembered_of_confirmed_pools_goes_with_them() {
+fn confirmations_are_deleted_with_their_pools() {
     let mut state = restored();
     let remembered = |state: &State| state.unconfirmed().unwrap().confirmed.len();
     for number in 0..5 {

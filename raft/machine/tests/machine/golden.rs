@@ -96,7 +96,7 @@ fn written() -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_written_is_what_was_always_written() {
+fn encoded_bytes_equal_the_golden_bytes() {
     let written = written();
     if std::env::var_os("UPDATE").is_some() {
         let mut text = std::fs::read_to_string(file()).unwrap();
@@ -116,7 +116,7 @@ fn what_is_written_is_what_was_always_written() {
 }
 
 #[test]
-fn what_was_written_is_read_as_it_was_meant() {
+fn golden_bytes_decode_to_the_same_values() {
     let golden = golden();
     for (name, action) in samples::actions() {
         let batch = batch_of(&golden[&format!("batch/{name}")]);

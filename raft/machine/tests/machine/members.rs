@@ -88,7 +88,7 @@ fn a_new_member_is_a_learner_with_the_next_id_and_the_founders_are_written_down(
 }
 
 #[test]
-fn nobody_comes_back_under_an_old_id_or_takes_a_name_that_is_used() {
+fn no_member_reuses_an_old_id_or_a_used_name() {
     let mut state = State::new();
     // A founder that is in no row yet is known all the same.
     assert_eq!(code(run(&mut state, &admin(), join("n4", "disk-3")).0), Code::AlreadyExists);

@@ -352,7 +352,7 @@ proptest! {
 
     /// Of addresses drawn at random the model knows nothing; what explains and what does must still agree.
     #[test]
-    fn what_is_explained_is_what_is_done_by_chance_too(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
+    fn random_explanations_match_the_results(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
         let (mut state, mut twin) = (State::new(), State::new());
         let (mut issued, mut asked) = (Vec::new(), Vec::new());
         for (index, seed) in (0..).zip(seeds) {

@@ -38,7 +38,7 @@ fn two_changes_of_one_entry_have_two_revisions_and_the_first_is_no_etag_any_more
 
 /// A client that merges a change with the current resource may retry it under the same key.
 #[test]
-fn that_somebody_else_was_faster_is_not_kept_under_a_key() {
+fn a_conflict_is_not_kept_under_a_key() {
     let mut state = State::new();
     let first = revision(apply(&mut state, ENTRY, &put("one", Expect::Anything, None)).0);
     let second = revision(apply(&mut state, ENTRY, &put("two", Expect::Anything, None)).0);

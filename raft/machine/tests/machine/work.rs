@@ -141,7 +141,7 @@ fn the_largest_requests_that_are_meant_are_carried_out() {
 }
 
 #[test]
-fn what_examines_more_is_refused_and_changes_nothing() {
+fn a_command_above_the_work_budget_is_refused_and_changes_nothing() {
     let state = with_pools(1000, 1000);
     // Each interface has another list of its own: none of them is like another.
     let stars = patterns((0..64).map(|number| format!("*[0-9]*[0-9]*{number}*")));
@@ -258,7 +258,7 @@ fn an_explanation_is_bounded_as_its_request_is() {
 }
 
 #[test]
-fn what_would_change_too_many_rows_is_refused_before_any() {
+fn a_command_that_would_change_too_many_rows_is_refused_before_any() {
     let mut state = State::new();
     say(&mut state, "put subnet four cidr=10.0.0.0/16").unwrap();
     say(&mut state, "put pool web subnet=four default").unwrap();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lags_is_judged_by_what_it_has() {
+    fn a_lagging_member_is_judged_by_its_checkpoints() {
         assert_eq!(verdict(3, 3, &["aaaa", "aaaa", "b"]), odd(64, b'a', &[1, 2]));
         assert_eq!(verdict(3, 1, &["aaaa", "aaaa", "b"]), Verdict::Agrees);
         assert_eq!(verdict(3, 3, &["  aa", "  aa", "b"]), Verdict::Nothing, "nothing in common");
@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn what_has_become_equal_again_is_equal() {
+    fn a_member_that_is_equal_again_is_trusted() {
         assert_eq!(verdict(3, 2, &["aa", "ba", "aa"]), Verdict::Agrees);
     }
 
     #[test]
-    fn who_has_no_vote_is_judged_and_judges_nobody() {
+    fn a_learner_is_judged_and_judges_no_member() {
         let lines = ["a", "b", "a", "b"];
         assert_eq!(verdict(3, 4, &lines), odd(64, b'a', &[1, 3]));
         assert_eq!(verdict(3, 2, &lines), odd(64, b'a', &[1, 3]));

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_doubt_stays_so_until_it_is_lifted() {
+    fn a_quarantine_stays_until_it_is_lifted() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Quarantine::load(dir.path()).unwrap(), None);
         let quarantine = Quarantine::halted("because".to_owned());

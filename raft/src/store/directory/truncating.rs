@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_stays_whole_until_the_last_one_lets_go() {
+    fn a_replaced_file_stays_whole_until_its_last_reader_closes_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("current");
         fs::write(&path, vec![1; 5 << 20]).unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_replaced_after_all_is_not_even_held() {
+    fn a_failed_replacement_holds_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("current");
         fs::write(&path, "here").unwrap();

@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn who_leads_already_has_nothing_to_do() {
+    fn a_transfer_to_the_leader_changes_nothing() {
         let (_, change) = transfer(&three(&[]), Some(&name("n1"))).unwrap();
         assert!(!change.changes);
         assert_eq!((change.can_lose_before, change.can_lose_after), (1, 1));
     }
 
     #[test]
-    fn nobody_leads_who_is_silent_or_unknown() {
+    fn a_silent_or_unknown_member_cannot_lead() {
         assert_eq!(transfer(&three(&["n2"]), Some(&name("n2"))).unwrap_err().code, Code::MemberUnfit);
         let problem = transfer(&three(&[]), Some(&name("n33"))).unwrap_err();
         assert_eq!(problem.code, Code::NotFound);

@@ -22,7 +22,7 @@ fn every_action_says_whether_the_state_knows_it_again() {
 }
 
 #[test]
-fn what_the_state_knows_again_changes_nothing_the_second_time() {
+fn a_recognised_repetition_changes_nothing() {
     let mut world = World::new();
     let attached = Action::Allocate(add("n1", "pod/default/a", "web"));
     let held = Action::Allocate(hold(None, "host/a", "db"));

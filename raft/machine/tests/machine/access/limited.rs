@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn what_limited_tokens_try_at_random_is_often_accepted() {
+fn many_random_requests_of_limited_tokens_are_accepted() {
     let mut dice = Dice(7);
     let seeds: Vec<u64> = (0..2_000).map(|_| dice.below(u64::MAX)).collect();
     for grant in [

@@ -53,7 +53,7 @@ fn a_key_is_for_one_request_of_one_principal() {
 }
 
 #[test]
-fn who_may_not_ask_and_what_comes_late_is_not_kept() {
+fn unauthorised_and_late_requests_are_not_kept() {
     let mut world = World::new();
     let late = |not_after_ms| {
         let origin = Origin { not_after_ms, ..origin("alice") };
@@ -142,7 +142,7 @@ fn answers_are_kept_up_to_so_many_bytes_of_each_principal() {
 }
 
 #[test]
-fn where_all_keep_too_much_the_one_with_the_most_bytes_loses_its_oldest() {
+fn above_the_total_limit_the_largest_principal_loses_its_oldest_response() {
     let mut state = State::new();
     run(&mut state, "small", "first", network("blue")).unwrap();
     let large = large();

@@ -134,7 +134,7 @@ fn red_team_somebody_joins_without_a_join_token() {
 }
 
 #[test]
-fn what_no_token_can_be_is_refused() {
+fn an_impossible_token_is_refused() {
     let mut world = World::new();
     let bearer = |name: &str, grant: Grant, ttl_ms| token(name, Purpose::Bearer, grant, ttl_ms);
     let node = || Grant::of_node(node_key("n1"));

@@ -42,7 +42,7 @@ pub(super) fn fixture() -> (u64, Segment, Vec<Arc<Block>>) {
 }
 
 #[test]
-fn what_was_written_is_read_and_found() {
+fn written_events_are_read_and_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("segment");
     let (number, segment, blocks) = fixture();

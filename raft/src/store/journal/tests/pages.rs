@@ -304,7 +304,7 @@ async fn a_segment_altered_on_disk_is_damage_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn who_comes_by_snapshot_lacks_sealed_segments_only_and_knows_which() {
+async fn a_member_restored_by_snapshot_lists_its_missing_sealed_segments() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut naive = Naive::new();
     let mut sender = open(from.path()).await.unwrap();

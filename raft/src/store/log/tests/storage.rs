@@ -57,7 +57,7 @@ async fn a_vote_that_won_shares_the_flush_of_the_next_entry() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_a_kill() {
+async fn acknowledged_entries_survive_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).await.unwrap();
     append(&mut store.log, entries(1, 0..20)).await;
