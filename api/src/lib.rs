@@ -8,6 +8,8 @@
 //! except value types (names, addresses, ranges, problem codes). The resources are JSON for people; the
 //! log has its own, versioned types in `ipam-raft`.
 
+#![warn(missing_docs)]
+
 pub mod access;
 pub mod address;
 pub mod annotations;

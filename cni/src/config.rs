@@ -47,7 +47,6 @@ const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 pub struct Network {
     /// The version that it asks for.
     pub version: CniVersion,
-    /// Its name.
     pub name: ObjectName,
     document: Map<String, Value>,
 }
@@ -57,7 +56,6 @@ pub struct Network {
 pub struct Home {
     /// The system that names come from.
     pub realm: Name,
-    /// The node.
     pub node: ObjectName,
 }
 
@@ -66,7 +64,6 @@ pub struct Home {
 pub struct Reach {
     /// The node's agent.
     pub socket: Option<PathBuf>,
-    /// The servers.
     pub servers: Vec<String>,
     /// The file with the token that they are shown.
     pub token_file: Option<PathBuf>,

@@ -50,7 +50,6 @@ impl Verb {
         Self::ALL.into_iter().find(|(_, word)| *word == text).map(|(verb, _)| verb)
     }
 
-    /// Its word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::ALL.into_iter().find(|(verb, _)| *verb == self).map(|(_, word)| word).unwrap_or_default()
@@ -92,7 +91,6 @@ impl Verb {
 pub struct Container {
     /// The container's id.
     pub id: ObjectName,
-    /// Its interface.
     pub interface: InterfaceName,
 }
 

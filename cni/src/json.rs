@@ -27,7 +27,6 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The whole document.
     #[must_use]
     pub fn whole(document: &'a Map<String, Value>) -> Self {
         Self { path: String::new(), members: Some(document) }

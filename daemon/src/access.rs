@@ -40,7 +40,6 @@ struct Rules {
 
 type FileTokens = BTreeMap<SecretHash, FileToken>;
 
-/// A token of the file.
 #[derive(Debug, Clone)]
 struct FileToken {
     principal: Text,

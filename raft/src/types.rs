@@ -56,13 +56,10 @@ pub enum Role {
 pub struct MemberInfo {
     /// Its id; never used again once it is gone.
     pub id: u64,
-    /// Its name.
     pub name: String,
     /// `Leader`, `Follower` for every other voter, or `Learner`.
     pub role: Role,
-    /// Its address for peers.
     pub peer_address: String,
-    /// Its URL for clients.
     pub client_url: String,
     /// Log entries that it still lacks; known to the leader only.
     pub behind: Option<u64>,

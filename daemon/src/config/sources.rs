@@ -20,7 +20,6 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Reads all of them.
     pub(super) fn read(flags: &Flags) -> Result<Self, ConfigError> {
         let environment = Environment::read(std::env::vars());
         let file = match flags.config.as_deref().or(environment.config()) {

@@ -68,7 +68,6 @@ pub struct Metrics {
 /// Certificates that this member presents.
 #[derive(Debug, Default)]
 pub struct Certificates {
-    /// Clients.
     pub clients: Option<ClientTls>,
     /// The other members.
     pub members: Option<PeerTls>,

@@ -39,7 +39,6 @@ fn bridge() -> Value {
     json!({"cniVersion": "1.0.0", "name": "lan", "type": "bridge", "bridge": "br0", "isDefaultGateway": true})
 }
 
-/// A container's addresses.
 fn addresses(lab: &Lab, container: usize) -> Vec<IpAddr> {
     let shown = lab.containers()[container].addresses();
     shown.iter().map(|address| address.split('/').next().unwrap().parse().unwrap()).collect()

@@ -28,7 +28,6 @@ impl Raw {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The problem in it.
     #[track_caller]
     pub(crate) fn problem(&self) -> Problem {
         assert_eq!(self.headers["content-type"], "application/problem+json", "{self:?}");

@@ -30,7 +30,6 @@ pub(crate) struct Holder {
 }
 
 impl Ca {
-    /// A new one.
     pub(crate) fn new(dir: PathBuf) -> Self {
         let ca = Self { dir };
         ca.run(&["init"], &[]);

@@ -22,7 +22,6 @@ pub(crate) struct File {
     pub(crate) tests: Vec<String>,
     /// Inherent methods.
     pub(crate) methods: Vec<Method>,
-    /// Calls of methods.
     pub(crate) calls: Vec<Method>,
 }
 

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// One stage.
 pub(crate) struct Stage<Context> {
     /// Its name, as `--only` takes it.
     pub(crate) name: &'static str,

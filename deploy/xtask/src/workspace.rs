@@ -9,7 +9,6 @@ use anyhow::{Context as _, Result, bail};
 /// The checkout that this tool belongs to.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    /// Its root.
     pub(crate) root: PathBuf,
     /// Cargo's target directory, absolute.
     pub(crate) target: PathBuf,

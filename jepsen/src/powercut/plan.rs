@@ -14,7 +14,6 @@ pub(super) enum Kind {
     One,
     /// As many as it takes to stop the cluster.
     Majority,
-    /// All.
     All,
     /// All, and once more while they start.
     Starting,

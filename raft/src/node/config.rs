@@ -53,7 +53,6 @@ impl Default for Timing {
 pub struct NodeConfig {
     /// Directory of its data; made if need be.
     pub data_dir: PathBuf,
-    /// Its name.
     pub name: Name,
     /// The port at which it answers peers, with the proof that it asks of them.
     pub peer_port: PeerPort,

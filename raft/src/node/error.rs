@@ -144,7 +144,6 @@ pub enum ReadError {
     /// This member didn't get to the revision in time.
     #[error("this member is at revision {at}, and not yet at {revision}")]
     NotReached {
-        /// The revision.
         revision: u64,
         /// The revision that it is at.
         at: u64,

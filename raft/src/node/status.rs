@@ -17,11 +17,8 @@ const BEHIND_MAX: u64 = 10_000;
 pub struct Status {
     /// The cluster, once there is one.
     pub cluster_id: Option<String>,
-    /// This member's id in it.
     pub member_id: Option<u64>,
-    /// Its name.
     pub name: String,
-    /// Its role.
     pub role: Role,
     /// The Raft term.
     pub term: u64,
@@ -39,7 +36,6 @@ pub struct Status {
     pub founded: bool,
     /// The object of its wait before it does, as a sentence goes on after "waiting for".
     pub waiting_for: Option<String>,
-    /// Its disk.
     pub disk: DiskSpace,
 }
 

@@ -39,7 +39,6 @@ pub(crate) struct Store {
     pub(crate) reach: EntrySizes,
     /// The room on the disk.
     pub(crate) headroom: Arc<Headroom>,
-    /// Counters of the store.
     pub(crate) counters: Arc<StoreCounters>,
     /// Says why, once nothing can be written any more: then the process must end.
     pub(crate) failed: watch::Receiver<Option<StoreFailure>>,

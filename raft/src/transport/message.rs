@@ -93,7 +93,6 @@ pub(crate) enum Answer {
         /// The length of the whole file.
         length: u64,
     },
-    /// The report.
     Report(Box<Report>),
     /// The snapshot was sent, and taken.
     SnapshotSent,

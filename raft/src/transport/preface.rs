@@ -27,7 +27,6 @@ pub(crate) enum Purpose {
     Append,
     /// Votes, heartbeats, leadership, proposals passed on, read indexes.
     Control,
-    /// One snapshot.
     Snapshot,
     /// Segments of the journal, in pieces.
     Journal,

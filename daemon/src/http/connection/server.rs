@@ -39,7 +39,6 @@ const TLS_HANDSHAKE: u8 = 22;
 /// Listener for clients.
 #[derive(Debug)]
 pub enum Listener {
-    /// The network.
     Network {
         /// Bound socket.
         listener: TcpListener,

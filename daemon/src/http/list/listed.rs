@@ -95,9 +95,7 @@ pub(in crate::http) trait Listable: Send + Sync + 'static {
     fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
         None
     }
-    /// An item.
     fn item(state: &State, id: u64) -> Option<Self::Item>;
-    /// Its labels.
     fn labels(_: &Self::Item) -> Option<&Labels> {
         None
     }

@@ -60,7 +60,6 @@ impl Default for Offer {
 enum Presented {
     /// The connection tells who it is.
     Known { principal: Text, grant: Arc<Grant> },
-    /// The hash of a secret.
     Secret(SecretHash),
     /// Nothing, where something is needed.
     Nothing,
@@ -166,7 +165,6 @@ impl Identity {
     }
 }
 
-/// Problem for an unknown token.
 pub(super) fn unknown_token() -> Problem {
     Problem::new(Code::Unauthenticated, "the token is not known, or was revoked")
         .help("Get a new one: ipamctl token create, by an administrator.")

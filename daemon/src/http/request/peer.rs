@@ -38,7 +38,6 @@ impl Peer {
 pub enum ClientName {
     /// A person or program.
     Client {
-        /// Its name.
         name: Name,
     },
     /// A node with its agent and plugin.

@@ -72,7 +72,6 @@ pub(in crate::http) struct WriteQuery {
 }
 
 impl WriteQuery {
-    /// Their names.
     pub(in crate::http) const NAMES: [&str; 3] = ["dry_run", "take_over", "manager"];
 
     /// Reads the common parameters; all others are left to [`Asked`].

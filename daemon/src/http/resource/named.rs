@@ -38,17 +38,14 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     /// Fields, filters and orders of the list.
     const SHAPE: &'static Shape;
 
-    /// The name in a spec.
     fn name(spec: &Self::Spec) -> ResourceName;
-    /// The spec as the log has it.
+    /// The intention as the log has it.
     fn put(spec: Self::Spec, expect: Expect) -> Action;
-    /// The labels in a spec.
     fn labels(spec: &Self::Spec) -> &Labels;
     /// The addresses that it is about.
     fn ranges(_: &View<Self>) -> Vec<AddressRange> {
         Vec::new()
     }
-    /// A row.
     fn row(state: &State, id: u64) -> Option<&Self::Row>;
     /// The row that a write has stored.
     fn stored(stored: Stored) -> Option<Self::Row>;

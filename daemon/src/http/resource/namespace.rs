@@ -13,7 +13,6 @@ use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
-/// Namespaces.
 pub(in crate::http) struct Namespaces;
 
 /// Fields, filters and orders of the list.

@@ -10,7 +10,6 @@ use super::subnet::allocated_in;
 use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
-/// Networks.
 pub(in crate::http) struct Networks;
 
 /// Fields, filters and orders of the list.

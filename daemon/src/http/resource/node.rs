@@ -9,7 +9,6 @@ use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
-/// Nodes.
 pub(in crate::http) struct Nodes;
 
 /// Fields, filters and orders of the list.

@@ -19,7 +19,6 @@ use crate::http::allocation::automatic::application;
 use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape, without};
 
-/// Pools.
 pub(in crate::http) struct Pools;
 
 /// Fields, filters and orders of the list.

@@ -10,7 +10,6 @@ use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, meta};
 use crate::http::list::{Row, Shape};
 
-/// Reservations.
 pub(in crate::http) struct Reservations;
 
 /// Fields, filters and orders of the list.

@@ -12,7 +12,6 @@ use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{conversions, dns_in, dns_out, meta};
 use crate::http::list::{Row, Shape};
 
-/// Subnets.
 pub(in crate::http) struct Subnets;
 
 /// Fields, filters and orders of the list.

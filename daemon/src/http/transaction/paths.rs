@@ -11,7 +11,6 @@ use crate::http::request::propose::revision;
 /// Target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// All of a kind.
     Kind(Kind),
     /// One by name.
     Named(Kind, ResourceName),

@@ -65,7 +65,6 @@ async fn fatten(client: &Client) {
     }
 }
 
-/// The names in a folder.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

@@ -25,7 +25,6 @@ async fn exchange(cluster: &Cluster, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Statuses of all answers.
 fn statuses(answers: &str) -> Vec<u16> {
     let answers = answers.match_indices("HTTP/1.1 ").map(|(at, _)| &answers[at + 9..at + 12]);
     answers.map(|status| status.parse().unwrap()).collect()

@@ -18,9 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// One proposal: who wants what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// Origin.
     pub origin: Origin,
-    /// Its terms.
     pub terms: Terms,
     /// Action to carry out.
     pub action: Action,
@@ -29,7 +27,6 @@ pub struct Command {
 /// Origin of a command. Travels with every proposal, forwarded or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Principal.
     pub principal: Text,
     /// Interface that it came through.
     pub via: Via,
@@ -77,7 +74,6 @@ pub enum Action {
     },
     /// Take back all that an endpoint holds, in all its incarnations.
     ReleaseEndpoint {
-        /// Key of the endpoint.
         key: EndpointKey,
     },
     /// All of these, or none.
@@ -88,7 +84,6 @@ pub enum Action {
     CreateToken(CreateToken),
     /// Give a token another secret; the old one is worth nothing from then on.
     RotateToken {
-        /// Its name.
         name: Name,
         /// Hash of the new secret.
         secret_hash: SecretHash,
@@ -130,7 +125,6 @@ pub enum Action {
     Delegate(Delegate),
     /// Take a prefix back, with everything below it.
     ReleasePrefix {
-        /// Its id.
         id: PrefixId,
     },
     /// Take back what endpoints keep that their controller no longer wants.
@@ -179,7 +173,6 @@ pub struct ConfirmEpoch {
 pub struct Delete {
     /// Of which kind.
     pub kind: Kind,
-    /// Its name.
     pub name: ResourceName,
     /// Precondition.
     pub expect: Expect,
@@ -220,7 +213,6 @@ fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Actio
 pub struct Precondition {
     /// Of which kind.
     pub kind: Kind,
-    /// Its name.
     pub name: ResourceName,
     /// Precondition on it.
     pub expect: Expect,

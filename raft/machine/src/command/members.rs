@@ -9,15 +9,11 @@ use crate::command::Text;
 /// row; with the first change of the members all that are known become rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownMember {
-    /// Its id.
     pub id: u64,
-    /// Its name.
     pub name: Name,
     /// The id of its data directory.
     pub disk_id: Text,
-    /// Its address for peers.
     pub peer_address: Text,
-    /// Its URL for clients.
     pub client_url: Text,
     /// True if it has a vote.
     pub votes: bool,
@@ -26,13 +22,10 @@ pub struct KnownMember {
 /// Take a new member in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinMember {
-    /// Its name.
     pub name: Name,
     /// The id of its data directory, by which it is known again when it repeats itself.
     pub disk_id: Text,
-    /// Its address for peers.
     pub peer_address: Text,
-    /// Its URL for clients.
     pub client_url: Text,
     /// The members that there are.
     pub known: Vec<KnownMember>,

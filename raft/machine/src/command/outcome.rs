@@ -20,7 +20,6 @@ pub type Outcome = Result<Applied, Refusal>;
 /// A command that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    /// The state after it.
     pub revision: u64,
     /// Answer to the caller.
     pub answer: Answer,
@@ -35,7 +34,6 @@ pub enum Answer {
     Stored {
         /// True if it is new.
         created: bool,
-        /// Its revision.
         revision: u64,
         /// As it is now.
         resource: Box<Stored>,
@@ -170,9 +168,7 @@ pub struct Pending {
 /// A lease as it stands once it is renewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewed {
-    /// The allocation's id.
     pub allocation: AllocationId,
-    /// Its address.
     pub address: IpAddr,
     /// New end of the lease.
     pub lease: Lease,
@@ -181,26 +177,18 @@ pub struct Renewed {
 /// A resource as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stored {
-    /// A network.
     Network(Network),
-    /// A subnet.
     Subnet(Subnet),
-    /// A pool.
     Pool(Pool),
-    /// A reservation.
     Reservation(Reservation),
-    /// A token.
     Token(Token),
-    /// A node.
     Node(Node),
-    /// A namespace.
     Namespace(Namespace),
 }
 
 /// Addresses of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenInterface {
-    /// Its name.
     pub name: InterfaceName,
     /// The attachment that it came with; of several the newest, unless the caller is one of them.
     pub attachment: Option<AttachmentKey>,
@@ -217,7 +205,6 @@ pub struct GivenInterface {
 /// One address with all that is needed to configure it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
-    /// The allocation's id.
     pub allocation: AllocationId,
     /// The address with its subnet's prefix length.
     pub address: IpNet,

@@ -8,7 +8,6 @@ use crate::value::Text;
 /// Origin of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct By {
-    /// Principal.
     pub principal: Text,
     /// Interface that it came through.
     pub via: Via,

@@ -41,7 +41,6 @@ impl Display for Notation {
 /// One field that has changed. Values have `…` where something is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldChange {
-    /// The field.
     pub field: FieldName,
     /// Its former value.
     pub from: Notation,

@@ -43,9 +43,7 @@ impl Event {
 pub struct Holding {
     /// The address's network.
     pub network: Name,
-    /// The address.
     pub address: IpAddr,
-    /// Its pool.
     pub pool: Name,
     /// Its holder.
     pub endpoint: EndpointKey,
@@ -53,7 +51,6 @@ pub struct Holding {
     pub interface: InterfaceName,
     /// The node of the endpoint, or of the attachment that comes or goes.
     pub node: Option<ObjectName>,
-    /// The allocation's id.
     pub allocation: AllocationId,
     /// Reason of the change.
     pub reason: Reason,
@@ -62,15 +59,12 @@ pub struct Holding {
 /// A block of addresses that an owner may divide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegation {
-    /// Its network.
     pub network: Name,
     /// Its addresses.
     pub cidr: IpNet,
     /// The pool that it comes from.
     pub pool: Name,
-    /// Its owner.
     pub owner: PrefixOwner,
-    /// Its id.
     pub prefix: PrefixId,
 }
 
@@ -81,14 +75,12 @@ pub enum EventKind {
     Created {
         /// Of which kind.
         kind: Kind,
-        /// Its name.
         name: ResourceName,
     },
     /// A resource's spec has changed.
     Changed {
         /// Of which kind.
         kind: Kind,
-        /// Its name.
         name: ResourceName,
         /// Changed fields with old and new values.
         changes: Vec<FieldChange>,
@@ -97,7 +89,6 @@ pub enum EventKind {
     Deleted {
         /// Of which kind.
         kind: Kind,
-        /// Its name.
         name: ResourceName,
     },
     /// An endpoint holds an address.
@@ -113,14 +104,11 @@ pub enum EventKind {
     Cooled {
         /// The address's network.
         network: Name,
-        /// The address.
         address: IpAddr,
-        /// Its pool.
         pool: Name,
     },
     /// A pool began or ceased to be able to give.
     PoolReady {
-        /// Its name.
         pool: Name,
         /// Its readiness now.
         readiness: Readiness,
@@ -131,7 +119,6 @@ pub enum EventKind {
         through: u64,
         /// Number of segments that went.
         segments: u64,
-        /// Events in them.
         events: u64,
         /// Bytes in them, before compression.
         bytes: u64,
@@ -150,21 +137,16 @@ pub enum EventKind {
     },
     /// A pool may give again after a restore.
     PoolConfirmed {
-        /// The epoch.
         epoch: u64,
-        /// Its name.
         pool: Name,
     },
     /// All pools may give again after a restore.
     EpochConfirmed {
-        /// The epoch.
         epoch: u64,
     },
     /// A member joined, got a vote or was removed.
     Member {
-        /// Its id.
         id: u64,
-        /// Its name.
         name: Name,
         /// Its desired standing now.
         standing: MemberStanding,
@@ -200,14 +182,12 @@ pub enum EventKind {
     Detached(Holding),
     /// An endpoint waits for addresses, or for another reason than before.
     Waits {
-        /// Key of the endpoint.
         endpoint: EndpointKey,
         /// Reason.
         why: WaitReason,
     },
     /// An endpoint waits no longer, and was given nothing.
     Withdrawn {
-        /// Key of the endpoint.
         endpoint: EndpointKey,
     },
 }

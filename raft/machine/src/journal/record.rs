@@ -60,7 +60,6 @@ impl Frame {
         (*version == FRAME_VERSION).then(|| postcard::from_bytes(body).ok()).flatten()
     }
 
-    /// Its first event.
     #[must_use]
     pub fn first(&self) -> EventId {
         EventId { revision: self.revision, number: self.first_number }
@@ -78,7 +77,6 @@ impl Frame {
         &self.by
     }
 
-    /// Its events.
     #[must_use]
     pub fn into_events(self) -> Vec<Event> {
         let Self { revision, first_number, wall_ms, by, due, whats } = self;

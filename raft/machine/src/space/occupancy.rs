@@ -18,7 +18,6 @@ use crate::value::id::CoolingId;
 pub struct Space {
     /// Its subnet's family.
     pub family: Family,
-    /// All of its ranges.
     pub ranges: Arc<RangeSet>,
     /// The ranges without exclusions, gateway and edges.
     pub allocatable: Arc<RangeSet>,

@@ -145,7 +145,6 @@ impl Usage {
     }
 }
 
-/// Node of an attachment.
 pub(crate) fn node_of(key: &AttachmentKey) -> NodeKey {
     NodeKey { realm: key.realm.clone(), name: key.node.clone() }
 }

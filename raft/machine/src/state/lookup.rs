@@ -28,7 +28,6 @@ impl State {
         self.write(Id::new(revision), Network { meta, spec });
     }
 
-    /// A network's name.
     pub(crate) fn name_of_network(&self, id: NetworkId) -> Name {
         self.networks.named(id).spec.name.clone()
     }
@@ -153,7 +152,6 @@ impl State {
 }
 
 impl Automatic {
-    /// Its application.
     pub(crate) fn application(&self) -> Application<'_> {
         Application { realm: &self.realm, namespace: &self.namespace, controller: &self.controller }
     }

@@ -27,7 +27,6 @@ macro_rules! named {
         })*
 
         impl State {
-            /// The name of a resource.
             #[must_use]
             pub fn name_of(&self, kind: Kind, id: u64) -> Option<ResourceName> {
                 match kind {
@@ -74,7 +73,6 @@ named! {
 }
 
 impl State {
-    /// The id of a resource.
     #[must_use]
     pub fn id_of(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<u64> {
         self.index.names.get(&(kind, name.into())).copied()

@@ -22,7 +22,6 @@ use std::ops::Deref;
 const EPOCH_SHIFT: u32 = 40;
 /// Bits of the largest integer that JSON represents exactly.
 const REVISION_BITS: u32 = 53;
-/// The header's row.
 pub(crate) const HEADER: RowKey = RowKey { table: 0, id: 0 };
 
 /// Header of the state.
@@ -177,7 +176,6 @@ impl State {
         self.index.spaces.get(&pool).map(|space| &**space)
     }
 
-    /// The pools of a subnet.
     pub fn pools_of(&self, subnet: SubnetId) -> impl Iterator<Item = PoolId> {
         let all = (subnet, false, Id::MIN)..=(subnet, true, Id::MAX);
         self.index.pools_of_subnet.range(all).map(|(_, _, pool)| *pool)
@@ -219,7 +217,6 @@ impl State {
         (number(address) <= *last).then_some(*pool)
     }
 
-    /// Occupant of an address.
     #[must_use]
     pub fn occupant(&self, network: NetworkId, address: IpAddr) -> Option<Occupant> {
         self.index.occupants.get(&(network, address)).copied()

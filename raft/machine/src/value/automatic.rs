@@ -53,9 +53,7 @@ impl AutomaticRules {
 /// A controller is gone for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndController {
-    /// Its realm.
     pub realm: Name,
-    /// Its namespace.
     pub namespace: ObjectName,
     /// Controller of the application.
     pub controller: Controller,

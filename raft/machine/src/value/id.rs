@@ -17,29 +17,20 @@ use crate::value::row::{
 #[serde(transparent, bound = "")]
 pub struct Id<T>(u64, PhantomData<fn() -> T>);
 
-/// Id of a network.
 pub type NetworkId = Id<Network>;
-/// Id of a subnet.
 pub type SubnetId = Id<Subnet>;
-/// Id of a pool.
 pub type PoolId = Id<Pool>;
-/// Id of a reservation.
 pub type ReservationId = Id<Reservation>;
 /// Id of an incarnation of an endpoint.
 pub type EndpointId = Id<Endpoint>;
-/// Id of an attachment.
 pub type AttachmentId = Id<Attachment>;
-/// Id of an allocation.
 pub type AllocationId = Id<Allocation>;
-/// Id of a tombstone.
 pub type TombstoneId = Id<Tombstone>;
 /// Id of a resting address.
 pub type CoolingId = Id<Cooling>;
 /// Id of a node's boots.
 pub type BootHistoryId = Id<BootHistory>;
-/// Id of a token.
 pub type TokenId = Id<Token>;
-/// Id of a prefix.
 pub type PrefixId = Id<Prefix>;
 /// Id of a pool or a prefix: of that which a prefix is cut from. Ids never repeat, so that it is one of the two only.
 pub type ParentId = Id<Parent>;

@@ -19,7 +19,6 @@ pub struct Delegate {
 /// Source of a prefix. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrefixSource {
-    /// A pool.
     Pool(Name),
     /// Another prefix, by its id.
     Prefix(PrefixId),
@@ -28,7 +27,6 @@ pub enum PrefixSource {
 /// A prefix as its owner wants it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixLevel {
-    /// Its owner.
     pub owner: ObjectName,
     /// Its length; without one it must be there already.
     pub length: Option<u8>,
@@ -42,13 +40,10 @@ pub struct PrefixLevel {
 /// A prefix with all that its owner needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenPrefix {
-    /// Its id.
     pub id: PrefixId,
     /// Its addresses.
     pub cidr: IpNet,
-    /// Its network.
     pub network: Name,
-    /// Its subnet.
     pub subnet: Name,
     /// The pool that it comes from.
     pub pool: Name,
@@ -58,7 +53,6 @@ pub struct GivenPrefix {
     pub path: Vec<ObjectName>,
     /// The realm of its owner.
     pub realm: Name,
-    /// Its owner.
     pub owner: ObjectName,
     /// True if its first and its last address are never given.
     pub keep_edges: bool,
@@ -79,7 +73,6 @@ pub struct GivenPrefix {
 pub struct PrefixOwner {
     /// The system that the name comes from.
     pub realm: Name,
-    /// The name.
     pub name: ObjectName,
 }
 

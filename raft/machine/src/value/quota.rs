@@ -60,9 +60,7 @@ impl AddressLimits {
 pub struct ControllerName {
     /// Its API group, without a version.
     pub group: Text,
-    /// Its kind.
     pub kind: Text,
-    /// Its name.
     pub name: ObjectName,
 }
 
@@ -88,9 +86,7 @@ impl std::fmt::Display for ControllerName {
 /// Addresses that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct QuotaScope {
-    /// The realm.
     pub realm: Name,
-    /// The namespace.
     pub namespace: ObjectName,
     /// Controller of the endpoints; without it all of the namespace are counted.
     pub application: Option<ControllerName>,

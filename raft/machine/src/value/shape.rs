@@ -14,7 +14,6 @@ const EDGES_PREFIX_LENGTH_MAX_V4: u8 = 30;
 /// Longest IPv6 prefix with a subnet-router address (RFC 4291 §2.6.1; RFC 6164 frees /127).
 const EDGES_PREFIX_LENGTH_MAX_V6: u8 = 126;
 
-/// All of a pool's ranges.
 pub(crate) fn ranges(pool: &PoolSpec, cidr: IpNet) -> RangeSet {
     let family = Family::of(cidr.addr());
     if pool.ranges.is_empty() {

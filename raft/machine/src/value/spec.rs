@@ -17,7 +17,6 @@ use crate::value::{AllocateOptions, AutomaticPool, AutomaticRules, Quota, Routin
 /// Metadata that each resource can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// A sentence for people.
     pub description: Text,
     /// For selecting.
     pub labels: BTreeMap<Text, Text>,
@@ -30,7 +29,6 @@ pub struct Metadata {
 /// Desired state of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkSpec {
-    /// Its name.
     pub name: Name,
     /// Metadata of operators.
     pub metadata: Metadata,
@@ -39,9 +37,7 @@ pub struct NetworkSpec {
 /// Desired state of a subnet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubnetSpec {
-    /// Its name.
     pub name: Name,
-    /// Its network.
     pub network: Name,
     /// Its addresses.
     pub cidr: IpNet,
@@ -78,9 +74,7 @@ pub struct Dns {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that people set by name")]
 pub struct PoolSpec {
-    /// Its name.
     pub name: Name,
-    /// Its subnet.
     pub subnet: Name,
     /// Its network, if the caller named one: it must be the subnet's.
     pub network: Option<Name>,
@@ -140,9 +134,7 @@ pub struct PoolSelectors {
 /// Desired state of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSpec {
-    /// Its realm.
     pub realm: Name,
-    /// Its name.
     pub name: ObjectName,
     /// Metadata of operators. Pools select nodes by its labels.
     pub metadata: Metadata,
@@ -159,9 +151,7 @@ impl NodeSpec {
 /// Desired state of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceSpec {
-    /// Its realm.
     pub realm: Name,
-    /// Its name.
     pub name: ObjectName,
     /// Pools that its endpoints take from, where a request names none.
     pub default_pools: PoolPatterns,
@@ -208,9 +198,7 @@ impl PoolPatterns {
 /// Desired state of a reservation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReservationSpec {
-    /// Its name.
     pub name: Name,
-    /// Its network.
     pub network: Name,
     /// The addresses that are never given.
     pub addresses: Vec<AddressRange>,
@@ -250,7 +238,6 @@ pub struct Allocate {
 /// Needs of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceRequest {
-    /// Its name.
     pub name: InterfaceName,
     /// Subnets to take from, whichever of their pools are for it.
     pub subnets: Vec<Name>,
@@ -285,7 +272,6 @@ impl InterfaceRequest {
 /// Start time of a process, on the clock of its machine's boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Id of the boot.
     pub boot_id: Text,
     /// Boot time as the process read it first, in microseconds.
     pub at_us: u64,
@@ -310,7 +296,6 @@ impl Started {
 /// Release of an attachment, as CNI DEL asks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseAttachment {
-    /// Key of the attachment.
     pub key: AttachmentKey,
     /// Start time of the requesting process.
     pub started: Started,

@@ -17,9 +17,7 @@ const PASSING_NAMES: [&str; 6] =
 pub struct Controller {
     /// Its API group, without a version.
     pub group: Text,
-    /// Its kind.
     pub kind: Text,
-    /// Its name.
     pub name: ObjectName,
     /// Its incarnation, if the system that named it says.
     pub uid: Option<Text>,
@@ -71,9 +69,7 @@ impl Stickiness {
 /// Number of endpoints that a controller wants from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScaleController {
-    /// Its realm.
     pub realm: Name,
-    /// Its namespace.
     pub namespace: ObjectName,
     /// Key of the controller.
     pub controller: Controller,

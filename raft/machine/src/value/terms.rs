@@ -15,7 +15,6 @@ pub struct Terms {
     pub credential: Credential,
     /// Under which key, if the answer shall be kept for a repetition.
     pub idempotency: Option<Idempotency>,
-    /// Its manager.
     pub manager: Manager,
 }
 
@@ -35,7 +34,6 @@ pub enum Credential {
     Known(Grant),
     /// A token. `apply` looks up its rights, so that a revoked token has none.
     Token {
-        /// Its id.
         id: TokenId,
     },
 }
@@ -43,7 +41,6 @@ pub enum Credential {
 /// Rights: a role and its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Role.
     pub role: Role,
     /// The node that it speaks for. Required with [`Role::Node`].
     pub node: Option<NodeKey>,
@@ -93,7 +90,6 @@ pub enum Manager {
 /// BLAKE3 hash of a secret. The secret has 244 random bits, so that nothing slower is needed.
 pub type SecretHash = [u8; 32];
 
-/// Hash of a secret.
 #[must_use]
 pub fn secret_hash(secret: &str) -> SecretHash {
     *blake3::hash(secret.as_bytes()).as_bytes()
@@ -116,15 +112,12 @@ pub fn request_hash(parts: &[&[u8]]) -> u128 {
 pub struct CreateToken {
     /// Its name, which is also that of the principal who uses it.
     pub name: Name,
-    /// Its purpose.
     pub purpose: Purpose,
     /// Its rights; for a join token, those of the tokens made with it.
     pub grant: Grant,
     /// Its lifetime, in log time; for ever without one.
     pub ttl_ms: Option<u64>,
-    /// A sentence for people.
     pub description: Text,
-    /// Hash of its secret.
     pub secret_hash: SecretHash,
     /// True if what joins with it takes the place of the tokens that its node has.
     pub replaces: bool,

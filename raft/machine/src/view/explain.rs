@@ -33,9 +33,7 @@ pub struct Explanation {
 /// Choice of one interface, for one family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
-    /// The interface.
     pub interface: InterfaceName,
-    /// The family.
     pub family: Family,
     /// Rule that made pools candidates.
     pub rule: Rule,
@@ -56,9 +54,7 @@ pub struct Explained {
 /// One pool that came into question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Considered {
-    /// Its name.
     pub pool: Name,
-    /// Its fate.
     pub outcome: CandidateOutcome,
     /// Counts of its addresses.
     pub counts: Counts,

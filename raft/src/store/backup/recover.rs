@@ -61,7 +61,6 @@ impl Survivor {
         self.identity.cluster_id.as_deref().unwrap_or_default()
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.identity.name

@@ -33,7 +33,6 @@ pub enum RestoreError {
     /// The backup is no use.
     #[error("{}: {source}", file.display())]
     Backup {
-        /// The file.
         file: PathBuf,
         /// The fault.
         source: Unusable,

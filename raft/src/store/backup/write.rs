@@ -66,7 +66,6 @@ impl Backup {
         Ok(Self { header, point, segments })
     }
 
-    /// Its header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header

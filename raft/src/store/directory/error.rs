@@ -58,7 +58,6 @@ pub enum StoreError {
     TooNew {
         /// The file.
         path: PathBuf,
-        /// Its version.
         version: u32,
         /// The newest version known here.
         newest: u32,

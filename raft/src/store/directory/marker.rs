@@ -34,7 +34,6 @@ pub(in crate::store) struct Marker {
     pub(in crate::store) boot_id: String,
     /// Everything was closed in good order after it; nothing has been written since.
     pub(in crate::store) clean: bool,
-    /// The log.
     pub(in crate::store) log: LogMark,
     /// Up to where the row store holds the state.
     pub(in crate::store) rows_applied: Option<LogId>,

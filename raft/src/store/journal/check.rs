@@ -18,7 +18,6 @@ use ipam_machine::journal::{Chain, Segment};
 pub struct JournalReport {
     /// Sealed segments that are whole.
     pub sealed: u64,
-    /// Events in them.
     pub sealed_events: u64,
     /// Frames in the open segment.
     pub open_frames: u64,

@@ -19,7 +19,6 @@ use ipam_machine::{EventId, State};
 const CHUNK: u8 = 0xE4;
 const CHUNK_VERSION: u8 = 1;
 
-/// The files of a journal.
 #[derive(Debug)]
 pub(crate) struct JournalFiles {
     dir: PathBuf,

@@ -75,10 +75,8 @@ pub struct EventQuery {
     pub filter: EventFilter,
 }
 
-/// A page of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventPage {
-    /// The events.
     pub events: Vec<Event>,
     /// The place to go on from, if there may be more. A page may be short, or empty, and yet not the last.
     pub next: Option<EventId>,

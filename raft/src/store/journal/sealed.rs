@@ -175,7 +175,6 @@ impl Sealed {
         Ok(Self { file, footer })
     }
 
-    /// Its number.
     pub(in crate::store) fn number(&self) -> u64 {
         self.footer.number
     }

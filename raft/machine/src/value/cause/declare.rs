@@ -38,7 +38,6 @@ macro_rules! causes {
     ($($name:ident $({ $($field:ident: $type:ty),* })? => $code:tt: $detail:tt $(help $help:tt)?;)*) => {
         /// The reason of a refusal or of a wait. Variants are only ever appended: rows have them by position.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-        #[expect(missing_docs, reason = "the sentence of each variant is its documentation")]
         pub enum Cause {
             $($name $({ $($field: $type),* })?,)*
         }

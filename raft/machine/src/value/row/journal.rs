@@ -42,13 +42,9 @@ impl JournalHead {
 /// Segment of the journal: its contents, and the hash that proves them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Its first event.
     pub first: EventId,
-    /// Its last event.
     pub last: EventId,
-    /// Frames.
     pub frames: u64,
-    /// Events.
     pub events: u64,
     /// Bytes of its frames.
     pub bytes: u64,
@@ -69,16 +65,12 @@ pub struct Segment {
 pub enum Journaled {
     /// Append this frame to the open segment.
     Frame {
-        /// Its bytes.
         bytes: Vec<u8>,
-        /// Its first event.
         first: EventId,
-        /// The chain before it.
         before: Chain,
     },
     /// Seal the open segment, and begin the next.
     Sealed {
-        /// Its number.
         number: u64,
         /// Its contents.
         segment: Segment,

@@ -61,7 +61,6 @@ pub struct Subnet {
     pub meta: Meta,
     /// Desired state.
     pub spec: SubnetSpec,
-    /// Its network's id.
     pub network: NetworkId,
 }
 
@@ -72,7 +71,6 @@ pub struct Pool {
     pub meta: Meta,
     /// Desired state.
     pub spec: PoolSpec,
-    /// Its subnet's id.
     pub subnet: SubnetId,
     /// Its application, if a request made it.
     pub automatic: Option<Box<Automatic>>,
@@ -81,9 +79,7 @@ pub struct Pool {
 /// The application that an automatic pool is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Automatic {
-    /// Its realm.
     pub realm: Name,
-    /// Its namespace.
     pub namespace: ObjectName,
     /// Controller of its endpoints; without a uid once that has ended.
     pub controller: Controller,
@@ -117,7 +113,6 @@ pub struct Reservation {
     pub meta: Meta,
     /// Desired state.
     pub spec: ReservationSpec,
-    /// Its network's id.
     pub network: NetworkId,
 }
 
@@ -144,7 +139,6 @@ pub struct Namespace {
 pub struct PoolState {
     /// The address given last.
     pub cursor: Option<IpAddr>,
-    /// Its readiness.
     pub readiness: Readiness,
     /// Since when, as a label.
     pub since_wall_ms: u64,
@@ -213,11 +207,9 @@ pub struct Sticky {
 /// One attachment that lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// Key of the attachment.
     pub key: AttachmentKey,
     /// Start time of the requesting process.
     pub started: Started,
-    /// Its endpoint's id.
     pub endpoint: EndpointId,
     /// Ids of its allocations.
     pub allocations: Vec<AllocationId>,
@@ -226,13 +218,9 @@ pub struct Attachment {
 /// One address held by one interface of one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
-    /// The address.
     pub address: IpAddr,
-    /// Its network's id.
     pub network: NetworkId,
-    /// Its pool's id.
     pub pool: PoolId,
-    /// Its endpoint's id.
     pub endpoint: EndpointId,
     /// The interface that has it.
     pub interface: InterfaceName,
@@ -287,11 +275,9 @@ pub struct Lease {
 /// The memory of an attachment's releases: an ADD that began before one of them is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// Key of the attachment.
     pub key: AttachmentKey,
     /// Latest start of a releasing process, one for each boot with kernel ticks and one without; newest last.
     pub releases: Vec<Started>,
-    /// The node's id.
     pub node: BootHistoryId,
     /// The log time at which it is forgotten.
     pub until_ms: u64,
@@ -300,11 +286,8 @@ pub struct Tombstone {
 /// A freed address that rests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooling {
-    /// The address.
     pub address: IpAddr,
-    /// Its network's id.
     pub network: NetworkId,
-    /// Its pool's id.
     pub pool: PoolId,
     /// The log time at which it has rested.
     pub until_ms: u64,
@@ -341,17 +324,13 @@ pub struct Boot {
 pub struct Token {
     /// Identity and history.
     pub meta: Meta,
-    /// Its name.
     pub name: Name,
-    /// Its purpose.
     pub purpose: Purpose,
     /// Its rights.
     pub grant: Grant,
-    /// A sentence for people.
     pub description: Text,
     /// The join token that it was made with.
     pub joined_with: Option<Name>,
-    /// Hash of its secret.
     pub secret_hash: SecretHash,
     /// The log time at which it ends.
     pub expires_ms: Option<u64>,
@@ -366,7 +345,6 @@ pub struct Token {
 /// A member of the cluster, by its id; or the memory of one, so that its id never comes back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name.
     pub name: Name,
     /// The id of its data directory.
     pub disk_id: Text,
@@ -394,7 +372,6 @@ pub enum MemberStanding {
 /// An epoch that began with a restore. Its id is its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
-    /// Its number.
     pub number: u64,
     /// The revision of the state that was restored.
     pub from_revision: u64,
@@ -411,13 +388,11 @@ pub struct Epoch {
 pub struct Prefix {
     /// Its addresses.
     pub cidr: IpNet,
-    /// Its network's id.
     pub network: NetworkId,
     /// Id of the pool at the root of the prefix's tree.
     pub pool: PoolId,
     /// The id of the prefix that it is cut from; its pool's if it is cut from the pool itself.
     pub parent: ParentId,
-    /// Its owner.
     pub owner: PrefixOwner,
     /// True if its first and its last address are never given.
     pub keep_edges: bool,
