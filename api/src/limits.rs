@@ -326,8 +326,8 @@ pub const STATE_REBUILDS_MAX: u32 = 3;
 /// Calls to one peer that wait or run at once; more are refused.
 pub const PEER_CALLS_MAX: usize = 4096;
 
-/// Bytes of events after which a segment of the journal is sealed. Like the next two part of what `apply` does:
-/// another value needs another level.
+/// Bytes of events after which a segment of the journal is sealed. Like the next two part of what `apply`
+/// does: another value needs another level.
 pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
 /// Age at which a segment of the journal is sealed, in log time: a day.
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
@@ -403,13 +403,12 @@ const _: () = assert!(
     "who asks for too much at once is told so, and not only cut off"
 );
 const _: () = assert!(TLS_HANDSHAKES_PER_ADDRESS_MAX < TLS_HANDSHAKES_MAX);
-const _: () =
-    assert!(TLS_HANDSHAKES_MAX < CONNECTIONS_MAX, "whoever only shakes hands leaves room for others");
+const _: () = assert!(TLS_HANDSHAKES_MAX < CONNECTIONS_MAX, "handshakes leave room for other connections");
 const _: () = assert!(LIST_STATES_PER_CALLER_MAX < LIST_STATES_MAX);
 const _: () = assert!(EVENT_STREAMS_PER_CALLER_MAX < EVENT_STREAMS_MAX);
 const _: () = assert!(LIST_STATE_IDLE_MS_MAX <= LIST_STATE_AGE_MS_MAX);
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);
-const _: () = assert!(EVENT_STREAMS_MAX * 2 < CONNECTIONS_MAX, "watchers must leave room for those who ask");
+const _: () = assert!(EVENT_STREAMS_MAX * 2 < CONNECTIONS_MAX, "event streams leave room for requests");
 
 #[cfg(test)]
 mod tests {

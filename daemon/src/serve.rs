@@ -47,7 +47,8 @@ enum ServeError {
     #[error("access.tokens_file {0}")]
     Tokens(#[from] TokensFileError),
     #[error(
-        "{key} {address} can't be bound: {error}; is another {PRODUCT} running, or another program on that port?"
+        "{key} {address} can't be bound: {error}; is another {PRODUCT} running, or another program on that \
+         port?"
     )]
     Bind { key: &'static str, address: std::net::SocketAddr, error: std::io::Error },
     #[error("{key} {} can't be bound: {error}", path.display())]
@@ -55,13 +56,17 @@ enum ServeError {
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(
-        "{0}; it doesn't come back under that id: to let this machine join anew, empty its data directory and give it a token (`ipamctl token member`)"
+        "{0}; it doesn't come back under that id: to let this machine join anew, empty its data directory \
+         and give it a token (`ipamctl token member`)"
     )]
     Removed(String),
-    #[error("{0}; nothing acknowledged is lost: mend what it names (space, disk), then start it again")]
+    #[error(
+        "{0}; nothing acknowledged is lost: fix the named cause (space, disk), then start the member again"
+    )]
     Failed(Failure),
     #[error(
-        "{0}; nothing was answered or written from that state. Starting this version again on the same data ends the same way: report this line with a support bundle (`ipamctl support`)"
+        "{0}; nothing was answered or written from that state. Starting this version again on the same data \
+         ends the same way: report this line with a support bundle (`ipamctl support`)"
     )]
     Broken(String),
     #[error(transparent)]

@@ -94,10 +94,10 @@ impl<R: Read> Reader<R> {
         reader.seal.update(&head);
         let (kind, body) = reader.frame()?;
         if kind != HEADER {
-            return Err(reader.damaged("it doesn't say what it is"));
+            return Err(reader.damaged("the header is missing"));
         }
         reader.header = serde_json::from_slice(&body)
-            .map_err(|error| reader.damaged(format!("what it says of itself can't be read: {error}")))?;
+            .map_err(|error| reader.damaged(format!("the header can't be parsed: {error}")))?;
         Ok(reader)
     }
 

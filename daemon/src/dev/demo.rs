@@ -48,7 +48,7 @@ pub(super) async fn show(
     let real = lab.is_real();
     let container = lab.add().await?;
     let (addresses, took) = (container.addresses(), container.took);
-    let leader = cluster.leader.clone().unwrap_or_else(|| "nobody".to_owned());
+    let leader = cluster.leader.clone().unwrap_or_else(|| "no member".to_owned());
     report::result(&report::Given { leader, members: cluster.members.len(), addresses, took, real });
     if check {
         return verify(&urls, lab, &cluster).await;

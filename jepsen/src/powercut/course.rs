@@ -214,7 +214,7 @@ impl Life<'_> {
             }
             return Ok(());
         }
-        findings.corrupt("the state changes on and on although nobody writes".to_owned());
+        findings.corrupt("the state keeps changing although no writer runs".to_owned());
         Ok(())
     }
 }

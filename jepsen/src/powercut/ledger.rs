@@ -168,7 +168,7 @@ impl Ledger {
             if self.gone.remove(&id) {
                 findings.lost(format!("the release of {} by {}, allocation {id}", given.address, given.name));
             } else {
-                findings.corrupt(format!("nobody asked for {given:?}"));
+                findings.corrupt(format!("no request for {given:?}"));
             }
             self.held.insert(id, given.clone());
         }
@@ -195,7 +195,8 @@ impl Ledger {
                     there.len()
                 ));
             }
-            // Whether it has happened is certain if it shows an effect; if not, it may only not have happened yet.
+            // Whether it has happened is certain if it shows an effect; if not, it may only not have happened
+            // yet.
             let happened = there.is_empty() == matches!(change, Change::TakeBack(_));
             if happened || seen + 1 >= UNKNOWN_FOR {
                 self.held.extend(there.into_iter().map(|given| (given.id, given)));

@@ -41,7 +41,7 @@ pub(super) async fn run(lifecycle: Arc<Lifecycle>, journal: Journal) {
 
 /// Asks the others in turn, until one has it whole.
 async fn fetch(journal: &Journal, running: &Running, number: u64, segment: &Segment) -> Result<(), String> {
-    let mut why = "there is nobody else".to_owned();
+    let mut why = "there is no other member".to_owned();
     for (id, member) in running.members() {
         if id == running.me.member_id {
             continue;

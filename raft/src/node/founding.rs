@@ -145,14 +145,15 @@ fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) 
         Standing::Member { cluster_id, knows, .. } => {
             Some(match knows.iter().find(|(_, known, _)| *known == me.member.name) {
                 Some((id, _, disk_id)) if *disk_id != me.member.disk_id => format!(
-                    "somebody's decision: the cluster {cluster_id} knows member {id}, {}, with another disk, so its \
+                    "an operator's decision: the cluster {cluster_id} knows member {id}, {}, with another disk, so its \
                      data directory was replaced; put the old one back, or remove the member (`ipamctl cluster \
                      remove {}`) and let it join anew, with `[cluster] join` and a token",
                     me.member.name, me.member.name
                 ),
                 Some(_) => format!("the leader of the cluster {cluster_id} to call"),
                 None => format!(
-                    "being added to the cluster {cluster_id}, which {name} belongs to and which doesn't know {}",
+                    "being added to the cluster {cluster_id}, which {name} belongs to and which doesn't know \
+                     {}",
                     me.member.name
                 ),
             })

@@ -80,7 +80,7 @@ pub(super) fn divide(mut append: Append) -> VecDeque<Append> {
 pub(crate) fn check(append: &Append) -> Result<(), String> {
     let leader = append.vote.leader_id();
     if !append.vote.is_committed() {
-        return Err("an append of somebody who doesn't lead".to_owned());
+        return Err("an append of a member that isn't the leader".to_owned());
     }
     let mut before = append.prev_log_id;
     for entry in &append.entries {

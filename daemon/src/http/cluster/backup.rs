@@ -74,7 +74,7 @@ impl Write for Pipe {
             return Err(io::Error::other("this member is stopping"));
         }
         let sent = self.to.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
-        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "whoever asked for it is gone"))?;
+        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone"))?;
         Ok(bytes.len())
     }
 

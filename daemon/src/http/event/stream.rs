@@ -1,8 +1,9 @@
 //! Events as they happen, as server-sent events.
 //!
-//! `id` is an event's place, so that a reader who comes back, to this member or another, goes on behind the last
-//! one it has seen (`Last-Event-ID`). A quiet stream says now and then how far it is. It ends when this member
-//! stops or loses touch with the cluster, when the caller may no longer read, and when the reader takes nothing.
+//! `id` is an event's place, so that a reader who comes back, to this member or another, goes on behind the
+//! last one it has seen (`Last-Event-ID`). A quiet stream says now and then how far it is. It ends when this
+//! member stops or loses touch with the cluster, when the caller may no longer read, and when the reader
+//! takes nothing.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -44,8 +44,8 @@ pub(in crate::http) struct Caller {
     offer: Offer,
 }
 
-/// Credentials that a request presents, or the reason why they can't be used. Every request has them among its
-/// extensions, read once.
+/// Credentials that a request presents, or the reason why they can't be used. Every request has them among
+/// its extensions, read once.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Offer(Result<Presented, Problem>);
 
@@ -59,7 +59,10 @@ impl Default for Offer {
 #[derive(Debug, Clone)]
 enum Presented {
     /// The connection tells who it is.
-    Known { principal: Text, grant: Arc<Grant> },
+    Known {
+        principal: Text,
+        grant: Arc<Grant>,
+    },
     Secret(SecretHash),
     /// Nothing, where something is needed.
     Nothing,
@@ -122,7 +125,7 @@ impl Offer {
             }
             (_, Some(Peer::Socket { uid })) => format!("uid {uid}"),
             (_, Some(Peer::Tcp { address, .. })) => format!("address {}", address.ip()),
-            (_, None) => "nobody".to_owned(),
+            (_, None) => "unknown".to_owned(),
         }
     }
 

@@ -83,7 +83,10 @@ impl WriteQuery {
             || manager.chars().count() > TEXT_CHARS_MAX
             || manager.contains(char::is_control)
         {
-            return Err(Problem::new(Code::InvalidFilter, "the parameter manager is empty"));
+            return Err(Problem::new(
+                Code::InvalidFilter,
+                "the parameter manager is empty, too long or has control characters",
+            ));
         }
         Ok(query)
     }

@@ -108,7 +108,7 @@ impl Comparing {
         if self.rebuilds > STATE_REBUILDS_MAX {
             lifecycle.fail(Failure::Other(format!(
                 "its state differs from that of {names} again, after it was made again {STATE_REBUILDS_MAX} times: \
-                 this machine's memory or disk changes what it is given, or this program is another one; check \
+                 this machine's memory or disk corrupts data, or this program differs from the others'; check \
                  both, then put {} aside and take the member in anew with an empty one",
                 integrity.trust.dir().display()
             )));

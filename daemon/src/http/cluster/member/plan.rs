@@ -50,7 +50,7 @@ pub(super) fn transfer(all: &[MemberInfo], to: Option<&Name>) -> Result<(u64, Me
         return Ok((heir.id, change(&voters, &voters, Vec::new(), Danger::Mild)));
     }
     fit_to_lead(heir)?;
-    let from = leader.map_or("nobody", |leader| leader.name.as_str());
+    let from = leader.map_or("no member", |leader| leader.name.as_str());
     let step = format!("leadership goes from {from} to {}", heir.name);
     Ok((heir.id, change(&voters, &voters, vec![step], Danger::Mild)))
 }
@@ -103,7 +103,8 @@ pub(super) fn replace(
     };
     if member.id == successor.id {
         return Err(unfit(format!("{old} can't take its own place")).help(
-            "A member whose data directory was lost joins anew under another name: see deploy/docs/membership.md.",
+            "A member whose data directory was lost joins anew under another name: see \
+             deploy/docs/membership.md.",
         ));
     }
     let mut after: Vec<&MemberInfo> = before.iter().copied().filter(|voter| voter.id != member.id).collect();
@@ -143,7 +144,8 @@ fn check_quorum(after: &[&MemberInfo], change: &MemberChange) -> Result<(), Prob
     }
     if answering < needed(after.len()) {
         let detail = format!(
-            "of the voters {} only {answering} would answer, and {} must agree: nothing could be changed any more",
+            "of the voters {} only {answering} would answer, and {} must agree: nothing could be changed any \
+             more",
             change.voters_after.join(" "),
             needed(after.len())
         );
