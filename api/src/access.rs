@@ -37,7 +37,8 @@ impl Role {
     }
 }
 
-/// Verb of a permission: the operation. New ones are only ever appended (they travel between members by position).
+/// Verb of a permission: the operation. New ones are only ever appended (they travel between members by
+/// position).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verb {
     /// Looks at it.
@@ -69,7 +70,8 @@ impl Verb {
     }
 }
 
-/// Target of a permission: the kind of resource. New ones are only ever appended (they travel between members by position).
+/// Target of a permission: the kind of resource. New ones are only ever appended (they travel between members
+/// by position).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Target {
     /// Networks.

@@ -324,7 +324,8 @@ impl RangeSet {
             .fold(0, |sum: u128, (first, last)| sum.saturating_add((last - first).saturating_add(1)))
     }
 
-    /// Its `n`th address from the lowest on, the first being 0. Takes time in proportion to the number of ranges.
+    /// Its `n`th address from the lowest on, the first being 0. Takes time in proportion to the number of
+    /// ranges.
     #[must_use]
     pub fn nth(&self, n: u128) -> Option<u128> {
         let mut left = n;

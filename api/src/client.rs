@@ -188,9 +188,10 @@ impl Client {
 
     /// Time that a server has for an answer.
     ///
-    /// A stopped server must not use up the deadline while another one could answer. A slow server is no stopped one:
-    /// each later server has longer, and the last server has the rest, so that no server gets two copies while the
-    /// others are silent. A single address may stand for several servers, and is asked again.
+    /// A stopped server must not use up the deadline while another one could answer. A slow server is no
+    /// stopped one: each later server has longer, and the last server has the rest, so that no server gets
+    /// two copies while the others are silent. A single address may stand for several servers, and is asked
+    /// again.
     fn patience(&self, call: &Call, at: usize, silent: &BTreeSet<usize>) -> Duration {
         if !call.repeatable || call.is_slow || self.servers.len() == 1 {
             return Duration::from_millis(ATTEMPT_MS_MAX);

@@ -44,8 +44,8 @@ pub struct Choice {
     pub candidates: Vec<Candidate>,
     /// True if there are more than are shown or counted.
     pub more: bool,
-    /// Default pools that are not tried, since they are not for the caller, by reason. The first of each is named, and
-    /// with `all_skipped=true` the others, too.
+    /// Default pools that are not tried, since they are not for the caller, by reason. The first of each is
+    /// named, and with `all_skipped=true` the others, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
     /// The pool that would give.

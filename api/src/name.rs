@@ -240,7 +240,8 @@ fn check_name(text: &str) -> Result<(), Problem> {
     Err(Problem::new(
         Code::InvalidField,
         format!(
-            "{} is not a name: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with a letter or digit at both ends",
+            "{} is not a name: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with a letter or digit \
+             at both ends",
             shown(text)
         ),
     ))
@@ -294,7 +295,8 @@ fn check_object_name(text: &str) -> Result<(), Problem> {
     Err(Problem::new(
         Code::InvalidField,
         format!(
-            "{} is not an object's name: up to {OBJECT_NAME_CHARS_MAX} letters, digits, \"_\", \".\", \":\" and \"-\", the first one a letter or digit",
+            "{} is not an object's name: up to {OBJECT_NAME_CHARS_MAX} letters, digits, \"_\", \".\", \":\" \
+             and \"-\", the first one a letter or digit",
             shown(text)
         ),
     ))
@@ -320,7 +322,8 @@ fn check_interface_name(text: &str) -> Result<(), Problem> {
     Err(Problem::new(
         Code::InvalidField,
         format!(
-            "{} is not an interface's name: up to {INTERFACE_NAME_CHARS_MAX} bytes, not \".\" or \"..\", without \"/\", \":\" and white space",
+            "{} is not an interface's name: up to {INTERFACE_NAME_CHARS_MAX} bytes, not \".\" or \"..\", \
+             without \"/\", \":\" and white space",
             shown(text)
         ),
     ))

@@ -1,6 +1,7 @@
 //! Places that a member names: its peer address and its client URL.
 //!
-//! **Invariant:** what is read here is printable ASCII of a bounded length, so it is safe in a log and on a terminal.
+//! **Invariant:** what is read here is printable ASCII of a bounded length, so it is safe in a log and on a
+//! terminal.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;

@@ -49,8 +49,8 @@ pub struct Started {
     pub boot_id: String,
     /// `CLOCK_BOOTTIME` as the process read it first, in microseconds.
     pub at_us: u64,
-    /// The kernel's start time of the process: field 22 of `/proc/self/stat`, in ticks of 10 ms since boot. It decides
-    /// where two processes of one boot have different ticks; otherwise `at_us` does.
+    /// The kernel's start time of the process: field 22 of `/proc/self/stat`, in ticks of 10 ms since boot.
+    /// It decides where two processes of one boot have different ticks; otherwise `at_us` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ticks: Option<u64>,
 }
@@ -62,8 +62,8 @@ pub struct Started {
 pub struct InterfaceRequest {
     /// Name of the interface.
     pub name: InterfaceName,
-    /// Subnets to take from, in this order where their pools are equally specific. What else names pools doesn't
-    /// count then.
+    /// Subnets to take from, in this order where their pools are equally specific. What else names pools
+    /// doesn't count then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subnets: Vec<Name>,
     /// IPv4 pools to try, in this order where they are equally specific. Names may have wildcards.
@@ -132,9 +132,9 @@ pub struct AllocateRequest {
     /// The node where they will be, if on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
-    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces; the
-    /// others are allocated with it, all or none, and wait *preallocated* for their own. The whole list may be repeated
-    /// with each: what the endpoint has already isn't asked for again.
+    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces;
+    /// the others are allocated with it, all or none, and wait *unclaimed* for their own. The whole list may
+    /// be repeated with each: what the endpoint has already isn't asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
     /// Controller that creates the endpoint. Endpoints of a `StatefulSet`, `VirtualMachine` or
@@ -155,11 +155,13 @@ pub struct AllocateRequest {
     pub lifecycle: Option<Lifecycle>,
     /// The interfaces that need addresses.
     pub interfaces: Vec<InterfaceRequest>,
-    /// The pools that the endpoint's application has for itself, in subnets that interfaces name. Needs `controller`.
+    /// The pools that the endpoint's application has for itself, in subnets that interfaces name. Needs
+    /// `controller`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic_pool: Option<AutomaticPool>,
-    /// Further routes, default routes among them. Each is of the interface in whose subnet its gateway is, the first
-    /// that is named here, and stands for any of the subnet's to the same destination. Kept with the addresses.
+    /// Further routes, default routes among them. Each is of the interface in whose subnet its gateway is,
+    /// the first that is named here, and stands for any of the subnet's to the same destination. Kept with
+    /// the addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
     /// Interface whose routers get a default route. Without it each interface gets one, unless it has
@@ -258,8 +260,9 @@ pub struct Drained {
     pub revision: u64,
 }
 
-/// `POST /v1/controllers/scale`: how many endpoints a controller wants from now on. Sticky ones that it no longer
-/// wants lose their addresses, unless they are to be kept; those that still live lose them when they go.
+/// `POST /v1/controllers/scale`: how many endpoints a controller wants from now on. Sticky ones that it no
+/// longer wants lose their addresses, unless they are to be kept; those that still live lose them when they
+/// go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -188,7 +188,8 @@ pub struct Subnet {
     /// 802.1Q id, 0 to 4094; 0 and none both mean untagged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// The largest packet of its hosts, in bytes: 68 (IPv6: 1280) to 65535. CNI says it from version 1.1.0 on, of routes.
+    /// The largest packet of its hosts, in bytes: 68 (IPv6: 1280) to 65535. CNI says it from version 1.1.0
+    /// on, of routes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// Further routes of its hosts.

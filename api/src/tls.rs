@@ -85,7 +85,8 @@ pub fn expires_within(certificate: &CertificateDer<'_>, time: Duration) -> bool 
 #[must_use]
 pub fn expires_at_s(certificate: &CertificateDer<'_>) -> Option<u64> {
     let algorithms = provider().signature_verification_algorithms.all;
-    // No certificate is good for so long, and its time is looked at before anything else; nothing is believed here.
+    // No certificate is good for so long, and its time is looked at before anything else; nothing is believed
+    // here.
     let never = UnixTime::since_unix_epoch(Duration::from_secs(u64::from(u32::MAX) << 8));
     let certificate = EndEntityCert::try_from(certificate).ok()?;
     match certificate.verify_for_usage(algorithms, &[], &[], never, KeyUsage::server_auth(), None, None) {

@@ -130,7 +130,8 @@ impl Network {
         }
         if named.is_empty() && socket.is_none() {
             return Err(Failure::configuration(format!(
-                "{} is missing; name the servers, for example [\"http://127.0.0.1:7440\"], or the agent's socket in {}",
+                "{} is missing; name the servers, for example [\"http://127.0.0.1:7440\"], or the agent's \
+                 socket in {}",
                 ipam.path(SERVERS),
                 ipam.path(SOCKET)
             )));

@@ -12,8 +12,8 @@ const FIELDS_BETWEEN: usize = 19;
 
 /// Present time and kernel start time of this process, or nothing if the boot id is unknown.
 ///
-/// Any delay may lie between the start of a process and its first look at the clock. The kernel notes the start when the
-/// process is forked, so it is never later than the exec of this program.
+/// Any delay may lie between the start of a process and its first look at the clock. The kernel notes the
+/// start when the process is forked, so it is never later than the exec of this program.
 #[must_use]
 pub fn now() -> Option<Started> {
     let time = clock_gettime(ClockId::Boottime);
@@ -27,8 +27,8 @@ pub fn now() -> Option<Started> {
 
 /// The start time in a kernel's record of a process, in ticks of 10 ms since boot.
 ///
-/// The program's name stands in parentheses, is any bytes, and may have parentheses and spaces itself: fields are counted
-/// from the last closing one.
+/// The program's name stands in parentheses, is any bytes, and may have parentheses and spaces itself: fields
+/// are counted from the last closing one.
 fn start_ticks(stat: &[u8]) -> Option<u64> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let fields = std::str::from_utf8(stat.get(name_end..)?.strip_prefix(b")")?).ok()?;

@@ -137,7 +137,8 @@ async fn restart(cluster: &mut Cluster, at: usize, what: &str, gone: &[&str]) ->
     start(cluster, at, what).await
 }
 
-/// Starts a member; says when it was alive, when ready, and what memory that took. The seconds until it was ready.
+/// Starts a member; says when it was alive, when ready, and what memory that took. The seconds until it was
+/// ready.
 async fn start(cluster: &mut Cluster, at: usize, what: &str) -> f64 {
     let begun = Instant::now();
     cluster.start(at);
@@ -303,7 +304,8 @@ async fn send(cluster: &mut Cluster, late: usize) -> f64 {
     loaded.say("a snapshot being sent", 0)
 }
 
-/// Lets a process come after all others. What a member does for itself, it does on a machine of its own elsewhere.
+/// Lets a process come after all others. What a member does for itself, it does on a machine of its own
+/// elsewhere.
 fn step_back(pid: u32) {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let threads = threads.map(|thread| thread.unwrap().file_name());

@@ -72,7 +72,8 @@ impl Access {
         Ok(Self(Arc::new(RwLock::new(Arc::new(Rules::read(config)?)))))
     }
 
-    /// Puts another configuration in force, and reads the tokens file again. What is wrong leaves all as it was.
+    /// Puts another configuration in force, and reads the tokens file again. What is wrong leaves all as it
+    /// was.
     ///
     /// # Errors
     /// What is wrong with the file, for the operator.

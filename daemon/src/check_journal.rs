@@ -59,7 +59,8 @@ fn text(dir: &Path, report: &JournalReport) -> String {
     text.push_str(if report.damaged.is_empty() {
         "The journal is as it was written.\n"
     } else {
-        "Move the files that are named away, keep them, and start the member while the others are up: it fetches sealed segments from them, and the open one from its log.\n"
+        "Move the files that are named away, keep them, and start the member while the others are up: it \
+         fetches sealed segments from them, and the open one from its log.\n"
     });
     text
 }

@@ -31,8 +31,8 @@ impl Reloads {
         self.0.push((what, Box::new(again)));
     }
 
-    /// Reads everything again whenever the signal comes, until it is dropped. The configuration is read as it was
-    /// at the start: file, environment, flags.
+    /// Reads everything again whenever the signal comes, until it is dropped. The configuration is read as it
+    /// was at the start: file, environment, flags.
     pub async fn run(self, mut signal: Signal, flags: Flags) {
         while signal.recv().await.is_some() {
             match Config::load(&flags) {

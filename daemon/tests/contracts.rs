@@ -26,7 +26,8 @@ fn hold(file: &str, text: &str) {
     let differs = written.lines().zip(text.lines()).find(|(old, new)| old != new);
     assert!(
         written == text,
-        "{file} is a contract and would change: {differs:?}\nIf that is meant: UPDATE=1 cargo nextest run -p ipamd contracts::, and say in CHANGELOG.md who is affected."
+        "{file} is a contract and would change: {differs:?}\nIf that is meant: UPDATE=1 cargo nextest run -p \
+         ipamd contracts::, and say in CHANGELOG.md who is affected."
     );
 }
 

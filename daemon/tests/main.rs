@@ -1,6 +1,7 @@
 //! Tests of the real programs: `ipamd`, `ipamctl` and the plugin, as others run them.
 //!
-//! One binary, so that all of this is linked once. A test is selected by its module: `cargo nextest run -p ipamd kill::`.
+//! One binary, so that all of this is linked once. A test is selected by its module: `cargo nextest run -p
+//! ipamd kill::`.
 
 #![allow(
     clippy::unwrap_used,

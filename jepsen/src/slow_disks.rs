@@ -1,7 +1,7 @@
 //! Slow disks: the time from `kill -9` of the leader to the next accepted write.
 //!
-//! Each fsync has a delay. A seccomp filter adds the delay, since the binaries that ship are static. It is 0 while the cluster starts, and the
-//! same on all members while leaders are killed.
+//! Each fsync has a delay. A seccomp filter adds the delay, since the binaries that ship are static. It is 0
+//! while the cluster starts, and the same on all members while leaders are killed.
 
 mod cluster;
 mod writers;

@@ -55,7 +55,8 @@ pub async fn make_way(path: &Path) -> Result<()> {
         return Err(Error::new(
             ErrorKind::InvalidInput,
             format!(
-                "its path has {length} bytes, and that of a unix socket at most {SOCKET_PATH_BYTES_MAX}; name a shorter one"
+                "its path has {length} bytes, and that of a unix socket at most {SOCKET_PATH_BYTES_MAX}; \
+                 name a shorter one"
             ),
         ));
     }
@@ -115,7 +116,8 @@ fn private_dir(dir: &Path) -> Result<()> {
     Err(Error::new(
         ErrorKind::PermissionDenied,
         format!(
-            "{dir} belongs to user {owner} and has the mode {mode:04o}; it must belong to user {me}, and only its owner may enter it: name a directory that is not there yet, or run `chmod 0700 {dir}`"
+            "{dir} belongs to user {owner} and has the mode {mode:04o}; it must belong to user {me}, and \
+             only its owner may enter it: name a directory that is not there yet, or run `chmod 0700 {dir}`"
         ),
     ))
 }

@@ -51,8 +51,8 @@ fn key(word: &str) -> String {
 /// The same request in our own words.
 ///
 /// # Errors
-/// `invalid-field`, `unknown-field` or `limit-exceeded`, with the annotation that is wrong, that contradicts another or
-/// that contradicts the request.
+/// `invalid-field`, `unknown-field` or `limit-exceeded`, with the annotation that is wrong, that contradicts
+/// another or that contradicts the request.
 pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem> {
     let annotations = std::mem::take(&mut request.annotations);
     if annotations.is_empty() {

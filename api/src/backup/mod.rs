@@ -90,7 +90,8 @@ pub enum Unusable {
     Foreign,
     /// A newer daemon has written it.
     #[error(
-        "this backup has version {version} of the format, and this program reads up to {VERSION}: use a newer one"
+        "this backup has version {version} of the format, and this program reads up to {VERSION}: use a \
+         newer one"
     )]
     TooNew {
         /// Version of the file.

@@ -41,8 +41,8 @@ struct Open {
 }
 
 impl Client {
-    /// Follows `path` (`/v1/events` with its query) from behind `after`, or as the query says. For `patience` it
-    /// looks for a server that answers, each time it is cut off.
+    /// Follows `path` (`/v1/events` with its query) from behind `after`, or as the query says. For `patience`
+    /// it looks for a server that answers, each time it is cut off.
     #[must_use]
     pub fn events(&self, path: &str, after: Option<String>, patience: Duration) -> EventStream<'_> {
         let path = path.to_owned();

@@ -1,4 +1,5 @@
-//! Wildcards: `*`, `?`, `[abc]`, `[a-z]`, `[^a-z]`. ASCII only, and never more work than both lengths multiplied.
+//! Wildcards: `*`, `?`, `[abc]`, `[a-z]`, `[^a-z]`. ASCII only, and never more work than both lengths
+//! multiplied.
 
 /// One place of a pattern.
 enum Place<'a> {

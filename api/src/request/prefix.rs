@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::name::{Name, ObjectName};
 use crate::resource::Prefix;
 
-/// `POST /v1/prefixes`: the lowest free aligned block of a length. Asking again for the same gives the same, and lets
-/// it and all above it live on.
+/// `POST /v1/prefixes`: the lowest free aligned block of a length. Asking again for the same gives the same,
+/// and lets it and all above it live on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

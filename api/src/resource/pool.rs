@@ -164,7 +164,8 @@ pub struct PoolStatus {
     pub cidr: IpNet,
     /// Numbers of addresses by state.
     pub counts: Counts,
-    /// Held or resting addresses that a reservation covers now. They count as what they are, and aren't given again.
+    /// Held or resting addresses that a reservation covers now. They count as what they are, and aren't given
+    /// again.
     #[serde(default)]
     pub reserved_while_held: u64,
     /// Application of an automatic pool, which alone may use it.

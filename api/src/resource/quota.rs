@@ -76,7 +76,8 @@ impl FromStr for AddressLimits {
         let mut limits = Self::default();
         let odd = || {
             let detail = format!(
-                "{} doesn't say how many addresses; write ipv4=COUNT, ipv6=COUNT, both with a comma between, or none",
+                "{} doesn't say how many addresses; write ipv4=COUNT, ipv6=COUNT, both with a comma between, \
+                 or none",
                 shown(text)
             );
             Problem::new(Code::InvalidField, detail)

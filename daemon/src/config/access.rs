@@ -32,7 +32,9 @@ impl FileAccess {
             Some(false) if exposed && !insecure => {
                 return Err(wrong(
                     "access.require_tokens",
-                    "it can't be false where clients come from beyond loopback: any process that reaches the port could do everything. Leave it out, or say `insecure = true` for a network that you trust",
+                    "it can't be false where clients come from beyond loopback: any process that reaches the \
+                     port could do everything. Leave it out, or say `insecure = true` for a network that you \
+                     trust",
                 ));
             }
             Some(required) => required,

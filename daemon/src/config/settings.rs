@@ -86,7 +86,10 @@ impl Config {
             return Err(wrong(
                 "client_listen",
                 &format!(
-                    "{client_listen} is beyond loopback, and there is no [tls]: any process that reaches the port could take and free addresses. Say in [tls] which certificate and key to use (`ipamctl cluster ca` makes them), listen on 127.0.0.1, or say `insecure = true` for a network that you trust"
+                    "{client_listen} is beyond loopback, and there is no [tls]: any process that reaches the \
+                     port could take and free addresses. Say in [tls] which certificate and key to use \
+                     (`ipamctl cluster ca` makes them), listen on 127.0.0.1, or say `insecure = true` for a \
+                     network that you trust"
                 ),
             ));
         }
@@ -307,7 +310,8 @@ pub(super) mod tests {
                 "must begin with https://",
             ),
             (
-                "name = \"a\"\nclient_listen = \"0.0.0.0:1\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"\nca = \"a\"",
+                "name = \"a\"\nclient_listen = \"0.0.0.0:1\"\n[peer_tls]\ncertificate = \"c\"\nkey = \
+                 \"k\"\nca = \"a\"",
                 "no [tls]",
             ),
             ("name = \"a\"\n[raft]\nheartbeat_ms = 500", "heartbeat_ms <"),

@@ -181,7 +181,8 @@ impl Metrics {
         self.refusals.get_or_create(&CodeLabels { code: code.entry().code }).inc();
     }
 
-    /// Addresses were given. Of an attachment, those of its own interface: the others are counted with theirs.
+    /// Addresses were given. Of an attachment, those of its own interface: the others are counted with
+    /// theirs.
     pub fn allocated<'a>(&self, interfaces: impl Iterator<Item = &'a GivenInterface>, repeated: bool) {
         let outcome = if repeated { "repeated" } else { "given" };
         for given in interfaces.flat_map(|interface| &interface.addresses) {

@@ -324,7 +324,7 @@ async fn red_team_nobody_forges_lines_of_the_log_or_of_history() {
     ] {
         let bytes = request("POST", "/v1/networks", &[(header, value)], br#"{"name":"a"}"#);
         let answer = send(member.client, &bytes).await.unwrap();
-        // Values that no header can carry are refused by the HTTP library.
+        // A value that no header may carry gets 400 from the HTTP layer.
         assert!(matches!(answer.status, 400 | 422), "{header}: {answer:?}");
     }
     // An id that isn't harmless is not taken over.

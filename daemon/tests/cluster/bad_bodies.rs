@@ -16,7 +16,8 @@ const MIB: usize = 1 << 20;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_that_are_no_json_object_are_refused() {
     let cluster = Cluster::up(1).await;
-    // A write is accepted once the entry that begins the leadership is applied: from here on nothing changes by itself.
+    // A write is accepted once the entry that begins the leadership is applied: from here on nothing changes
+    // by itself.
     make_pools(&cluster.ask()).await;
     let before = cluster.settled().await;
     let whole = json!({"name": "lab", "description": "a b"}).to_string();

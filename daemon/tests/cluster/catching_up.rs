@@ -99,7 +99,8 @@ async fn a_member_absent_for_long_gets_a_snapshot_and_all_of_history() {
     let late = cluster.follower().await;
     let others: Vec<usize> = (0..3).filter(|at| *at != late).collect();
     let mut round = 1;
-    // What a leader is sending to a follower when that goes it doesn't cut, and then the log is enough: once more.
+    // What a leader is sending to a follower when that goes it doesn't cut, and then the log is enough: once
+    // more.
     for _ in 0..AWAY_MAX {
         assert!(cluster.stop(late).await.success());
         let before =

@@ -59,7 +59,8 @@ async fn a_request_at_a_stopped_leader_is_answered_by_the_next_one_while_it_is_s
     assert_eq!((grants(&cluster).await, allocations(&cluster.ask()).await.len()), (1, 1));
 }
 
-/// A server whose first request stays with it until the test lets it go on to a member. It hangs up on the others.
+/// A server whose first request stays with it until the test lets it go on to a member. It hangs up on the
+/// others.
 struct Holding {
     url: String,
     copies: mpsc::Receiver<Vec<u8>>,

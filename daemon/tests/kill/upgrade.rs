@@ -114,8 +114,8 @@ async fn refused_everywhere(
     answers
 }
 
-/// Waits until all members have applied the same entry; at that entry their digests must be equal. A member that
-/// differed and was rebuilt meanwhile is seen by its counters.
+/// Waits until all members have applied the same entry; at that entry their digests must be equal. A member
+/// that differed and was rebuilt meanwhile is seen by its counters.
 async fn same_state(cluster: &Cluster) {
     let all = until("all have applied the same", async || {
         let mut all = Vec::new();

@@ -65,8 +65,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Cuts the power of those that are meant, all at once. Where all is written first, it is only that of the
-    /// disks, and the processes follow after `agony`.
+    /// Cuts the power of those that are meant, all at once. Where all is written first, it is only that of
+    /// the disks, and the processes follow after `agony`.
     pub(super) async fn cut(&mut self, how: Cut, which: &[usize], agony: Duration) -> Result<()> {
         for member in chosen(&mut self.members, which) {
             member.disk.set_canary()?;
@@ -124,8 +124,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Waits until all have applied the same and are in the same state; how they show it. None if that doesn't
-    /// come about, which is found.
+    /// Waits until all have applied the same and are in the same state; how they show it. None if that
+    /// doesn't come about, which is found.
     pub(super) async fn settled(&self, findings: &mut Findings) -> Option<Shown> {
         let begun = Instant::now();
         loop {

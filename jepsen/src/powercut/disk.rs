@@ -71,8 +71,8 @@ impl Disk {
     fn unmount(&mut self) -> Result<()> {
         call("umount", [&self.place])?;
         self.mounted = false;
-        // A namespace of a process just killed may hold it a little longer. Mounted again before that is over, it
-        // would be the dead file system again.
+        // A namespace of a process just killed may hold it a little longer. Mounted again before that is
+        // over, it would be the dead file system again.
         let begun = Instant::now();
         while self.is_in_use()? {
             if begun.elapsed() > LET_GO {

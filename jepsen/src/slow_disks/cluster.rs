@@ -39,7 +39,8 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Prepares members in `dir`, which holds the file `delay`; none is up. `program` is ipamd with its prefix.
+    /// Prepares members in `dir`, which holds the file `delay`; none is up. `program` is ipamd with its
+    /// prefix.
     pub(super) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
         fs::create_dir_all(dir)?;
         // All of 127/8 is this machine's: an address for each cluster keeps them apart.

@@ -1,8 +1,8 @@
 //! Costs of selection among many pools: `cargo bench -p ipam-machine --bench selecting`.
 //!
-//! 10,000 default pools, each for some node, namespace, label or attachment, with 1,000 nodes and 1,000 namespaces that
-//! have labels; requests that name no pool and must consider all of them, and requests that name one. A plain program:
-//! it prints a table.
+//! 10,000 default pools, each for some node, namespace, label or attachment, with 1,000 nodes and 1,000
+//! namespaces that have labels; requests that name no pool and must consider all of them, and requests that
+//! name one. A plain program: it prints a table.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

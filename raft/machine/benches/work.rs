@@ -1,8 +1,8 @@
 //! Costs of a command that exhausts its work budget: `cargo bench -p ipam-machine --bench work`.
 //!
-//! The largest requests that are meant to be possible, and the most expensive ones that a node may send, each with its
-//! outcome and the time of `apply` at the median. The bound of five milliseconds is about selection; what a bulk writes
-//! comes on top. A plain program: it prints a table.
+//! The largest requests that are meant to be possible, and the most expensive ones that a node may send, each
+//! with its outcome and the time of `apply` at the median. The bound of five milliseconds is about selection;
+//! what a bulk writes comes on top. A plain program: it prints a table.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

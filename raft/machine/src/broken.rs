@@ -1,8 +1,9 @@
 //! Broken invariants: the machine stops rather than continue from a state that can't be right.
 //!
-//! `apply` has no error: it refuses, or it does all of a command. An invariant that doesn't hold is neither, and no
-//! caller inside the machine could handle it. So it unwinds, with a typed payload, to the thread that called the
-//! machine. Nothing of a state is published while the machine changes it, so the state is lost with the unwinding.
+//! `apply` has no error: it refuses, or it does all of a command. An invariant that doesn't hold is neither,
+//! and no caller inside the machine could handle it. So it unwinds, with a typed payload, to the thread that
+//! called the machine. Nothing of a state is published while the machine changes it, so the state is lost
+//! with the unwinding.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 

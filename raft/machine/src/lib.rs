@@ -4,10 +4,9 @@
 //! the caller, and what has happened. The same commands give the same bytes on every member: that is the
 //! whole of replication.
 //!
-//! **Invariants:** a refused command changes nothing but log time, and the memory of a boot that it is refused for;
-//! every row is in exactly one table and its
-//! change is in the digest; what is derived ([`state`]'s index) can be rebuilt from the rows alone; ids are
-//! revisions and never come back.
+//! **Invariants:** a refused command changes nothing but log time, and the memory of a boot that it is
+//! refused for; every row is in exactly one table and its change is in the digest; what is derived
+//! ([`state`]'s index) can be rebuilt from the rows alone; ids are revisions and never come back.
 
 pub mod access;
 pub mod allocate;

@@ -1,6 +1,7 @@
 //! Options that a test starts a program with: it knows the next feature level, or has other sentences.
 //!
-//! **Invariant:** what `apply` writes depends on the log alone. An option changes what one process knows or displays.
+//! **Invariant:** what `apply` writes depends on the log alone. An option changes what one process knows or
+//! displays.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU8, Ordering};

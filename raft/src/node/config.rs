@@ -157,8 +157,8 @@ impl NodeConfig {
             replication_lag_threshold: self.snapshots.every_entries.saturating_mul(2),
             install_snapshot_timeout: 60_000,
             max_payload_entries: 1024,
-            // Raft's task sends the heartbeats and must not wait for commands to be applied: more jobs for the thread
-            // that applies fit than a leader ever has entries on their way.
+            // Raft's task sends the heartbeats and must not wait for commands to be applied: more jobs for
+            // the thread that applies fit than a leader ever has entries on their way.
             state_machine_channel_size: Some(1 << 16),
             // A member that restarts is back in the quorum soon.
             backoff: "20ms 40ms 80ms ..400ms".to_owned(),

@@ -63,7 +63,8 @@ async fn ask(running: &Running, timing: Timing) -> (Rooms, usize) {
     let asked = others.map(|(id, member)| {
         let alive = alive.contains(&id);
         async move {
-            // Not beside the heartbeats: a member of an older version hangs up on a question that it can't read.
+            // Not beside the heartbeats: a member of an older version hangs up on a question that it can't
+            // read.
             let channel = running.peers.channel(id, &member, Purpose::Journal);
             match channel.call(Request::Headroom, Instant::now() + LOOK).await {
                 Ok(Answer::Headroom(room)) => Some((id, room)),

@@ -1,8 +1,9 @@
 //! Admission of proposals, as far as disks go.
 //!
-//! An entry needs room on a majority of the disks, and a leader whose own disk answers. Where another member is
-//! better placed, this one hands over; where a majority has no room, what would need some is refused, clearly and
-//! before it enters the log, and comes back by itself with the space. Reads need no disk and go on.
+//! An entry needs room on a majority of the disks, and a leader whose own disk answers. Where another member
+//! is better placed, this one hands over; where a majority has no room, what would need some is refused,
+//! clearly and before it enters the log, and comes back by itself with the space. Reads need no disk and go
+//! on.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +18,8 @@ use ipam_machine::Action;
 
 /// A disk that owes an answer for so long is stalled, however nervous elections are.
 const STALLED: Duration = Duration::from_secs(1);
-/// A flush is that many times as long as usual on a disk that stalls. One that is slow all the time still works.
+/// A flush is that many times as long as usual on a disk that stalls. One that is slow all the time still
+/// works.
 const STALLED_FLUSHES: u64 = 4;
 /// A leader's treatment of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,8 +29,8 @@ use ipam_machine::command::KnownMember;
 /// peer is away, and this crate reports what matters.
 pub const LOG_DIRECTIVES: &str = "openraft=error,raft_log=warn,chunked_wal=warn,sled=warn";
 
-/// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop it, or
-/// in good order by [`Node::shutdown`].
+/// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop
+/// it, or in good order by [`Node::shutdown`].
 #[derive(Clone)]
 pub struct Node {
     handle: Arc<Handle>,
@@ -179,8 +179,8 @@ impl Node {
         Some(held_leadership.log_time_ms(Instant::now()))
     }
 
-    /// Calls the machine on a copy of the state, as a dry run does. A broken invariant ends this member: its state
-    /// breaks the same one.
+    /// Calls the machine on a copy of the state, as a dry run does. A broken invariant ends this member: its
+    /// state breaks the same one.
     ///
     /// # Errors
     /// [`ReadError::Quarantined`] with the broken invariant.
@@ -244,7 +244,8 @@ impl Node {
         members::of_leader(self.inner(), deadline.into()).await
     }
 
-    /// Makes the voter with this id the leader; asks the present leader to hand over. Nothing happens if it leads already.
+    /// Makes the voter with this id the leader; asks the present leader to hand over. Nothing happens if it
+    /// leads already.
     ///
     /// # Errors
     /// When it can't lead, or doesn't until the deadline.

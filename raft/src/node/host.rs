@@ -119,7 +119,8 @@ impl Host for Arc<Inner> {
 }
 
 impl Inner {
-    /// Sends away a member that was removed, and tells it so. While the membership still has it, its vote may be needed.
+    /// Sends away a member that was removed, and tells it so. While the membership still has it, its vote may
+    /// be needed.
     fn check_belongs(&self, running: &Running, handshake: &Handshake) -> Result<(), Refusal> {
         let PeerIdentity { member_id, name, .. } = &handshake.from;
         let cluster = &running.cluster_id;
@@ -231,8 +232,8 @@ fn within(budget_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX))
 }
 
-/// Ids are never used again, so a caller with a known one that isn't that member is a stranger. Unknown ones may
-/// belong to members of whom the log here doesn't tell yet.
+/// Ids are never used again, so a caller with a known one that isn't that member is a stranger. Unknown ones
+/// may belong to members of whom the log here doesn't tell yet.
 fn check_caller(running: &Running, handshake: &Handshake) -> Result<(), Refusal> {
     let from = &handshake.from;
     let known = running.members().into_iter().find(|(id, _)| *id == from.member_id);

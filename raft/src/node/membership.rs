@@ -102,7 +102,8 @@ fn present(running: &Running) -> Present {
     }
 }
 
-/// Members that were removed and have left the membership. While it still has them, their votes may be needed.
+/// Members that were removed and have left the membership. While it still has them, their votes may be
+/// needed.
 pub(super) fn expelled(inner: &Inner, running: &Running) -> BTreeSet<u64> {
     let rows = inner.state.with(|state| state.members.clone());
     let removed = rows.iter().filter(|(_, row)| row.standing == MemberStanding::Removed).map(|(id, _)| id);

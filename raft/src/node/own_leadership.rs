@@ -1,9 +1,10 @@
 //! Leaderships of this member, and the log time that each measures.
 //!
-//! A leadership begins with an entry of its own, whose log index is its number, and ends with the Raft leadership or
-//! as soon as no majority has acknowledged the leader for one election timeout: openraft's leader doesn't step down
-//! then, and the members that it doesn't reach may follow another one. When the majority is back, another leadership
-//! begins, from the state's log time: what passed meanwhile doesn't count.
+//! A leadership begins with an entry of its own, whose log index is its number, and ends with the Raft
+//! leadership or as soon as no majority has acknowledged the leader for one election timeout: openraft's
+//! leader doesn't step down then, and the members that it doesn't reach may follow another one. When the
+//! majority is back, another leadership begins, from the state's log time: what passed meanwhile doesn't
+//! count.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,8 +30,8 @@ use ipam_machine::batch::Batch;
 
 /// Pause before the next attempt to begin a leadership.
 const RETRY: Duration = Duration::from_millis(10);
-/// Silence of the majority that ends a leadership, in times of what its first entry took. The answer to a heartbeat
-/// waits for the entries before it on the disk of a follower.
+/// Silence of the majority that ends a leadership, in times of what its first entry took. The answer to a
+/// heartbeat waits for the entries before it on the disk of a follower.
 const SILENT_COMMITS: u32 = 4;
 /// Interval at which log time advances without entries, and at which the majority is checked.
 const TICK: Duration = Duration::from_millis(LOG_TIME_TICK_MS_MAX / 10);
@@ -171,8 +172,8 @@ impl LeadershipDriver {
         }
     }
 
-    /// Begins a leadership with an entry; once that is applied, everything before it is. Returns false if the attempt
-    /// has to be repeated.
+    /// Begins a leadership with an entry; once that is applied, everything before it is. Returns false if the
+    /// attempt has to be repeated.
     async fn begin(&self, leader_id: CommittedLeaderIdOf<Types>) -> bool {
         let beginning = Batch::beginning(self.timing.lease_grace_ms, Timestamp::now().0);
         let Ok(batch) = beginning else { return false };

@@ -69,13 +69,15 @@ impl Profile {
         }
         let (me, others): (Vec<_>, Vec<_>) =
             running.members().into_iter().partition(|(id, _)| *id == running.me.member_id);
-        // A member that joined and stopped before the first entries reached it knows no members, not even itself.
+        // A member that joined and stopped before the first entries reached it knows no members, not even
+        // itself.
         if !me.is_empty() && others.is_empty() {
             return Ok(());
         }
         let others: Vec<String> = others.into_iter().map(|(_, member)| member.name).collect();
         Err(StartError::Config(format!(
-            "its cluster has other members ({}), and it has no peer port: set peer_listen as before, or initial_members",
+            "its cluster has other members ({}), and it has no peer port: set peer_listen as before, or \
+             initial_members",
             others.join(", ")
         )))
     }

@@ -26,8 +26,8 @@ use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::Text;
 use ipam_machine::{Cause, Command, Outcome};
 
-/// Entries that may be on their way at once. Few, so that what waits meanwhile becomes one entry; more than one,
-/// so that the disk doesn't wait for the network.
+/// Entries that may be on their way at once. Few, so that what waits meanwhile becomes one entry; more than
+/// one, so that the disk doesn't wait for the network.
 const ENTRIES_IN_FLIGHT_MAX: usize = 2;
 /// A command larger than that came from no request that was let in.
 pub(super) const COMMAND_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
@@ -147,8 +147,8 @@ async fn run(
         }
         let taken = take(&mut queue, &held(&costs));
         let taken = taken.into_iter().map(|queued| queued.item);
-        // One instant for the budgets and the entry's log time: a pause of the process between them can't let in what
-        // is late by then.
+        // One instant for the budgets and the entry's log time: a pause of the process between them can't let
+        // in what is late by then.
         let held_leadership = own_leadership.borrow().clone().filter(OwnLeadership::has_quorum);
         let now = Instant::now();
         let Some(held_leadership) = held_leadership else {

@@ -1,9 +1,9 @@
 //! Queue of proposals: first come, first served, with a bounded share of each entry per principal.
 //!
-//! All members apply an entry before the next one, so what one principal puts into an entry delays all others. A
-//! principal whose commands are expensive to apply gets fewer of them into an entry, and the rest of its commands wait
-//! for the next ones, while the commands of other principals pass. Costs are measured by the leader alone: they decide
-//! about the order of the log, never about the effect of a command.
+//! All members apply an entry before the next one, so what one principal puts into an entry delays all
+//! others. A principal whose commands are expensive to apply gets fewer of them into an entry, and the rest
+//! of its commands wait for the next ones, while the commands of other principals pass. Costs are measured by
+//! the leader alone: they decide about the order of the log, never about the effect of a command.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

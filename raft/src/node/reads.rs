@@ -104,8 +104,8 @@ async fn ask(raft: &RaftHandle, peers: &Peers, known: Leader, until: Instant) ->
     }
 }
 
-/// The same on the member that leads: it asks a majority whether it still does. Never a lease: after a restart
-/// followers forget theirs.
+/// The same on the member that leads: it asks a majority whether it still does. Never a lease: after a
+/// restart followers forget theirs.
 pub(super) async fn of_leader(raft: &RaftHandle) -> Result<LogId, Declined> {
     // It would log an error for each reader.
     if raft.metrics().borrow_watched().running_state.is_err() {

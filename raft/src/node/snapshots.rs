@@ -1,8 +1,8 @@
 //! The moments of snapshots, and the log that stays behind them.
 //!
-//! openraft counts entries and nothing else, but an entry may carry one allocation or ten thousand: what a start
-//! has to read again, and what a disk has to hold, goes by bytes. And members that count the same entries would
-//! all build at the same moment, so each has its turn.
+//! openraft counts entries and nothing else, but an entry may carry one allocation or ten thousand: what a
+//! start has to read again, and what a disk has to hold, goes by bytes. And members that count the same
+//! entries would all build at the same moment, so each has its turn.
 
 use std::time::Duration;
 
@@ -96,8 +96,8 @@ pub(super) async fn run(raft: RaftHandle, mut reach: EntrySizes, policy: Snapsho
         };
         let place = |entry: u64| Place { entry, byte: reach.marks.byte_at(entry) };
         let (then, now) = (place(snapshot.unwrap_or(0)), place(applied.unwrap_or(0)));
-        // One that was asked for and didn't come is under way or can't be made: it is asked for again when the next
-        // one is due.
+        // One that was asked for and didn't come is under way or can't be made: it is asked for again when
+        // the next one is due.
         let since = match asked {
             Some((of, at)) if of == snapshot => place(at),
             _ => then,

@@ -20,8 +20,8 @@ use crate::types::Member;
 use ipam_machine::{Command, Outcome, State};
 
 impl Node {
-    /// Proposes a command and waits for its outcome. Any member takes it; one that doesn't lead passes it on to
-    /// the one that does, waiting for there to be one until the deadline.
+    /// Proposes a command and waits for its outcome. Any member takes it; one that doesn't lead passes it on
+    /// to the one that does, waiting for there to be one until the deadline.
     ///
     /// # Errors
     /// See [`ProposeError`]: each says whether the command may have been applied.
@@ -59,8 +59,8 @@ impl Node {
         })
     }
 
-    /// Proposes a command of a leader-only task under the leadership in which the task observed the state. It has no
-    /// effect under another one, and is never forwarded.
+    /// Proposes a command of a leader-only task under the leadership in which the task observed the state. It
+    /// has no effect under another one, and is never forwarded.
     ///
     /// # Errors
     /// See [`ProposeError`]; [`ProposeError::NoLeader`] if that leadership has ended.

@@ -1,10 +1,11 @@
 //! The data of a member on disk: log, rows, snapshot, and the marker that vouches for them.
 //!
-//! Log and snapshot are the truth. The rows are there to make a start quick, and are thrown away on any quarantine.
-//! The marker says how much of log and rows must be there, so that something missing is never taken for
-//! something that was never written.
+//! Log and snapshot are the truth. The rows are there to make a start quick, and are thrown away on any
+//! doubt. The marker says how much of log and rows must be there, so that something missing is never taken
+//! for something that was never written.
 //!
-//! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
+//! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its
+//! own.
 
 mod backup;
 mod directory;

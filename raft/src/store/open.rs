@@ -201,7 +201,8 @@ pub(crate) struct Closer {
     rows_thread: JoinHandle<()>,
 }
 
-/// Leaves a large state where the next start reads it fastest. Without that the start takes longer, and no more.
+/// Leaves a large state where the next start reads it fastest. Without that the start takes longer, and no
+/// more.
 async fn leave_snapshot(mut machine: MachineStore, large_allocations: usize) {
     let applied = machine.shared.applied();
     let is_large = machine.shared.with(|state| state.allocations.len()) >= large_allocations;

@@ -140,8 +140,8 @@ impl Peers {
 }
 
 impl AddressBook {
-    /// The present turn, and the address that is tried in it. A member may be where the configuration here says,
-    /// where it last said itself, or where the membership says; any of these may be out of date.
+    /// The present turn, and the address that is tried in it. A member may be where the configuration here
+    /// says, where it last said itself, or where the membership says; any of these may be out of date.
     fn address(&self, member_id: u64, member: &Member) -> (usize, String) {
         let configured = self.own.addresses.get(&member.name).cloned();
         let told = held(&self.told).get(&member_id).cloned();

@@ -1,8 +1,8 @@
 //! The peer port, and the proof by which two members believe each other.
 //!
-//! **Invariant:** a connection gets as far as its first word only after the other end has proved that it is a member:
-//! by a certificate that names it, or by running as this member's user on this host. The one exception is a port that
-//! the operator has opened explicitly.
+//! **Invariant:** a connection gets as far as its first word only after the other end has proved that it is a
+//! member: by a certificate that names it, or by running as this member's user on this host. The one
+//! exception is a port that the operator has opened explicitly.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -138,10 +138,12 @@ pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Re
             }
         }
         (PeerAddress::Socket(_), PeerProof::Tls(_)) => Err(refused(
-            "it answers at a unix socket, and this member has [peer_tls]: give all members [peer_tls] and an address host:port, or none",
+            "it answers at a unix socket, and this member has [peer_tls]: give all members [peer_tls] and an \
+             address host:port, or none",
         )),
         (PeerAddress::Network(_), PeerProof::SameUser) => Err(refused(
-            "it answers at an address of the network, and this member has no [peer_tls]: give all members [peer_tls]",
+            "it answers at an address of the network, and this member has no [peer_tls]: give all members \
+             [peer_tls]",
         )),
     }
 }

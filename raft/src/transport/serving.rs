@@ -75,7 +75,8 @@ async fn write_answers(write: WriteHalf, mut waiting: mpsc::Receiver<Numbered<An
     Ok(())
 }
 
-/// An answer as a frame. One that is too large for any is refused to its caller alone: others share the connection.
+/// An answer as a frame. One that is too large for any is refused to its caller alone: others share the
+/// connection.
 fn encode_answer(answer: &Numbered<Answer>) -> io::Result<Vec<u8>> {
     let bytes = match encode_up_to(FRAME_BYTES_MAX, answer)? {
         Ok(frame) => return Ok(frame),

@@ -1,4 +1,5 @@
-//! A snapshot between members: a head, pieces, an empty piece, and one answer. It has a connection of its own.
+//! A snapshot between members: a head, pieces, an empty piece, and one answer. It has a connection of its
+//! own.
 
 use std::io;
 use std::time::Duration;

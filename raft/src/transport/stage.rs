@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The stage of a request. Exactly one side moves it on from waiting, and so knows what the other one can't have
-/// done: what was given up is never sent, and what was sent may have had its effect.
+/// The stage of a request. Exactly one side moves it on from waiting, and so knows what the other one can't
+/// have done: what was given up is never sent, and what was sent may have had its effect.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stage(Arc<AtomicU8>);
 

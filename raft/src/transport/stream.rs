@@ -1,4 +1,5 @@
-//! A stream between peers: a unix socket, TLS, or TCP alone. All but TLS keep their own halves, which share no lock.
+//! A stream between peers: a unix socket, TLS, or TCP alone. All but TLS keep their own halves, which share
+//! no lock.
 
 use tokio::io::{AsyncRead, AsyncWrite, Join, join, split};
 use tokio::net::{TcpStream, UnixStream};

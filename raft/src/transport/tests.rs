@@ -61,7 +61,8 @@ impl Host for FakeHost {
             }
             Request::Vote(_) => std::future::pending().await,
             Request::Propose { .. } => {
-                // One long text, since a test encodes many small things so slowly that the peer seems to be silent.
+                // One long text, since a test encodes many small things so slowly that the peer seems to be
+                // silent.
                 let cause = Box::new(Cause::NotMac { mac: Text::given("x".repeat(FRAME_BYTES_MAX)) });
                 let why = WaitReason::AllocationFailed;
                 let pending = Waits { repeated: false, why, cause, since_wall_ms: 1 };

@@ -1,7 +1,7 @@
 //! TLS between members: both sides show a certificate of one CA that names their member.
 //!
-//! **Invariant:** what a certificate names is the only proof of who calls; a client's or a node's certificate of
-//! the same CA opens nothing here.
+//! **Invariant:** what a certificate names is the only proof of who calls; a client's or a node's certificate
+//! of the same CA opens nothing here.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

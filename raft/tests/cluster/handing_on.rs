@@ -112,8 +112,8 @@ async fn a_read_goes_on_to_the_new_leader_in_the_same_round() {
     }
 }
 
-/// Cuts a leader off with a request in its log, until another one leads. Returns the cluster, the old leader, a follower,
-/// and the request.
+/// Cuts a leader off with a request in its log, until another one leads. Returns the cluster, the old leader,
+/// a follower, and the request.
 async fn ask_a_leader_that_is_cut_off(
     command: Command,
 ) -> (Cluster, usize, usize, JoinHandle<Result<Outcome, ProposeError>>) {

@@ -190,7 +190,8 @@ impl Cluster {
         let node = loop {
             match self.try_start(at, self.places[at].dir.path()).await {
                 Ok(node) => break node,
-                // After a crash threads of the store may still be ending, which a process would have taken along.
+                // After a crash threads of the store may still be ending, which a process would have taken
+                // along.
                 Err(StartError::Store(error)) if begun.elapsed() < LONG => {
                     let locked = matches!(error, StoreError::Locked { .. });
                     assert!(locked || error.to_string().contains("lock"), "{error}");

@@ -6,8 +6,8 @@ use crate::harness::{Cluster, eventually, leads, propose};
 const FLUSH_MS: u64 = 550;
 /// Leaders that are lost.
 const ROUNDS: usize = 2;
-/// Terms that a lost leader may cost: one on a quiet machine. A rival that overtakes a campaign takes one more, and a
-/// busy machine has more of them. Without the time for votes the terms have no end.
+/// Terms that a lost leader may cost: one on a quiet machine. A rival that overtakes a campaign takes one
+/// more, and a busy machine has more of them. Without the time for votes the terms have no end.
 const TERMS_MAX: u64 = 8;
 
 /// A disk that needs longer than the election timeout for a vote costs time, and no further terms.

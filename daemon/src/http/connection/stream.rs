@@ -1,7 +1,7 @@
 //! Streams of clients: an end for those that don't read, and an orderly end for those that still send.
 //!
-//! The latter get the end of the answer, and their input is discarded for a while: closing at once would reset the
-//! connection, and the client could lose the answer.
+//! The latter get the end of the answer, and their input is discarded for a while: closing at once would
+//! reset the connection, and the client could lose the answer.
 
 use std::io;
 use std::pin::Pin;
@@ -29,8 +29,8 @@ impl Unread {
 
 /// A client's stream with bounds on its time, without a timer while the client reads.
 ///
-/// Output that waits for too long ends it, since it would fill the memory while the client doesn't read. It is closed in
-/// order also when its reader has left something unread.
+/// Output that waits for too long ends it, since it would fill the memory while the client doesn't read. It
+/// is closed in order also when its reader has left something unread.
 #[derive(Debug)]
 pub(super) struct ClientStream<S> {
     stream: S,

@@ -1,5 +1,5 @@
-//! A request's body that must have come in time, and knows whether it was read. Its time begins when something of it is waited for, so that those
-//! that come with their heads cost no timer.
+//! A request's body that must have come in time, and knows whether it was read. Its time begins when
+//! something of it is waited for, so that those that come with their heads cost no timer.
 
 use std::fmt;
 use std::pin::Pin;

@@ -37,9 +37,7 @@ impl Peer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientName {
     /// A person or program.
-    Client {
-        name: Name,
-    },
+    Client { name: Name },
     /// A node with its agent and plugin.
     Node {
         /// The realm that the node is of.

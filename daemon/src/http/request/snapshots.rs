@@ -11,7 +11,8 @@ use ipam_api::limits::{
 };
 use ipam_machine::State;
 
-/// Kept states. A clone of a state is cheap; what makes it dear is how long it holds on to what has changed since.
+/// Kept states. A clone of a state is cheap; what makes it dear is how long it holds on to what has changed
+/// since.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Kept(Arc<Mutex<Vec<One>>>);
 

@@ -1,7 +1,7 @@
 //! Trials: commands carried out on a copy of the state, for dry runs and explanations.
 //!
-//! A trial costs what its command costs, and no log paces it. So trials run one at a time, on a thread that yields to
-//! the threads of the log and of `apply`, and a caller has few of them waiting.
+//! A trial costs what its command costs, and no log paces it. So trials run one at a time, on a thread that
+//! yields to the threads of the log and of `apply`, and a caller has few of them waiting.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,7 +34,8 @@ impl Trials {
     /// Runs a trial of a principal when its turn comes.
     ///
     /// # Errors
-    /// `too-many-requests` if the principal has too many trials waiting, `overloaded` if no turn came in time.
+    /// `too-many-requests` if the principal has too many trials waiting, `overloaded` if no turn came in
+    /// time.
     pub(in crate::http) async fn run<T: Send + 'static>(
         &self,
         principal: &str,

@@ -1,5 +1,5 @@
-//! A process of the host that claims to be a member and passes on a command with a grant of its own. The program
-//! is none of this project's: `daemon/testdata/peer_attack.py`, run as the user `nobody`.
+//! A process of the host that claims to be a member and passes on a command with a grant of its own. The
+//! program is none of this project's: `daemon/testdata/peer_attack.py`, run as the user `nobody`.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

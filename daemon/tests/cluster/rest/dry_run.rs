@@ -70,7 +70,8 @@ async fn a_dry_run_changes_nothing_and_says_what_the_real_thing_says() {
         let before = cluster.settled().await;
         let tried = ask(to, method, &format!("{path}?dry_run=true"), &[], &body).await;
         let after = cluster.settled().await;
-        // Not the digest: the leader's own entries may move log time meanwhile. Every change raises the revision.
+        // Not the digest: the leader's own entries may move log time meanwhile. Every change raises the
+        // revision.
         assert_eq!(after.revision, before.revision, "{method} {path}");
         assert_eq!(tried.headers["dry-run"], "true");
         let done = ask(to, method, path, &[], &body).await;

@@ -178,8 +178,8 @@ async fn a_pool_is_edited_under_a_thousand_allocations_a_second() {
 
     let total = *acknowledged.borrow();
     println!("{EDITS} edits while {rate:.0} allocations a second were acknowledged, {total} in all");
-    // Each edit came after as many allocations as there are in its window at that rate. A slow machine makes the
-    // windows longer, and that says nothing about edits.
+    // Each edit came after as many allocations as there are in its window at that rate. A slow machine makes
+    // the windows longer, and that says nothing about edits.
     if rate < 1000.0 {
         println!("THIS MACHINE IS TOO SLOW to show 1,000 allocations a second: it was {rate:.0}");
     }

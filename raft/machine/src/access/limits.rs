@@ -1,7 +1,7 @@
 //! Limits of a token by realms and labels: they hold for all that a write affects, before and after it.
 //!
-//! [`Action::permission`] maps an action to a permission, and [`effect`] maps the permission to what the limit means. This
-//! module looks up what the write affects:
+//! [`Action::deed`] maps an action to a permission, and [`effect`] maps the permission to what the limit
+//! means. This module looks up what the write affects:
 //!
 //! | action | affects, for labels |
 //! |---|---|
@@ -17,8 +17,9 @@
 //! | members, level, epoch, journal | the whole cluster: refused |
 //! | a transaction | each of its steps, on what the steps before it made |
 //!
-//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, endpoints, attachments and prefixes
-//! are those of the realm. An automatic pool follows from an allocation in a subnet that allows it, and takes no grant.
+//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, endpoints, attachments
+//! and prefixes are those of the realm. An automatic pool follows from an allocation in a subnet that allows
+//! it, and takes no grant.
 
 use crate::access::{check_limits, fits, not_labelled, permit_realm};
 use crate::apply::work::Work;

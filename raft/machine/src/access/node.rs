@@ -1,8 +1,9 @@
 //! Rights of nodes: the resources that a node's grant may touch, and the bounds of its use.
 //!
-//! The rights follow from rows alone, never from claims of the request. A node detaches its own attachments and frees
-//! what only they hold. It never frees an allocation that an operator pinned, that a sticky endpoint keeps, or that
-//! another node has. Its use is counted by rows, so that a stolen node can't fill what all nodes share.
+//! The rights follow from rows alone, never from claims of the request. A node detaches its own attachments
+//! and frees what only they hold. It never frees an allocation that an operator pinned, that a sticky
+//! endpoint keeps, or that another node has. Its use is counted by rows, so that a stolen node can't fill
+//! what all nodes share.
 
 use crate::apply::step::Step;
 use crate::command::{Cause, Grant, Refusal};

@@ -1,7 +1,7 @@
 //! Permission checks in `apply`, on the state that the command meets.
 //!
-//! The HTTP boundary refuses early; only here is it certain that a token still exists, that an allocation is the
-//! node's own, and that a pool still has the labels.
+//! The HTTP boundary refuses early; only here is it certain that a token still exists, that an allocation is
+//! the node's own, and that a pool still has the labels.
 
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};

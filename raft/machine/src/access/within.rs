@@ -11,8 +11,8 @@ use crate::value::refuse_if;
 impl Grant {
     /// Says that rights reach no further than others.
     ///
-    /// The labels are compared requirement by requirement, so rights that are within may be taken for wider ones, and
-    /// never the other way round.
+    /// The labels are compared requirement by requirement, so rights that are within may be taken for wider
+    /// ones, and never the other way round.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         let is_of_realms = other.realms.is_empty()

@@ -18,7 +18,8 @@ use ipam_api::{Family, RangeSet};
 use std::net::IpAddr;
 
 impl<'a> Choosing<'a> {
-    /// The addresses that an interface has, each with its pool. What its endpoint may take along is recorded already.
+    /// The addresses that an interface has, each with its pool. What its endpoint may take along is recorded
+    /// already.
     pub(super) fn pick_adopted(
         self,
         request: &InterfaceRequest,

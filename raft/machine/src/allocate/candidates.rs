@@ -65,7 +65,8 @@ impl<'a> Choosing<'a> {
             self.work.check()?;
             match (found, asked) {
                 (Some((candidates, misnamed)), asked) => {
-                    // Who names a subnet, or an address and no pool, is looked at where it is and nowhere else.
+                    // Who names a subnet, or an address and no pool, is looked at where it is and nowhere
+                    // else.
                     let candidates = match (rule, asked) {
                         (Rule::Subnets | Rule::Automatic, _) | (Rule::Default, Some(_)) => candidates,
                         _ => self.with_stand_ins(candidates, *requester),

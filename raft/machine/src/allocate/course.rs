@@ -62,14 +62,14 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Courses of the interfaces of one request. What gave nothing to one interface gives nothing to the next one that is
-/// like it, so each candidate is judged once for all of them.
+/// Courses of the interfaces of one request. What gave nothing to one interface gives nothing to the next one
+/// that is like it, so each candidate is judged once for all of them.
 #[derive(Default)]
 pub(crate) struct Courses<'a>(Vec<(Requester<'a>, Vec<Course<'a>>)>);
 
 impl<'a> Courses<'a> {
-    /// Keeps the courses of an interface for the next one that is like it. A requested address is looked up among all
-    /// candidates, which leaves nothing of a course.
+    /// Keeps the courses of an interface for the next one that is like it. A requested address is looked up
+    /// among all candidates, which leaves nothing of a course.
     pub(crate) fn keep(&mut self, requester: Requester<'a>, courses: Vec<Course<'a>>) {
         if requester.interface.addresses.is_empty() {
             self.0.push((requester, courses));

@@ -126,10 +126,12 @@ impl<'a> Choosing<'a> {
         all
     }
 
-    /// The first of these allocations whose pool is still a candidate for its endpoint. Whether a pool gives anything
-    /// new makes no difference, unless it is drained to another one: its endpoints move there as soon as they can.
+    /// The first of these allocations whose pool is still a candidate for its endpoint. Whether a pool gives
+    /// anything new makes no difference, unless it is drained to another one: its endpoints move there as
+    /// soon as they can.
     ///
-    /// Returns the one that the endpoint keeps, and one that it keeps only while no candidate gives another one.
+    /// Returns the one that the endpoint keeps, and one that it keeps only while no candidate gives another
+    /// one.
     fn take_along(
         self,
         portable: &[AllocationId],
@@ -361,7 +363,8 @@ impl<'a> Choosing<'a> {
             let is_meant = |one: &&Evaluated<'_>| !matches!(one.1, Evaluation::Rejected(_));
             passed.iter().filter(has).find(is_meant).or_else(|| passed.iter().find(has))
         };
-        // What one pool excludes may be another's: first who could give it, then who at least can say why not.
+        // What one pool excludes may be another's: first who could give it, then who at least can say why
+        // not.
         let inside = first(|space| &space.allocatable).or_else(|| first(|space| &space.ranges));
         let refusal = inside.and_then(|(candidate, evaluation)| match evaluation {
             Evaluation::Rejected(why) => {

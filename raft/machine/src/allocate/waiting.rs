@@ -60,7 +60,8 @@ impl Step<'_> {
         endpoint: Option<EndpointId>,
         refusal: Refusal,
     ) -> Result<Answer, Refusal> {
-        // What could help is looked for among the pools that gave nothing, once more and on an account of its own.
+        // What could help is looked for among the pools that gave nothing, once more and on an account of its
+        // own.
         let search = Search { work: &self.serving.missing, ..self.search()? };
         let choosing = Choosing::of(self.state, request, endpoint, search);
         if choosing.holds_some() {

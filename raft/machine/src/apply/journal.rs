@@ -109,8 +109,8 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Seals the open segment if it is old enough. That is no event, else the next segment would never be empty,
-    /// and a quiet journal would grow by a segment a day.
+    /// Seals the open segment if it is old enough. That is no event, else the next segment would never be
+    /// empty, and a quiet journal would grow by a segment a day.
     pub(crate) fn seal_journal(&mut self) -> Answer {
         let JournalHead { segment, .. } = self.state.header.journal;
         let old = self.state.header.journal.is_old(self.state.log_time_ms());

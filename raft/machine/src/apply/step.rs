@@ -90,8 +90,8 @@ impl Step<'_> {
 }
 
 impl State {
-    /// Those of a pool's resting addresses that are in some ranges, the longest-free first. Costs what there is of them,
-    /// and not what rests in the pool.
+    /// Those of a pool's resting addresses that are in some ranges, the longest-free first. Costs what there
+    /// is of them, and not what rests in the pool.
     pub(crate) fn cooling_in(&self, pool: PoolId, network: NetworkId, ranges: &RangeSet) -> Vec<CoolingId> {
         let cooling = ranges.ranges().flat_map(|range| {
             let range = (network, range.first_address())..=(network, range.last_address());

@@ -1,9 +1,10 @@
 //! Work: what a command examines, counted in units and bounded.
 //!
-//! A unit is one pool or address examined, or four names compared. Each command has a budget of [`WORK_PER_COMMAND_MAX`]; the requests
-//! that wait and are served along with it have another one of the same size. A loop over what a request can make large
-//! counts before it looks, and ends early once the budget is used up; its caller then refuses, before the
-//! first row is written. The count is part of the rules: it must be the same on every member.
+//! A unit is one pool or address examined, or four names compared. Each command has a budget of
+//! [`WORK_PER_COMMAND_MAX`]; the requests that wait and are served along with it have another one of the same
+//! size. A loop over what a request can make large counts before it looks, and ends early once the budget is
+//! used up; its caller then refuses, before the first row is written. The count is part of the rules: it must
+//! be the same on every member.
 
 use crate::apply::step::Step;
 use crate::command::{Action, Cause, Grant, Leases, Refusal, Renew, ScaleController};
@@ -17,8 +18,8 @@ use std::cell::Cell;
 const NAMES_PER_UNIT: u64 = 4;
 /// Characters compared, of pattern and name, in the time that it takes to come to a name.
 const CHARACTERS_PER_COMPARISON: usize = 128;
-/// Rows that a command may write for one unit, where it may write many. A row costs more than a look at a pool, and what
-/// a bulk writes is wanted: this bounds its number, not its time.
+/// Rows that a command may write for one unit, where it may write many. A row costs more than a look at a
+/// pool, and what a bulk writes is wanted: this bounds its number, not its time.
 const ROWS_PER_UNIT: u64 = 3;
 
 /// The work of one command so far.
@@ -40,8 +41,8 @@ impl Work {
         !self.is_exceeded()
     }
 
-    /// Counts the comparison of a pattern with a name. A prefix with one wildcard at its end is compared once; anything
-    /// else as often as the name is long, at the worst.
+    /// Counts the comparison of a pattern with a name. A prefix with one wildcard at its end is compared
+    /// once; anything else as often as the name is long, at the worst.
     pub(crate) fn take_name(&self, pattern: &NamePattern, name: &ResourceName) -> bool {
         let behind_prefix = pattern.as_str().len().saturating_sub(pattern.prefix().len() + 1);
         let comparisons = 1 + behind_prefix * name.as_str().len() / CHARACTERS_PER_COMPARISON;
@@ -76,7 +77,8 @@ impl Work {
         self.spent.get() > WORK_PER_COMMAND_MAX
     }
 
-    /// Refuses what took more than the budget. To be asked before anything is concluded from loops that count.
+    /// Refuses what took more than the budget. To be asked before anything is concluded from loops that
+    /// count.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.is_exceeded() { Err(Cause::TooMuchWork.into()) } else { Ok(()) }
     }

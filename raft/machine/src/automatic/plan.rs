@@ -68,8 +68,8 @@ impl Step<'_> {
         })
     }
 
-    /// A repeated request changes the size of the pools that it was given addresses of. It makes and leaves none, and is
-    /// never refused.
+    /// A repeated request changes the size of the pools that it was given addresses of. It makes and leaves
+    /// none, and is never refused.
     pub(crate) fn resize_pools(&mut self, request: &Allocate, given: &[AllocationId]) {
         let Ok(search) = self.search() else { return };
         let makings = Draft::plan_again(self.state, request, given, search);

@@ -82,7 +82,8 @@ impl Step<'_> {
         let less = RangeSet::new(family, &[AddressRange::single(address)]);
         let left = RangeSet::new(family, &pool.spec.ranges).minus(&less);
         if left.ranges().count() > RANGES_MAX {
-            // More pieces than a pool may have: it stays until there are fewer, and its application is scaled or asks.
+            // More pieces than a pool may have: it stays until there are fewer, and its application is scaled
+            // or asks.
             return;
         }
         pool.spec.ranges = left.ranges().collect();

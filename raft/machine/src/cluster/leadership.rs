@@ -1,7 +1,7 @@
 //! Leaderships: the number that each entry names, and the time that a new leadership grants to leases.
 //!
-//! Log time stands still without a quorum, but holders of leases could not renew them either. So no lease and no
-//! prefix ends within the grace of a leadership: a holder that is alive renews first.
+//! Log time stands still without a quorum, but holders of leases could not renew them either. So no lease and
+//! no prefix ends within the grace of a leadership: a holder that is alive renews first.
 
 use crate::state::State;
 
@@ -12,7 +12,8 @@ impl State {
         self.header.leadership
     }
 
-    /// Begins a leadership. Log time stays as it is; entries that name another leadership have no effect from here on.
+    /// Begins a leadership. Log time stays as it is; entries that name another leadership have no effect from
+    /// here on.
     pub fn begin_leadership(&mut self, number: u64, grace_ms: u64) {
         self.header.leadership = number;
         self.header.no_lease_ends_before_ms = self.header.log_time_ms.saturating_add(grace_ms);

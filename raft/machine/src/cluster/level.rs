@@ -1,5 +1,5 @@
-//! The level: by which rules `apply` behaves. A rule that changes, if only to mend a defect, asks for it, so that
-//! members with different programs stay equal until an entry raises the level on all of them at once.
+//! The level: by which rules `apply` behaves. A rule that changes, if only to mend a defect, asks for it, so
+//! that members with different programs stay equal until an entry raises the level on all of them at once.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal};

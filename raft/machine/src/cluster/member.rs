@@ -39,7 +39,8 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Takes a member in. The same data directory again gets the same id: the first answer may have been lost.
+    /// Takes a member in. The same data directory again gets the same id: the first answer may have been
+    /// lost.
     pub(crate) fn join_member(&mut self, request: &JoinMember) -> Result<Answer, Refusal> {
         let token = self.check_may_join()?;
         if let Some((id, row)) = self.state.members.iter().find(|(_, row)| row.disk_id == request.disk_id) {

@@ -74,8 +74,8 @@ impl Step<'_> {
         Ok(self.add_token(Id::new(revision), row))
     }
 
-    /// Lets the token that is presented live for its whole time again. Only a token made by joining is renewed: an
-    /// administrator has decided how long the others live.
+    /// Lets the token that is presented live for its whole time again. Only a token made by joining is
+    /// renewed: an administrator has decided how long the others live.
     pub(crate) fn renew_token(&mut self) -> Result<Answer, Refusal> {
         let Credential::Token { id } = *self.credential else { return Err(Cause::NotRenewable.into()) };
         let old = self.state.tokens.get(id).cloned().ok_or(Cause::TokenRevoked)?;
@@ -99,7 +99,8 @@ impl Step<'_> {
         }))
     }
 
-    /// Refuses to take over what a node has, unless the join token says so. Returns the tokens that end with it.
+    /// Refuses to take over what a node has, unless the join token says so. Returns the tokens that end with
+    /// it.
     fn check_may_take(&self, with: &Token, node: &NodeKey) -> Result<Vec<TokenId>, Refusal> {
         let state = &self.state;
         let earlier = state.tokens_of(node);

@@ -73,9 +73,7 @@ pub enum Action {
         id: AllocationId,
     },
     /// Take back all that an endpoint holds, in all its incarnations.
-    ReleaseEndpoint {
-        key: EndpointKey,
-    },
+    ReleaseEndpoint { key: EndpointKey },
     /// All of these, or none.
     Transaction(Transaction),
     /// Let log time pass: clear away what has cooled and what need no longer be remembered.
@@ -124,9 +122,7 @@ pub enum Action {
     /// Delegate a block of addresses to an owner, or refresh the one that it has.
     Delegate(Delegate),
     /// Take a prefix back, with everything below it.
-    ReleasePrefix {
-        id: PrefixId,
-    },
+    ReleasePrefix { id: PrefixId },
     /// Take back what endpoints keep that their controller no longer wants.
     ScaleController(ScaleController),
     /// Let leases last longer.
@@ -190,8 +186,8 @@ pub struct Transaction {
     pub steps: Vec<Action>,
 }
 
-/// Depth to which bytes may nest transactions and still be read. One inside another is refused by the machine,
-/// with a reason; a million of them would exhaust the stack of the reader.
+/// Depth to which bytes may nest transactions and still be read. One inside another is refused by the
+/// machine, with a reason; a million of them would exhaust the stack of the reader.
 const NESTING_MAX: u8 = 4;
 
 fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Action>, D::Error> {

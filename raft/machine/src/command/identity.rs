@@ -5,8 +5,8 @@ use crate::command::{Action, Command};
 impl Command {
     /// Says that a second copy is harmless: the state knows the request again.
     ///
-    /// It does so by an idempotency key, or by what the action names and the state remembers while it lives. A member
-    /// hands such a request over to a new leader while the fate of the first copy is unknown.
+    /// It does so by an idempotency key, or by what the action names and the state remembers while it lives.
+    /// A member hands such a request over to a new leader while the fate of the first copy is unknown.
     #[must_use]
     pub fn has_replicated_identity(&self) -> bool {
         self.terms.idempotency.is_some() || self.action.names_its_identity()

@@ -136,14 +136,9 @@ pub enum EventKind {
         from_revision: u64,
     },
     /// A pool may give again after a restore.
-    PoolConfirmed {
-        epoch: u64,
-        pool: Name,
-    },
+    PoolConfirmed { epoch: u64, pool: Name },
     /// All pools may give again after a restore.
-    EpochConfirmed {
-        epoch: u64,
-    },
+    EpochConfirmed { epoch: u64 },
     /// A member joined, got a vote or was removed.
     Member {
         id: u64,
@@ -187,9 +182,7 @@ pub enum EventKind {
         why: WaitReason,
     },
     /// An endpoint waits no longer, and was given nothing.
-    Withdrawn {
-        endpoint: EndpointKey,
-    },
+    Withdrawn { endpoint: EndpointKey },
 }
 
 /// Every name that an event can have, with its meaning.

@@ -1,8 +1,8 @@
 //! Journal: every event in log order, as frames of a hash chain, cut into segments at log positions.
 //!
-//! The state carries the chain's newest value and one row per sealed segment, never the bytes: they are handed
-//! to the store once. So digest and snapshot vouch for a history that they don't hold.
-//! Events carry no secrets, and no hashes of secrets: history is readable for ever.
+//! The state carries the chain's newest value and one row per sealed segment, never the bytes: they are
+//! handed to the store once. So digest and snapshot vouch for a history that they don't hold. Events carry no
+//! secrets, and no hashes of secrets: history is readable for ever.
 
 use crate::event::{By, Event, EventKind};
 use crate::state::table::encode_onto;

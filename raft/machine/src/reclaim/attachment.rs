@@ -1,13 +1,14 @@
 //! No late grant: requests of an attachment that come too late, and the memory that tells them.
 //!
-//! Requests carry the start of their process on their machine's boot clock. A release buries its attachment: an ADD that
-//! began before it is refused whenever it arrives. One that began after it is granted, with the same container id or not
-//! (cnitool and Nomad reuse ids).
+//! Requests carry the start of their process on their machine's boot clock. A release buries its attachment:
+//! an ADD that began before it is refused whenever it arrives. One that began after it is granted, with the
+//! same container id or not (cnitool and Nomad reuse ids).
 //!
-//! Clocks of two boots don't compare, and a request of a dead boot may arrive after the first of the living one. So a
-//! DEL is proof of a living boot, which deletes the sandboxes that the boot before it left: all boots heard of before it
-//! are past. An ADD proves nothing. It makes no other boot's DEL late, and it is refused where another boot has released
-//! its attachment, until an earlier process of its own boot was heard (ADR 20).
+//! Clocks of two boots don't compare, and a request of a dead boot may arrive after the first of the living
+//! one. So a DEL is proof of a living boot, which deletes the sandboxes that the boot before it left: all
+//! boots heard of before it are past. An ADD proves nothing. It makes no other boot's DEL late, and it is
+//! refused where another boot has released its attachment, until an earlier process of its own boot was heard
+//! (ADR 20).
 
 use crate::apply::step::Step;
 use crate::command::{Cause, Refusal, Started};
@@ -132,7 +133,8 @@ impl Step<'_> {
         known.unwrap_or_else(|| (self.state.new_id(), BootHistory::of(realm.clone(), node.clone())))
     }
 
-    /// Remembers the boot of a request; the node's id, and whether anything changed. The caller moves the revision.
+    /// Remembers the boot of a request; the node's id, and whether anything changed. The caller moves the
+    /// revision.
     pub(crate) fn hear(
         &mut self,
         key: &AttachmentKey,

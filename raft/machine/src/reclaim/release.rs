@@ -126,7 +126,8 @@ impl Step<'_> {
         space.occupy(number(address));
     }
 
-    /// Takes back what an endpoint hasn't claimed, once nothing of it is attached any more. A sticky one keeps it.
+    /// Takes back what an endpoint hasn't claimed, once nothing of it is attached any more. A sticky one
+    /// keeps it.
     fn release_preallocated(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
         let Some(row) = self.state.endpoints.get(endpoint) else { return Vec::new() };
         if row.sticky.is_some() || self.state.is_attached(endpoint) {

@@ -81,8 +81,8 @@ impl Step<'_> {
         Ok(answer)
     }
 
-    /// Writes a pool with another spec, and everything that is derived from it. A change that happens by itself
-    /// names the one who made the change before it.
+    /// Writes a pool with another intention, and everything that is derived from it. A change that happens by
+    /// itself names the one who made the change before it.
     pub(crate) fn rewrite_pool(&mut self, id: PoolId, row: Pool, by_itself: bool) -> Answer {
         let old = self.state.pools.named(id).clone();
         let subnet = self.subnet_row(old.subnet);

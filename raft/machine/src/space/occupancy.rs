@@ -103,8 +103,8 @@ impl Space {
         u128::from(self.allocated) + self.delegated
     }
 
-    /// Gives the pool another shape. `occupied` lists the ends of what is occupied of this pool in a range; what
-    /// lies outside the new `allocatable` must be gone already.
+    /// Gives the pool another shape. `occupied` lists the ends of what is occupied of this pool in a range;
+    /// what lies outside the new `giveable` must be gone already.
     pub(crate) fn reshape<Occupied>(&mut self, shape: Shape, occupied: impl Fn(u128, u128) -> Occupied)
     where
         Occupied: Iterator<Item = (u128, u128)>,

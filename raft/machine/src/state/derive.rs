@@ -92,8 +92,8 @@ impl State {
         self.index.spaces.insert(id, Arc::new(space));
     }
 
-    /// Writes the changed row of a pool, and the entries that are derived from it and its subnet. Its space follows
-    /// with [`Self::reshape_pool`].
+    /// Writes the changed row of a pool, and the entries that are derived from it and its subnet. Its space
+    /// follows with [`Self::reshape_pool`].
     pub(crate) fn rewrite_pool(&mut self, id: PoolId, old: &Pool, row: Pool, subnet: &Subnet) {
         self.change_pool(id, old, subnet, Change::Leave);
         self.change_pool(id, &row, subnet, Change::Enter);

@@ -63,7 +63,8 @@ macro_rules! index {
 
         #[cfg(feature = "testing")]
         impl crate::state::State {
-            /// Names of the parts of the index that differ from those of another state. One of the same rows has none.
+            /// Names of the parts of the index that differ from those of another state. One of the same rows
+            /// has none.
             #[must_use]
             pub fn index_differences(&self, other: &Self) -> Vec<&'static str> {
                 let parts = [$((stringify!($part), self.index.$part == other.index.$part)),*];

@@ -1,8 +1,9 @@
 //! A state made of rows as they come.
 //!
-//! Most of the work of a start is here, and it takes a core as long as reading the rows does. So it can be shared:
-//! the tables that grow with the number of allocations each have a lane of their own, where their rows are decoded
-//! and what is derived from them alone is made. What is derived from several tables comes last.
+//! Most of the work of a start is here, and it takes a core as long as reading the rows does. So it can be
+//! shared: the tables that grow with the number of allocations each have a lane of their own, where their
+//! rows are decoded and what is derived from them alone is made. What is derived from several tables comes
+//! last.
 
 use crate::state::damaged::Damaged;
 use crate::state::row::{Allocation, Attachment, Cooling, Endpoint};

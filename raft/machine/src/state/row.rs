@@ -112,8 +112,8 @@ macro_rules! rows {
     };
 }
 
-// The header is table 0. Members have the ids that the log knows them by, segments and epochs their numbers.
-// Numbers are part of the format of rows and snapshots and never move.
+// The header is table 0. Members have the ids that the log knows them by, segments and generations their
+// numbers. Numbers are part of the format of rows and snapshots and never move.
 rows! {
     /// Address spaces.
     networks: Network = 1, NetworkId, "network";

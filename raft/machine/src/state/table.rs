@@ -207,7 +207,8 @@ impl<T: Row> Table<T> {
         hashed.extend_from_slice(&key.to_bytes());
         hashed.push(ROW_VERSION);
         let hashed = encode_onto(hashed, &row);
-        // The digest is over bytes: the same row, written otherwise, would make another one of the same state.
+        // The digest is over bytes: the same row, written otherwise, would make another one of the same
+        // state.
         if hashed.get(RowKey::BYTES..) != Some(bytes) {
             return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
         }
@@ -229,8 +230,8 @@ pub(crate) fn encode<T: Serialize>(row: &T) -> Vec<u8> {
     encode_onto(vec![ROW_VERSION], row)
 }
 
-/// Appends a value in postcard. The types of the machine (integers, text, lists, maps) are all such that it can't
-/// refuse them.
+/// Appends a value in postcard. The types of the machine (integers, text, lists, maps) are all such that it
+/// can't refuse them.
 pub(crate) fn encode_onto<T: Serialize>(bytes: Vec<u8>, value: &T) -> Vec<u8> {
     match postcard::to_extend(value, bytes) {
         Ok(bytes) => bytes,

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::value::words::words;
 
 words! {
-    /// A field that people set, by its name in the API. Variants are only ever appended: events have them by position.
+    /// A field that people set, by its name in the API. Variants are only ever appended: events have them by
+    /// position.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum FieldName {
         Gateway = "gateway",

@@ -32,7 +32,8 @@ pub type CoolingId = Id<Cooling>;
 pub type BootHistoryId = Id<BootHistory>;
 pub type TokenId = Id<Token>;
 pub type PrefixId = Id<Prefix>;
-/// Id of a pool or a prefix: of that which a prefix is cut from. Ids never repeat, so that it is one of the two only.
+/// Id of a pool or a prefix: of that which a prefix is cut from. Ids never repeat, so that it is one of the
+/// two only.
 pub type ParentId = Id<Parent>;
 
 /// A pool or a prefix.

@@ -282,8 +282,9 @@ pub struct Started {
 impl Started {
     /// Order of two processes of one boot.
     ///
-    /// The kernel's ticks decide where they differ: any delay may lie between a process's start and its own stamp.
-    /// This is no order of three processes where one has no tick, so nothing may be concluded from two comparisons.
+    /// The kernel's ticks decide where they differ: any delay may lie between a process's start and its own
+    /// stamp. This is no order of three processes where one has no tick, so nothing may be concluded from two
+    /// comparisons.
     #[must_use]
     pub fn order_in_boot(&self, other: &Self) -> Ordering {
         match (self.start_ticks, other.start_ticks) {

@@ -33,9 +33,7 @@ pub enum Credential {
     /// client.
     Known(Grant),
     /// A token. `apply` looks up its rights, so that a revoked token has none.
-    Token {
-        id: TokenId,
-    },
+    Token { id: TokenId },
 }
 
 /// Rights: a role and its limits.

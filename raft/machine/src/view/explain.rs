@@ -80,14 +80,16 @@ pub enum CandidateOutcome {
     Gives(IpAddr),
 }
 
-/// Answer that [`crate::dispatch::apply`] would give, with its choices and without effect. Only an allocation has some.
+/// Answer that [`crate::dispatch::apply`] would give, with its choices and without effect. Only an allocation
+/// has some.
 #[must_use]
 pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     let mut draft = state.clone();
     let (outcome, _, choices) =
         carry_out_looking(&mut draft, at, command, |step| match (&command.action, step.rights) {
             (crate::command::Action::Allocate(request), Ok((grant, _))) => {
-                // Apart from the work of the request itself, which must be refused when that alone is too much.
+                // Apart from the work of the request itself, which must be refused when that alone is too
+                // much.
                 let work = Work::default();
                 let search = Search { grant, work: &work };
                 match step.with_pools_of(request, search) {

@@ -325,7 +325,8 @@ fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_bac
         ..spec
     };
     put(&mut state, &described).unwrap();
-    // One more of its endpoints changes nothing of that, and once it wants more it gets what lies between its own.
+    // One more of its endpoints changes nothing of that, and once it wants more it gets what lies between its
+    // own.
     allocate(&mut state, 0, 100).unwrap();
     assert_eq!(pool(&state).1.spec.ranges.len(), RANGES_MAX);
     say(&mut state, 0, &format!("scale shop/apps/Deployment/a replicas={count}")).unwrap();

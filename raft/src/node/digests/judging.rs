@@ -32,8 +32,8 @@ pub(super) enum Verdict {
     },
 }
 
-/// Judges one member. Its newest comparison with a majority counts; a disagreement that is newer still and not
-/// decided counts more than that it agreed before.
+/// Judges one member. Its newest comparison with a majority counts; a disagreement that is newer still and
+/// not decided counts more than that it agreed before.
 pub(super) fn judge(
     member: u64,
     voters: &BTreeSet<u64>,

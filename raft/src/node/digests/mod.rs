@@ -1,8 +1,8 @@
 //! Comparison of replicas: every member requests all others' checkpoints and judges its own state. The leader
 //! has no special role in it.
 //!
-//! **Invariant:** a member whose state a majority contradicts, or may contradict, serves no client until the state
-//! was made again and the majority agrees with it.
+//! **Invariant:** a member whose state a majority contradicts, or may contradict, serves no client until the
+//! state was made again and the majority agrees with it.
 
 mod awaited;
 mod comparing;

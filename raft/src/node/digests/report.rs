@@ -13,8 +13,8 @@ use crate::transport::{Answer, Purpose, Report, Request};
 /// Time for the report of a member.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The reports of all who answer, this member included. Asked over the journal's connections: a member that doesn't
-/// know the question hangs up, and nothing that matters must hang on that.
+/// The reports of all who answer, this member included. Asked over the journal's connections: a member that
+/// doesn't know the question hangs up, and nothing that matters must hang on that.
 pub(super) async fn ask_all(integrity: &Integrity, running: &Running) -> BTreeMap<u64, Report> {
     let deadline = Instant::now() + PATIENCE;
     let others = running.members().into_iter().filter(|(id, _)| *id != running.me.member_id);

@@ -153,7 +153,8 @@ impl Candidate {
     /// One campaign; nothing when raft has ended.
     async fn campaign(&self, timer: &Timer, view: &View) -> Option<Campaign> {
         let mut own = self.own().await?;
-        // The metrics follow the disk, and keep a leadership that ended with the process: its leader id decides.
+        // The metrics follow the disk, and keep a leadership that ended with the process: its leader id
+        // decides.
         if own.vote.leader_id() != view.vote.leader_id() {
             return Some(Campaign::Overtaken);
         }
@@ -274,8 +275,8 @@ impl Candidate {
         Some(false)
     }
 
-    /// Takes over a higher term that exists in the cluster, or this member would be refused for ever. The vote in it
-    /// is for no member: a candidate of that term may still get one.
+    /// Takes over a higher term that exists in the cluster, or this member would be refused for ever. The
+    /// vote in it is for no member: a candidate of that term may still get one.
     async fn adopt(&self, higher: &Vote) -> Option<()> {
         let last_log_id = self.own().await?.last_log_id;
         let vote = Vote::new(higher.leader_id().term, 0);
@@ -284,8 +285,9 @@ impl Candidate {
 
     /// Ends openraft's own election for the vote of this member, by a vote for no member in the next term.
     ///
-    /// Otherwise a late answer could make this member the leader of its term while the voters have the term that the
-    /// campaign names: openraft would keep that leadership, which no voter follows, and start no other election.
+    /// Otherwise a late answer could make this member the leader of its term while the voters have the term
+    /// that the campaign names: openraft would keep that office, which no voter follows, and start no other
+    /// election.
     async fn stand_down(&self, own: VoteResponse<Types>) -> Option<VoteResponse<Types>> {
         let vote = Vote::new(own.vote.leader_id().term.saturating_add(1), 0);
         self.raft.vote(VoteRequest::new(vote, own.last_log_id)).await.ok()?;

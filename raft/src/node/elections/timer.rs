@@ -1,8 +1,8 @@
 //! The election timer: the length of each wait.
 //!
-//! It follows from settings, measured fsyncs, failures and a random number.
-//! The wait for a silent leader does not depend on the disk, since a heartbeat is sent and received without one.
-//! Everything that waits for votes does: a vote counts once it is on a disk.
+//! It follows from settings, measured fsyncs, failures and a random number. The wait for a silent leader does
+//! not depend on the disk, since a heartbeat is sent and received without one. Everything that waits for
+//! votes does: a vote counts once it is on a disk.
 
 use ipam_api::limits::ELECTION_TIMEOUT_MS_MAX;
 
@@ -53,8 +53,8 @@ impl Timer {
         self.timing.election_max_ms.saturating_add(self.retry_ms(random))
     }
 
-    /// The wait after a pre-vote that no majority granted. No disk had a part in it, and the majority may come back
-    /// at any time: there is no back-off.
+    /// The wait after a pre-vote that no majority granted. No disk had a part in it, and the majority may
+    /// come back at any time: there is no back-off.
     pub(super) fn retry_ms(&self, random: u64) -> u64 {
         let Timing { election_min_ms: least, election_max_ms: most, .. } = self.timing;
         least.saturating_add(below(most.saturating_sub(least), random))

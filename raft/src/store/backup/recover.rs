@@ -35,7 +35,8 @@ pub struct Survivor {
 pub struct Recovered {
     /// The header of the backup.
     pub header: Header,
-    /// Entries of the log that this member didn't know to be acknowledged. They are in it, too: they may have been.
+    /// Entries of the log that this member didn't know to be acknowledged. They are in it, too: they may have
+    /// been.
     pub unknown: u64,
 }
 
@@ -66,8 +67,8 @@ impl Survivor {
         &self.identity.name
     }
 
-    /// Writes all that is in it as a backup, all of its log applied. Works on a copy beside the file, which needs as
-    /// much room as snapshot, log and history do.
+    /// Writes all that is in it as a backup, all of its log applied. Works on a copy beside the file, which
+    /// needs as much room as snapshot, log and history do.
     ///
     /// # Errors
     /// When the directory is damaged, or the file is there already or can't be written.

@@ -1,8 +1,8 @@
 //! Making a new data directory of a backup: the beginning of another cluster, in another epoch.
 //!
-//! The restored state waits beside an empty store until its member founds a cluster. Only then it is known who the
-//! members are, and it becomes a snapshot like any other, which they get as any member gets one. So one member is
-//! restored, and the others begin with empty disks.
+//! The restored state waits beside an empty store until its member founds a cluster. Only then it is known
+//! who the members are, and it becomes a snapshot like any other, which they get as any member gets one. So
+//! one member is restored, and the others begin with empty disks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};

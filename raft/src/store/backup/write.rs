@@ -71,8 +71,8 @@ impl Backup {
         &self.header
     }
 
-    /// Writes it, and checks on the way that the history is what the state vouches for. It takes a while: not for
-    /// async threads. Returns its seal.
+    /// Writes it, and checks on the way that the history is what the state vouches for. It takes a while: not
+    /// for async threads. Returns its seal.
     ///
     /// # Errors
     /// When it can't be written, or a segment isn't whole. What was written then is no backup, and shows it.

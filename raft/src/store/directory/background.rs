@@ -1,8 +1,9 @@
 //! Work in the background: large, and in no hurry.
 //!
-//! A snapshot is as large as the state, and so are rows that are made afresh; allocations must not notice either.
-//! So each is written by a thread of its own that comes after all others. A snapshot has a set pace too, and reaches
-//! the disk in small steps: one sync of all of it at the end would hold up the log, which shares the disk.
+//! A snapshot is as large as the state, and so are rows that are made afresh; allocations must not notice
+//! either. So each is written by a thread of its own that comes after all others. A snapshot has a set pace
+//! too, and reaches the disk in small steps: one sync of all of it at the end would hold up the log, which
+//! shares the disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -25,8 +26,8 @@ pub(in crate::store) const SYNC_BYTES: u64 = 1 << 20;
 #[error("the thread of the snapshots has panicked")]
 pub(in crate::store) struct Panicked;
 
-/// Runs work on a thread of its own that comes after all others, and waits for it. A broken invariant unwinds to the
-/// caller.
+/// Runs work on a thread of its own that comes after all others, and waits for it. A broken invariant unwinds
+/// to the caller.
 pub(in crate::store) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

@@ -62,8 +62,8 @@ pub(in crate::store) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>
     }
 }
 
-/// The id of the machine's present boot. While it lasts, the page cache lasts: what was written is there, synced
-/// or not.
+/// The id of the machine's present boot. While it lasts, the page cache lasts: what was written is there,
+/// synced or not.
 pub(in crate::store) fn boot_id() -> String {
     // Where the kernel doesn't say, every start counts as another boot: the careful answer.
     fs::read_to_string("/proc/sys/kernel/random/boot_id")

@@ -6,8 +6,8 @@ use super::marker::LogMark;
 use crate::sync::held;
 use crate::types::LogId;
 
-/// openraft applies an entry once a majority has it, which may be before this disk has. Rows must not get ahead
-/// of the log that vouches for them, so their thread waits here.
+/// openraft applies an entry once a majority has it, which may be before this disk has. Rows must not get
+/// ahead of the log that vouches for them, so their thread waits here.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Durable {
     point: Mutex<Point>,

@@ -63,8 +63,8 @@ pub(in crate::store) fn read(mut from: impl Read, kind: u8) -> io::Result<Frame>
     Ok(Frame { version, body })
 }
 
-/// Reads the byte that says what follows. Looked at before anything else is read, so that bytes of another kind
-/// are never taken for a file that ends too early.
+/// Reads the byte that says what follows. Looked at before anything else is read, so that bytes of another
+/// kind are never taken for a file that ends too early.
 pub(in crate::store) fn expect_kind(from: impl Read, kind: u8) -> io::Result<()> {
     let [found] = read_array(from)?;
     if found == kind { Ok(()) } else { Err(invalid(format!("expected kind {kind:#x}, found {found:#x}"))) }

@@ -1,8 +1,8 @@
 //! The room that the disk has left, looked at before the disk says so itself.
 //!
-//! A log that was refused a write is dead until the process starts again. So nothing new is let in while there
-//! is still room for what must be written anyway: a vote, the end of what is on its way, a snapshot. And a part
-//! of the disk is held by a *ballast* file, which other writers can't take: when one of our own
+//! A log that was refused a write is dead until the process starts again. So nothing new is let in while
+//! there is still room for what must be written anyway: a vote, the end of what is on its way, a snapshot.
+//! And a part of the disk is held by a *ballast* file, which other writers can't take: when one of our own
 //! writes would not find room, as much of it is given up as that needs. It is made again when there is space.
 
 use std::fs::{self, File};
@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const LOOKS_OFF: u32 = 240;
 /// Bytes beyond what once was too little that make enough again, in parts of what counts as low.
 const SWING: u64 = 8;
-/// Room that a write must find beyond its own bytes: for what file systems need besides. Little, or a neighbour
-/// that fills the disk gets more of the ballast than we do.
+/// Room that a write must find beyond its own bytes: for what file systems need besides. Little, or a
+/// neighbour that fills the disk gets more of the ballast than we do.
 const SPARE_BYTES: u64 = 256 << 10;
 /// Bytes that a start writes.
 pub(in crate::store) const START_BYTES: u64 = 1 << 20;
@@ -75,8 +75,8 @@ impl FreeSpace {
         }
     }
 
-    /// The room that `free` bytes are where `needed` must be free. What once was too little needs a little more
-    /// to be enough again, so that nothing swings to and fro.
+    /// The room that `free` bytes are where `needed` must be free. What once was too little needs a little
+    /// more to be enough again, so that nothing swings to and fro.
     fn judge(free: u64, needed: u64, limits: DiskLimits, before: Self) -> Self {
         let enough =
             if before == Self::Enough { needed } else { needed.saturating_add(limits.low_bytes / SWING) };
@@ -161,8 +161,8 @@ impl Headroom {
         self.space().room
     }
 
-    /// True if entries that another member proposed still go in. They do for some time after nothing new is let
-    /// in here: where this member is needed for a majority, it can't be one without them.
+    /// True if entries that another member proposed still go in. They do for some time after nothing new is
+    /// let in here: where this member is needed for a majority, it can't be one without them.
     pub(crate) fn takes_entries(&self) -> bool {
         if self.room() > FreeSpace::Nothing {
             return true;

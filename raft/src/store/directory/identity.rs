@@ -8,8 +8,8 @@ use super::disk;
 use super::error::StoreError;
 use super::json_file::{self, StoredJson, VERSION};
 
-/// The tie of a directory to one member of one cluster. Made with the directory; a directory without it is a new
-/// one, and never takes up an old member's id.
+/// The tie of a directory to one member of one cluster. Made with the directory; a directory without it is a
+/// new one, and never takes up an old member's id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Version of this file.

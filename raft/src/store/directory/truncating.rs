@@ -1,8 +1,8 @@
 //! Removal of large files in small steps.
 //!
-//! A file system frees a file in one go, and a sync meanwhile waits for that, the log's too: 50 ms for 160 MiB
-//! on ext4 (`discard`), where a third of a millisecond is usual. So its name goes at once, its end little by little.
-//! After a crash the file system frees the rest by itself, since no name leads there any more.
+//! A file system frees a file in one go, and a sync meanwhile waits for that, the log's too: 50 ms for 160
+//! MiB on ext4 (`discard`), where a third of a millisecond is usual. So its name goes at once, its end little
+//! by little. After a crash the file system frees the rest by itself, since no name leads there any more.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ pub(in crate::store) fn remove_file(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that is read by some while another takes its place. What was replaced is freed when the last of them
-/// lets go of it.
+/// A file that is read by some while another takes its place. What was replaced is freed when the last of
+/// them lets go of it.
 #[derive(Debug)]
 pub(in crate::store) struct Replaceable {
     path: PathBuf,

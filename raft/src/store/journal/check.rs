@@ -1,7 +1,7 @@
 //! Reads the journal of a member that is down, every byte of it, and changes nothing.
 //!
-//! What is compared is the journal with itself: sums, chains within segments and from one segment to the next.
-//! The member compares it with its state, too, when it starts.
+//! What is compared is the journal with itself: sums, chains within segments and from one segment to the
+//! next. The member compares it with its state, too, when it starts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -58,7 +58,8 @@ impl JournalFiles {
         Ok(Self { dir, writing: Mutex::new(None), here: Mutex::new(here) })
     }
 
-    /// The open segment of a state, as its file has it. What the file has beyond that comes again with the log.
+    /// The open segment of a state, as its file has it. What the file has beyond that comes again with the
+    /// log.
     pub(in crate::store) fn load_open(&self, head: &JournalHead) -> io::Result<Vec<Arc<Block>>> {
         if head.open.frames == 0 {
             return Ok(Vec::new());

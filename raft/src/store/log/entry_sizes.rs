@@ -35,7 +35,8 @@ impl EntrySizes {
     }
 }
 
-/// Entries and where they end, both ascending; the last is where the log is now. Never empty once one is noted.
+/// Entries and where they end, both ascending; the last is where the log is now. Never empty once one is
+/// noted.
 #[derive(Debug, Default)]
 pub(crate) struct Marks(VecDeque<(u64, u64)>);
 

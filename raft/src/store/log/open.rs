@@ -1,8 +1,8 @@
 //! Opening the log: what may be forgiven, and what may not.
 //!
-//! A crash leaves at most one unfinished write at the very end, of records that were not acknowledged. That is
-//! cut off. Everything else that doesn't read is damage, and so is an end before the marker, however clean the
-//! cut: there something was acknowledged that is no longer here.
+//! A crash leaves at most one unfinished write at the very end, of records that were not acknowledged. That
+//! is cut off. Everything else that doesn't read is damage, and so is an end before the marker, however clean
+//! the cut: there something was acknowledged that is no longer here.
 
 use std::fs::{self, OpenOptions};
 use std::io;

@@ -26,8 +26,8 @@ const TAIL_BYTES_MAX: usize = 32 << 20;
 /// Bytes of one message to a lagging peer, roughly.
 const PIECE_BYTES_MAX: usize = 1 << 20;
 
-/// Handle on the log; clones share it. Nothing here touches the disk: `append` returns once its entries are in
-/// memory and in the thread's queue.
+/// Handle on the log; clones share it. Nothing here touches the disk: `append` returns once its entries are
+/// in memory and in the thread's queue.
 #[derive(Clone)]
 pub(crate) struct LogStore {
     view: Arc<Mutex<View>>,
@@ -85,8 +85,8 @@ impl LogStore {
         self.commands.send(command).map_err(|_| stopped())
     }
 
-    /// The view, unless nothing can be written any more. Held while a command is queued, so that the queue has
-    /// the order of the view.
+    /// The view, unless nothing can be written any more. Held while a command is queued, so that the queue
+    /// has the order of the view.
     fn writable(&self) -> io::Result<MutexGuard<'_, View>> {
         let view = held(&self.view);
         match &view.failed {

@@ -132,9 +132,9 @@ impl LogThread {
             }
             Command::Vote { vote, done } => {
                 group.votes.push((vote, done));
-                // The vote on disk has won, which is a note on it: a majority has the vote even if the note is
-                // lost, and no entry of that leader is on disk before the note. An election has one fsync less on
-                // each side.
+                // The vote on disk has won, which is a note on it: a majority has the vote even if the note
+                // is lost, and no entry of that leader is on disk before the note. An election has one fsync
+                // less on each side.
                 let known = self.log.log_state().vote().map(|known| known.0.leader_id);
                 if vote.committed && known == Some(vote.leader_id) {
                     group.unsynced = true;

@@ -1,9 +1,9 @@
 //! The state's rows in sled, so that a start need not read the whole snapshot and log.
 //!
 //! sled 0.34 doesn't sync, and on damage it panics or quietly goes back to an older page. So nothing is
-//! believed here that isn't checked: every row has a sum, the batch's point has the digest of all rows, and the
-//! marker says how far the rows must reach. On any quarantine the directory is put aside: log and snapshot have all
-//! of it.
+//! believed here that isn't checked: every row has a sum, the batch's point has the digest of all rows, and
+//! the marker says how far the rows must reach. On any doubt the directory is put aside: log and snapshot
+//! have all of it.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,9 +27,9 @@ const POINT_VERSION: u8 = 1;
 /// Shorter than any row's key, so it can't be one.
 const POINT_KEY: &[u8] = b"p";
 const CACHE_BYTES: u64 = 32 << 20;
-/// Rows that are written at once. sled copies a node for every row, frees none of the copies before the batch is
-/// over, and after a batch frees only so many: with 256 rows a batch its memory stays flat, with 1,024 it grows for
-/// ever.
+/// Rows that are written at once. sled copies a node for every row, frees none of the copies before the batch
+/// is over, and after a batch frees only so many: with 256 rows a batch its memory stays flat, with 1,024 it
+/// grows for ever.
 const BATCH_ROWS: usize = 128;
 /// Rows between syncs, about a megabyte. One sync of all rows at the end would delay the log, which shares
 /// the disk.
@@ -76,8 +76,8 @@ pub(in crate::store) fn put_aside(dir: &Path) -> io::Result<()> {
 }
 
 impl Rows {
-    /// Opens the rows of a data directory, and looks how far they say that they are. The error is the reason to
-    /// rebuild them.
+    /// Opens the rows of a data directory, and looks how far they say that they are. The error is the reason
+    /// to rebuild them.
     pub(in crate::store) fn open_at(dir: &Path) -> Result<(Self, Point), String> {
         let dir = path(dir);
         unharmed(|| {
@@ -133,8 +133,8 @@ impl Rows {
         unharmed(|| self.put(changes, point))
     }
 
-    /// A few rows and the point are one batch, whole or not there. With many, the point is taken away by the first
-    /// batch and comes back with the last: a directory without one isn't believed.
+    /// A few rows and the point are one batch, whole or not there. With many, the point is taken away by the
+    /// first batch and comes back with the last: a directory without one isn't believed.
     fn put(
         &self,
         changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,

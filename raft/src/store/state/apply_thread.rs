@@ -1,8 +1,8 @@
 //! The thread that owns the state and applies log entries to it.
 //!
-//! Nothing else runs here, and nothing waits here: no disk, no network, no lock that is held for longer than it
-//! takes to put a value in its place. So a command, however expensive, delays commands behind it and no other part of
-//! the member: not elections, not heartbeats, not readers of the published state.
+//! Nothing else runs here, and nothing waits here: no disk, no network, no lock that is held for longer than
+//! it takes to put a value in its place. So a command, however expensive, delays commands behind it and no
+//! other part of the member: not elections, not heartbeats, not readers of the published state.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -77,7 +77,8 @@ impl ApplyThread {
                     }
                 }
             }
-            // What the machine was changing is neither the state before nor the one after, and is never published.
+            // What the machine was changing is neither the state before nor the one after, and is never
+            // published.
             if self.board.broken().is_some() {
                 return;
             }

@@ -46,7 +46,8 @@ impl Board {
         }
     }
 
-    /// Publishes the state after so many more commands. No lock is held but for putting values in their place.
+    /// Publishes the state after so many more commands. No lock is held but for putting values in their
+    /// place.
     pub(super) fn publish(&self, live: &mut Live, commands: usize) {
         live.keep_journal();
         let touched = live.state.take_touched();

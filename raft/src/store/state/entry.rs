@@ -36,7 +36,8 @@ impl Ready {
             // Fatal: skipping it would make this replica another than the rest.
             EntryPayload::Normal(batch) => {
                 let opened = batch.open().map_err(io::Error::other)?;
-                // Fatal too, and before anything of it is applied: what follows has rules that aren't known here.
+                // Fatal too, and before anything of it is applied: what follows has rules that aren't known
+                // here.
                 for command in &opened.commands {
                     if let Action::RaiseLevel { level } = command.action {
                         check_known(level).map_err(io::Error::other)?;

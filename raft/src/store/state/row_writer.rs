@@ -60,7 +60,8 @@ impl Behind {
         while let Ok(first) = nudges.recv() {
             let waiting = Waiting::gather(first, nudges);
             self.pending.store(0, Ordering::Release);
-            // Rows and marker must say nothing of a state that breaks an invariant, nor that its log is clean.
+            // Rows and marker must say nothing of a state that breaks an invariant, nor that its log is
+            // clean.
             if let Some(board) = self.shared.board()
                 && (board.broken().is_some() || board.guard(|| self.write_rows()).is_err())
             {

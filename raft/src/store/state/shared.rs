@@ -1,8 +1,8 @@
 //! Applied state: published by the thread that applies, read by all others.
 //!
-//! One thread owns the state and changes it ([`super::apply_thread`]). After each bounded number of commands it
-//! publishes what it has, which costs a clone of persistent maps. Readers use the last published state and wait for
-//! no command; a reader that needs a newer one waits for its publication.
+//! One thread owns the state and changes it ([`super::apply_thread`]). After each bounded number of commands
+//! it publishes what it has, which costs a clone of persistent maps. Readers use the last published state and
+//! wait for no command; a reader that needs a newer one waits for its publication.
 
 use std::future::poll_fn;
 use std::io;
@@ -30,8 +30,8 @@ pub(crate) struct SharedState {
     inner: Arc<Inner>,
 }
 
-/// The same for the row writer. It must not keep the state alive: the state wakes it, and once no other handle on
-/// it is left, nothing will.
+/// The same for the row writer. It must not keep the state alive: the state wakes it, and once no other
+/// handle on it is left, nothing will.
 pub(in crate::store) struct WeakState(Weak<Inner>);
 
 impl WeakState {
@@ -106,8 +106,8 @@ impl SharedState {
         self.inner.board.events.subscribe()
     }
 
-    /// Has entries applied, in their order and after all that was asked for before. The answer comes when they are
-    /// published.
+    /// Has entries applied, in their order and after all that was asked for before. The answer comes when
+    /// they are published.
     ///
     /// # Errors
     /// When an entry can't be read, or the thread has ended.
@@ -134,8 +134,8 @@ impl SharedState {
         answer.recv().map_err(|_| ended())
     }
 
-    /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long: the
-    /// caller does it, on a thread that no other work waits for.
+    /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long:
+    /// the caller does it, on a thread that no other work waits for.
     ///
     /// # Errors
     /// When the thread that applies has ended.
@@ -155,7 +155,8 @@ impl SharedState {
         Ok(())
     }
 
-    /// Calls the machine on a copy of the state. A broken invariant stops this member: the state has the same.
+    /// Calls the machine on a copy of the state. A broken invariant stops this member: the state has the
+    /// same.
     ///
     /// # Errors
     /// The invariant that was found broken.

@@ -1,5 +1,6 @@
-//! A directory as the first version wrote it, read by this one. `UPDATE=1` writes what isn't there; what is there
-//! never changes: a version that writes otherwise adds a folder of its own, and reads this one as it always did.
+//! A directory as the first version wrote it, read by this one. `UPDATE=1` writes what isn't there; what is
+//! there never changes: a version that writes otherwise adds a folder of its own, and reads this one as it
+//! always did.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -14,17 +14,20 @@ fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
     let Some(address) = PeerAddress::parse(mine) else {
         let why = "the member that was asked has no peer port, so no other member can reach it";
         return Err(Problem::new(Code::MemberUnfit, why).help(
-            "On its host, set peer_listen to a unix socket (all members on that host) or give it [peer_tls], and start it again; deploy/docs/membership.md says how.",
+            "On its host, set peer_listen to a unix socket (all members on that host) or give it [peer_tls], \
+             and start it again; deploy/docs/membership.md says how.",
         ));
     };
     let theirs = PeerAddress::parse(&request.peer_address);
     if theirs.is_some_and(|theirs| theirs.is_socket() != address.is_socket()) {
         let why = format!(
-            "{} answers peers at {}, and the member that was asked at {mine}: a unix socket is reached on its own host only",
+            "{} answers peers at {}, and the member that was asked at {mine}: a unix socket is reached on \
+             its own host only",
             request.name, request.peer_address
         );
         return Err(Problem::new(Code::MemberUnfit, why).help(
-            "Give all members unix sockets if they are on one host, else all of them [peer_tls] and an address host:port.",
+            "Give all members unix sockets if they are on one host, else all of them [peer_tls] and an \
+             address host:port.",
         ));
     }
     Ok(())

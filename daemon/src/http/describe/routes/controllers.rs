@@ -19,7 +19,8 @@ pub(super) fn routes() -> [Route; 2] {
             "POST",
             "/v1/controllers/end",
             Access::Permission(Verb::Release, Target::Application),
-            "Takes back what sticky endpoints of a controller that is gone keep, and the pools that were made for it.",
+            "Takes back what sticky endpoints of a controller that is gone keep, and the pools that were \
+             made for it.",
         )
         .takes("EndRequest")
         .json(200, "Released")

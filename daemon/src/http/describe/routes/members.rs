@@ -45,7 +45,8 @@ pub(super) fn routes() -> [Handled; 6] {
         Route::post(
             "/v1/cluster/members/{name}/replace",
             write,
-            "Gives a learner a vote and removes the member whose place it takes, in one step; with dry_run says what that would do.",
+            "Gives a learner a vote and removes the member whose place it takes, in one step; with dry_run \
+             says what that would do.",
         )
         .takes("ReplaceRequest")
         .json(200, "MemberChange")

@@ -53,7 +53,8 @@ impl Action {
                 within(Counted::Preconditions, transaction.preconditions.len(), TRANSACTION_STEPS_MAX)?;
                 for step in &transaction.steps {
                     refuse_if(matches!(step, Action::Transaction(_)), || Cause::NestedTransaction)?;
-                    // A member that doesn't know a level must see the entry that raises it before applying any of it.
+                    // A member that doesn't know a level must see the entry that raises it before applying
+                    // any of it.
                     refuse_if(matches!(step, Action::RaiseLevel { .. }), || Cause::LevelInTransaction)?;
                     step.check()?;
                 }

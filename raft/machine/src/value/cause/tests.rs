@@ -11,7 +11,8 @@ use crate::testing::TestOption;
 use crate::value::{At, Expect, Idempotency, Text};
 use crate::{Action, Command, State};
 
-/// `UPDATE=1` writes down what is declared now. New causes come behind all others, and none changes its fields.
+/// `UPDATE=1` writes down what is declared now. New causes come behind all others, and none changes its
+/// fields.
 #[test]
 fn causes_are_only_ever_appended() {
     let mut listed = String::new();

@@ -64,11 +64,7 @@ pub struct Segment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Journaled {
     /// Append this frame to the open segment.
-    Frame {
-        bytes: Vec<u8>,
-        first: EventId,
-        before: Chain,
-    },
+    Frame { bytes: Vec<u8>, first: EventId, before: Chain },
     /// Seal the open segment, and begin the next.
     Sealed {
         number: u64,

@@ -18,7 +18,8 @@ fn of_others(state: &State, grant: &Grant) -> Vec<String> {
     rows.extend(state.subnets.iter().filter(|(_, row)| !fits(&row.spec.metadata)).map(text));
     rows.extend(state.reservations.iter().filter(|(_, row)| !fits(&row.spec.metadata)).map(text));
     for (id, row) in state.pools.iter().filter(|(_, row)| !fits(&row.spec.metadata)) {
-        // An automatic pool follows from its application's requests, and a terminating one goes with its last address.
+        // An automatic pool follows from its application's requests, and a terminating one goes with its last
+        // address.
         if row.spec.terminating || (row.automatic.is_some() && grant.labels.is_empty()) {
             continue;
         }

@@ -1,7 +1,7 @@
 //! Property: no sequence of requests with node n2's token changes a resource of n1 or an operator.
 //!
-//! The model attributes each allocation to the actor whose request made it, by events alone, and reads nothing of the
-//! machine's own attribution.
+//! The model attributes each allocation to the actor whose request made it, by events alone, and reads
+//! nothing of the machine's own attribution.
 
 use std::collections::{BTreeMap, BTreeSet};
 

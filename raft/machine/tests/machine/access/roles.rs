@@ -103,7 +103,8 @@ fn every_role_may_do_what_the_table_says_and_nothing_else() {
                 let refusal = outcome.unwrap_err();
                 assert_eq!(refusal.code(), Code::Forbidden, "{role} {verb} {target}: {refusal:?}");
                 assert_eq!(world.state.digest(), before.digest(), "{role} {verb} {target}");
-                // Wrapped into a transaction it isn't allowed either. The level is raised by an entry of its own.
+                // Wrapped into a transaction it isn't allowed either. The level is raised by an entry of its
+                // own.
                 if matches!(action, Action::RaiseLevel { .. }) {
                     continue;
                 }
