@@ -70,7 +70,7 @@ impl Failure {
     }
 }
 
-/// Keeps the code, the sentence and the advice of a server's refusal, so that an operator sees the cause.
+/// Keeps the code, sentence and advice of a server's refusal, so that an operator sees the cause.
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         let entry = problem.code.entry();

@@ -1,4 +1,4 @@
-//! Tolerant reading of JSON: unknown keys are ignored, malformed known ones are reported with their path.
+//! Tolerant reading of JSON: unknown keys are ignored, malformed known ones reported with their path.
 
 use ipam_api::name::shown;
 use serde_json::{Map, Value};

@@ -1,5 +1,4 @@
-//! The plugin under real main plugins (`bridge`, `ptp`, `macvlan`), in network namespaces: they accept its
-//! output.
+//! The plugin under real main plugins (`bridge`, `ptp`, `macvlan`), which accept its output.
 //!
 //! Needs root, `ip`, `nsenter`, `unshare` and the plugins of containernetworking-plugins. Where they are
 //! missing it fails and says so: a test that passes without having run is worth less than none.

@@ -1,5 +1,5 @@
-//! Automatic pools, through the real plugin, over HTTP and with `ipamctl`: created by the first ADD, scaled,
-//! and deleted with the application.
+//! Automatic pools: created by the first ADD, scaled, and deleted with the application. Through the real
+//! plugin, over HTTP and with `ipamctl`.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Requests on a member that stops: they continue on another member, and their first copy has no effect after
-//! the restart.
+//! Requests on a member that stops: another member completes them. Their first copy has no effect after the
+//! restart.
 
 use std::net::SocketAddr;
 

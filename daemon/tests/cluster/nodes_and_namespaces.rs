@@ -1,4 +1,4 @@
-//! Nodes and namespaces: written over HTTP and with `ipamctl`, selected by pools, used by the real plugin.
+//! Nodes and namespaces: written over HTTP and with `ipamctl`, selected by pools, used by the plugin.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Prefixes over HTTP and with `ipamctl`, on real members: delegated once, refreshed, ended by log time.
+//! Prefixes on real members: delegated once, refreshed, ended by log time. Over HTTP and with `ipamctl`.
 
 use ipam_api::client::Call;
 use ipam_api::event::EventPage;

@@ -38,8 +38,8 @@ pub(crate) fn snapshot(data: &[u8]) {
     }
 }
 
-/// Segments of the journal: sealed ones as they are, with valid checksums, or self-written; open ones;
-/// blocks.
+/// Segments of the journal: sealed ones as they are, with valid checksums, or self-written. Also open ones
+/// and blocks.
 pub(crate) fn journal(data: &[u8]) {
     let (kind, data) = choice(data);
     let path = FOLDER.join("segment");

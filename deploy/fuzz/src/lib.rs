@@ -1,4 +1,4 @@
-//! Fuzz targets for all readers of foreign bytes: bodies, text, plugin input, peers, files and commands.
+//! Fuzz targets for all readers of foreign bytes: bodies, text, plugin input, peers, files, commands.
 //!
 //! Each target is a function of bytes that panics on a defect beyond a refusal: readable input must be
 //! written and read again the same, and no input may cost memory out of proportion to its length. `cargo

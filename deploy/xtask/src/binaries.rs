@@ -1,5 +1,5 @@
-//! Builds of the programs: a quick one for daily use, and the optimised static one that ships
-//! (`target/dist`).
+//! Builds of the programs: a quick one for daily use, and the optimised static one that ships. The latter is
+//! in `target/dist`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
 /// The programs of a cluster and of its nodes.
 pub(crate) const PROGRAMS: &[&str] = &["ipamd", "ipamctl", "ipam-cni"];
 
-/// Builds programs with the settings of the tests, so that nothing is built twice; returns their folder.
+/// Builds programs with the settings of the tests, so nothing is built twice; returns their folder.
 pub(crate) fn build_quickly(workspace: &Workspace, programs: &[&str]) -> Result<PathBuf> {
     // With the features of the whole workspace, or all that they depend on would be another build.
     let mut command = workspace.cargo(["build", "--locked", "--workspace"]);

@@ -1,4 +1,4 @@
-//! Contract tests: a fuzzer (schemathesis, from PyPI) checks a real member against the OpenAPI document.
+//! Contract tests: a fuzzer (schemathesis, from PyPI) holds a member to the OpenAPI document.
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -1,6 +1,7 @@
 //! Dependencies among the folders of a source tree: without cycles, and never upward in a fixed order.
 //!
-//! Imports show most of them. Methods of a type that many folders extend need no import, so their calls count as well.
+//! Imports show most of them. Methods of a type that many folders extend need no import, so their calls count
+//! as well.
 //!
 //! A file directly in the tree counts as a folder of its own name. The root module (`lib.rs`, `main.rs`,
 //! `mod.rs`) declares and re-exports: it may import every folder, and none may import from it.
@@ -14,8 +15,8 @@ struct Tree {
     path: &'static str,
     /// All folders, lowest first; empty if only cycles are forbidden.
     order: &'static [&'static str],
-    /// Types with methods in many folders. A call is an import from the folder that declares the method: of the type
-    /// by its name, of a variable or field by the type's name in lowercase.
+    /// Types with methods in many folders. A call is an import from the folder that declares the method: of
+    /// the type by its name, of a variable or field by the type's name in lowercase.
     spread: &'static [&'static str],
 }
 

@@ -1,7 +1,8 @@
 //! The project's own tools: `cargo xtask build | commits | dev | measure | powercut | slow-disks | test`.
 //!
-//! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs it,
-//! with the command to install it, or a check of this crate replaces it and reports so; nothing is left out in silence.
+//! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
+//! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
+//! out in silence.
 
 mod binaries;
 mod commits;

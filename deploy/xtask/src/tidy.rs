@@ -33,7 +33,8 @@ const TOP_LEVEL: [&str; 17] = [
     "deny.toml",
 ];
 
-/// Lines of a Rust file. A file above 500 lines needs a reason that its review accepts, such as one long table.
+/// Lines of a Rust file. A file above 500 lines needs a reason that its review accepts, such as one long
+/// table.
 const LINES_MAX: usize = 900;
 
 /// Words that must not be left in code, written so that this file doesn't contain them.
@@ -47,8 +48,8 @@ const LEFTOVERS: [(&str, &str); 7] = [
     (concat!("#[ig", "nore"), "a test that doesn't run proves nothing"),
 ];
 
-/// Forbidden words of code under a folder (or everywhere else), for dependency rules that crates don't
-/// enforce.
+/// Forbidden words of code under a folder, or everywhere else. They enforce dependency rules beyond those of
+/// crates.
 const WALLS: [Wall; 6] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),

@@ -15,8 +15,8 @@ use super::ledger::Findings;
 use super::member::Member;
 use super::tools::{Cut, Tools};
 
-/// Settings of the members: slower elections than by default, so that a busy machine isn't taken for a dead
-/// leader, and permanent snapshots.
+/// Settings of the members: elections slower than by default, and permanent snapshots. A busy machine isn't
+/// taken for a dead leader.
 const SETTINGS: &str = "log = \"info\"\n[raft]\nheartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
                         snapshot_every_entries = 60\n";
 /// Time limit of a cluster's recovery.

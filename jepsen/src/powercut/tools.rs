@@ -13,7 +13,7 @@ const OUTSIDE: &str = include_str!("outside.c");
 /// Mode of a power cut; the numbers are those of ext4's ioctl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// All data is written first, and the processes run on for a while: they must survive the death of the
+    /// All data is written first, and the processes run on for a while. They must survive the death of the
     /// disk.
     Flushed = 0,
     /// The journal is written first: unsynced names and sizes survive, the contents of files don't.

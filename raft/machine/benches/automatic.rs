@@ -48,8 +48,8 @@ fn main() {
     row("scaled up by one and down again", &one, &more, |_| scale(3_001), |_| vec![scale(3_000)]);
 }
 
-/// Subnet with this many applications, each with a pool of five addresses and one allocation, and an open
-/// pool.
+/// Subnet with this many applications, and an open pool. Each application has a pool of five addresses and
+/// one allocation.
 fn with(applications: u32) -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));

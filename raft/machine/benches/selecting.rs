@@ -40,7 +40,8 @@ fn main() {
     );
 }
 
-/// Selectors in six equal parts: node, node labels, namespace, namespace labels, endpoint labels, attachment.
+/// Selectors in six equal parts. By node, node labels, namespace, namespace labels, endpoint labels,
+/// attachment.
 fn divided(number: u32) -> PoolSelectors {
     let mut selectors = PoolSelectors::default();
     let part = number / 6;

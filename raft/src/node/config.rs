@@ -62,7 +62,7 @@ pub struct NodeConfig {
     pub client_url: String,
     /// Founders of the cluster; the same names on each of them, this one included.
     pub initial_members: Vec<InitialMember>,
-    /// True to wait for admission to a cluster instead of founding one; the initial members then only give
+    /// True to wait for admission to a cluster instead of founding one. The initial members then only give
     /// addresses.
     pub joins: bool,
     /// Times by which failures are noticed.

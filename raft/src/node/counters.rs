@@ -54,8 +54,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Proposals that wait here for their outcome, both those forwarded to the leader and those received from
-    /// members.
+    /// Proposals that wait here for their outcome: those forwarded to the leader and those received.
     proposals_waiting,
     /// Proposals passed on to the leader.
     proposals_forwarded,

@@ -1,4 +1,4 @@
-//! Disks of the voters, as the leader sees them: it transfers leadership to a member with more free space.
+//! Disks of the voters, as the leader sees them: it hands leadership to a member with more free space.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -42,8 +42,7 @@ pub(super) struct Gate {
     pub(super) headroom: Arc<Headroom>,
     counters: Arc<StoreCounters>,
     stalled: Duration,
-    /// Free space of the other voters that answered, and the size of a majority; none unless this member
-    /// leads.
+    /// Free space of the other voters that answered, and the size of a majority; none on followers.
     others: Mutex<Option<(Rooms, usize)>>,
 }
 
@@ -73,7 +72,7 @@ impl Gate {
         }
     }
 
-    /// Records the free space of the other voters and the size of a majority; none unless this member leads.
+    /// Records the free space of the other voters and the size of a majority; none on followers.
     pub(super) fn note_others(&self, others: Option<(Rooms, usize)>) {
         *held(&self.others) = others;
     }

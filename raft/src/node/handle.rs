@@ -162,8 +162,7 @@ impl Node {
         self.inner().state.with(State::revision)
     }
 
-    /// State of this member, and the milliseconds for which it has known no working leader (0 if it knows
-    /// one).
+    /// State of this member, and the milliseconds since it last knew a working leader (0 if it does).
     #[must_use]
     pub fn stale(&self) -> (State, u64) {
         // In this order: the state is at least as new as it says.

@@ -21,12 +21,12 @@ use ipam_machine::model::{self, MemberStanding};
 
 /// Interval between looks for something to do.
 const LOOK: Duration = Duration::from_millis(50);
-/// Interval in which a member without a leader calls the others: it announces its address, and learns of its
+/// Interval in which a member without a leader calls the others. It announces its address, and learns of its
 /// removal.
 const CALL: Duration = Duration::from_millis(500);
 /// Time for one step, before the situation is looked at anew.
 const STEP_PATIENCE: Duration = Duration::from_secs(5);
-/// Number of missing entries above which a learner gets no vote, since it couldn't acknowledge entries yet.
+/// Missing entries above which a learner gets no vote, since it couldn't acknowledge entries yet.
 const LAG_MAX: u64 = 1_000;
 
 /// The present membership of the log.

@@ -45,7 +45,7 @@ pub(super) struct OwnLeadership {
     pub(super) leader_id: CommittedLeaderIdOf<Types>,
     clock: Arc<Mutex<LogClock>>,
     raft: RaftHandle,
-    /// Election timeout, longer where the disks of a majority are slow: after it the others may elect a
+    /// Election timeout, longer where the disks of a majority are slow. After it the others may elect a
     /// leader.
     patience: Duration,
 }
@@ -144,7 +144,7 @@ impl LeadershipDriver {
         }
     }
 
-    /// Ends the leadership if Raft has another leader or no majority is left; else lets its log time advance.
+    /// Ends the leadership if Raft has another leader or no majority; else lets its log time advance.
     fn end_what_ended(&self, leads: Option<&CommittedLeaderIdOf<Types>>) {
         let Some(held_leadership) = self.own_leadership.borrow().clone() else { return };
         if leads != Some(&held_leadership.leader_id) {

@@ -30,8 +30,8 @@ pub(super) struct Queued<T> {
 /// The queue for entries, in the order of arrival.
 pub(super) type Queue<T> = VecDeque<Queued<T>>;
 
-/// Takes the commands of the next entry: as many as fit by number and bytes, with each principal's share. The
-/// commands of one principal keep their order.
+/// Takes the commands of the next entry: as many as fit, with each principal's share. The commands of one
+/// principal keep their order.
 pub(super) fn take<T>(queue: &mut Queue<T>, costs: &Costs) -> Vec<Queued<T>> {
     let (mut taken, mut bytes) = (Vec::new(), 0_usize);
     let mut passed = VecDeque::new();

@@ -54,8 +54,8 @@ pub(super) struct Start {
     pub(super) rows: Option<(Rows, Option<LogId>)>,
 }
 
-/// Begins with the snapshot if the log continues shortly after it, since it loads in half the time; else with
-/// the rows. In both cases the snapshot must be whole: peers will request it.
+/// Begins with the snapshot if the log continues shortly after it, else with the rows. A snapshot loads in
+/// half the time. In both cases it must be whole: peers will request it.
 pub(super) fn begin(
     dir: &Path,
     rows: Option<(Rows, Point)>,

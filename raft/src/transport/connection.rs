@@ -29,8 +29,8 @@ type Reply = oneshot::Sender<Result<Answer, CallError>>;
 /// Callers, by the number of the answer that each waits for.
 type Callers = Arc<Mutex<BTreeMap<u64, Reply>>>;
 
-/// Serves the calls until the connection ends, and returns the reason; none if it isn't needed any more.
-/// Calls that were sent and not answered learn it by their dropped reply.
+/// Serves the calls until the connection ends; returns the reason, none if it isn't needed any more. Calls
+/// that were sent and not answered learn it by their dropped reply.
 pub(super) async fn converse(
     stream: PeerStream,
     first: Call,

@@ -303,7 +303,7 @@ impl Cluster {
         propose(self.node(at), name).await.unwrap()
     }
 
-    /// Like `propose`, while leaders are lost: repeats the call while its fate is unknown or there is no
+    /// Like `propose`, while leaders are lost. Repeats the call while its fate is unknown or there is no
     /// leader, as clients do.
     pub(crate) async fn propose_through(&self, at: usize, name: &str) {
         eventually("a proposal comes through", || async {

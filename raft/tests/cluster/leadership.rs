@@ -31,8 +31,8 @@ fn link_all(cluster: &Cluster, whole: bool) {
     }
 }
 
-/// Isolates all members from each other, with an entry that only the leader has, so no other can win an
-/// election. Returns the leader with the number of the leadership that this ends.
+/// Isolates all members, with an entry that only the leader has, so no other can win an election. Returns the
+/// leader with the number of the leadership that this ends.
 async fn lose_the_majority(cluster: &Cluster) -> (usize, u64) {
     loop {
         let leader = cluster.leader().await;

@@ -1,4 +1,4 @@
-//! Connections between members that can be cut: a relay for each direction, known as the peer's address.
+//! Connections between members that can be cut. A relay for each direction is known as the peer's address.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};

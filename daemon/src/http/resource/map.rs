@@ -1,4 +1,5 @@
-//! Maps of pools, subnets and networks, and holders of a pool's addresses; costs are bounded by the page.
+//! Maps of pools, subnets and networks, and holders of a pool's addresses. The cost of each is bounded by its
+//! page.
 
 use std::net::IpAddr;
 

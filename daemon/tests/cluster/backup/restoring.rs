@@ -1,4 +1,4 @@
-//! Restoring a backup: a new cluster with all of its state, which allocates nothing before its confirmation.
+//! Restoring a backup: a new cluster with all of its state, which allocates after its confirmation.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

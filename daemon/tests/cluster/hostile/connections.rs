@@ -16,7 +16,7 @@ use crate::support::{Cluster, LONG};
 /// Interval between two bytes of a slow client.
 const DRIP: Duration = Duration::from_millis(100);
 
-/// Sends `begin`, then a byte at each interval, until the member closes the connection; returns its response.
+/// Sends `begin`, then a byte at each interval, until the member hangs up; returns its response.
 async fn drip(stream: impl AsyncRead + AsyncWrite + Unpin, begin: &[u8]) -> Vec<u8> {
     let (mut read, mut write) = tokio::io::split(stream);
     write.write_all(begin).await.unwrap();

@@ -39,7 +39,7 @@ fn add(number: u64) -> Value {
     })
 }
 
-/// Allocation with very many candidate pools: 64 patterns, each with leading wildcards, on 16 interfaces.
+/// Allocation with many candidate pools: 64 patterns, each with leading wildcards, on 16 interfaces.
 fn wide(name: &str, patterns: &[String], interfaces: usize) -> Value {
     let interface = |number: usize| {
         let mut patterns = patterns.to_vec();

@@ -89,7 +89,7 @@ async fn patches_of_different_fields_all_survive() {
     assert_eq!(pool["labels"].as_object().unwrap().len(), 12);
 }
 
-/// Allocations of one transaction of the load; a clock starts 50 transactions, 1,250 allocations, a second.
+/// Allocations of one transaction of the load. A clock starts 50 transactions, 1,250 allocations, a second.
 const BULK: usize = 25;
 const EVERY: Duration = Duration::from_millis(20);
 /// Allocations that must be acknowledged between two edits: 250 ms at 1,000 a second.

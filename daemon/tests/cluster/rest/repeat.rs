@@ -114,7 +114,7 @@ async fn racing_patches_with_keys_all_come_about_once() {
     assert_eq!(pool["labels"], json!({}), "a repetition changes nothing");
 }
 
-/// A repetition with another precondition is another request: the kept answer would assert that the condition
+/// A repetition with another precondition is another request. The kept answer would assert that the condition
 /// held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_is_for_one_condition() {

@@ -130,7 +130,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Refuses a release of another realm's endpoint, or of unclaimed addresses in pools outside the limits.
+    /// Refuses a release of another realm's endpoint, or of unclaimed addresses in pools beyond the limits.
     fn released(self, endpoint: Option<EndpointId>) -> Result<(), Refusal> {
         let Some(row) = endpoint.map(|id| self.state.endpoints.named(id)) else { return Ok(()) };
         permit_realm(self.grant, &row.key.realm)?;

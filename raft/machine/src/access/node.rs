@@ -77,7 +77,7 @@ impl State {
         self.is_attached_elsewhere(row, node) || (row.lifecycle == Lifecycle::Held && !is_own)
     }
 
-    /// Returns true if a grant may not change an endpoint's data, since another node or an operator uses it.
+    /// Returns true if a grant may not change an endpoint's data: another node or an operator uses it.
     pub(crate) fn is_fixed_for(&self, grant: &Grant, endpoint: &Endpoint) -> bool {
         let Some(node) = &grant.node else { return false };
         let mut rows = endpoint.allocations.iter().map(|id| self.allocations.named(*id));

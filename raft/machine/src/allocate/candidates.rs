@@ -179,9 +179,8 @@ impl<'a> Choosing<'a> {
         Some(Box::new(iter::from_fn(next).filter_map(move |(.., id)| self.candidate(*id))))
     }
 
-    /// Default pools with an address in their ranges, whatever their selectors; some others if there are
-    /// none. At most one pool owns the address; others of its subnet may have it in their ranges and exclude
-    /// it.
+    /// Default pools with an address in their ranges, selected or not; some others if there are none. At most
+    /// one pool owns the address; others of its subnet may have it in their ranges and exclude it.
     fn default_pools_around(self, family: Family, address: IpAddr) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
         let all = || self.state.default_keys_from(network, family, SelectorKey::Any);

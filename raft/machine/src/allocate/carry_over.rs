@@ -88,8 +88,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Allocations of a sticky endpoint on these interfaces that it doesn't reuse and that no attachment
-    /// holds.
+    /// Allocations of a sticky endpoint here that it doesn't reuse and that no attachment holds.
     pub(super) fn left_behind(
         self,
         reused: &[AllocationId],

@@ -37,8 +37,7 @@ impl<'a> Choosing<'a> {
         self.missing_of_quota(&picks)
     }
 
-    /// Returns true if the endpoint holds addresses on one of these interfaces: it has returned and wants
-    /// others.
+    /// Returns true if the endpoint holds addresses on one of these interfaces: it asks for others.
     pub(super) fn holds_some(self) -> bool {
         self.request.interfaces.iter().any(|interface| !self.portable(interface).is_empty())
     }

@@ -278,8 +278,8 @@ impl<'a> Choosing<'a> {
         None
     }
 
-    /// Next address of the pool by its strategy; else, where the pool permits it, the one that cooled
-    /// longest.
+    /// Next address of the pool by its strategy. If none is free, the one that cooled longest, where the pool
+    /// permits it.
     fn pick_in(self, (candidate, space): (&Candidate<'_>, &Space), claimed: Claimed<'_>) -> Option<IpAddr> {
         let spec = &candidate.pool.spec;
         let is_picked = |address: IpAddr| claimed.has(candidate.id, address);
@@ -326,7 +326,7 @@ impl<'a> Choosing<'a> {
         space.offered.nth(drawn)
     }
 
-    /// Takes a requested address from the first candidate that has it; else returns the rejected candidates.
+    /// Takes a requested address from the first candidate that has it; else returns the rejections.
     fn first_with(
         self,
         address: IpAddr,

@@ -1,8 +1,8 @@
-//! Preallocation: the first ADD allocates all named interfaces, and the others stay *unclaimed* until their
-//! ADD.
+//! Preallocation: the first ADD allocates all named interfaces; the others stay *unclaimed*.
 //!
 //! An attachment is of one interface. Each ADD of an endpoint repeats the list of all interfaces and has no
-//! effect on interfaces that are allocated already. Unclaimed allocations end with the last attachment.
+//! effect on interfaces that are allocated already. An unclaimed allocation waits for the ADD of its
+//! interface, and ends with the last attachment.
 
 use crate::allocate::choosing::Choosing;
 use crate::command::{Allocate, InterfaceRequest, Text};

@@ -170,8 +170,7 @@ fn unselected_reason(
 }
 
 impl Pool {
-    /// Reason for which the requester may not use the pool: another application's pool, or a selector that
-    /// doesn't match.
+    /// Reason for which the requester may not use the pool: another application's, or a failed selector.
     pub(crate) fn reject_reason(&self, requester: &Requester<'_>) -> Option<RejectReason> {
         match &self.automatic {
             Some(automatic) if !requester.application().is_some_and(|own| own.has(automatic)) => {

@@ -52,8 +52,8 @@ impl State {
         self.bounds(application, family).map(|bound| bound.room()).min()
     }
 
-    /// Number of addresses by which an application's usage falls when it leaves a pool: all or, if any is
-    /// held, 0.
+    /// Number of addresses by which leaving a pool reduces an application's usage. All of the pool or, if any
+    /// is held, 0.
     pub(super) fn freed_by_leaving(&self, id: PoolId, pool: &Pool) -> u64 {
         let subnet = self.subnets.named(pool.subnet);
         let is_empty = self.space(id).is_some_and(|space| space.held() == 0);

@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
         Some(Self { state, search, application, said, makings, planned, room })
     }
 
-    /// Plans the changes of a repeated request to the pools that gave it addresses and that its rights cover.
+    /// Plans a repeated request's changes to the pools that gave it addresses, within its rights.
     fn plan_again(
         state: &'a State,
         request: &'a Allocate,
@@ -278,8 +278,7 @@ impl<'a> Draft<'a> {
 }
 
 impl State {
-    /// Addresses to add to a pool: its missing ones, limited by the subnet and by the `room` that a quota
-    /// leaves.
+    /// Addresses to add to a pool: its missing ones, limited by the subnet and by the quota's `room`.
     pub(super) fn growth(
         &self,
         pool: &Pool,

@@ -1,4 +1,4 @@
-//! Node tokens: created by joining, renewed by their node, and replaced with an administrator's consent.
+//! Node tokens: created by joining, renewed by their node, replaced with an administrator's consent.
 //!
 //! **Invariant:** a node has few tokens, so that looking at all of them is bounded work.
 

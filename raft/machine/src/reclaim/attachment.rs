@@ -63,7 +63,7 @@ impl BootHistory {
         self.boots.iter().skip(place + 1).any(|boot| boot.has_released)
     }
 
-    /// Returns true if an earlier process of the same boot was seen since the last release from another boot.
+    /// Returns true if an earlier process of the boot was seen since the last release from another boot.
     fn have_confirmed(&self, started: &Started) -> bool {
         let boot = self.place(started).and_then(|place| self.boots.get(place));
         boot.is_some_and(|boot| boot.is_confirmed && boot.earliest.order_in_boot(started).is_lt())

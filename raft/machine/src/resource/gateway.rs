@@ -16,8 +16,7 @@ use ipam_api::name::Name;
 use std::net::IpAddr;
 
 impl Step<'_> {
-    /// Refuses a pool's gateway and routes that don't fit its subnet, or with which a pool would allocate a
-    /// gateway.
+    /// Refuses a pool's gateway and routes outside its subnet, and a gateway that a pool would allocate.
     pub(super) fn check_gateway_of_pool(
         &self,
         pool: &PoolSpec,
@@ -42,7 +41,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Refuses a change of a subnet's gateway to a held address, or one that lets a pool allocate a gateway.
+    /// Refuses a subnet's new gateway if it is held, or if a pool would allocate a gateway after it.
     pub(super) fn check_gateway_of_subnet(&self, old: &Subnet, new: Option<IpAddr>) -> Result<(), Refusal> {
         self.check_can_be_gateway(old, new)?;
         let Some(former) = within_subnet(old.spec.gateway, old) else { return Ok(()) };

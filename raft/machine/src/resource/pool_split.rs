@@ -1,4 +1,4 @@
-//! Split of a pool: some ranges become a pool of their own, with all held and cooling addresses in them.
+//! Split of a pool: some ranges become a pool of their own, with the held and cooling addresses.
 //!
 //! Nothing is released or allocated: endpoints hold their addresses under the same ids, in the new pool.
 

@@ -1,4 +1,4 @@
-//! Blocks of prefixes in the index: by address, by owner and by end, with the free part of their parents.
+//! Blocks of prefixes in the index: by address, by owner and by end; and the free rest of their parents.
 
 use crate::broken::broken;
 use crate::invariant::DIVISION_OF_PARENT;

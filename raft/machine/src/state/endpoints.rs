@@ -43,8 +43,8 @@ impl State {
         wanted && !self.is_replaced(endpoint, id, row)
     }
 
-    /// Incarnation that the request means, if it exists: the one with its uid, else without a uid the newest.
-    /// A sticky endpoint has a single incarnation for all uids.
+    /// Incarnation that the request means, if it exists: the one with its uid, else the newest. The newest is
+    /// meant only without a uid. A sticky endpoint has a single incarnation for all uids.
     pub(crate) fn incarnation_for(&self, request: &Allocate) -> Option<EndpointId> {
         let rows = || self.incarnations(&request.endpoint).rev();
         let is_sticky = |id: &EndpointId| self.endpoints.named(*id).sticky.is_some();

@@ -29,7 +29,7 @@ impl Terms {
 /// Source of a caller's rights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Credential {
-    /// Caller that the member itself identifies: a task, a user of its socket, a certificate, or a loopback
+    /// Caller that the member itself identifies. A task, a user of its socket, a certificate, or a loopback
     /// client.
     Known(Grant),
     /// A token. `apply` looks up its rights, so that a revoked token has none.

@@ -1,4 +1,4 @@
-//! Text of rows, events and outcomes: words of requests and identifiers, and no sentence of this program.
+//! Text of rows, events and outcomes: words of requests and identifiers, no sentence of this program.
 //!
 //! **Invariant:** members with different programs write the same bytes. So code of the machine never makes a
 //! `Text` out of wording of its own: [`Text::given`] is for what comes from outside and `cargo xtask test
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Characters of unbounded text that a refusal keeps: one above the shown number, so that the cut is visible.
+/// Characters of unbounded text in a refusal: one above the shown number, so the cut is visible.
 const EXCERPT_CHARS: usize = 81;
 
 /// Text that is shared rather than copied.

@@ -1,4 +1,5 @@
-//! Explanations: the answer to a request, computed by the allocating code on a draft that records choices.
+//! Explanations: the answer to a request, computed by the allocating code, with recorded choices. It works on
+//! a draft.
 
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;

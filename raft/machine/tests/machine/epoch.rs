@@ -278,7 +278,7 @@ fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
     done(&mut state, of_application("other", "pod/a/other", 1));
 }
 
-/// Pools that are created, confirmed and deleted while others wait would let the row grow without bound.
+/// Pools that are confirmed and deleted while others wait would let the row grow without bound.
 #[test]
 fn confirmations_are_deleted_with_their_pools() {
     let mut state = restored();

@@ -1,4 +1,4 @@
-//! Membership rules of the machine: unique ids, single-use join tokens, and voters that must be reachable.
+//! Membership rules of the machine: unique ids, single-use join tokens, and reachable voters.
 
 use ipam_api::Code;
 use ipam_api::access::Role;

@@ -35,8 +35,8 @@ const KEPT: u64 = 4;
 /// From when on a disk counts as full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskLimits {
-    /// Free bytes, besides those of another snapshot, below which only changes that shrink the state are
-    /// accepted. Below half of them nothing is.
+    /// Free bytes below which only changes that shrink the state are accepted; below half of them none. Those
+    /// of another snapshot come on top.
     pub low_bytes: u64,
     /// The size of the ballast file; 0 for none.
     pub ballast_bytes: u64,

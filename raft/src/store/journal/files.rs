@@ -286,7 +286,7 @@ pub(super) struct OpenChunks {
     pub(super) torn: bool,
 }
 
-/// Checks all chunks of an open segment's file: the first event follows `behind`, and each other one its
+/// Checks all chunks of an open segment's file. The first event follows `behind`, each other one its
 /// predecessor.
 pub(super) fn open_chunks(
     mut content: &[u8],

@@ -65,7 +65,7 @@ impl EventFilter {
 /// A query for a page of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventQuery {
-    /// Position after which the page begins (before which, if reversed); by default the oldest (newest) end.
+    /// Position after which (before which, if reversed) the page begins. By default the oldest (newest) end.
     pub after: Option<EventId>,
     /// The newest first.
     pub reverse: bool,

@@ -24,8 +24,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A snapshot, as openraft has it.
 pub(in crate::store) type Snapshot = openraft::type_config::alias::SnapshotOf<Types, SnapshotFile>;
 
-/// Number that distinguishes temporary files of this process; those of other processes are removed at the
-/// start.
+/// Number that distinguishes temporary files of this process; a start removes those of other processes.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// The directory of the snapshots.
@@ -94,9 +93,9 @@ impl SnapshotDir {
         file.map(|file| read(buffered(file))).transpose().map_err(|error| damaged(&path, &error))
     }
 
-    /// Writes a snapshot of a state and makes it the current one, unless a newer has arrived; returns the
-    /// current one. Takes its time, so that no other writer has to. Nothing if it isn't wanted any more when
-    /// it is written.
+    /// Writes a snapshot of a state and makes it current unless a newer has arrived. Returns the current one.
+    /// Takes its time, so that no other writer has to. Nothing if it isn't wanted any more when it is
+    /// written.
     pub(in crate::store) fn build(
         &self,
         point: &Instant,

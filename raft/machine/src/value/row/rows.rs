@@ -276,7 +276,7 @@ pub struct Lease {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     pub key: AttachmentKey,
-    /// Latest start of a releasing process, one for each boot with kernel ticks and one without; newest last.
+    /// Latest start of a releasing process, per boot one with kernel ticks and one without; newest last.
     pub releases: Vec<Started>,
     pub node: BootHistoryId,
     /// The log time at which it is forgotten.

@@ -1,5 +1,4 @@
-//! A truncated or altered log is refused, or opens with all that the marker covers: never less, never other
-//! entries.
+//! A truncated or altered log is refused, or opens with all that the marker covers and nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use ipam_machine::model::Sticky;
 use crate::model::naive::{Held, Incarnation, Model, Reply, Spot};
 
 impl Model {
-    /// Incarnation that the request means: a sticky one, if the request is sticky, else the one with its uid.
+    /// Incarnation that the request means: a sticky one for a sticky request, else the one with its uid.
     pub(crate) fn meant(&self, request: &Allocate) -> Option<&Incarnation> {
         let newest = || self.endpoints.iter().rev().filter(|one| one.key == request.endpoint);
         let sticky = newest().find(|one| request.stickiness.is_sticky() && one.sticky.is_some());

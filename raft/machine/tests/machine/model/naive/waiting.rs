@@ -18,8 +18,8 @@ pub(crate) struct Claim {
     pub(crate) why: WaitReason,
     /// Pools that may help, with how many addresses each would have to have.
     pub(crate) missing: Vec<(Name, usize)>,
-    /// Exhausted quota, and the number of addresses that it must leave besides those that the endpoint brings
-    /// along.
+    /// Exhausted quota, and the number of addresses that it must leave. Those that the endpoint brings along
+    /// are extra.
     pub(crate) quota: Option<(Bound, usize)>,
 }
 

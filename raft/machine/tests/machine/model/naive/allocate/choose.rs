@@ -215,7 +215,7 @@ impl Model {
         if let [only] = why[..] { only } else { Code::NoPoolFits }
     }
 
-    /// First pool that allocates the address; else the refusal of the first eligible pool that contains it,
+    /// First pool that allocates the address. Else the refusal of the first eligible pool that contains it,
     /// or of the first that contains it.
     fn choose_asked<'a>(
         &self,
