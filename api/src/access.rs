@@ -13,11 +13,11 @@ use crate::name::{Name, ObjectName};
 pub enum Role {
     /// Reads everything but tokens and backups.
     Viewer,
-    /// Also keeps networks, subnets, pools and reservations, and gives and takes back addresses.
+    /// Also writes networks, subnets, pools and reservations, and allocates and releases addresses.
     Operator,
     /// Everything.
     Admin,
-    /// A node's agent or plugin: gives and takes back addresses of its own node, and nothing else.
+    /// A node's agent or plugin: allocates and releases addresses of its own node only.
     Node,
 }
 
@@ -47,7 +47,7 @@ pub enum Verb {
     Write,
     /// Removes it.
     Delete,
-    /// Gives addresses.
+    /// Allocates addresses.
     Allocate,
     /// Takes addresses back.
     Release,
@@ -180,7 +180,7 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Read, Target::Backup),
 ];
 
-/// Returns true if a role may do a verb to a target. [`effect`] says what a token's limits leave of it.
+/// Returns true if a role may apply a verb to a target. [`effect`] has the limits of tokens.
 #[must_use]
 pub fn may(role: Role, verb: Verb, target: Target) -> bool {
     let kept = matches!(
@@ -194,7 +194,7 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
     );
     let reads = verb == Verb::Read && !matches!(target, Target::Token | Target::Backup);
     match role {
-        // A token that an administrator has made lives as long as was said then.
+        // The lifetime of an administrator's token is fixed at its creation.
         Role::Admin => verb != Verb::Renew,
         Role::Viewer => reads,
         Role::Operator => {
@@ -212,7 +212,7 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
     }
 }
 
-/// Limits that a token may have beside its role.
+/// Limits of a token besides its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Realms.
@@ -345,7 +345,7 @@ impl fmt::Display for Target {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NodeKey {
-    /// The system that its name comes from.
+    /// Realm of the node.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
     /// Name of the node.

@@ -1,6 +1,7 @@
-//! Addresses, ranges of them, and sets of ranges.
+//! Addresses, ranges and sets of ranges.
 //!
-//! A range is two ends and is never walked: a /8 and an IPv6 /32 cost what a single address costs.
+//! A range is stored as its two ends and is never enumerated: a /8 and an IPv6 /32 cost as much as a single
+//! address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -114,10 +115,10 @@ pub fn canonical_mac(text: &str) -> String {
     text.replace('-', ":").to_ascii_lowercase()
 }
 
-/// Reads a CIDR without host bits.
+/// Parses a CIDR without host bits.
 ///
 /// # Errors
-/// `invalid-field`, or `cidr-has-host-bits` with the CIDR that was probably meant.
+/// `invalid-field`, or `cidr-has-host-bits` with the corrected CIDR.
 pub fn parse_cidr(text: &str) -> Result<IpNet, Problem> {
     let net: IpNet = text.parse().map_err(|_| {
         Problem::new(Code::InvalidField, format!("{} is not a CIDR such as 10.0.0.0/24", shown(text)))
@@ -125,10 +126,10 @@ pub fn parse_cidr(text: &str) -> Result<IpNet, Problem> {
     check_cidr(net)
 }
 
-/// Refuses a CIDR whose address has bits behind its prefix.
+/// Refuses a CIDR with host bits.
 ///
 /// # Errors
-/// `cidr-has-host-bits` with the CIDR that was probably meant.
+/// `cidr-has-host-bits` with the corrected CIDR.
 pub fn check_cidr(net: IpNet) -> Result<IpNet, Problem> {
     if net.addr() == net.network() {
         return Ok(net);

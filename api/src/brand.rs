@@ -1,6 +1,6 @@
 //! Every outward name in one place: ports, paths, prefixes, headers.
 
-/// The product's name, as people read it.
+/// Display name of the product.
 pub const PRODUCT: &str = "ipamd";
 /// Port on which members answer clients over HTTP.
 pub const CLIENT_PORT: u16 = 7440;
@@ -12,25 +12,25 @@ pub const CONFIG_FILE: &str = "/etc/ipamd/ipamd.toml";
 pub const DATA_DIR: &str = "/var/lib/ipamd";
 /// Prefix of the daemon's environment names.
 pub const DAEMON_ENV_PREFIX: &str = "IPAMD_";
-/// Environment name of the servers that `ipamctl` and the plugin ask.
+/// Environment variable with the servers of `ipamctl` and the plugin.
 pub const SERVERS_ENV: &str = "IPAM_SERVERS";
-/// Environment name of the place in `ipamctl`'s configuration that says which servers to ask.
+/// Environment variable with the context of `ipamctl`, which names the servers.
 pub const CONTEXT_ENV: &str = "IPAM_CONTEXT";
-/// Environment name of the file with the token by which the servers know who asks.
+/// Environment variable with the path of the token file.
 pub const TOKEN_FILE_ENV: &str = "IPAM_TOKEN_FILE";
-/// Environment name of the file with the certificates of whom to believe that it is a server.
+/// Environment variable with the path of the trusted CA certificates.
 pub const CA_FILE_ENV: &str = "IPAM_CA_FILE";
-/// Environment name of the file with the certificate by which the servers know who asks.
+/// Environment variable with the path of the client certificate.
 pub const CERT_FILE_ENV: &str = "IPAM_CERT_FILE";
 /// Environment name of the file with that certificate's key.
 pub const KEY_FILE_ENV: &str = "IPAM_KEY_FILE";
 /// Folder and file of `ipamctl`'s configuration, below the user's folder for such things.
 pub const CTL_CONFIG_FILE: &str = "ipamctl/config.toml";
-/// Environment name of the milliseconds that one run of the plugin may take.
+/// Environment variable with the time limit of a plugin run, in milliseconds.
 pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
 /// `ipam.type` in a CNI network configuration, and the plugin's file name.
 pub const CNI_TYPE: &str = "ipam-cni";
-/// Name of the network, realm and namespace that stand in where none is given.
+/// Default name of a network, realm and namespace.
 pub const DEFAULT: &str = "default";
 /// End of the DNS name by which a certificate names a member; the member's name stands before it.
 pub const CERTIFICATE_MEMBER_SUFFIX: &str = ".member.ipamd.internal";
@@ -51,7 +51,7 @@ pub const HEADER_REVISION: &str = "revision";
 pub const HEADER_REQUEST_ID: &str = "request-id";
 /// Response header: the client URL of the member that leads, where known.
 pub const HEADER_LEADER: &str = "leader";
-/// Response header of a stale read: how long ago this member last heard from a leader.
+/// Response header of a stale read: milliseconds since this member last heard from a leader.
 pub const HEADER_STALE_MS: &str = "stale-ms";
 /// Request header: how long the caller will still wait.
 pub const HEADER_BUDGET_MS: &str = "budget-ms";
@@ -59,7 +59,7 @@ pub const HEADER_BUDGET_MS: &str = "budget-ms";
 pub const HEADER_IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Request header: why something is changed, for its history.
 pub const HEADER_CHANGE_COMMENT: &str = "change-comment";
-/// Response header: nothing was changed, it was only tried.
+/// Response header of a dry run, which changed nothing.
 pub const HEADER_DRY_RUN: &str = "dry-run";
 /// Response header: where the time of a request went.
 pub const HEADER_SERVER_TIMING: &str = "server-timing";

@@ -1,8 +1,8 @@
-//! The HTTP client that the plugin, `ipamctl` and the tests share.
+//! HTTP client of the plugin, `ipamctl` and the tests.
 //!
-//! It knows several servers, prefers the one that leads, keeps one deadline over all attempts, and repeats
-//! a write of unknown fate when the write carries an identity by which the servers know it again. Where it
-//! can't, it says so (`applied: unknown`) instead of guessing.
+//! It has several servers, prefers the leader, and has one deadline for all attempts. A write with an unknown
+//! outcome is repeated if it has an identity by which the servers recognise it; otherwise the client reports
+//! `applied: unknown`.
 
 mod call;
 mod download;
@@ -39,12 +39,12 @@ const ATTEMPT_MS_MIN: u64 = 100;
 /// Longest answer that is read: a full page of the largest resources fits many times.
 const ANSWER_BYTES_MAX: usize = 64 * BODY_BYTES_MAX;
 
-/// Asks one of several servers.
+/// Client of several equivalent servers.
 #[derive(Debug)]
 pub struct Client {
     servers: Vec<Server>,
     token: Option<Token>,
-    /// Index of the server to ask first.
+    /// Index of the preferred server.
     preferred: AtomicUsize,
 }
 
@@ -55,7 +55,7 @@ enum Miss {
     /// It may have had one.
     Unknown {
         why: String,
-        /// The server said nothing in time, and may still carry it out.
+        /// True if the server was silent and may still apply the request.
         is_silent: bool,
     },
     /// The server answered with a problem.
@@ -97,7 +97,7 @@ impl Client {
         let refused = |error: reqwest::Error| Problem::new(Code::Internal, error.to_string());
         #[cfg(feature = "tls")]
         let builder = {
-            // Also for those that show no certificate: reqwest would look for a cryptography of its own.
+            // Also without a client certificate: else reqwest would need a crypto provider of its own.
             let config = options.tls(places.iter().any(Place::has_tls))?;
             move || builder().tls_backend_preconfigured(config.clone())
         };
@@ -136,7 +136,7 @@ impl Client {
         let mut misses: Vec<(String, String)> = Vec::new();
         let mut refusal: Option<Box<Problem>> = None;
         let mut maybe_applied = false;
-        // Servers that have a copy and said nothing in time.
+        // Servers that have a copy and were silent.
         let mut silent: BTreeSet<usize> = BTreeSet::new();
         let mut at = self.preferred.load(Ordering::Relaxed);
         for attempt in 1usize.. {
@@ -186,12 +186,11 @@ impl Client {
         Err(problem)
     }
 
-    /// Time that a server has for an answer.
+    /// Timeout of an attempt at one server.
     ///
-    /// A stopped server must not use up the deadline while another one could answer. A slow server is no
-    /// stopped one: each later server has longer, and the last server has the rest, so that no server gets
-    /// two copies while the others are silent. A single address may stand for several servers, and is asked
-    /// again.
+    /// A stopped server must not use up the deadline while another one could answer. A slow server isn't
+    /// stopped: each later server gets more time, and the last one the rest, so that no server gets two
+    /// copies while the others are silent. A single address may be a load balancer, and is tried again.
     fn patience(&self, call: &Call, at: usize, silent: &BTreeSet<usize>) -> Duration {
         if !call.repeatable || call.is_slow || self.servers.len() == 1 {
             return Duration::from_millis(ATTEMPT_MS_MAX);
@@ -246,7 +245,7 @@ impl Client {
         }
     }
 
-    /// Asks the leader first from now on, if it is one of the servers.
+    /// Prefers the leader from now on, if it is one of the servers.
     fn follow(&self, headers: &HeaderMap) {
         let leader = headers.get(HEADER_LEADER).and_then(|value| value.to_str().ok());
         let Some(leader) = leader.and_then(|url| Place::parse(url).ok()) else { return };
@@ -284,7 +283,7 @@ fn number_in(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.to_str().ok()?.trim_matches('"').parse().ok()
 }
 
-/// The innermost cause: "connection refused" says more than "error sending request".
+/// Innermost cause: "connection refused" is more specific than "error sending request".
 fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "timed out".to_owned();

@@ -1,4 +1,4 @@
-//! The cluster as `GET /v1/cluster` shows it, from the member that was asked.
+//! Cluster as `GET /v1/cluster` shows it, in the view of the answering member.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Cluster {
     pub level: u32,
     /// The member that answers.
     pub answered_by: String,
-    /// The member that leads, as far as this one knows.
+    /// Name of the leader, as far as the answering member knows it.
     pub leader: Option<String>,
     /// The Raft term.
     pub term: u64,
@@ -49,7 +49,7 @@ pub struct Cluster {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Member {
-    /// Its id; never used again once it is gone.
+    /// Id of the member, never reused.
     pub id: u64,
     /// Name of the member.
     pub name: String,
@@ -59,7 +59,7 @@ pub struct Member {
     pub client_url: String,
     /// Address for peers.
     pub peer_address: String,
-    /// Log entries that it still lacks; known to the leader only.
+    /// Number of missing log entries; known to the leader only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
     /// Reason for which the member serves no requests: its state differs, or may differ, from the others'.
@@ -100,12 +100,12 @@ pub struct Members {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TransferRequest {
-    /// The voter that shall lead; the best one if nothing is said.
+    /// Voter that becomes the leader; without it the best one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Name>,
 }
 
-/// `POST /v1/cluster/members`: a member that is new asks to be taken in.
+/// `POST /v1/cluster/members`: request of a new member to join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -152,7 +152,7 @@ pub struct ReplaceRequest {
 pub enum Danger {
     /// No effect on clients.
     Mild,
-    /// It can't be taken back as it was.
+    /// The change can't be undone exactly.
     Moderate,
     /// Fewer members can fail afterwards.
     Severe,
@@ -162,7 +162,7 @@ pub enum Danger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemberChange {
-    /// False if it is so already and there is nothing to do.
+    /// False if the requested state exists already.
     pub changes: bool,
     /// True if the change is complete; a decided change continues in the background.
     pub done: bool,
@@ -197,7 +197,7 @@ pub struct Epoch {
     /// Time of the confirmation of all pools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
-    /// The pools that give nothing until they are confirmed.
+    /// Pools that allocate nothing until they are confirmed.
     pub waiting: Vec<Name>,
 }
 

@@ -23,7 +23,7 @@ pub struct Event {
     pub event_type: String,
     /// Name of the changed object, or the address.
     pub object: String,
-    /// Of which kind that is: the first word of the event's name.
+    /// Kind of the object: the first word of the event's name.
     pub kind: String,
     /// The network of the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ pub struct FieldChange {
     pub to: String,
 }
 
-/// A page of events. It may be short, or empty, and yet not the last: only `next` says.
+/// Page of events. It may be short or even empty without being the last; `next` decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventPage {
@@ -118,7 +118,7 @@ pub struct AddressHistory {
     pub address: IpAddr,
     /// Network of the address.
     pub network: Name,
-    /// The moment that was asked for, if one was.
+    /// Requested time, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// State at `at`: `allocated`, `cooling`, `free` or, before the start of history, `compacted`. `free`
@@ -133,7 +133,7 @@ pub struct AddressHistory {
     /// Cursor of the next page, for `after`; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// From when on history is complete; absent as long as nothing was ever given up.
+    /// Start of the complete history; absent if no history was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_kept: Option<Timestamp>,
     /// The state that this was read from.

@@ -14,7 +14,7 @@ use crate::resource::{Counts, Interface};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
-    /// `given`, `repeated` (the endpoint has it already) or `refused`.
+    /// `given`, `repeated` (allocated already) or `refused`.
     pub outcome: String,
     /// Interfaces that would be allocated; empty for a refusal.
     pub interfaces: Vec<Interface>,
@@ -25,7 +25,7 @@ pub struct Explanation {
     pub choices: Vec<Choice>,
     /// Remedies for a refusal.
     pub helps: Vec<Help>,
-    /// The state that was asked.
+    /// Revision of the evaluated state.
     pub revision: u64,
 }
 
@@ -42,16 +42,16 @@ pub struct Choice {
     pub came_from: String,
     /// The pools, in the order in which they are tried.
     pub candidates: Vec<Candidate>,
-    /// True if there are more than are shown or counted.
+    /// True if there are more candidates than shown or counted.
     pub more: bool,
     /// Default pools that are not tried, since they are not for the caller, by reason. The first of each is
     /// named, and with `all_skipped=true` the others, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
-    /// The pool that would give.
+    /// Pool that would allocate the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
-    /// The address that it would give.
+    /// Address that would be allocated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// True if the endpoint keeps its present address here, regardless of the order of the pools.
@@ -90,7 +90,7 @@ pub struct Candidate {
     pub address: Option<IpAddr>,
     /// Numbers of the pool's addresses by state.
     pub counts: Counts,
-    /// In how many milliseconds of log time its next resting address has rested.
+    /// Milliseconds of log time until the cooling of its next address ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_free_ms: Option<u64>,
 }

@@ -11,7 +11,7 @@ pub struct Limit {
     pub meaning: &'static str,
 }
 
-/// Declares the bounds, and the list of them all.
+/// Declares the limits and the list [`ALL`].
 macro_rules! limits {
     ($($(#[doc = $line:literal])+ pub const $name:ident: $kind:ty = $value:expr;)+) => {
         $($(#[doc = $line])+ pub const $name: $kind = $value;)+
@@ -68,17 +68,17 @@ pub const NODE_TOKENS_MAX: usize = 16;
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 /// Retention of an idempotency key, in log time.
 pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 3600 * 1000;
-/// Idempotency keys remembered of one principal; its oldest goes first.
+/// Idempotency keys remembered for one principal; above it the oldest is dropped.
 pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
-/// Idempotency keys remembered in all; the oldest of the principal with the most bytes goes first.
+/// Idempotency keys remembered in total. The oldest of the principal with the most bytes is dropped first.
 pub const IDEMPOTENCY_KEYS_MAX: usize = 200_000;
 /// Bytes of one row of the state, as snapshots, backups and peers carry it.
 pub const ROW_BYTES_MAX: usize = 8 << 20;
-/// Bytes of one response; its row for replays also holds the principal and the key.
+/// Bytes of one response. Its stored row also has the principal and the idempotency key.
 pub const RESPONSE_BYTES_MAX: usize = 7 << 20;
-/// Bytes of the responses remembered of one principal; its oldest goes first.
+/// Bytes of the responses remembered for one principal; above it the oldest is dropped.
 pub const REPLAY_BYTES_PER_PRINCIPAL_MAX: usize = 16 << 20;
-/// Total bytes of the remembered responses. The oldest of the principal with the most bytes goes first.
+/// Total bytes of the remembered responses. The oldest of the principal with the most bytes is dropped first.
 pub const REPLAY_BYTES_MAX: usize = 128 << 20;
 /// Ranges of one pool or reservation, and exclusions of one pool.
 pub const RANGES_MAX: usize = 1024;
@@ -86,7 +86,7 @@ pub const RANGES_MAX: usize = 1024;
 pub const MTU_MIN_V4: u32 = 68;
 /// Smallest MTU of an IPv6 subnet, in bytes (RFC 8200).
 pub const MTU_MIN_V6: u32 = 1280;
-/// Largest MTU of a subnet, in bytes: what an IP packet's length can say.
+/// Largest MTU of a subnet, in bytes: the maximum length of an IP packet.
 pub const MTU_MAX: u32 = 65_535;
 /// Routes of one subnet, and of one request.
 pub const ROUTES_MAX: usize = 64;
@@ -106,11 +106,11 @@ pub const INTERFACES_MAX: usize = 16;
 pub const POOLS_NAMED_MAX: usize = 64;
 /// Pools of one subnet that a request names as a whole.
 pub const POOLS_OF_SUBNET_MAX: usize = 1024;
-/// Pools with a reason in the text of a refusal.
+/// Pools whose rejection a refusal explains.
 pub const REASONS_MAX: usize = 16;
 /// Candidates of one family that an explanation shows.
 pub const CANDIDATES_EXPLAINED_MAX: usize = 256;
-/// Entries of the index of default pools among which an explanation counts those that are skipped.
+/// Index entries of default pools among which an explanation counts the skipped ones.
 pub const SKIPPED_LOOKED_THROUGH_MAX: usize = 20_000;
 /// Skipped default pools of one family that an explanation names, besides the first for each reason.
 pub const SKIPPED_NAMED_MAX: usize = 4096;
@@ -118,7 +118,7 @@ pub const SKIPPED_NAMED_MAX: usize = 4096;
 pub const GAPS_LOOKED_THROUGH_MAX: usize = 1024;
 /// Realms, nodes, namespaces or network attachments that one pool may name.
 pub const SELECTOR_NAMES_MAX: usize = 1024;
-/// Addresses that one interface may ask for by value.
+/// Addresses that one interface may request by value.
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.
 pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
@@ -126,7 +126,7 @@ pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 /// Attachments of one node that may hold one address at once; above it the oldest is detached.
 pub const ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX: usize = 2;
-/// Addresses or leases listed in one response; others are only counted.
+/// Addresses or leases listed in one response; the rest is counted.
 pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
 /// Steps and preconditions of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1024;
@@ -134,15 +134,15 @@ pub const TRANSACTION_STEPS_MAX: usize = 1024;
 pub const RESOURCES_MAX: usize = 100_000;
 /// Longest cooling of a pool: a week.
 pub const COOLING_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
-/// Cooling of a pool that doesn't say.
+/// Default cooling time of a pool.
 pub const COOLING_MS_DEFAULT: u64 = 30_000;
 /// Lifetime of a tombstone, in log time: a released attachment refuses an ADD that started earlier.
 pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
-/// Tombstones of one node; the oldest goes first.
+/// Tombstones of one node; above it the oldest is dropped.
 pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
 /// Earlier boots retained for each node, to recognise their late requests.
 pub const PAST_BOOTS_MAX: usize = 4;
-/// Levels of prefixes that one request may name, the one that it asks for among them.
+/// Levels of prefixes in one request, the requested one included.
 pub const PREFIX_LEVELS_MAX: usize = 16;
 /// Shortest time that a prefix may live without being refreshed.
 pub const PREFIX_TTL_MS_MIN: u64 = 1_000;
@@ -160,7 +160,7 @@ pub const LEASE_GRACE_MS_DEFAULT: u64 = 30_000;
 pub const LEASE_GRACE_MS_MAX: u64 = 3_600_000;
 /// Longest tick of log time: a longer pause of the leader's process does not count.
 pub const LOG_TIME_TICK_MS_MAX: u64 = 1_000;
-/// Applications whose quota one namespace may say.
+/// Applications with a quota of their own in one namespace.
 pub const QUOTA_APPLICATIONS_MAX: usize = 256;
 /// Units of work (pools or addresses examined) of one command. The waiting requests that it serves get as
 /// many again. Part of the behaviour of `apply`: another value needs another feature level.
@@ -169,7 +169,7 @@ pub const WORK_PER_COMMAND_MAX: u64 = 6_500;
 pub const WAITING_MAX: usize = 4096;
 /// Claims of one node that wait for addresses; a node's grant adds no more.
 pub const WAITING_PER_NODE_MAX: usize = 256;
-/// Allocations that one node's grant may have made; kept ones count until they are released.
+/// Allocations requested with one node's token; kept ones count until they are released.
 pub const ALLOCATIONS_PER_NODE_MAX: usize = 16_384;
 /// Attachments on one node; a node's grant adds no more.
 pub const ATTACHMENTS_PER_NODE_MAX: usize = 16_384;
@@ -177,24 +177,24 @@ pub const ATTACHMENTS_PER_NODE_MAX: usize = 16_384;
 pub const EVENTS_PER_NODE_MAX: u64 = 36_000;
 /// Window of log time, in milliseconds, in which a node's events are counted: an hour.
 pub const EVENTS_PER_NODE_WINDOW_MS: u64 = 3600 * 1000;
-/// Pools that one claim waits for; of more only the first ones in its order wake it.
+/// Pools that one claim waits for; of more the first ones in its order.
 pub const WAITING_POOLS_MAX: usize = 64;
 /// Waiting claims that one command tries to serve, before and after its own work; the next goes on.
 pub const WAITING_TRIED_PER_COMMAND_MAX: usize = 64;
-/// Expired coolings, leases, tombstones and prefixes that one command removes. Of the endpoint whose lease
-/// comes last, everything that has ended is removed.
+/// Expired coolings, leases, tombstones and prefixes that one command removes. All expired leases of the last
+/// endpoint are removed together.
 pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
 /// Items of one page of a list.
 pub const PAGE_ITEMS_MAX: usize = 1000;
-/// Items of one page of a list that doesn't say.
+/// Default number of items of a page.
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
-/// Addresses and changes of state that one page of a map looks at.
+/// Addresses and changes of state that one page of a map examines.
 pub const MAP_STEPS_MAX: usize = 16_384;
 /// Held or cooling addresses that one split moves into another pool.
 pub const SPLIT_MOVED_MAX: usize = 65_536;
 /// Addresses of one automatic pool.
 pub const AUTOMATIC_POOL_ADDRESSES_MAX: u32 = 65_536;
-/// Addresses of one automatic pool in a subnet that gives no `max_size`.
+/// Addresses of one automatic pool in a subnet without `max_size`.
 pub const AUTOMATIC_MAX_SIZE_DEFAULT: u32 = 1024;
 /// Automatic pools that were made by requests of one node and still exist.
 pub const AUTOMATIC_POOLS_PER_NODE_MAX: usize = 256;
@@ -202,9 +202,9 @@ pub const AUTOMATIC_POOLS_PER_NODE_MAX: usize = 256;
 pub const HOLDERS_COUNTED_MAX: usize = 65_536;
 /// Parameters of one list.
 pub const LIST_PARAMETERS_MAX: usize = 256;
-/// List states of one member, retained for paged lists.
+/// States that one member keeps for lists in progress.
 pub const LIST_STATES_MAX: usize = 32;
-/// List states of one caller; the oldest is dropped first.
+/// States kept for one caller; above it the oldest is dropped.
 pub const LIST_STATES_PER_CALLER_MAX: usize = 8;
 /// Time after its last use at which such a state is dropped.
 pub const LIST_STATE_IDLE_MS_MAX: u64 = 60_000;
@@ -213,7 +213,7 @@ pub const LIST_STATE_AGE_MS_MAX: u64 = 10 * 60_000;
 
 /// Longest time a request may wait in a daemon.
 pub const BUDGET_MS_MAX: u64 = 120_000;
-/// Time a request may wait in a daemon if it doesn't say.
+/// Default time that a request may wait in a daemon.
 pub const BUDGET_MS_DEFAULT: u64 = 10_000;
 /// Deadline of one run of the plugin, below the four minutes of the kubelet and Docker's two.
 pub const CNI_DEADLINE_MS: u64 = 55_000;
@@ -261,9 +261,9 @@ pub const TLS_HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
 /// File descriptors that are kept for everything but clients' connections.
 pub const DESCRIPTORS_KEPT: usize = 512;
 
-/// Requests that one caller may have on their way to one member at once.
+/// Concurrent requests of one caller at one member.
 pub const REQUESTS_IN_FLIGHT_PER_CALLER_MAX: usize = 512;
-/// Dry runs and explanations that one principal may have waiting on one member at once.
+/// Dry runs and explanations of one principal that wait at one member.
 pub const TRIALS_PER_PRINCIPAL_MAX: usize = 4;
 /// Proposals that wait for the log on one member; more are refused as `overloaded`.
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
@@ -279,7 +279,7 @@ pub const SNAPSHOT_PIECE_BYTES: usize = 256 << 10;
 pub const ENTRY_BYTES_MAX: usize = 2 << 20;
 /// Bytes of log entries in one frame between peers; a single larger entry is sent alone.
 pub const APPEND_BYTES_MAX: usize = 4 << 20;
-/// Appends that one peer may be behind with its answers before the sender waits.
+/// Unanswered appends to one peer before the sender waits.
 pub const APPENDS_UNANSWERED_MAX: usize = 32;
 /// Longest election timeout of slow disks and failed elections, unless a longer one is configured.
 pub const ELECTION_TIMEOUT_MS_MAX: u64 = 10_000;
@@ -349,9 +349,9 @@ pub const EVENT_READER_MS_MAX: u64 = 30_000;
 pub const EVENT_STALE_MS_MAX: u64 = 3_000;
 /// Bytes of frames in one block of a segment: what a look at one event reads at most.
 pub const JOURNAL_BLOCK_BYTES: usize = 64 << 10;
-/// Journal blocks read for one page of events; a shorter page has a cursor to continue.
+/// Journal blocks that one page of events reads; then the page ends with a cursor.
 pub const EVENT_PAGE_BLOCKS_MAX: usize = 128;
-/// Journal segments searched for one page of events; a shorter page has a cursor to continue.
+/// Segments whose index one page of events reads; then the page ends with a cursor.
 pub const EVENT_PAGE_SEGMENTS_MAX: usize = 1024;
 /// Characters of an old or new value in an event.
 pub const FIELD_CHANGE_CHARS_MAX: usize = 256;

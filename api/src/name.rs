@@ -1,4 +1,4 @@
-//! Names, checked where they come in.
+//! Names, validated when they are parsed.
 
 mod wildcard;
 
@@ -107,7 +107,7 @@ impl InterfaceName {
     /// Returns the default name that Multus gives to a pod's interface at this index.
     ///
     /// # Errors
-    /// `invalid-field` for a place so far behind that its name would be too long.
+    /// `invalid-field` for an index whose name would be too long.
     pub fn usual(place: usize) -> Result<Self, Problem> {
         Self::new(&if place == 0 { "eth0".to_owned() } else { format!("net{place}") })
     }
@@ -198,7 +198,7 @@ impl NamePattern {
 }
 
 impl Name {
-    /// The name that stands in where none is given: `default`.
+    /// The default name: `default`.
     #[must_use]
     pub fn default_name() -> Self {
         Self(Arc::from(crate::brand::DEFAULT))
@@ -220,7 +220,7 @@ impl Name {
 }
 
 impl ObjectName {
-    /// The namespace that stands in where none is given: `default`.
+    /// The default namespace: `default`.
     #[must_use]
     pub fn default_name() -> Self {
         Self(Arc::from(crate::brand::DEFAULT))

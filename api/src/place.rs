@@ -44,14 +44,14 @@ impl<'a> PeerAddress<'a> {
         }
     }
 
-    /// Says that it is a unix socket, which no other host reaches.
+    /// Returns true for a unix socket, which no other host reaches.
     #[must_use]
     pub fn is_socket(&self) -> bool {
         matches!(self, Self::Socket(_))
     }
 }
 
-/// Says that a text is a URL at which a member answers clients.
+/// Returns true for a URL at which a member serves clients.
 #[must_use]
 pub fn is_client_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
@@ -59,7 +59,7 @@ pub fn is_client_url(text: &str) -> bool {
     text.len() <= CLIENT_URL_CHARS_MAX && rest.is_some_and(|rest| is_host_and_port(rest, false))
 }
 
-/// Says that a text is a host with a port, which may be left out unless it is `needed`.
+/// Returns true for a host with a port, which is optional unless `needed`.
 fn is_host_and_port(text: &str, needed: bool) -> bool {
     if text.starts_with('[') {
         let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));

@@ -18,7 +18,7 @@ pub enum Retry {
     Never,
     /// Repeat it unchanged.
     Same,
-    /// Repeat it later; `Retry-After` or the context says when.
+    /// Repeat it later; `Retry-After` or the context has the time.
     After,
     /// Change it first.
     Changed,
@@ -47,7 +47,7 @@ pub mod exit {
     pub const NOT_FOUND: u8 = 3;
     /// Conflict: revision mismatch or already exists.
     pub const RACED: u8 = 4;
-    /// Unavailable, nothing was changed, repeating is safe.
+    /// Unavailable; nothing was changed, and repeating is safe.
     pub const UNAVAILABLE: u8 = 5;
     /// Outcome unknown.
     pub const UNKNOWN: u8 = 6;
@@ -68,7 +68,7 @@ pub struct Entry {
     pub exit: u8,
     /// Advice on repeating the request.
     pub retry: Retry,
-    /// A few words that don't vary.
+    /// Constant title.
     pub title: &'static str,
     /// Default remedy.
     pub help: &'static str,
@@ -85,7 +85,7 @@ macro_rules! catalogue {
         }
 
         impl Code {
-            /// All of them, in order.
+            /// All codes, in order.
             pub const ALL: &'static [Code] = &[$(Code::$variant),*];
 
             /// Its row of the catalogue.
@@ -252,7 +252,7 @@ pub struct Problem {
     /// URI of the code's documentation.
     #[serde(rename = "type", default)]
     pub kind: String,
-    /// A few words that don't vary.
+    /// Constant title of the code.
     #[serde(default)]
     pub title: String,
     /// HTTP status.

@@ -50,7 +50,7 @@ pub struct Started {
     /// `CLOCK_BOOTTIME` as the process read it first, in microseconds.
     pub at_us: u64,
     /// The kernel's start time of the process: field 22 of `/proc/self/stat`, in ticks of 10 ms since boot.
-    /// It decides where two processes of one boot have different ticks; otherwise `at_us` does.
+    /// It orders two processes of one boot; `at_us` decides between equal ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ticks: Option<u64>,
 }
@@ -62,8 +62,8 @@ pub struct Started {
 pub struct InterfaceRequest {
     /// Name of the interface.
     pub name: InterfaceName,
-    /// Subnets to take from, in this order where their pools are equally specific. What else names pools
-    /// doesn't count then.
+    /// Subnets to allocate from, in this order for equally specific pools. They precede all other sources of
+    /// pools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subnets: Vec<Name>,
     /// IPv4 pools to try, in this order where they are equally specific. Names may have wildcards.
@@ -79,10 +79,10 @@ pub struct InterfaceRequest {
     /// IPv6 pools to try, in the same case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub default_ipv6_pools: Vec<NamePattern>,
-    /// Families of which it needs an address; without any, those of which the pools that apply have some.
+    /// Families that need an address; by default those of the applicable pools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub families: Vec<Family>,
-    /// Addresses asked for by value; the rest is chosen.
+    /// Requested addresses; others are chosen by the pools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// The interface's hardware address, if known.
@@ -97,7 +97,7 @@ pub struct InterfaceRequest {
 }
 
 impl InterfaceRequest {
-    /// An interface of which nothing is said.
+    /// Interface without any settings.
     #[must_use]
     pub fn blank(name: InterfaceName) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl InterfaceRequest {
 pub struct AllocateRequest {
     /// Endpoint that gets the addresses.
     pub endpoint: EndpointKey,
-    /// The endpoint's incarnation, as the system that named it says.
+    /// Uid of the endpoint's incarnation in its external system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// The endpoint's labels, by which pools select.
@@ -132,9 +132,9 @@ pub struct AllocateRequest {
     /// The node where they will be, if on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
-    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces;
-    /// the others are allocated with it, all or none, and wait *unclaimed* for their own. The whole list may
-    /// be repeated with each: what the endpoint has already isn't asked for again.
+    /// Attachment of the allocations; makes them `attached`. Its interface must be among the interfaces; the
+    /// others are allocated with it, all or none, and stay *unclaimed* until their own ADD. The whole list
+    /// may be repeated with each ADD: existing allocations are unaffected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
     /// Controller that creates the endpoint. Endpoints of a `StatefulSet`, `VirtualMachine` or
@@ -159,9 +159,9 @@ pub struct AllocateRequest {
     /// `controller`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic_pool: Option<AutomaticPool>,
-    /// Further routes, default routes among them. Each is of the interface in whose subnet its gateway is,
-    /// the first that is named here, and stands for any of the subnet's to the same destination. Kept with
-    /// the addresses.
+    /// Further routes, default routes among them. A route belongs to the first interface whose subnet
+    /// contains its gateway, and replaces the subnet's routes to the same destination. Stored with the
+    /// addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
     /// Interface whose routers get a default route. Without it each interface gets one, unless it has
@@ -208,11 +208,11 @@ pub struct Allocated {
     /// Reason for waiting, if nothing was allocated and the request waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Condition>,
-    /// The state in which they were given.
+    /// Revision of the allocation.
     pub revision: u64,
 }
 
-/// `POST /v1/attachments/release`: what CNI DEL asks for.
+/// `POST /v1/attachments/release`: the request of CNI DEL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -224,7 +224,7 @@ pub struct ReleaseAttachmentRequest {
     pub started: Option<Started>,
 }
 
-/// Some ranges of a pool shall be a pool of their own.
+/// Request to split ranges off a pool into a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -235,7 +235,7 @@ pub struct SplitRequest {
     pub ranges: Vec<AddressRange>,
 }
 
-/// Another pool shall stand in for a pool, which gives nothing more.
+/// Request to replace a pool, which allocates nothing more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -244,11 +244,11 @@ pub struct DrainRequest {
     pub to: Name,
 }
 
-/// The answer to draining a pool: whom it concerns.
+/// Response to draining a pool, with the affected allocations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Drained {
-    /// The pool that gives nothing more.
+    /// Name of the drained pool.
     pub pool: Name,
     /// The one that stands in for it.
     pub to: Name,
@@ -260,9 +260,8 @@ pub struct Drained {
     pub revision: u64,
 }
 
-/// `POST /v1/controllers/scale`: how many endpoints a controller wants from now on. Sticky ones that it no
-/// longer wants lose their addresses, unless they are to be kept; those that still live lose them when they
-/// go.
+/// `POST /v1/controllers/scale`: new number of a controller's replicas. Sticky endpoints that it no longer
+/// wants lose their addresses unless the policy is to keep them; running ones lose them at their end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -277,7 +276,7 @@ pub struct ScaleRequest {
     pub controller: Controller,
     /// Number of wanted replicas. For a controller without ordinals any number but 0 keeps all endpoints.
     pub replicas: u32,
-    /// The first number behind their names.
+    /// First ordinal of the endpoints' names.
     #[serde(default)]
     pub start: u32,
 }
@@ -291,12 +290,12 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Released {
-    /// The addresses; none if there was nothing to release. At most 65,536 of them.
+    /// Released addresses, at most 65,536; empty if there was nothing to release.
     pub addresses: Vec<IpAddr>,
     /// Number of released addresses beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
-    /// True if nothing was released because the request came late: the attachment's ADD began after it.
+    /// True if nothing was released because the request was late: the attachment's ADD began after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
     /// Revision after the request.
@@ -317,7 +316,7 @@ pub struct RenewRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Renewed {
-    /// Each lease as it stands now, the oldest first. At most 65,536 of them.
+    /// Renewed leases, oldest first; at most 65,536.
     pub leases: Vec<RenewedLease>,
     /// Number of renewed leases beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -338,7 +337,7 @@ pub struct RenewedLease {
     pub lease: Lease,
 }
 
-/// `GET /v1/attachments/{realm}/{node}/{config}/{container id}/{interface}`: what CNI CHECK asks for.
+/// `GET /v1/attachments/{realm}/{node}/{config}/{container id}/{interface}`: the request of CNI CHECK.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attachment {

@@ -40,7 +40,7 @@ pub use quota::{AddressLimits, ApplicationQuota, Quota};
 /// Labels or annotations.
 pub type Labels = BTreeMap<String, String>;
 
-/// A resource as it is read: the spec, and the two islands.
+/// Resource as it is read: the spec, `meta` and `status`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resource<Spec, Status> {
@@ -130,7 +130,7 @@ pub struct Route {
     /// Destination of the route.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub destination: IpNet,
-    /// Through whom; inside the subnet.
+    /// Gateway of the route, inside the subnet.
     pub gateway: IpAddr,
 }
 
@@ -161,10 +161,10 @@ pub struct AutomaticRules {
     /// Addresses that they may have; all of the subnet if none are named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<AddressRange>,
-    /// Addresses that none of them has.
+    /// Addresses that no automatic pool contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<AddressRange>,
-    /// Addresses of one of them at most; 1024 if it is not given.
+    /// Maximum number of addresses of one automatic pool; 1024 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size: Option<u32>,
 }
@@ -182,14 +182,14 @@ pub struct Subnet {
     /// Its addresses. Can't be changed.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::SubnetCidr"))]
     pub cidr: IpNet,
-    /// The router's address; never given out.
+    /// Address of the router; never allocated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// 802.1Q id, 0 to 4094; 0 and none both mean untagged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// The largest packet of its hosts, in bytes: 68 (IPv6: 1280) to 65535. CNI says it from version 1.1.0
-    /// on, of routes.
+    /// MTU of the subnet's hosts, in bytes: 68 (IPv6: 1280) to 65535. CNI reports it for routes, from version
+    /// 1.1.0 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// Further routes of its hosts.
@@ -230,7 +230,7 @@ pub struct SubnetStatus {
     pub counts: Counts,
 }
 
-/// Addresses that no pool of a network ever gives out.
+/// Addresses of a network that no pool allocates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -294,7 +294,7 @@ pub struct Endpoint {
     /// Key of the endpoint.
     #[serde(flatten)]
     pub key: EndpointKey,
-    /// Its incarnation, as the system that named it says.
+    /// Uid of the incarnation in the external system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// True if the endpoint keeps its addresses for its return.
@@ -342,7 +342,7 @@ pub struct Interface {
     pub addresses: Vec<GivenAddress>,
 }
 
-/// One address that was given, with all that is needed to configure it.
+/// Allocated address with its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GivenAddress {
@@ -376,7 +376,7 @@ pub struct GivenAddress {
     /// End of the lease, if it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// The interface's hardware address, if it was said.
+    /// MAC address of the interface, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// Host name in DNS, if given.
@@ -391,7 +391,7 @@ pub struct GivenAddress {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocation {
-    /// The revision that created it; never comes back.
+    /// Revision that created the allocation; never reused.
     pub id: u64,
     /// The address with the prefix length of its subnet.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
@@ -414,7 +414,7 @@ pub struct Allocation {
     /// End of the lease, if it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// The interface's hardware address, if it was said.
+    /// MAC address of the interface, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// Host name in DNS, if given.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Replacement of a character that must not reach a terminal.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Says whether a character only shows itself, or ends a line or a column.
+/// Returns true for a printable character, a line end or a tab.
 #[must_use]
 pub fn is_harmless(character: char) -> bool {
     match character {

@@ -53,7 +53,7 @@ impl Selector {
         })
     }
 
-    /// Says that labels which fit this selector fit another one, too.
+    /// Returns true if all labels that match this selector match the other one, too.
     ///
     /// Compares requirement with requirement: two that only together imply a third count as if they did not.
     #[must_use]
@@ -71,7 +71,7 @@ impl Selector {
 }
 
 impl Test {
-    /// Says that each value which passes this test passes another one, too.
+    /// Returns true if each value that passes this test passes the other one, too.
     fn implies(&self, other: &Self) -> bool {
         match self {
             Test::Is(value) => other.holds(Some(value)),
@@ -83,7 +83,7 @@ impl Test {
         }
     }
 
-    /// Says that the test refuses no values but some of these, and allows a missing label.
+    /// Returns true if the test refuses only some of these values, and permits a missing label.
     fn excludes_only(&self, values: &[String]) -> bool {
         match self {
             Test::IsNot(value) => values.contains(value),
@@ -172,10 +172,10 @@ fn requirement(part: &str) -> Result<Requirement, Problem> {
     }
 }
 
-/// Refuses a label that no selector could ask for.
+/// Refuses a label that no selector could match.
 ///
 /// # Errors
-/// `invalid-filter`, which says what is odd.
+/// `invalid-filter`, with the reason.
 pub fn check_label(key: &str, value: &str) -> Result<(), Problem> {
     if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || !key.bytes().all(is_label_byte) {
         return Err(wrong(format!("{} is not a label's key", shown(key))));
@@ -233,7 +233,7 @@ impl Serialize for Selector {
 impl<'de> Deserialize<'de> for Selector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // Part of a body, not of a query: without the code of those.
+        // Part of a body, not of a query, so it has no code of a query.
         let said = |problem: Problem| format!("{}; a selector looks like {EXAMPLE}", problem.detail);
         text.parse().map_err(|problem| serde::de::Error::custom(said(problem)))
     }

@@ -1,4 +1,4 @@
-//! Reading what people send: strictly, with the nearest known word where one is unknown.
+//! Strict parsing of request bodies, with the nearest known name for an unknown one.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -7,12 +7,12 @@ use serde_path_to_error::Segment;
 use crate::name::shown;
 use crate::problem::{Code, Problem};
 
-/// Reads a request body as `T`. `meta` and `status` at the top are accepted and ignored, so that what was
-/// shown can be sent back as it is; any other unknown field is refused.
+/// Parses a request body as `T`. `meta` and `status` at the top are accepted and ignored, so that a response
+/// can be sent back unchanged; any other unknown field is refused.
 ///
 /// # Errors
 /// `malformed-body` when it isn't JSON or not an object; `unknown-field` with the nearest known name;
-/// `invalid-field` with what was wrong, and where.
+/// `invalid-field` with the reason and the pointer.
 pub fn from_slice<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     from_object(object(body)?)
 }
@@ -69,7 +69,7 @@ fn push(pointer: &mut String, segment: &str) {
     pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
 }
 
-/// Turns serde's words into ours.
+/// Converts serde's message into a problem.
 fn refused(text: &str, mut pointer: String) -> Problem {
     if let Some((unknown, problem)) = unknown_word(text, Code::UnknownField, "field") {
         if pointer.rsplit('/').next() != Some(unknown) {
@@ -121,7 +121,7 @@ fn json_types(text: &str) -> String {
     format!("{found}, expected {expected}")
 }
 
-/// The candidate that is fewest edits away from `word`, if it is near enough to be meant.
+/// Candidate with the smallest edit distance from `word`, if it is near enough.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const WORD_CHARS_MAX: usize = 64;
     if word.chars().count() > WORD_CHARS_MAX {
@@ -135,7 +135,7 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// Edits (insert, delete, replace, swap of neighbours counted as two) between two short words.
+/// Edit distance (insert, delete, replace; a swap of neighbours counts as two) of two short words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

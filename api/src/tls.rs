@@ -15,15 +15,15 @@ use webpki::{EndEntityCert, KeyUsage};
 use crate::certificate::Identity;
 use crate::limits::PEM_BYTES_MAX;
 
-/// The versions of TLS that are spoken.
+/// Supported versions of TLS.
 pub const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
-/// Certificates or keys that can't be used: which, and why. Says nothing of what is in a key.
+/// Unusable certificates or keys, with the reason. Contains nothing of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsError(String);
 
 impl TlsError {
-    /// An error in these words.
+    /// Error with this message.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
         Self(what.into())
@@ -44,20 +44,20 @@ pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// A certificate with those between it and its CA, and the key that belongs to it.
+/// Certificate with its intermediates, and its private key.
 #[derive(Debug)]
 pub struct Credentials {
-    /// The certificate first, then those that lead to the CA.
+    /// The certificate first, then the intermediates.
     pub chain: Vec<CertificateDer<'static>>,
     /// Private key of the certificate.
     pub key: PrivateKeyDer<'static>,
 }
 
 impl Credentials {
-    /// Reads both from their files.
+    /// Reads both from PEM files.
     ///
     /// # Errors
-    /// For a file that can't be read, or has something else in it.
+    /// For a file that can't be read, or has other contents.
     pub fn read(certificate_file: &Path, key_file: &Path) -> Result<Self, TlsError> {
         let chain = read_certificates(certificate_file)?;
         let key = PrivateKeyDer::from_pem_slice(&read_file(key_file)?)
@@ -85,8 +85,8 @@ pub fn expires_within(certificate: &CertificateDer<'_>, time: Duration) -> bool 
 #[must_use]
 pub fn expires_at_s(certificate: &CertificateDer<'_>) -> Option<u64> {
     let algorithms = provider().signature_verification_algorithms.all;
-    // No certificate is good for so long, and its time is looked at before anything else; nothing is believed
-    // here.
+    // No certificate is valid for so long, and its validity is checked before anything else; nothing is
+    // trusted here.
     let never = UnixTime::since_unix_epoch(Duration::from_secs(u64::from(u32::MAX) << 8));
     let certificate = EndEntityCert::try_from(certificate).ok()?;
     match certificate.verify_for_usage(algorithms, &[], &[], never, KeyUsage::server_auth(), None, None) {
@@ -110,7 +110,7 @@ pub fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Tl
 /// Reads the certificates of CAs.
 ///
 /// # Errors
-/// For a file that can't be read, or has something else in it.
+/// For a file that can't be read, or has other contents.
 pub fn read_roots(file: &Path) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in read_certificates(file)? {

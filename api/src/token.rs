@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
-    /// To ask with.
+    /// For requests.
     #[default]
     Bearer,
     /// To make a node's token with, once: `POST /v1/join`.
@@ -41,7 +41,7 @@ pub struct TokenRequest {
     /// True if the node that joins with it loses the tokens that it has; only for joining, and with `node`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replace: bool,
-    /// The realms of endpoints that it may give to and take from; all if none is named.
+    /// Realms whose endpoints it may serve; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub realms: Vec<Name>,
     /// Lets a token with realms write networks, subnets, pools and reservations, which realms share.
@@ -58,7 +58,7 @@ pub struct TokenRequest {
     pub description: String,
 }
 
-/// A token as it is read.
+/// Token as it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
@@ -74,7 +74,7 @@ pub struct Token {
     /// True if the node that joins with it loses the tokens that it has.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replace: bool,
-    /// The realms of endpoints that it may give to and take from; all if none is named.
+    /// Realms whose endpoints it may serve; all if empty.
     #[serde(default)]
     pub realms: Vec<Name>,
     /// Lets a token with realms write networks, subnets, pools and reservations, which realms share.

@@ -25,12 +25,12 @@ pub struct Condition {
     /// Requires that the resource doesn't exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<bool>,
-    /// It is at this revision, as its `ETag` says.
+    /// Requires this revision, as in the resource's `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
 }
 
-/// One change, as a request of its own would ask for it.
+/// One change, equivalent to a request of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub struct TransactionStep {
     /// The request's body, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Map<String, Value>>,
-    /// The revision at which it must be, as its `ETag` says.
+    /// Required revision, as in the resource's `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_match: Option<String>,
 }
@@ -56,7 +56,7 @@ pub enum StepMethod {
     Put,
     /// Changes some fields.
     Patch,
-    /// Creates, gives addresses, or takes them back.
+    /// Creates, allocates or releases.
     Post,
     /// Removes, or takes addresses back.
     Delete,

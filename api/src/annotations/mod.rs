@@ -23,7 +23,7 @@ const SUBNETS: &str = "subnets";
 const SUBNET: &str = "subnet";
 /// Pools of several interfaces.
 const POOLS: &str = "ippools";
-/// Pools of the interface that asks.
+/// Pools of the requesting interface.
 const POOL: &str = "ippool";
 /// Number of addresses of an automatic pool.
 const IP_NUMBER: &str = "ippool-ip-number";
@@ -37,10 +37,10 @@ const ROUTES: &str = "routes";
 const DEFAULT_ROUTE: &str = "default-route-nic";
 /// Nothing.
 const DNS: &str = "dns";
-/// All words that stand behind the prefix.
+/// All known annotations, without the prefix.
 const KNOWN: [&str; 9] =
     [SUBNETS, SUBNET, POOLS, POOL, IP_NUMBER, RECLAIM, ROUTES, DEFAULT_ROUTE, RECLAIM_OLD];
-/// Words that namespaces have.
+/// Annotations of namespaces.
 const OF_NAMESPACES: [&str; 4] =
     ["default-ipv4-ippool", "default-ipv6-ippool", "defaultv4ippool", "defaultv6ippool"];
 
@@ -48,7 +48,7 @@ fn key(word: &str) -> String {
     format!("{PREFIX}{word}")
 }
 
-/// The same request in our own words.
+/// Converts the annotations of a request into its other fields.
 ///
 /// # Errors
 /// `invalid-field`, `unknown-field` or `limit-exceeded`, with the annotation that is wrong, that contradicts
@@ -108,7 +108,7 @@ fn by_pool(interface: &mut InterfaceRequest, item: &Item<NamePattern>) {
     interface.ipv6_pools.clone_from(&item.ipv6);
 }
 
-/// Spiderpool takes from the first subnet of each family and never looks at the others.
+/// Spiderpool uses the first subnet of each family and ignores the others.
 fn by_subnet(interface: &mut InterfaceRequest, item: &Item<Name>) {
     interface.subnets = item.ipv4.first().into_iter().chain(item.ipv6.first()).cloned().collect();
 }
@@ -163,7 +163,7 @@ fn list<N>(
     Ok(())
 }
 
-/// An annotation about one interface: the one that asks. Spiderpool has no interface there, and ignores one.
+/// Applies an annotation to the requesting interface. Spiderpool names none there, and ignores a given name.
 fn one<N>(
     request: &mut AllocateRequest,
     word: &str,

@@ -16,7 +16,7 @@ use crate::{Code, Problem};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Item<N> {
-    /// The interface; all of a list say it, or none. It makes no difference outside a list.
+    /// Interface, in all items of a list or in none. Ignored outside a list.
     #[serde(default)]
     pub(super) interface: Option<InterfaceName>,
     /// Pools or subnets of IPv4.
@@ -38,7 +38,7 @@ struct Destination {
     gw: IpAddr,
 }
 
-/// All that the annotations of one pod say.
+/// Parsed annotations of one pod.
 #[derive(Debug, Default)]
 pub(super) struct Overrides {
     pub(super) subnets: Option<Vec<Item<Name>>>,
@@ -77,7 +77,7 @@ pub(super) fn read(annotations: &Labels) -> Result<Overrides, Problem> {
                 let interface = InterfaceName::new(text).map_err(|problem| within(word, problem))?;
                 overrides.default_route_interface = Some(interface);
             }
-            // Spiderpool knows this word and never reads it.
+            // Spiderpool accepts this key and never reads it.
             super::DNS => {}
             other => return Err(unknown(other)),
         }
@@ -138,7 +138,7 @@ fn within(word: &str, problem: Problem) -> Problem {
     Problem { detail, ..problem }.at(pointer(word))
 }
 
-/// Refuses what an annotation says.
+/// Problem for an annotation.
 pub(super) fn wrong(word: &str, why: &str) -> Problem {
     Problem::new(Code::InvalidField, format!("{} {why}", key(word))).at(pointer(word))
 }

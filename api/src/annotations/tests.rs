@@ -32,7 +32,7 @@ fn refused(annotations: Value, more: Value) -> String {
 fn each_says_the_same_as_our_own_words() {
     let cases = [
         (json!({}), json!({}), json!({"interfaces": [{"name": "eth0"}]})),
-        // Other people's, which any pod has.
+        // Annotations of other systems, present on any pod.
         (
             json!({"k8s.v1.cni.cncf.io/networks": "kube-system/macvlan", "dns": "x"}),
             json!({}),
@@ -108,7 +108,7 @@ fn each_says_the_same_as_our_own_words() {
     }
 }
 
-/// Entry 12 (A00003) of Spiderpool's own list: annotations that can't be meant.
+/// Entry 12 (A00003) of Spiderpool's own list: malformed annotations.
 #[test]
 fn a_contradictory_or_empty_annotation_is_refused() {
     let one = || json!({"interface": "eth0", "ipv4": ["a"]});

@@ -24,7 +24,7 @@ const MAGIC: &[u8; 7] = b"IPAMBKP";
 pub const VERSION: u8 = 1;
 /// Bytes of one frame's body, at most.
 const BODY_BYTES_MAX: usize = 256 << 10;
-/// Kind, length, and a checksum behind the body.
+/// Kind, length, and a checksum after the body.
 const FRAME_BYTES: u64 = 1 + 4 + 4;
 
 /// The kinds of frames.

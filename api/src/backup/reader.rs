@@ -1,4 +1,4 @@
-//! Reading a backup: piece by piece, none of which is given out before it was checked.
+//! Reader of backups, piece by piece. Each piece is checked before it is returned.
 
 use std::io::{self, Read};
 
@@ -106,7 +106,7 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Its seal, once all of it was read.
+    /// Seal of the backup, once all of it has been read.
     pub fn seal(&self) -> Option<&str> {
         self.sealed.as_deref()
     }

@@ -82,7 +82,7 @@ fn an_end_at_any_length_is_found_and_so_is_more() {
 
 #[test]
 fn pieces_in_another_order_or_number_are_found() {
-    // A segment less than it says.
+    // One segment less than the header announces.
     let mut file = Vec::new();
     let mut writer = Writer::begin(&mut file, &header(1)).unwrap();
     writer.state().write_all(b"x").unwrap();

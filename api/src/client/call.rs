@@ -48,7 +48,7 @@ impl Call {
         Self::new(Method::POST, path.into(), false)
     }
 
-    /// A write that says what shall be: repeating it changes nothing.
+    /// Idempotent write of a complete value.
     #[must_use]
     pub fn put(path: impl Into<String>) -> Self {
         Self::new(Method::PUT, path.into(), true)
@@ -154,7 +154,7 @@ impl Call {
         self.body.as_deref()
     }
 
-    /// The headers that say what is meant: the condition, the type of the body, and those that were named.
+    /// Headers of the call: the precondition, the media type of the body, and the added ones.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
         let condition = match self.expect {
@@ -183,7 +183,7 @@ impl Call {
     }
 }
 
-/// A path with one more parameter behind it.
+/// Appends a query parameter to a path.
 #[must_use]
 pub fn with_query(path: &str, key: &str, value: &str) -> String {
     let separator = if path.contains('?') { '&' } else { '?' };
@@ -205,7 +205,7 @@ pub struct Answer {
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
-    /// The state that it is from, if it says.
+    /// Revision of the answer's state, if present.
     pub revision: Option<u64>,
     /// The `ETag`'s number, if it has one.
     pub etag: Option<u64>,
@@ -213,7 +213,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A header's value, if there is one that is text. The first, where there are several.
+    /// Value of a header, if it is text; the first of several.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()

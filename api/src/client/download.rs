@@ -7,7 +7,7 @@ use reqwest::header::AUTHORIZATION;
 use super::{Call, Client, Token, reason};
 use crate::problem::{Code, Problem, Retry};
 
-/// A server that says nothing for so long in the middle of an answer won't say the rest.
+/// Silence of a server in the middle of a response after which the download fails.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// An answer being read.
@@ -19,7 +19,7 @@ pub struct Download {
 }
 
 impl Client {
-    /// Asks the servers in turn, each once, and returns the first answer, of which nothing is read yet.
+    /// Tries each server once, and returns the first response with an unread body.
     ///
     /// # Errors
     /// The last server's problem; `unreachable` when none answered.

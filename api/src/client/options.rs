@@ -22,7 +22,7 @@ pub struct Options {
     pub token_file: Option<PathBuf>,
 }
 
-/// A token as it is sent. What prints it prints no secret.
+/// Token as it is sent. Its debug output contains no secret.
 #[derive(Clone)]
 pub(super) struct Token(pub(super) HeaderValue);
 

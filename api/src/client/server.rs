@@ -19,7 +19,7 @@ pub(super) enum Place {
     Socket(PathBuf),
 }
 
-/// A server that can be asked.
+/// Server with its HTTP client.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) place: Place,

@@ -11,9 +11,9 @@ use crate::event::Event;
 use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX, EVENT_PROGRESS_MS};
 use crate::problem::{Code, Problem, Retry};
 
-/// A stream that has said nothing for so long is dead: quiet ones say how far they are.
+/// Silence after which a stream is considered dead: idle ones send progress messages.
 const SILENCE: Duration = Duration::from_millis(3 * EVENT_PROGRESS_MS);
-/// Pause before the next server is asked.
+/// Pause before the next server is tried.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of one event that are read at most; the largest is far smaller.
 const BLOCK_BYTES_MAX: usize = 16 * BODY_BYTES_MAX;
@@ -41,8 +41,8 @@ struct Open {
 }
 
 impl Client {
-    /// Follows `path` (`/v1/events` with its query) from behind `after`, or as the query says. For `patience`
-    /// it looks for a server that answers, each time it is cut off.
+    /// Follows `path` (`/v1/events` with its query) after the event `after`, or as the query specifies. After
+    /// each interruption it looks for a server for `patience`.
     #[must_use]
     pub fn events(&self, path: &str, after: Option<String>, patience: Duration) -> EventStream<'_> {
         let path = path.to_owned();
@@ -51,10 +51,10 @@ impl Client {
 }
 
 impl EventStream<'_> {
-    /// The next event. May be dropped and called again: nothing is lost.
+    /// Returns the next event. Cancel-safe.
     ///
     /// # Errors
-    /// The server's problem, if going on elsewhere doesn't help (`revision-compacted`, `forbidden`);
+    /// The server's problem, if no other server can continue (`revision-compacted`, `forbidden`);
     /// `unreachable` when no server answers.
     pub async fn next(&mut self) -> Result<Event, Problem> {
         loop {
@@ -78,13 +78,13 @@ impl EventStream<'_> {
         }
     }
 
-    /// The place behind the last event that was returned: where to go on, as `after`.
+    /// Position after the last returned event, for `after`.
     #[must_use]
     pub fn last(&self) -> Option<&str> {
         self.last.as_deref()
     }
 
-    /// Asks the servers in turn until one streams.
+    /// Tries the servers in turn until one streams.
     async fn connect(&mut self) -> Result<(), Problem> {
         let begun = Instant::now();
         let mut why = String::new();

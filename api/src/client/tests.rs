@@ -113,7 +113,7 @@ impl Noting {
     }
 }
 
-/// A server that hangs up on each request.
+/// Server that closes each connection.
 async fn hanging_up() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -167,7 +167,7 @@ async fn a_server_that_refuses_connections_is_still_left() {
     let server = Noting::start(true).await;
     let call = write().repeatable().within(Duration::from_secs(4));
     send(&[&closed().await, &server.url], call).await.unwrap_err();
-    // It may come back while the other one is silent: neither gets all of the time.
+    // The stopped server may return while the other one is silent: neither gets all of the time.
     assert!(
         server.budgets().starts_with(&[ATTEMPT_MS_FIRST, 2 * ATTEMPT_MS_FIRST]),
         "{:?}",

@@ -9,11 +9,11 @@ enum Place<'a> {
     One,
     /// This one.
     Is(u8),
-    /// One of those between the brackets, or none of them.
+    /// Character class, possibly negated.
     Class { negated: bool, inside: &'a [u8] },
 }
 
-/// The first place and the rest; nothing at the end, or where a class isn't closed.
+/// First element and the rest; nothing at the end, or for an unclosed class.
 fn next(pattern: &[u8]) -> Option<(Place<'_>, &[u8])> {
     let (first, rest) = pattern.split_first()?;
     Some(match first {
@@ -82,7 +82,7 @@ impl Place<'_> {
 /// True if the pattern matches the text.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
-    // Behind the last `*`, and the text where what follows it was tried last.
+    // Position after the last `*`, and the position in the text of its last attempt.
     let mut again: Option<(&[u8], &[u8])> = None;
     loop {
         let step = next(pattern);

@@ -9,14 +9,14 @@ use crate::name::{InterfaceName, Name, ObjectName};
 use crate::problem::Code;
 use crate::resource::{Counts, EndpointKey};
 
-/// Names and numbers. Which of them are there depends on the code.
+/// Machine-readable context. The present fields depend on the code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Context {
     /// With `revision-mismatch`: the present revision, as `If-Match` takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    /// With `revision-mismatch`: who made the last change.
+    /// With `revision-mismatch`: principal of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<String>,
     /// With `revision-mismatch`: the fields of the last change; none if it was the creation.
@@ -25,25 +25,25 @@ pub struct Context {
     /// With `in-use`: how many addresses are held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
-    /// With `in-use`: some of them.
+    /// With `in-use`: some of the held addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Holder>,
     /// Of a transaction: the step that was refused, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// With `managed-elsewhere`: by whom.
+    /// With `managed-elsewhere`: the manager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
-    /// With `pool-exhausted` and the like: the interface that wants an address.
+    /// With `pool-exhausted` and similar codes: the interface without an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceName>,
     /// With `pool-exhausted`, `quota-exceeded` and the like: of which family.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
-    /// With `pool-exhausted`: in how many milliseconds of log time the first address has rested.
+    /// With `pool-exhausted`: milliseconds of log time until the first cooling ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_free_ms: Option<u64>,
-    /// With `pool-exhausted` and the like: why each pool can't give.
+    /// With `pool-exhausted` and similar codes: the rejection of each pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolVerdict>,
     /// With `quota-exceeded`: the namespace or application, its limit and its usage.

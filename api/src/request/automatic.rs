@@ -34,8 +34,8 @@ impl Default for AutomaticPool {
     }
 }
 
-/// `POST /v1/controllers/end`: a controller is gone for good. What its sticky endpoints keep is free, unless
-/// it is to be kept, and the pools that were made for it go once they are empty, or are kept.
+/// `POST /v1/controllers/end`: end of a controller. The addresses of its sticky endpoints become free unless
+/// the policy is to keep them. Its automatic pools are deleted once they are empty, or kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! Asking for prefixes, and giving them back.
+//! Requests that delegate and release prefixes.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::name::{Name, ObjectName};
 use crate::resource::Prefix;
 
-/// `POST /v1/prefixes`: the lowest free aligned block of a length. Asking again for the same gives the same,
-/// and lets it and all above it live on.
+/// `POST /v1/prefixes`: delegates the lowest free aligned block of a length. A repetition returns the same
+/// prefix, and refreshes it and all above it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ pub struct DelegateRequest {
     /// The prefix that it is cut from, by its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// The system that the owners' names come from.
+    /// Realm of the owners.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
     /// Intermediate prefixes from the top down. A missing one that has a length is delegated first.
@@ -74,7 +74,7 @@ pub struct Delegated {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrefixReleased {
-    /// It, and what was below it, as far as it is free again.
+    /// Released CIDRs, as far as they are free already.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema::Cidr>"))]
     pub cidrs: Vec<IpNet>,
     /// True if the release continues with later commands, since many prefixes and addresses were below it.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Controller, PoolSize};
 use crate::name::{InterfaceName, Name, ObjectName};
 
-/// The application that an automatic pool was made for, as far as it has said.
+/// Application of an automatic pool, as far as its requests describe it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Application {
@@ -30,9 +30,9 @@ pub struct Application {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ApplicationStanding {
-    /// It takes from the pool.
+    /// It uses the pool.
     Present,
-    /// It takes from another subnet now.
+    /// It uses another subnet now.
     Elsewhere,
     /// It has ended.
     Ended,

@@ -16,7 +16,7 @@ pub struct Controller {
     pub kind: String,
     /// Name of the controller.
     pub name: ObjectName,
-    /// Its incarnation, as the system that named it says.
+    /// Uid of the incarnation in the external system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }

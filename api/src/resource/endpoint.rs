@@ -34,7 +34,7 @@ impl EndpointKind {
         EndpointKind::Container,
     ];
 
-    /// Its word in URLs and on the command line.
+    /// Name of the kind in URLs and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl std::str::FromStr for EndpointKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointKey {
-    /// The system that its name comes from.
+    /// Realm of the endpoint.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
     /// Kind of the endpoint.

@@ -1,4 +1,4 @@
-//! Maps: which addresses are in which state, and who holds them.
+//! Maps: states of addresses as runs, and holders of a pool's addresses.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::name::{Name, ObjectName};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressMap {
-    /// Addresses in one state, one behind the other, in order.
+    /// Consecutive runs of addresses, in order.
     pub items: Vec<AddressRun>,
     /// The state that this was read from.
     pub revision: u64,

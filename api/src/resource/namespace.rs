@@ -10,7 +10,7 @@ use crate::name::{Name, NamePattern, ObjectName};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Namespace {
-    /// The system that its name comes from.
+    /// Realm of the namespace.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
     /// Name of the namespace.

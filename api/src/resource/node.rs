@@ -10,7 +10,7 @@ use crate::name::{Name, ObjectName};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// The system that its name comes from.
+    /// Realm of the node.
     #[serde(default = "Name::default_name")]
     pub realm: Name,
     /// Name of the node.
@@ -33,7 +33,7 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeStatus {
-    /// The boot that its newest request came from; absent as long as it has never asked.
+    /// Boot id of its newest request; absent before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
 }

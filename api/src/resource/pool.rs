@@ -15,12 +15,12 @@ use crate::selector::Selector;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// The next one behind the last that was given, around the ring: an address just freed comes last.
+    /// The next one after the last allocated, cyclically: a freed address comes last.
     #[default]
     Next,
     /// The lowest free one.
     Sequential,
-    /// Any free one: the one behind an address drawn by lot.
+    /// Any free one: the next one after a random address.
     Random,
 }
 
@@ -49,7 +49,7 @@ pub struct Pool {
     /// Its addresses; all of the subnet if none are named.
     #[serde(default)]
     pub ranges: Vec<AddressRange>,
-    /// Addresses of the ranges that it doesn't give out.
+    /// Addresses of the ranges that the pool doesn't allocate.
     #[serde(default)]
     pub exclude: Vec<AddressRange>,
     /// Order in which free addresses are allocated.
@@ -65,7 +65,7 @@ pub struct Pool {
     /// the subnet-router address.
     #[serde(default)]
     pub allow_edges: bool,
-    /// The router's address, in place of the subnet's; never given out.
+    /// Address of the router, instead of the subnet's; never allocated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// Further routes of its hosts, over the subnet's: one stands for the subnet's to the same destination.
@@ -74,25 +74,25 @@ pub struct Pool {
     /// True if requests that name no pool may use this one.
     #[serde(default)]
     pub default: bool,
-    /// Realms whose endpoints may take from it; any, if none are named. The same goes for what follows.
+    /// Realms whose endpoints may use the pool; all if empty. The same applies to the following fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub realms: Vec<Name>,
-    /// Nodes on which endpoints may take from it.
+    /// Nodes whose endpoints may use the pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_names: Vec<ObjectName>,
-    /// Labels of nodes on which endpoints may take from it; ignored where `node_names` names any.
+    /// Labels of nodes whose endpoints may use the pool; ignored if `node_names` isn't empty.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub node_selector: Selector,
-    /// Namespaces whose endpoints may take from it.
+    /// Namespaces whose endpoints may use the pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<ObjectName>,
-    /// Labels of namespaces whose endpoints may take from it; ignored where `namespaces` names any.
+    /// Labels of namespaces whose endpoints may use the pool; ignored if `namespaces` isn't empty.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub namespace_selector: Selector,
-    /// Labels that endpoints must have to take from it.
+    /// Labels of endpoints that may use the pool.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub endpoint_selector: Selector,
-    /// Network attachments, as Multus calls them, whose interfaces may take from it.
+    /// Network attachments (Multus names) whose interfaces may use the pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network_attachments: Vec<NetworkAttachment>,
     /// Policy for the addresses of sticky endpoints after a scale-down, for requests without one.
@@ -137,7 +137,7 @@ pub struct Counts {
     pub size: u64,
     /// Held by endpoints.
     pub allocated: u64,
-    /// Freed, and resting.
+    /// Freed, and cooling.
     pub cooling: u64,
     /// Seen in use by a stranger.
     pub quarantined: u64,
@@ -145,7 +145,7 @@ pub struct Counts {
     pub reserved: u64,
     /// Excluded, gateway and edges included.
     pub excluded: u64,
-    /// Can be given out.
+    /// Free for allocation.
     pub free: u64,
     /// True if a number above exceeds 2^53 − 1, the exact range of JSON, and is shown as that.
     pub saturated: bool,
@@ -164,8 +164,8 @@ pub struct PoolStatus {
     pub cidr: IpNet,
     /// Numbers of addresses by state.
     pub counts: Counts,
-    /// Held or resting addresses that a reservation covers now. They count as what they are, and aren't given
-    /// again.
+    /// Held or cooling addresses that a reservation covers now. They count in their state, and aren't
+    /// allocated again.
     #[serde(default)]
     pub reserved_while_held: u64,
     /// Application of an automatic pool, which alone may use it.

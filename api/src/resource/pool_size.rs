@@ -11,14 +11,14 @@ use crate::{Code, Problem};
 /// Number of an automatic pool's addresses: fixed (`5`), or more than the replicas (`+2`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolSize {
-    /// Exactly so many.
+    /// This number of addresses.
     Fixed(u32),
-    /// So many more than there are replicas.
+    /// This number of addresses more than replicas.
     Flexible(u32),
 }
 
 impl PoolSize {
-    /// Addresses for so many replicas: at least one, since a pool has one, and no more than fit.
+    /// Number of addresses for this number of replicas: 1 to [`AUTOMATIC_POOL_ADDRESSES_MAX`].
     #[must_use]
     pub fn of(self, replicas: u32) -> u32 {
         let count = match self {

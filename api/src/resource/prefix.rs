@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prefix {
-    /// The revision that created it; never comes back.
+    /// Revision that created the prefix; never reused.
     pub id: u64,
     /// CIDR of the prefix.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
@@ -24,7 +24,7 @@ pub struct Prefix {
     /// The prefix that it is cut from; absent if it is cut from the pool itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// The system that its owner's name comes from.
+    /// Realm of the owner.
     pub realm: Name,
     /// Owner of the prefix: unique in its realm among the prefixes of the same parent.
     pub owner: ObjectName,

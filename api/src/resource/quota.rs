@@ -14,10 +14,10 @@ use crate::{Code, Problem};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quota {
-    /// IPv4 addresses of all its endpoints together, those of automatic pools included.
+    /// Maximum number of IPv4 addresses of all its endpoints, automatic pools included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv4: Option<u64>,
-    /// IPv6 addresses, in the same way.
+    /// Maximum number of IPv6 addresses, counted in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<u64>,
     /// Limits of each application: all endpoints with one controller.
