@@ -18,7 +18,7 @@ invariants! {
     ROW_OF_ID = "row of an id";
     /// Each pool has a space.
     SPACE_OF_POOL = "space of a pool";
-    /// An address that a plan promises is its pool's to give and free or resting.
+    /// A planned address belongs to its pool and is free or cooling.
     PROMISED_ADDRESS = "promised address";
     /// A prefix from which others are cut has a division.
     DIVISION_OF_PARENT = "division of a parent";

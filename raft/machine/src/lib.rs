@@ -1,8 +1,7 @@
 //! The state machine: pure. No I/O, no async, no clock, no randomness, no hash order.
 //!
-//! [`apply`] takes the state, the time that the entry brings along, and a command; it returns what to tell
-//! the caller, and what has happened. The same commands give the same bytes on every member: that is the
-//! whole of replication.
+//! [`apply`] takes the state, the time of the entry and a command; it returns the outcome and the events. The
+//! same commands give the same bytes on every member: that is the whole of replication.
 //!
 //! **Invariants:** a refused command changes nothing but log time, and the memory of a boot that it is
 //! refused for; every row is in exactly one table and its change is in the digest; what is derived

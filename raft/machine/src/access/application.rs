@@ -36,7 +36,7 @@ impl State {
             && (kept.peek().is_some() || pools.iter().any(is_held))
             && kept.all(|id| search.work.take(1) && is_own(id))
             && pools.iter().all(decides);
-        // Beyond the budget nothing was looked at.
+        // Above the budget nothing was examined.
         if is_last && !search.work.is_exceeded() {
             return Ok(());
         }
@@ -54,7 +54,7 @@ impl State {
         is_theirs && pool.spec.reclaim == Some(true)
     }
 
-    /// Says that endpoints of other nodes hold addresses of a pool.
+    /// Returns true if endpoints of other nodes hold addresses of a pool.
     fn others_hold(&self, id: PoolId, pool: &Pool, node: &NodeKey, work: &Work) -> bool {
         let (Some(subnet), Some(space)) = (self.subnets.get(pool.subnet), self.space(id)) else {
             return false;

@@ -76,7 +76,7 @@ impl State {
             | Action::EndController(_)
             | Action::Delegate(_)
             | Action::ReleasePrefix { .. } => Ok(()),
-            // Each step is asked for by itself; join tokens and renewals concern the own token alone.
+            // Each step is authorized separately; join tokens and renewals concern only the caller's token.
             Action::Transaction(_) | Action::Join { .. } | Action::JoinMember(_) | Action::RenewToken => {
                 Ok(())
             }
@@ -92,7 +92,7 @@ impl State {
 }
 
 impl Grant {
-    /// Says that realms or labels limit the rights.
+    /// Returns true if realms or labels limit the rights.
     #[must_use]
     pub fn is_limited(&self) -> bool {
         !self.realms.is_empty() || !self.labels.is_empty()
@@ -115,7 +115,7 @@ struct Write<'a> {
 }
 
 impl<'a> Write<'a> {
-    /// Refuses a row without the labels, as it is and as it is wanted.
+    /// Refuses a row that lacks the labels before or after the write.
     fn row(
         self,
         kind: Kind,
@@ -325,7 +325,7 @@ fn beyond(kind: Kind, name: ResourceName, field: Option<FieldName>) -> Refusal {
 }
 
 impl State {
-    /// The subnet at an address, if there is one, and the last address with the same result.
+    /// Subnet at an address, if any, and the last address with the same result.
     fn subnet_stretch(&self, network: NetworkId, family: Family, at: u128) -> (Option<&Subnet>, u128) {
         let starts = &self.index.subnet_starts;
         let before = starts.range((network, family, 0)..=(network, family, at)).next_back();

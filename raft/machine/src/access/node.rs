@@ -19,7 +19,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Lifecycle;
 
 impl Source {
-    /// Source of an allocation that a grant asks for.
+    /// Source of an allocation that a caller with this grant requests.
     pub(crate) fn of(grant: &Grant, adopt: bool) -> Self {
         match &grant.node {
             Some(node) => Self::Node(node.clone()),
@@ -48,7 +48,7 @@ impl State {
         row.node.as_ref() == Some(&node.name)
             && match &row.source {
                 Source::Node(source) => source == node,
-                // The uid names the incarnation: the node knows when that is gone.
+                // The uid names the incarnation: the node knows its end.
                 Source::Adopted => endpoint.uid.is_some(),
                 Source::Operator => false,
             }

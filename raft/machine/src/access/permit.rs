@@ -71,10 +71,10 @@ impl Action {
 }
 
 impl State {
-    /// The grant and purpose of a credential at this log time.
+    /// Grant and purpose of a credential at the present log time.
     ///
     /// # Errors
-    /// `unauthenticated` for a token that is no more, `token-expired` for one whose time has passed.
+    /// `unauthenticated` for a deleted token, `token-expired` for an expired one.
     pub fn grant(&self, credential: &Credential) -> Result<(Grant, Purpose), Refusal> {
         let id = match credential {
             Credential::Known(grant) => return Ok((grant.clone(), Purpose::Bearer)),
@@ -162,7 +162,7 @@ impl State {
         }
         let touched: Vec<EndpointId> = match request.attachment {
             None => self.incarnations(&request.endpoint).collect(),
-            // A sticky endpoint may go anywhere; but that it is sticky is to be said where it is.
+            // A sticky endpoint may move to any node; but its present node must declare it sticky.
             Some(_) if request.stickiness.is_sticky() => self.incarnation_for(request).into_iter().collect(),
             Some(_) => Vec::new(),
         };
@@ -198,7 +198,7 @@ impl State {
         self.permit_pool(grant, row.pool)
     }
 
-    /// Refuses to touch what comes from a pool without the labels that the rights demand.
+    /// Refuses access to resources of a pool without the labels of the rights.
     pub(crate) fn permit_pool(&self, grant: &Grant, pool: PoolId) -> Result<(), Refusal> {
         match self.pools.get(pool) {
             Some(pool) if !fits(grant, &pool.spec.metadata) => {

@@ -9,10 +9,10 @@ use crate::state::row::Token;
 use crate::value::refuse_if;
 
 impl Grant {
-    /// Says that rights reach no further than others.
+    /// Returns true if the rights lie within others.
     ///
-    /// The labels are compared requirement by requirement, so rights that are within may be taken for wider
-    /// ones, and never the other way round.
+    /// Labels are compared requirement by requirement, so the result may be a false negative, never a false
+    /// positive.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         let is_of_realms = other.realms.is_empty()

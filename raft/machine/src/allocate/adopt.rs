@@ -18,8 +18,8 @@ use ipam_api::{Family, RangeSet};
 use std::net::IpAddr;
 
 impl<'a> Choosing<'a> {
-    /// The addresses that an interface has, each with its pool. What its endpoint may take along is recorded
-    /// already.
+    /// Addresses of an interface to adopt, each with its pool. Addresses that its endpoint may reuse are
+    /// recorded already.
     pub(super) fn pick_adopted(
         self,
         request: &InterfaceRequest,
@@ -82,12 +82,12 @@ impl<'a> Choosing<'a> {
         Ok(candidates)
     }
 
-    /// The pools of the network `default` in whose subnet an address is.
+    /// Pools of the network `default` whose subnet contains the address.
     fn pools_around(self, address: IpAddr) -> Vec<Candidate<'a>> {
         let Some(network) = self.state.find::<Network>(&Name::default_name()) else { return Vec::new() };
         let owner = self.state.pool_at(network, address);
         let subnet = self.state.subnet_at(network, address).map(|(id, _)| id);
-        // No pool owns it: one that excludes it can say so.
+        // No pool owns it; a pool that excludes it provides the reason.
         let others = subnet.filter(|_| owner.is_none()).into_iter().flat_map(|id| self.state.pools_of(id));
         let around = owner.into_iter().chain(others).take_while(|_| self.work.take(1));
         around.filter_map(|id| self.candidate(id)).collect()

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::iter;
 use std::net::IpAddr;
 
-/// A pool that a request may take from.
+/// Pool that a request may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate<'a> {
     pub(crate) id: PoolId,
@@ -35,7 +35,7 @@ pub(crate) struct Candidate<'a> {
 /// Named pools of one family, and those of the other family, which are skipped; each pool once.
 pub(super) type Named<'a> = (Candidates<'a>, Vec<Candidate<'a>>);
 
-/// A candidate that gives nothing, and the reason.
+/// Rejected candidate, with the reason.
 pub(super) type Passed<'a> = (Candidate<'a>, RejectReason);
 
 /// Candidates of one family, in the order in which they are tried.
@@ -65,8 +65,7 @@ impl<'a> Choosing<'a> {
             self.work.check()?;
             match (found, asked) {
                 (Some((candidates, misnamed)), asked) => {
-                    // Who names a subnet, or an address and no pool, is looked at where it is and nowhere
-                    // else.
+                    // A request that names a subnet, or an address and no pool, is limited to that subnet.
                     let candidates = match (rule, asked) {
                         (Rule::Subnets | Rule::Automatic, _) | (Rule::Default, Some(_)) => candidates,
                         _ => self.with_stand_ins(candidates, *requester),
@@ -122,7 +121,7 @@ impl<'a> Choosing<'a> {
         if patterns.is_empty() {
             return Ok(None);
         }
-        // What is named must be there, whichever pool gives in the end.
+        // All named pools must exist, whichever is used in the end.
         let mut misnamed: Vec<Candidate<'_>> = Vec::new();
         for pattern in patterns {
             if let Some(name) = pattern.name() {
@@ -162,13 +161,13 @@ impl<'a> Choosing<'a> {
         let mut found: Vec<_> = requester.selector_keys().into_iter().map(by_selector_key).collect();
         found.retain_mut(|keys| keys.peek().is_some());
         if found.is_empty() {
-            // Whose reasons are to be told.
+            // Default pools whose reasons are reported.
             let mut seen = BTreeSet::new();
             let others = self.state.default_keys_from(network, family, SelectorKey::Any).map(|(.., id)| *id);
             let others = others.filter(move |id| seen.insert(*id)).take(REASONS_MAX);
             return Some(Box::new(others.filter_map(move |id| self.candidate(id))));
         }
-        // Each is in order; the first of all is the first of one of them.
+        // Merges sorted lists: the first of all is the first of one of them.
         let next = move || {
             let first = found
                 .iter_mut()
@@ -207,7 +206,7 @@ impl<'a> Choosing<'a> {
         self.state.pools.get(id).map(|pool| Candidate { id, pool })
     }
 
-    /// The pool of a family that an interface's application has for it, and nothing else.
+    /// Automatic pool of an interface's application for a family, as the only candidate.
     fn automatic_candidate(
         self,
         family: Family,
@@ -245,7 +244,7 @@ impl<'a> Choosing<'a> {
         (is_alike && found.pool.automatic.is_none()).then_some(found)
     }
 
-    /// Returns true if a pool stands in for one of those that are named.
+    /// Returns true if a pool replaces one of the named pools.
     pub(super) fn stands_in_for(self, pool: &Name, family: Family, named: &[NamePattern]) -> bool {
         let mut like = self.pools_like_any(family, named).take_while(|_| self.work.take(1));
         like.any(|id| self.state.pools.get(id).is_some_and(|row| row.spec.drains_to.as_ref() == Some(pool)))
@@ -274,7 +273,7 @@ fn rule<'a>(requester: &Requester<'a>) -> (Rule, &'a PoolPatterns) {
     }
 }
 
-/// Each once, where it was first named, the most specific first; nothing if there are none.
+/// Candidates without duplicates, the most specific first; nothing if there are none.
 fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
     let mut seen = BTreeSet::new();
     all.retain(|candidate| seen.insert(candidate.id));
@@ -283,14 +282,14 @@ fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
 }
 
 impl<'a> Choosing<'a> {
-    /// Reason of a candidate that gives nothing to a requester.
+    /// Reason for which a candidate allocates nothing to a requester.
     pub(crate) fn reject_reason(
         self,
         candidate: &Candidate<'_>,
         requester: &Requester<'_>,
     ) -> Option<RejectReason> {
         let spec = &candidate.pool.spec;
-        // First whether it is meant at all: pools that are for others make no difference, looked at or not.
+        // The selectors come first: pools for other requesters make no difference, examined or not.
         let why = candidate.pool.reject_reason(requester);
         let why = why.or_else(|| self.state.closed_reason(candidate.id, spec).map(RejectReason::from));
         why.or_else(|| (!fits(self.grant, &spec.metadata)).then_some(RejectReason::TokenLabels))
@@ -307,7 +306,7 @@ impl<'a> Choosing<'a> {
             rejected.iter().map(|(_, why)| why.code()).filter(|code| *code != Code::NoPoolFits).collect();
         let code = match meant.as_slice() {
             [only] => *only,
-            // That alone ends by itself: it is worth asking again.
+            // Only this reason ends by itself: a retry may succeed.
             several if several.contains(&Code::EpochUnconfirmed) => Code::EpochUnconfirmed,
             _ => Code::NoPoolFits,
         };
@@ -315,7 +314,7 @@ impl<'a> Choosing<'a> {
         Cause::NothingFits { unserved, code }.into()
     }
 
-    /// The pools that can't give to an interface, the first of them.
+    /// Rejected pools of an interface, the first of them.
     pub(super) fn unserved(
         self,
         interface: &InterfaceName,

@@ -16,7 +16,7 @@ use ipam_api::resource::Lifecycle;
 use std::sync::Arc;
 
 impl Allocate {
-    /// Returns true if an endpoint keeps what the request gives it. A lease ends by time.
+    /// Returns true if an endpoint keeps the requested allocations. Leases always end by log time.
     pub(super) fn is_sticky_for(&self, row: Option<&Endpoint>) -> bool {
         self.lifecycle != Lifecycle::Leased
             && (self.stickiness.is_sticky() || row.is_some_and(|row| row.sticky.is_some()))
@@ -74,7 +74,7 @@ impl<'a> Choosing<'a> {
         self.state.permit_labels_of(self.grant, left)?;
         let Some(key) = &request.attachment else { return Ok(()) };
         let rows = reused.iter().map(|id| self.state.allocations.named(*id));
-        // A node that has an attachment gives its oldest for the new one.
+        // A node that has an attachment releases its oldest for the new one.
         let mut full = rows.filter(|row| {
             row.also_attached.len() + 1 >= ATTACHMENTS_PER_ALLOCATION_MAX
                 && !self.state.attachments_of(row).any(|(_, other)| same_node(&other.key, key))
@@ -122,7 +122,7 @@ fn same_place(one: &AttachmentKey, other: &AttachmentKey) -> bool {
 }
 
 impl Step<'_> {
-    /// Gives an allocation that exists one more attachment.
+    /// Adds an attachment to an existing allocation.
     pub(super) fn attach(
         &mut self,
         id: AllocationId,

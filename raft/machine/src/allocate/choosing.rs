@@ -1,4 +1,4 @@
-//! Choice of a request's addresses on the state as it is: all of them, or the reason of the refusal.
+//! Choice of a request's addresses on the present state: all of them, or the reason of the refusal.
 
 use crate::allocate::course::Courses;
 use crate::allocate::pick::{Claimed, Pick, Taken};
@@ -14,12 +14,12 @@ use ipam_api::Family;
 use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
 use ipam_api::resource::Lifecycle;
 
-/// Read-only view of the state for one request. Nothing that it finds is written before all of it is found.
+/// Read-only view of the state for one request. The whole plan is complete before the first write.
 #[derive(Clone, Copy)]
 pub(crate) struct Choosing<'a> {
     pub(crate) state: &'a State,
     pub(crate) request: &'a Allocate,
-    /// The endpoint as it is before the request, if it exists.
+    /// Endpoint before the request, if it exists.
     pub(crate) row: Option<&'a Endpoint>,
     pub(crate) grant: &'a Grant,
     pub(crate) work: &'a Work,
@@ -49,7 +49,7 @@ impl<'a> Choosing<'a> {
     /// Chooses an address for every interface and family, or finds it among what the endpoint has.
     pub(super) fn plan(self) -> Result<Plan, Refusal> {
         let plan = self.plan_all();
-        // First of all: a search that was cut short says nothing about the pools.
+        // Checked first: a search that was cut short has no result for the pools.
         self.work.check()?;
         plan
     }
@@ -105,7 +105,7 @@ impl<'a> Choosing<'a> {
         Ok(Plan { updated_endpoint, picks, reused, left, route_configs })
     }
 
-    /// Allocations of an earlier request that was the same: by attachment, else by endpoint and interface.
+    /// Allocations of an earlier equal request: by attachment, else by endpoint and interface.
     pub(super) fn given_before(self) -> Result<Option<Before>, Refusal> {
         let request = self.request;
         if let Some(key) = &request.attachment {
@@ -159,7 +159,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Returns true if what is held is what an interface asks for.
+    /// Returns true if the held addresses satisfy the interface's request.
     pub(super) fn satisfies(self, held: &[AllocationId], request: &InterfaceRequest) -> bool {
         let rows = || held.iter().filter_map(|id| self.state.allocations.get(*id));
         let allowed = |row: &Allocation| {
@@ -191,7 +191,7 @@ pub(crate) struct Plan {
     pub(super) updated_endpoint: Option<Endpoint>,
     /// Addresses that are new.
     pub(super) picks: Vec<Pick>,
-    /// Allocations that the endpoint has already and takes along to the attachment.
+    /// Existing allocations of the endpoint that the attachment reuses.
     pub(super) reused: Vec<AllocationId>,
     /// Allocations that the endpoint holds no longer.
     pub(super) left: Vec<AllocationId>,

@@ -11,7 +11,7 @@ use ipam_api::Family;
 use ipam_api::name::InterfaceName;
 use std::collections::VecDeque;
 
-/// The candidates of one family on their way: those that were judged, and those that are left.
+/// Candidates of one family in progress: the evaluated and the remaining ones.
 pub(crate) struct Course<'a> {
     pub(crate) family: Family,
     pub(crate) rule: Rule,
@@ -21,7 +21,7 @@ pub(crate) struct Course<'a> {
     pub(crate) candidates: Candidates<'a>,
     /// Candidates before them, with the reason of each.
     pub(super) passed: Vec<Passed<'a>>,
-    /// Milliseconds of log time until the first address of these has rested.
+    /// Milliseconds of log time until the first cooling in these pools ends.
     pub(crate) next_free_ms: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// The next candidates, as many as are asked for or as there are. They stay where they are.
+    /// Returns up to `count` of the next candidates without consuming them.
     pub(crate) fn peek(&mut self, count: usize) -> impl Iterator<Item = Candidate<'a>> + use<'_, 'a> {
         let missing = count.saturating_sub(self.ahead.len());
         self.ahead.extend(self.candidates.by_ref().take(missing));
@@ -62,8 +62,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Courses of the interfaces of one request. What gave nothing to one interface gives nothing to the next one
-/// that is like it, so each candidate is judged once for all of them.
+/// Courses of the interfaces of one request. A candidate that is rejected for one interface is rejected for
+/// all equal ones, so each is evaluated once.
 #[derive(Default)]
 pub(crate) struct Courses<'a>(Vec<(Requester<'a>, Vec<Course<'a>>)>);
 
@@ -84,23 +84,22 @@ impl<'a> Courses<'a> {
 }
 
 impl<'a> Choosing<'a> {
-    /// The candidates of each family of an interface: those that one like it has left, else all of them.
+    /// Remaining candidates of each family for an interface, after those of an equal one.
     pub(crate) fn courses_for(
         self,
         requester: &Requester<'a>,
         portable: &[AllocationId],
         courses: &mut Courses<'a>,
     ) -> Result<Vec<Course<'a>>, Refusal> {
-        // Only what looks for any address of any pool goes on where another one has stopped.
-        let is_plain =
-            portable.is_empty() && requester.interface.addresses.is_empty() && !requester.has_own_pools();
+        // Only a search for any address of any pool continues where another one stopped.
+        let is_plain = portable.is_empty() && requester.interface.addresses.is_empty() && !requester.has_own_pools();
         match is_plain.then(|| courses.take(requester)).flatten() {
             Some(courses) => Ok(courses),
             None => self.candidates(requester),
         }
     }
 
-    /// The refusal when no candidate gives.
+    /// Refusal when all candidates are rejected.
     pub(super) fn unserved_by(self, interface: &InterfaceName, course: &Course<'_>) -> Refusal {
         let is_exhausted = |(_, why): &Passed<'_>| *why == RejectReason::Exhausted;
         let (mut passed, rejected): (Vec<_>, Vec<_>) = course.passed.iter().copied().partition(is_exhausted);

@@ -1,4 +1,4 @@
-//! Lacks of a request that is refused: pools and quotas that could help it later.
+//! Missing resources of a refused request: pools and quotas that could serve it later.
 
 use crate::allocate::candidates::Passed;
 use crate::allocate::choosing::Choosing;
@@ -25,7 +25,7 @@ impl<'a> Choosing<'a> {
             let requester = self.requester(interface);
             let Ok(mut all) = self.courses_for(&requester, &[], &mut courses) else { return Vec::new() };
             for course in &mut all {
-                // Nothing is asked for by value.
+                // No address is requested by value.
                 let claimed = Claimed { picked: &picks, asked: &[], place: 0 };
                 match self.pick_any(course, &requester, claimed) {
                     Some(pick) => picks.push(pick),

@@ -14,7 +14,7 @@ use ipam_api::limits::{
     EVENTS_PER_NODE_WINDOW_MS,
 };
 
-/// Allocations that one node may make for an endpoint that others hold, too.
+/// Maximum allocations of one node for an endpoint that others hold, too.
 const SHARED_ENDPOINT_ALLOCATIONS_MAX: usize = ALLOCATIONS_PER_ENDPOINT_MAX / 4;
 
 impl<'a> Choosing<'a> {
@@ -33,7 +33,7 @@ impl<'a> Choosing<'a> {
             let endpoint = endpoint.key.clone();
             return Err(Cause::EndpointElsewhere { endpoint, node: node.clone() }.into());
         }
-        // An operator who drains a pool has decided that its addresses go.
+        // By draining the pool an operator has permitted the loss of its addresses.
         let is_drained = |row: &Allocation| {
             let pool = self.state.pools.get(row.pool).map(|pool| &pool.spec);
             pool.is_some_and(|pool| pool.drains_to.is_some() || pool.terminating)

@@ -18,7 +18,7 @@ impl<'a> Choosing<'a> {
             let next = self.state.index.pool_names.range(key..).next();
             next.map(|((of, rank, _), _)| (*of, *rank)).filter(|(of, _)| *of == family).map(|(_, rank)| rank)
         };
-        // No name has a character behind all letters.
+        // No character of a name sorts after the letters.
         let behind = move |rank: Rank| (family, rank, ResourceName::lowest_beginning("~"));
         let first = first_from((family, MOST_SPECIFIC, ResourceName::lowest_beginning("")));
         iter::successors(first, move |rank| first_from(behind(*rank)))

@@ -56,34 +56,34 @@ pub(crate) enum Taken {
     Reused(AllocationId),
 }
 
-/// Allocation that an endpoint may take along, with its pool.
+/// Allocation that an endpoint may reuse, with its pool.
 type Portable<'a> = (AllocationId, Candidate<'a>);
 
-/// A candidate, and what becomes of it.
+/// Candidate with its evaluation.
 pub(crate) type Evaluated<'a> = (Candidate<'a>, Evaluation);
 
 /// Result of a candidate's evaluation.
 #[derive(Debug)]
 pub(crate) enum Evaluation {
-    /// It gives nothing to the caller.
+    /// Rejected for the caller.
     Rejected(RejectReason),
     /// It has nothing left.
     Exhausted {
-        /// In how many milliseconds of log time its next address has rested.
+        /// Milliseconds of log time until its next cooling ends.
         next_free_ms: Option<u64>,
     },
-    /// It can't give the address that is asked for by value.
+    /// It doesn't have the requested address.
     Unavailable,
-    /// It gives this address.
+    /// It allocates this address.
     Gives(IpAddr),
 }
 
-/// Units for one pool whose selectors and free addresses are looked at.
+/// Units for the evaluation of one pool.
 pub(crate) const UNITS_PER_POOL_EVALUATED: u64 = 1;
 
 impl<'a> Choosing<'a> {
-    /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has.
-    /// `portable` are allocations that the endpoint may take along, those first that it rather takes.
+    /// Chooses one address of each family of the interface, or finds it among those of its endpoint.
+    /// `portable` are the allocations that the endpoint may reuse, in the order of preference.
     pub(super) fn pick_for(
         self,
         requester: Requester<'a>,
@@ -105,7 +105,7 @@ impl<'a> Choosing<'a> {
     /// Requested addresses of the interfaces, each with its candidate and the interface's index.
     pub(crate) fn asked_by_value(self) -> Vec<(usize, Pick)> {
         let request = self.request;
-        // What exists already is all asked for by value.
+        // All adopted addresses are requested by value.
         if request.interfaces.len() < 2 || request.options.adopt {
             return Vec::new();
         }
@@ -126,12 +126,11 @@ impl<'a> Choosing<'a> {
         all
     }
 
-    /// The first of these allocations whose pool is still a candidate for its endpoint. Whether a pool gives
-    /// anything new makes no difference, unless it is drained to another one: its endpoints move there as
-    /// soon as they can.
+    /// First of these allocations whose pool is still a candidate for its endpoint. The pool may be exhausted
+    /// or disabled; of a drained pool the endpoint moves to the replacement as soon as possible.
     ///
-    /// Returns the one that the endpoint keeps, and one that it keeps only while no candidate gives another
-    /// one.
+    /// Returns the allocation that the endpoint keeps, and one that it keeps only while no candidate has
+    /// another address.
     fn take_along(
         self,
         portable: &[AllocationId],
@@ -199,7 +198,7 @@ impl<'a> Choosing<'a> {
         };
         match (pick, of_drained) {
             (Ok(pick), _) => Ok(Taken::New(pick)),
-            // It stays where it is until there is room elsewhere.
+            // It stays until another pool has an address.
             (Err(_), Some(drained)) => self.keep((&request.name, family), drained),
             (Err(refusal), None) => Err(refusal),
         }
@@ -217,7 +216,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Judges a candidate at its turn. Only the first that gives is taken from.
+    /// Evaluates a candidate at its turn. Only the first match is used.
     pub(crate) fn evaluated(
         self,
         candidate: Candidate<'a>,
@@ -250,7 +249,7 @@ impl<'a> Choosing<'a> {
             && self.check_givable(address, candidate, picked).is_ok()
     }
 
-    /// Takes from the first candidate that gives.
+    /// Takes an address from the first matching candidate.
     pub(super) fn pick_any(
         self,
         course: &mut Course<'a>,
@@ -363,8 +362,8 @@ impl<'a> Choosing<'a> {
             let is_meant = |one: &&Evaluated<'_>| !matches!(one.1, Evaluation::Rejected(_));
             passed.iter().filter(has).find(is_meant).or_else(|| passed.iter().find(has))
         };
-        // What one pool excludes may be another's: first who could give it, then who at least can say why
-        // not.
+        // An address that one pool excludes may be another's: pools that could allocate it come first, then
+        // those with a reason.
         let inside = first(|space| &space.allocatable).or_else(|| first(|space| &space.ranges));
         let refusal = inside.and_then(|(candidate, evaluation)| match evaluation {
             Evaluation::Rejected(why) => {
@@ -445,7 +444,7 @@ impl<'a> Choosing<'a> {
         Err(Cause::InPrefix { address, pool, prefix }.into())
     }
 
-    /// Reason of a pool that never gives an address that is in its ranges, if so; reservations aside.
+    /// Reason for which a pool never allocates an address of its ranges, reservations aside.
     pub(super) fn never_given_reason(self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
         if self.state.space(candidate.id)?.allocatable.contains(number(address)) {
             return None;

@@ -84,7 +84,7 @@ impl State {
     ) -> Vec<AllocationId> {
         let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
         let is_named = |name: &InterfaceName| request.interfaces.iter().any(|one| one.name == *name);
-        // A sticky endpoint takes along what was claimed for it by hand, too.
+        // A sticky endpoint reuses addresses that were held for it manually, too.
         let is_sticky = row.sticky.is_some();
         self.those_that(&row.allocations, |row| match request.is_own(&row.interface) {
             true => row.attachment == Some(attachment) || row.also_attached.contains(&attachment),

@@ -1,4 +1,4 @@
-//! Quotas of a request: refused if it would exceed one, and the lack of a request that waits.
+//! Quotas of a request: the refusal above a limit, and the missing quota of a waiting request.
 
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
@@ -12,7 +12,7 @@ use ipam_api::Family;
 pub use crate::state::key::QuotaUsage;
 
 impl<'a> Choosing<'a> {
-    /// The first quota that a request would exceed, by how much it asks for.
+    /// First quota that a request would exceed, with the requested number.
     fn exceeded(self, picks: &[Pick], left: &[AllocationId]) -> Option<(Bound, u64)> {
         let (request, row) = (self.request, self.row);
         if picks.is_empty() {
@@ -40,7 +40,7 @@ impl<'a> Choosing<'a> {
         None
     }
 
-    /// Refuses to give more than a quota allows.
+    /// Refuses allocations above a quota.
     pub(super) fn check_quota(self, picks: &[Pick], left: &[AllocationId]) -> Result<(), Refusal> {
         self.exceeded(picks, left).map_or(Ok(()), |(bound, asked)| Err(bound.refusal(asked)))
     }

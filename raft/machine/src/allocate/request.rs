@@ -1,6 +1,6 @@
-//! Giving addresses: everything that is asked for, or nothing.
+//! Allocation: all requested addresses, or none.
 //!
-//! First all of it is planned on the state as it is; nothing can be refused once the first row is written.
+//! The whole plan is made on the present state; after the first write nothing can be refused.
 
 use crate::allocate::choosing::{Choosing, Plan};
 use crate::allocate::pick::Pick;
@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 impl Step<'_> {
     pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
-        // Late comes first: an ADD from before a release doesn't share what a newer ADD was given after it.
+        // Lateness is checked first: an ADD from before a release doesn't share the allocations of a newer
+        // ADD.
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.state.check_not_late(key, started)?;
         }
@@ -89,7 +90,7 @@ impl Step<'_> {
             self.state.tick();
         }
         self.put_endpoint(endpoint_id, row);
-        // Only now: an endpoint that holds nothing is gone.
+        // Removed last: an endpoint without allocations is deleted.
         self.release_all(&left, Reason::Moved);
         let mut ids = in_order(reused.into_iter().chain(ids).collect());
         if let (Some(key), Some(id), Some(started)) = (&request.attachment, attachment_id, &request.started) {

@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub(super) struct RouteConfigs(Vec<(Which, RouteConfig)>);
 
 impl RouteConfigs {
-    /// The setting of an allocation; one that says nothing takes no room.
+    /// Setting of an allocation; an empty one isn't stored.
     pub(super) fn of(&self, which: Which) -> Option<Arc<RouteConfig>> {
         let (_, route_config) = self.0.iter().find(|(other, _)| *other == which)?;
         (*route_config != RouteConfig::default()).then(|| Arc::new(route_config.clone()))
     }
 }
 
-/// An allocation that exists, or the place of one among those that will.
+/// Existing allocation, or the index of a planned one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     Pick(usize),
@@ -70,7 +70,7 @@ impl<'a> Choosing<'a> {
                 None if request.knows_own_interface_only() => continue,
                 None => return Err(in_nobodys_subnet(request, route)),
             };
-            // Another ADD's are said again by that one.
+            // Routing of another ADD is repeated by that one.
             if let Some((_, route_config)) = route_configs.0.iter_mut().find(|(other, _)| other == which) {
                 route_config.routes.push(route.clone());
             }

@@ -55,7 +55,7 @@ impl<'a> Requester<'a> {
         Application::of(self.request)
     }
 
-    /// Returns true if it takes from pools of its application, where it names subnets.
+    /// Returns true if it uses automatic pools of its application in the named subnets.
     pub(super) fn has_own_pools(&self) -> bool {
         self.request.automatic_pool.is_some()
     }

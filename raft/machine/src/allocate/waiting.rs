@@ -143,7 +143,7 @@ impl Step<'_> {
             comment: None,
             not_after_ms: None,
         };
-        // Given as if the one who waits had asked just now.
+        // Allocated as if the request had just arrived.
         let mut step = Step {
             state: &mut *self.state,
             at: self.at,

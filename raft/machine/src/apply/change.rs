@@ -8,7 +8,7 @@ use crate::state::row::Meta;
 use ipam_api::name::ResourceName;
 
 impl Step<'_> {
-    /// Takes a revision, says that the spec has changed, and lets `write` write the row.
+    /// Takes a revision, reports the change of the spec, and writes the row with `write`.
     pub(crate) fn change(
         &mut self,
         kind: Kind,
@@ -25,7 +25,7 @@ impl Step<'_> {
             updated_fields: changes.iter().map(|change| change.field).collect(),
             ..old.clone()
         };
-        // What follows from a change comes behind it.
+        // Consequences of a change follow it.
         self.emit(EventKind::Changed { kind, name: name.into(), changes });
         let resource = Box::new(write(self, meta));
         Answer::Stored { created: false, revision, resource }

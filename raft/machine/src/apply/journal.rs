@@ -1,4 +1,4 @@
-//! Writing of the journal: events of a command as frames, sealed and given up by segments.
+//! Journal writer: events of a command as frames, and sealing and trimming of segments.
 
 use crate::value::row::Segment;
 use ipam_api::limits::{JOURNAL_FRAME_BYTES_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_BYTES_MAX};
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// The oldest event that is kept; the place behind what was given up if there is none.
+    /// Oldest kept event; with an empty journal the position after the trimmed part.
     #[must_use]
     pub fn oldest_event(&self) -> EventId {
         let open = &self.header.journal.open;
@@ -109,8 +109,8 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Seals the open segment if it is old enough. That is no event, else the next segment would never be
-    /// empty, and a quiet journal would grow by a segment a day.
+    /// Seals the open segment if it is old enough. Sealing is no event: else the next segment would never be
+    /// empty, and an idle journal would grow by a segment a day.
     pub(crate) fn seal_journal(&mut self) -> Answer {
         let JournalHead { segment, .. } = self.state.header.journal;
         let old = self.state.header.journal.is_old(self.state.log_time_ms());
@@ -120,7 +120,7 @@ impl Step<'_> {
         Answer::Sealed { segment: old.then_some(segment) }
     }
 
-    /// Gives up the oldest segments. What is gone already is no reason to refuse.
+    /// Trims the oldest segments. A segment that is trimmed already is no error.
     pub(crate) fn trim_journal(&mut self, through: u64) -> Result<Answer, Refusal> {
         let open = self.state.header.journal.segment;
         refuse_if(through >= open, || Cause::SegmentNotSealed { segment: through, newest: open - 1 })?;

@@ -11,10 +11,10 @@ use crate::value::condition::Readiness;
 use crate::value::level::FIRST_LEVEL;
 use ipam_api::RangeSet;
 
-/// The state, the entry's time, the caller, and what has happened so far.
+/// State, time of the entry, caller, and the events so far.
 ///
-/// Every operation first looks (`&self`) and then changes (`&mut self`): once it has begun to change, it
-/// can't refuse any more.
+/// Every operation first reads (`&self`) and then writes (`&mut self`): after its first write it can't refuse
+/// any more.
 pub(crate) struct Step<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) at: At,
@@ -57,7 +57,7 @@ impl Step<'_> {
         }
     }
 
-    /// Takes note of whether a pool can give, and says so when that has changed.
+    /// Records the readiness of a pool, and reports a change of it.
     pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
         self.state.refresh_waiter(&WaitTarget::Pool(pool));
         let row = self.state.pools.named(pool);
@@ -78,7 +78,7 @@ impl Step<'_> {
         self.emit(EventKind::PoolReady { pool: name, readiness });
     }
 
-    /// Forgets resting addresses of a pool: they leave it, or it goes.
+    /// Removes cooling addresses of a pool that leave it or are deleted with it.
     pub(crate) fn drop_coolings(&mut self, pool: PoolId, ids: Vec<CoolingId>) {
         let name = self.state.pools.named(pool).spec.name.clone();
         for id in ids {
@@ -90,8 +90,8 @@ impl Step<'_> {
 }
 
 impl State {
-    /// Those of a pool's resting addresses that are in some ranges, the longest-free first. Costs what there
-    /// is of them, and not what rests in the pool.
+    /// Cooling addresses of a pool in some ranges, oldest first. The cost depends on their number, not on
+    /// that of the pool's others.
     pub(crate) fn cooling_in(&self, pool: PoolId, network: NetworkId, ranges: &RangeSet) -> Vec<CoolingId> {
         let cooling = ranges.ranges().flat_map(|range| {
             let range = (network, range.first_address())..=(network, range.last_address());
@@ -101,15 +101,15 @@ impl State {
             Occupant::Cooling(id) => Some(id),
             Occupant::Allocation(_) => None,
         });
-        // What is being split off rests in another pool already.
+        // Cooling addresses of a split are in another pool already.
         let mut ids: Vec<CoolingId> = ids.filter(|id| self.coolings.named(*id).pool == pool).collect();
         ids.sort_unstable();
         ids
     }
 }
 
-/// Creator of a resource. The next level has another rule, which only tests know: it is there so
-/// that a rolling upgrade can be tried before there is anything to upgrade to.
+/// Creator of a resource. The next feature level has another rule, for tests only: so a rolling upgrade can
+/// be tested before a real one exists.
 fn maker(level: u32, principal: &Text) -> Text {
     if cfg!(feature = "testing") && level > FIRST_LEVEL {
         return Text::identifier(format!("{principal}@{level}"));

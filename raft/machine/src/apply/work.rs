@@ -22,11 +22,11 @@ const CHARACTERS_PER_COMPARISON: usize = 128;
 /// pool, and what a bulk writes is wanted: this bounds its number, not its time.
 const ROWS_PER_UNIT: u64 = 3;
 
-/// The work of one command so far.
+/// Work of one command so far.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     spent: Cell<u64>,
-    /// Names compared beside, which are no whole unit yet.
+    /// Compared names that don't add up to a unit yet.
     names: Cell<u64>,
     /// Rows of the transaction's draft that are counted already.
     rows: Cell<usize>,
@@ -35,14 +35,14 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Counts units. Returns false once there are more than the budget has: then the caller's loop ends.
+    /// Counts units. Returns false above the budget: then the caller's loop ends.
     pub(crate) fn take(&self, units: u64) -> bool {
         self.spent.set(self.spent.get().saturating_add(units));
         !self.is_exceeded()
     }
 
-    /// Counts the comparison of a pattern with a name. A prefix with one wildcard at its end is compared
-    /// once; anything else as often as the name is long, at the worst.
+    /// Counts the comparison of a pattern with a name. A prefix with one wildcard at its end counts once; any
+    /// other pattern as often as the name is long.
     pub(crate) fn take_name(&self, pattern: &NamePattern, name: &ResourceName) -> bool {
         let behind_prefix = pattern.as_str().len().saturating_sub(pattern.prefix().len() + 1);
         let comparisons = 1 + behind_prefix * name.as_str().len() / CHARACTERS_PER_COMPARISON;
@@ -64,7 +64,7 @@ impl Work {
         self.take(rows / ROWS_PER_UNIT)
     }
 
-    /// Says if the budget covers so many more units.
+    /// Returns true if the budget has this many units left.
     pub(crate) fn has_left(&self, units: u128) -> bool {
         units <= u128::from(WORK_PER_COMMAND_MAX.saturating_sub(self.spent.get()))
     }
@@ -77,15 +77,14 @@ impl Work {
         self.spent.get() > WORK_PER_COMMAND_MAX
     }
 
-    /// Refuses what took more than the budget. To be asked before anything is concluded from loops that
-    /// count.
+    /// Refuses a command above the budget. Called before a result of counting loops is used.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.is_exceeded() { Err(Cause::TooMuchWork.into()) } else { Ok(()) }
     }
 }
 
 impl Step<'_> {
-    /// Refuses what would change too many rows, before anything else looks at all of them.
+    /// Refuses a command that would change too many rows, before all of them are examined.
     pub(crate) fn check_extent(&self, action: &Action) -> Result<(), Refusal> {
         let mut rows = match action {
             Action::ReleaseEndpoint { key } => self.state.allocations_of(key),
@@ -116,9 +115,9 @@ impl State {
 /// The work that a command does for requests that wait.
 #[derive(Debug)]
 pub(crate) struct Serving {
-    /// Spent on those that waited before it.
+    /// Work for earlier claims.
     pub(crate) work: Work,
-    /// Spent on what those lack that begin to wait with it.
+    /// Work for the missing resources of new claims.
     pub(crate) missing: Work,
     tries_left: Cell<usize>,
 }

@@ -13,7 +13,7 @@ use ipam_api::Family;
 use ipam_api::limits::AUTOMATIC_POOLS_PER_NODE_MAX;
 
 impl State {
-    /// Addresses that one automatic pool of a subnet may have.
+    /// Maximum size of an automatic pool of a subnet.
     pub(super) fn max_size_in(&self, subnet: SubnetId) -> u128 {
         let rules = self.subnets.get(subnet).and_then(|row| row.spec.automatic.as_ref());
         rules.map_or(0, |rules| rules.max_size().into())

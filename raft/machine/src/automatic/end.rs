@@ -6,7 +6,7 @@ use crate::state::row::{Automatic, AutomaticStanding};
 use ipam_api::RangeSet;
 
 impl Step<'_> {
-    /// A controller says how many endpoints it wants: its pools that follow that number do.
+    /// Adapts a controller's flexible pools to its number of replicas.
     pub(crate) fn scale_pools(&mut self, scale: &ScaleController) {
         for id in self.state.pools_touched_by(scale) {
             let pool = self.state.pools.named(id);
@@ -27,7 +27,7 @@ impl Step<'_> {
         }
     }
 
-    /// Ends the pools of a controller that is gone, or keeps them for one that comes after it.
+    /// Ends the pools of an ended controller, or keeps them for a successor.
     pub(crate) fn end_pools(&mut self, scale: &ScaleController) {
         for id in self.state.pools_touched_by(scale) {
             let mut pool = self.state.pools.named(id).clone();

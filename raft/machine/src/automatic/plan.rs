@@ -25,7 +25,7 @@ enum Making {
     Make { subnet: SubnetId, automatic: Automatic, reclaim: bool, ranges: RangeSet },
     /// It is there and changes; these addresses are added.
     Use { pool: PoolId, automatic: Automatic, reclaim: bool, more: RangeSet },
-    /// The application takes from another subnet now.
+    /// The application uses another subnet now.
     Leave { pool: PoolId },
 }
 
@@ -62,14 +62,13 @@ impl Step<'_> {
         self.on_draft(|step| {
             let used = step.make_pools(makings);
             let answer = then(step)?;
-            // Only now: what the request itself takes is not spare, however few its application asks for.
+            // Computed last: addresses that the request itself takes aren't unassigned.
             used.into_iter().for_each(|id| step.trim_pool(id));
             Ok(answer)
         })
     }
 
-    /// A repeated request changes the size of the pools that it was given addresses of. It makes and leaves
-    /// none, and is never refused.
+    /// Resizes the pools of a repeated request. It neither creates nor leaves pools, and is never refused.
     pub(crate) fn resize_pools(&mut self, request: &Allocate, given: &[AllocationId]) {
         let Ok(search) = self.search() else { return };
         let makings = Draft::plan_again(self.state, request, given, search);
@@ -115,7 +114,7 @@ impl Step<'_> {
 }
 
 impl<'a> Draft<'a> {
-    /// Plans the changes of a request's pools; none if they are as they shall be.
+    /// Plans the changes of a request's pools; none if they are as wanted.
     fn plan(state: &'a State, request: &'a Allocate, search: Search<'a>) -> Result<Vec<Making>, Refusal> {
         let Some(mut draft) = Self::of(state, request, search) else { return Ok(Vec::new()) };
         for (interface, family) in places(request) {
@@ -300,7 +299,7 @@ impl State {
         if fits(&unassigned) {
             return unassigned;
         }
-        // Those at least that lie at its own. Each one is put among all of them.
+        // At least the addresses at its own ranges. Each is inserted in order.
         let in_a_pool = RANGES_MAX as u64;
         unassigned.ranges().take_while(|_| work.take(in_a_pool)).fold(
             RangeSet::empty(unassigned.family()),
@@ -319,7 +318,7 @@ fn places(request: &Allocate) -> impl Iterator<Item = (&InterfaceRequest, Family
     named.flat_map(families).filter(|(interface, family)| interface.takes(*family))
 }
 
-/// Addresses that a pool gets leave less room for others.
+/// Subtracts added addresses from the remaining quota.
 fn take_from(room: Option<&mut u64>, more: &RangeSet) {
     if let Some(room) = room {
         *room = room.saturating_sub(u64::try_from(more.size()).unwrap_or(u64::MAX));

@@ -30,7 +30,7 @@ impl Step<'_> {
         self.write_new_pool(id, spec, subnet, Some(Box::new(automatic)));
     }
 
-    /// Brings a pool to what its application now says, with `more` addresses and without those of `less`.
+    /// Adapts a pool to its application's request: adds the addresses of `more`, removes those of `less`.
     pub(super) fn use_pool(
         &mut self,
         id: PoolId,
@@ -59,7 +59,7 @@ impl Step<'_> {
         }
     }
 
-    /// An application takes no more from a pool: it goes once it is empty.
+    /// Marks a pool that its application has left: it is deleted once it is empty.
     pub(super) fn leave_pool(&mut self, id: PoolId, standing: AutomaticStanding) {
         let mut pool = self.state.pools.named(id).clone();
         let Some(automatic) = pool.automatic.as_deref_mut() else { return };
@@ -82,15 +82,15 @@ impl Step<'_> {
         let less = RangeSet::new(family, &[AddressRange::single(address)]);
         let left = RangeSet::new(family, &pool.spec.ranges).minus(&less);
         if left.ranges().count() > RANGES_MAX {
-            // More pieces than a pool may have: it stays until there are fewer, and its application is scaled
-            // or asks.
+            // More ranges than a pool may have: it stays until there are fewer, or until the next request or
+            // scaling.
             return;
         }
         pool.spec.ranges = left.ranges().collect();
         self.rewrite_if_otherwise(id, pool, by_itself);
     }
 
-    /// Writes an automatic pool's row as it now is, if that is otherwise.
+    /// Writes the row of an automatic pool if it has changed.
     pub(super) fn rewrite_if_otherwise(&mut self, id: PoolId, pool: Pool, by_itself: bool) {
         let old = self.state.pools.named(id);
         if pool.spec != old.spec {
@@ -112,7 +112,7 @@ impl State {
         let subnet = self.subnets.named(pool.subnet);
         let mut missing = space.usable().saturating_sub(wanted);
         let occupied = space.usable() - space.counts().free;
-        // What is too much to look at stays until addresses of it are released.
+        // Ranges above the budget stay until addresses of them are released.
         if missing == 0 || space.counts().free == 0 || !work.has_left(occupied) {
             return RangeSet::empty(space.family);
         }
@@ -127,7 +127,7 @@ impl State {
         let mut highest: Vec<AddressRange> = free.ranges().collect();
         highest.reverse();
         let mut taken = Vec::new();
-        // Each that goes leaves one more at most.
+        // Each removed address leaves one more range at most.
         let ranges_max = RANGES_MAX.saturating_sub(pool.spec.ranges.len());
         for range in highest {
             if missing == 0 || taken.len() >= ranges_max {
@@ -140,7 +140,7 @@ impl State {
         RangeSet::new(space.family, &taken)
     }
 
-    /// A name that no pool has: whose it is, and the number of its making.
+    /// Unused name of a pool: its application, and a number.
     fn automatic_name(&self, automatic: &Automatic, family: Family) -> Name {
         let plain = |text: &str| -> String {
             let plain = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '-' };

@@ -26,12 +26,12 @@ use ipam_api::name::Name;
 use std::collections::BTreeSet;
 
 impl State {
-    /// Leaves no more ids in an epoch's row than there are pools.
+    /// Removes ids of deleted pools from an epoch's row.
     pub(crate) fn forget_gone_pools(&self, row: &mut Epoch) {
         row.confirmed.retain(|id| self.pools.get(*id).is_some());
     }
 
-    /// The pools that give nothing until they are confirmed, by name.
+    /// Pools that wait for confirmation, by name.
     pub fn waiting_pools(&self) -> impl Iterator<Item = Name> {
         let waits = self.unconfirmed().is_some();
         self.names(Kind::Pool, None)
@@ -44,7 +44,7 @@ impl State {
     /// given up.
     ///
     /// # Errors
-    /// For a number that isn't above the present one, or beyond all that there can be.
+    /// For a number that isn't above the present one, or too large.
     pub fn begin_epoch(&mut self, number: u64, wall_ms: u64, history: bool) -> Result<(), Refusal> {
         let (from_revision, last) = (self.revision(), self.header.epoch);
         let begun = Header { epoch: number, counter: 0, ..self.header.clone() };
@@ -104,7 +104,7 @@ impl ConfirmEpoch {
 }
 
 impl Step<'_> {
-    /// Lets pools give again. What was confirmed before is no reason to refuse.
+    /// Confirms pools, which then allocate again. A confirmed pool is no error.
     pub(crate) fn confirm_epoch(&mut self, request: &ConfirmEpoch) -> Result<Answer, Refusal> {
         let (number, present) = (request.epoch, self.state.header.epoch);
         refuse_if(number != present, || Cause::OtherEpoch { present, epoch: number })?;

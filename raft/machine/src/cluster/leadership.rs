@@ -12,8 +12,7 @@ impl State {
         self.header.leadership
     }
 
-    /// Begins a leadership. Log time stays as it is; entries that name another leadership have no effect from
-    /// here on.
+    /// Begins a leadership. Log time is unchanged; entries of another leadership have no effect from here on.
     pub fn begin_leadership(&mut self, number: u64, grace_ms: u64) {
         self.header.leadership = number;
         self.header.no_lease_ends_before_ms = self.header.log_time_ms.saturating_add(grace_ms);

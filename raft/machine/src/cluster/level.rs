@@ -1,5 +1,5 @@
-//! The level: by which rules `apply` behaves. A rule that changes, if only to mend a defect, asks for it, so
-//! that members with different programs stay equal until an entry raises the level on all of them at once.
+//! Feature level: the rules by which `apply` behaves. Every changed rule, even a bug fix, depends on it. So
+//! members with different programs stay equal until an entry raises the level on all of them at once.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal};
@@ -31,16 +31,16 @@ pub fn known() -> u32 {
     LEVEL
 }
 
-/// Refuses a level whose rules this program doesn't know.
+/// Refuses a level that this program doesn't support.
 ///
 /// # Errors
-/// When it doesn't.
+/// If it is unsupported.
 pub fn check_known(level: u32) -> Result<(), UnknownLevel> {
     if level > known() { Err(UnknownLevel { level }) } else { Ok(()) }
 }
 
 impl Step<'_> {
-    /// Raises the level. Where it is as high already there is nothing to do.
+    /// Raises the level; nothing to do at or below the present one.
     pub(crate) fn raise_level(&mut self, level: u32) -> Result<Answer, Refusal> {
         let present = self.state.header.level;
         refuse_if(level > present + 1, || Cause::LevelLeap { present, level })?;

@@ -1,4 +1,4 @@
-//! Members of the cluster. The rows say what shall be; the leader makes the membership of the log follow.
+//! Members of the cluster. The rows are the desired membership; the leader adapts that of the log.
 
 use ipam_api::access::{Target, Verb};
 use ipam_api::limits::MEMBERS_MAX;
@@ -16,20 +16,20 @@ use crate::state::row::{Member, MemberStanding, Token};
 use crate::value::refuse_if;
 
 impl State {
-    /// The member of a name, if there is one; those that were removed have no name any more.
+    /// Member with a name, if any; removed members have no name.
     #[must_use]
     pub fn member_named(&self, name: &Name) -> Option<(u64, &Member)> {
         self.members.iter().find(|(_, row)| row.name == *name && row.standing != MemberStanding::Removed)
     }
 
-    /// Those that shall have a vote, by id.
+    /// Ids of the desired voters.
     #[must_use]
     pub fn voters(&self) -> Vec<u64> {
         let voters = self.members.iter().filter(|(_, row)| row.standing == MemberStanding::Voter);
         voters.map(|(id, _)| id).collect()
     }
 
-    /// Forgets all members: a state that another cluster goes on from knows none of the old one's.
+    /// Removes all members: a state for a new cluster has none of the old one's.
     pub fn reset_members(&mut self) {
         let ids: Vec<u64> = self.members.iter().map(|(id, _)| id).collect();
         for id in ids {
@@ -79,7 +79,7 @@ impl Step<'_> {
         Ok(Answer::Members { ids: vec![id] })
     }
 
-    /// Gives members a vote and lets others go, if the voters are those that were seen.
+    /// Promotes and removes members, if the voters are the expected ones.
     pub(crate) fn change_members(&mut self, request: &ChangeMembers) -> Result<Answer, Refusal> {
         let mut voters = self.state.voters();
         let noted = |known: &&KnownMember| !self.is_noted(known.id);
@@ -141,7 +141,7 @@ impl Step<'_> {
         }
     }
 
-    /// Those that weren't so before.
+    /// Ids of members whose standing changed.
     fn set_standing(&mut self, ids: &[u64], standing: MemberStanding) -> Vec<u64> {
         let mut changed = Vec::new();
         for id in ids {

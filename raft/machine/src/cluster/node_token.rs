@@ -51,7 +51,7 @@ impl Step<'_> {
             self.check_room_for_tokens()?;
         }
         let revision = self.state.tick();
-        // Those that have ended are of no use, and those that live are replaced.
+        // Expired tokens are useless, and valid ones are replaced.
         for id in earlier {
             self.remove_token(id);
         }
@@ -99,8 +99,7 @@ impl Step<'_> {
         }))
     }
 
-    /// Refuses to take over what a node has, unless the join token says so. Returns the tokens that end with
-    /// it.
+    /// Refuses to take over a node's tokens unless the join token permits it. Returns the tokens to delete.
     fn check_may_take(&self, with: &Token, node: &NodeKey) -> Result<Vec<TokenId>, Refusal> {
         let state = &self.state;
         let earlier = state.tokens_of(node);
@@ -128,7 +127,7 @@ impl Step<'_> {
     }
 }
 
-/// A token as it is, with nothing changed.
+/// Answer for an unchanged token.
 fn stored(row: Token) -> Answer {
     Answer::Stored { created: false, revision: row.meta.revision, resource: Box::new(Stored::Token(row)) }
 }

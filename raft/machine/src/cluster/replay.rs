@@ -76,7 +76,7 @@ impl State {
 
 #[cfg(feature = "testing")]
 impl State {
-    /// Keeps an answer of so many bytes, more than a row may have, as a defect would. Its row's id.
+    /// Test access: keeps an answer above the row limit, as a defect would. Returns the row's id.
     pub fn spoil_with_answer(&mut self, bytes: usize) -> crate::state::id::ReplayId {
         use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Tokens: what callers ask with. Their secrets are never here, only what tells them from all others.
+//! Tokens: credentials of callers. The state has hashes of their secrets only.
 
 use crate::apply::step::Step;
 use crate::command::validate::{text, within};

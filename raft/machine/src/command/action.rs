@@ -15,7 +15,7 @@ use ipam_api::resource::EndpointKey;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One proposal: who wants what.
+/// Proposal: caller, origin and action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     pub origin: Origin,
@@ -63,16 +63,16 @@ pub enum Action {
     PutReservation(Put<ReservationSpec>),
     /// Remove a resource.
     Delete(Delete),
-    /// Give addresses.
+    /// Allocates addresses.
     Allocate(Allocate),
-    /// Take back what an attachment holds, and remember that it was released.
+    /// Releases the allocations of an attachment, and leaves a tombstone.
     ReleaseAttachment(ReleaseAttachment),
-    /// Take back one allocation.
+    /// Releases one allocation.
     ReleaseAllocation {
         /// Its id; a newer holder of the same address has another one.
         id: AllocationId,
     },
-    /// Take back all that an endpoint holds, in all its incarnations.
+    /// Releases all allocations of an endpoint, in all its incarnations.
     ReleaseEndpoint { key: EndpointKey },
     /// All of these, or none.
     Transaction(Transaction),
@@ -80,7 +80,7 @@ pub enum Action {
     Expire,
     /// Make a token.
     CreateToken(CreateToken),
-    /// Give a token another secret; the old one is worth nothing from then on.
+    /// Replaces the secret of a token; the old one becomes invalid.
     RotateToken {
         name: Name,
         /// Hash of the new secret.
@@ -95,7 +95,7 @@ pub enum Action {
         /// Hash of the secret that the node has made for itself.
         secret_hash: SecretHash,
     },
-    /// Give up the oldest part of the journal.
+    /// Trims the oldest part of the journal.
     TrimJournal {
         /// The newest segment to go.
         through: u64,
@@ -107,29 +107,29 @@ pub enum Action {
     },
     /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
     SealJournal,
-    /// Let pools give again after a restore.
+    /// Confirms pools after a restore.
     ConfirmEpoch(ConfirmEpoch),
     /// Take a new member in, as a learner.
     JoinMember(JoinMember),
-    /// Give members a vote, and let others go: all of it, or nothing.
+    /// Promotes and removes members: all of them, or none.
     ChangeMembers(ChangeMembers),
     /// Create or replace a node.
     PutNode(Put<NodeSpec>),
     /// Create or replace a namespace.
     PutNamespace(Put<NamespaceSpec>),
-    /// Make some ranges of a pool a pool of their own, with all that is held and rests there.
+    /// Makes some ranges of a pool a pool of their own, with all held and cooling addresses in them.
     SplitPool(SplitPool),
     /// Delegate a block of addresses to an owner, or refresh the one that it has.
     Delegate(Delegate),
     /// Take a prefix back, with everything below it.
     ReleasePrefix { id: PrefixId },
-    /// Take back what endpoints keep that their controller no longer wants.
+    /// Releases the kept addresses of endpoints that the controller no longer wants.
     ScaleController(ScaleController),
     /// Let leases last longer.
     Renew(Renew),
     /// Ends a controller: releases the kept addresses of its endpoints, and its automatic pools.
     EndController(EndController),
-    /// Let the token of a node that presents it live for its whole time again.
+    /// Renews the token of the calling node for its full TTL.
     RenewToken,
 }
 
@@ -155,7 +155,7 @@ pub struct SplitPool {
     pub expect: Expect,
 }
 
-/// Let pools give again after a restore.
+/// Confirms pools after a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmEpoch {
     /// Number of the epoch.
@@ -172,7 +172,7 @@ pub struct Delete {
     pub name: ResourceName,
     /// Precondition.
     pub expect: Expect,
-    /// If it is in use, let it end: give nothing more, and go once it is empty. Pools only.
+    /// If it is in use, drains it: it allocates nothing more and is deleted once it is empty. Pools only.
     pub drain: bool,
 }
 
@@ -186,8 +186,8 @@ pub struct Transaction {
     pub steps: Vec<Action>,
 }
 
-/// Depth to which bytes may nest transactions and still be read. One inside another is refused by the
-/// machine, with a reason; a million of them would exhaust the stack of the reader.
+/// Maximum nesting of transactions in encoded bytes. The machine refuses a nested one with a reason; a
+/// million of them would exhaust the decoder's stack.
 const NESTING_MAX: u8 = 4;
 
 fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Action>, D::Error> {

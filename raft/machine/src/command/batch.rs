@@ -49,7 +49,7 @@ pub enum Leadership {
 pub struct Unreadable(String);
 
 impl Batch {
-    /// Encodes what one entry shall carry.
+    /// Encodes the contents of one entry.
     ///
     /// # Errors
     /// Never for the types of this crate; the codec's signature has it.
@@ -82,7 +82,7 @@ impl Batch {
         Self::seal(&Opened { leadership, log_time_ms: 0, wall_ms, commands: Vec::new() })
     }
 
-    /// Returns true if the entry begins a leadership, which even a full disk takes in.
+    /// Returns true for the beginning of a leadership, which even a full disk accepts.
     #[must_use]
     pub fn begins_leadership(&self) -> bool {
         // Other entries are larger, and need not be decoded.

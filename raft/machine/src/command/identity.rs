@@ -3,10 +3,10 @@
 use crate::command::{Action, Command};
 
 impl Command {
-    /// Says that a second copy is harmless: the state knows the request again.
+    /// Returns true if a second copy is harmless, since the state recognises the request.
     ///
-    /// It does so by an idempotency key, or by what the action names and the state remembers while it lives.
-    /// A member hands such a request over to a new leader while the fate of the first copy is unknown.
+    /// It does so by an idempotency key, or by an identity in the action that the state remembers. A member
+    /// forwards such a request to a new leader while the outcome of the first copy is unknown.
     #[must_use]
     pub fn has_replicated_identity(&self) -> bool {
         self.terms.idempotency.is_some() || self.action.names_its_identity()
@@ -14,7 +14,7 @@ impl Command {
 }
 
 impl Action {
-    /// Says that the action names an attachment or a claim. Each new action decides here.
+    /// Returns true if the action names an attachment or a claim. Each new action decides here.
     fn names_its_identity(&self) -> bool {
         match self {
             // An attachment, or an endpoint's claim to addresses or to a block.

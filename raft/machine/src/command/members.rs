@@ -27,11 +27,11 @@ pub struct JoinMember {
     pub disk_id: Text,
     pub peer_address: Text,
     pub client_url: Text,
-    /// The members that there are.
+    /// Present members.
     pub known: Vec<KnownMember>,
 }
 
-/// Give members a vote, and let others go.
+/// Promotes and removes members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeMembers {
     /// Members that get a vote, by id.
@@ -40,6 +40,6 @@ pub struct ChangeMembers {
     pub remove: Vec<u64>,
     /// Voters that the caller saw, by id and in order; with others it isn't done.
     pub voters: Vec<u64>,
-    /// The members that there are.
+    /// Present members.
     pub known: Vec<KnownMember>,
 }

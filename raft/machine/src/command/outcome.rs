@@ -35,30 +35,30 @@ pub enum Answer {
         /// True if it is new.
         created: bool,
         revision: u64,
-        /// As it is now.
+        /// The resource after the write.
         resource: Box<Stored>,
     },
-    /// A resource is gone.
+    /// A resource was deleted.
     Gone,
-    /// A resource goes once it is empty.
+    /// A resource is deleted once it is empty.
     Draining {
         /// Addresses that are still held.
         held: u64,
     },
-    /// Addresses were given, now or by an earlier request that was the same.
+    /// Addresses were allocated, now or by an earlier equal request.
     Allocated {
         /// True for the repetition of an earlier request.
         repeated: bool,
         /// Addresses of each interface.
         interfaces: Vec<GivenInterface>,
     },
-    /// Addresses were taken back.
+    /// Addresses were released.
     Released {
         /// Released addresses, the first [`RESPONSE_ADDRESSES_MAX`]; empty if there was nothing to release.
         addresses: Vec<IpAddr>,
         /// Number of further ones.
         more: u64,
-        /// True if nothing was taken back because the holder's ADD began after the release.
+        /// True if nothing was released because the holder's ADD began after the release.
         late: bool,
     },
     /// The steps of a transaction, each with its answer.
@@ -68,9 +68,9 @@ pub enum Answer {
         /// Rows cleared away.
         rows: u64,
     },
-    /// The oldest part of the journal is gone.
+    /// The oldest part of the journal was trimmed.
     Trimmed {
-        /// Segments given up now.
+        /// Number of trimmed segments.
         segments: u64,
     },
     /// The level is at least what was wanted.
@@ -83,30 +83,30 @@ pub enum Answer {
         /// Its number, if it was old enough.
         segment: Option<u64>,
     },
-    /// Pools may give again.
+    /// Pools were confirmed.
     Confirmed {
-        /// Number of pools that could not give before.
+        /// Number of newly confirmed pools.
         pools: u64,
         /// Number of pools that still wait.
         waiting: u64,
     },
     /// The members are as wanted.
     Members {
-        /// Those that joined or changed, by id; none if it was so already.
+        /// Ids of the members that joined or changed; empty if nothing changed.
         ids: Vec<u64>,
     },
     /// A prefix is delegated, now or by an earlier request that was the same.
     Delegated {
         /// True for the repetition of an earlier request.
         repeated: bool,
-        /// Prefixes that the request names, level by level; the last one is asked for.
+        /// Prefixes of the request, level by level; the last one is the requested one.
         prefixes: Vec<GivenPrefix>,
     },
     /// A prefix has no owner any more.
     PrefixReleased {
-        /// It, and what was below it, as far as it is cleared away.
+        /// Released CIDRs, as far as they are free already.
         cidrs: Vec<IpNet>,
-        /// True if some of it is still to be cleared away.
+        /// True if the release continues with later commands.
         ending: bool,
     },
     /// Leases last longer.
@@ -126,7 +126,7 @@ impl Answer {
         Self::Stored { created: true, revision, resource: Box::new(resource) }
     }
 
-    /// Addresses were taken back.
+    /// Addresses were released.
     pub(crate) fn released(addresses: Vec<IpAddr>) -> Self {
         let (addresses, more) = listed(addresses);
         Self::Released { addresses, more, late: false }
@@ -174,7 +174,7 @@ pub struct Renewed {
     pub lease: Lease,
 }
 
-/// A resource as it is stored.
+/// Stored resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stored {
     Network(Network),
@@ -190,11 +190,11 @@ pub enum Stored {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenInterface {
     pub name: InterfaceName,
-    /// The attachment that it came with; of several the newest, unless the caller is one of them.
+    /// Attachment for which it was allocated; of several the newest, unless the caller is one of them.
     pub attachment: Option<AttachmentKey>,
     /// The others that have it, too.
     pub also_attached: Vec<AttachmentKey>,
-    /// True if it waits for its endpoint to come back.
+    /// True if it waits for the return of its endpoint.
     pub kept: bool,
     /// True if its endpoint lives, and it waits for its own ADD.
     pub preallocated: bool,
@@ -220,7 +220,7 @@ pub struct Given {
     pub vlan: Option<u16>,
     /// The largest packet, in bytes.
     pub mtu: Option<u32>,
-    /// Pool that it was taken from.
+    /// Pool of the address.
     pub pool: Name,
     /// True if a probe found no other holder on the wire.
     pub checked: bool,

@@ -1,4 +1,4 @@
-//! Application of one command: all of it, or nothing.
+//! Application of one command as a whole, or not at all.
 
 use crate::apply::step::Step;
 use crate::apply::work::{Serving, Work};
@@ -11,7 +11,7 @@ use crate::state::row::{Network, Node};
 use crate::value::At;
 use ipam_api::Code;
 
-/// Applies one command: all of it, or nothing. What has happened is in the journal, too.
+/// Applies one command as a whole, or not at all. Its events are also in the journal.
 pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
     let (outcome, happened) = carry_out(state, at, command);
     (outcome, happened.into_events())
@@ -20,7 +20,7 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
 /// Like [`apply`], for callers that read the journal and need no events.
 pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
     if at.leadership != state.leadership() {
-        // Measured by a clock that has been started anew since: not even log time may follow it.
+        // Measured by a restarted clock: not even log time may follow it.
         let by = By::of(&command.origin);
         let nothing =
             Happened { revision: state.revision(), wall_ms: at.wall_ms, by, due: 0, whats: Vec::new() };
@@ -70,7 +70,7 @@ pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>
 }
 
 impl Step<'_> {
-    /// Carries out an action, or repeats what was said of it before; the revision after it.
+    /// Applies an action, or returns the kept answer of a repetition; with the revision after it.
     fn answer(&mut self, terms: &Terms, action: &Action, expired: u64) -> (u64, Outcome) {
         if let Err(refusal) = self.check_terms(action) {
             return (self.state.revision(), Err(refusal));

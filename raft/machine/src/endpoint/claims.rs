@@ -61,7 +61,7 @@ impl Step<'_> {
         }
     }
 
-    /// Takes note of what a claim waits for now, and says so if the reason has changed.
+    /// Records the resources that a claim waits for, and reports a changed reason.
     pub(crate) fn note_waiting(
         &mut self,
         endpoint: EndpointId,
@@ -128,7 +128,7 @@ impl Step<'_> {
         }
     }
 
-    /// Turns claims away from a pool that is gone.
+    /// Removes a deleted pool from the claims that wait for it.
     pub(crate) fn forget_waiting_for(&mut self, pool: PoolId) {
         for (endpoint, waiting) in self.state.waiting_for(pool) {
             let missing: Vec<(WaitTarget, u32)> =

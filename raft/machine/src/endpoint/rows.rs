@@ -1,11 +1,11 @@
-//! Rows of endpoints and of their attachments: written as long as they hold or wait for anything.
+//! Rows of endpoints and attachments, which exist while they hold or wait for addresses.
 
 use crate::apply::step::Step;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
 use crate::state::row::{Attachment, Endpoint};
 
 impl Step<'_> {
-    /// Writes an endpoint. Its revision moves with what requests say about it.
+    /// Writes an endpoint. Its revision changes with the data of its requests.
     pub(crate) fn put_endpoint(&mut self, id: EndpointId, row: Endpoint) {
         self.with_its_needs(id, |step| step.write_endpoint(id, row));
     }
@@ -29,7 +29,7 @@ impl Step<'_> {
         self.state.write(id, row);
     }
 
-    /// An endpoint that holds nothing any more is gone.
+    /// Removes an allocation from an endpoint, and the endpoint with its last one.
     pub(crate) fn forget_in_endpoint(&mut self, endpoint: EndpointId, allocation: AllocationId) {
         let mut row = self.state.endpoints.named(endpoint).clone();
         row.allocations.retain(|id| *id != allocation);
@@ -40,7 +40,7 @@ impl Step<'_> {
         }
     }
 
-    /// An endpoint that neither holds nor waits for anything is gone.
+    /// Removes an endpoint that neither holds nor waits for addresses.
     pub(super) fn remove_if_empty(&mut self, endpoint: EndpointId) {
         let Some(row) = self.state.endpoints.get(endpoint) else { return };
         if row.allocations.is_empty() && row.waiting.is_none() {

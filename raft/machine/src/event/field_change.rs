@@ -1,6 +1,6 @@
-//! Changes of specs: which fields, and their values in a notation that never varies.
+//! Changed fields of a spec, with values in a fixed notation.
 //!
-//! **Invariant:** events keep these values, so they are written as the API takes them and never in words.
+//! **Invariant:** events store these values, so they are in the notation of the API and never worded.
 
 use std::fmt::{self, Display};
 
@@ -51,9 +51,9 @@ pub struct FieldChange {
 /// A field and its value as the API takes it.
 pub(crate) type Field = (FieldName, String);
 
-/// Something with fields that people set.
+/// Spec with its fields.
 pub(crate) trait Fields {
-    /// All of them, in the same order for every value.
+    /// Fields in the same order for every value.
     fn fields(&self) -> Vec<Field>;
 }
 
@@ -159,7 +159,7 @@ impl Fields for SubnetSpec {
     }
 }
 
-/// Writes `{}`, or what is said as `ipamctl` takes it: `range=10.1.0.8-10.1.0.15, max-size=4`.
+/// Writes `{}`, or the notation of `ipamctl`: `range=10.1.0.8-10.1.0.15, max-size=4`.
 fn automatic(rules: &AutomaticRules) -> String {
     let ranges = rules.ranges.iter().map(|range| format!("range={range}"));
     let exclude = rules.exclude.iter().map(|range| format!("exclude={range}"));

@@ -49,7 +49,7 @@ pub struct Holding {
     pub endpoint: EndpointKey,
     /// The interface that has it.
     pub interface: InterfaceName,
-    /// The node of the endpoint, or of the attachment that comes or goes.
+    /// Node of the endpoint, or of the added or removed attachment.
     pub node: Option<ObjectName>,
     pub allocation: AllocationId,
     /// Reason of the change.
@@ -62,7 +62,7 @@ pub struct Delegation {
     pub network: Name,
     /// Its addresses.
     pub cidr: IpNet,
-    /// The pool that it comes from.
+    /// Pool of the prefix.
     pub pool: Name,
     pub owner: PrefixOwner,
     pub prefix: PrefixId,
@@ -85,7 +85,7 @@ pub enum EventKind {
         /// Changed fields with old and new values.
         changes: Vec<FieldChange>,
     },
-    /// A resource is gone.
+    /// A resource was deleted.
     Deleted {
         /// Of which kind.
         kind: Kind,
@@ -97,25 +97,25 @@ pub enum EventKind {
     Released {
         /// The holding that ended.
         of: Holding,
-        /// True if the address rests now, until it is cooled or given again.
+        /// True if the address is cooling until its time has passed or it is allocated again.
         cools: bool,
     },
-    /// A freed address has rested.
+    /// The cooling of an address ended.
     Cooled {
         /// The address's network.
         network: Name,
         address: IpAddr,
         pool: Name,
     },
-    /// A pool began or ceased to be able to give.
+    /// The readiness of a pool changed.
     PoolReady {
         pool: Name,
         /// Its readiness now.
         readiness: Readiness,
     },
-    /// The oldest part of the journal was given up.
+    /// The oldest part of the journal was trimmed.
     JournalTrimmed {
-        /// The newest segment that is gone.
+        /// Newest trimmed segment.
         through: u64,
         /// Number of segments that went.
         segments: u64,
@@ -128,16 +128,16 @@ pub enum EventKind {
         /// New feature level.
         level: u32,
     },
-    /// A backup was restored: from here on nothing is given until it is confirmed.
+    /// A backup was restored: nothing is allocated until it is confirmed.
     EpochBegun {
         /// Its number.
         epoch: u64,
         /// The revision that the backup was at.
         from_revision: u64,
     },
-    /// A pool may give again after a restore.
+    /// A pool was confirmed after a restore.
     PoolConfirmed { epoch: u64, pool: Name },
-    /// All pools may give again after a restore.
+    /// All pools were confirmed after a restore.
     EpochConfirmed { epoch: u64 },
     /// A member joined, got a vote or was removed.
     Member {
@@ -146,7 +146,7 @@ pub enum EventKind {
         /// Its desired standing now.
         standing: MemberStanding,
     },
-    /// Ranges of a pool became a pool of their own, and what is held and rests there is its.
+    /// Ranges of a pool became a pool of their own, with its held and cooling addresses.
     PoolSplit {
         /// The pool that had them.
         pool: Name,
@@ -168,7 +168,7 @@ pub enum EventKind {
         of: Delegation,
         /// The id of the prefix with which it ended; its own if it ended by itself.
         with: PrefixId,
-        /// True if that one was released; else it was not refreshed in time.
+        /// True for a release; false for a missing refresh.
         released: bool,
     },
     /// An address that its endpoint has already got one more attachment.
@@ -181,7 +181,7 @@ pub enum EventKind {
         /// Reason.
         why: WaitReason,
     },
-    /// An endpoint waits no longer, and was given nothing.
+    /// A claim ended without an allocation.
     Withdrawn { endpoint: EndpointKey },
 }
 

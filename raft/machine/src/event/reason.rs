@@ -16,15 +16,15 @@ words! {
         EndpointReleased = "endpoint-released",
         /// The runtime added an attachment.
         AttachmentAdded = "ADD",
-        /// A request asked for it, without an attachment.
+        /// A request without an attachment.
         Requested = "requested",
         /// Its endpoint is sticky, and came back.
         Reattached = "reattached",
         /// Several attachments hold it.
         Shared = "shared",
-        /// Its endpoint is sticky, and may come back.
+        /// Its endpoint is sticky, and may return.
         Kept = "kept",
-        /// Its endpoint is sticky, and may no longer take from the pool that it took from before.
+        /// Its endpoint is sticky, and may no longer use its former pool.
         Moved = "moved",
         /// Its endpoint is sticky, and its controller doesn't want it any more.
         ScaledDown = "scaled-down",
@@ -40,7 +40,7 @@ words! {
         Preallocated = "preallocated",
         /// A live migration: another node has it attached, too.
         Migrated = "migrated",
-        /// Its node attached the allocation again and has no room for this attachment.
+        /// Its node attached the allocation again and is above its bound of attachments.
         Superseded = "superseded",
     }
 }

@@ -19,13 +19,13 @@ pub struct Happened {
     pub(crate) revision: u64,
     pub(crate) wall_ms: u64,
     pub(crate) by: By,
-    /// So many of the first were due, and not the caller's doing.
+    /// Number of leading events that were due, and not caused by the caller.
     pub(crate) due: u32,
     pub(crate) whats: Vec<EventKind>,
 }
 
 impl Happened {
-    /// Encodes some of the events as one frame; the first of them has this number.
+    /// Encodes some of the events as one frame; `first_number` is that of the first.
     pub(crate) fn encode(&self, first_number: u32, whats: &[EventKind]) -> Vec<u8> {
         let Self { revision, wall_ms, by, due, whats: _ } = self;
         // The fields of a [`Frame`], which are encoded like the struct.
@@ -41,7 +41,7 @@ impl Happened {
     }
 }
 
-/// Events of one command, as the journal keeps them: all, or so many that a frame isn't too long.
+/// Events of one command in the journal: all of them, or as many as one frame may have.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Frame {
     revision: u64,

@@ -101,7 +101,7 @@ impl State {
         })
     }
 
-    /// Refuses to cut from a pool that gives nothing, or is meant for others.
+    /// Refuses a pool that is closed, or that doesn't select the requester.
     fn check_delegates(&self, pool: PoolId, request: &Delegate) -> Result<(), Refusal> {
         let Some(row) = self.pools.get(pool) else { return Ok(()) };
         let spec = &row.spec;

@@ -46,7 +46,7 @@ impl State {
         let (_, boots) = self.boots_of(&key.realm, &key.node)?;
         match (boots.place(request), boots.place(kept)) {
             (Some(request), Some(kept)) if boots.is_past(request.min(kept)) => Some(request.cmp(&kept)),
-            // All boots in rows were heard: one that is forgotten is older than all that are not.
+            // All boots in rows were seen: a forgotten boot is older than all of them.
             (Some(_), None) => Some(Ordering::Greater),
             _ => None,
         }
@@ -58,7 +58,7 @@ impl BootHistory {
         self.boots.iter().position(|boot| boot.earliest.boot_id == started.boot_id)
     }
 
-    /// Returns true if a boot that was heard of later has released anything.
+    /// Returns true if a later boot has released anything.
     fn is_past(&self, place: usize) -> bool {
         self.boots.iter().skip(place + 1).any(|boot| boot.has_released)
     }
@@ -69,7 +69,7 @@ impl BootHistory {
         boot.is_some_and(|boot| boot.is_confirmed && boot.earliest.order_in_boot(started).is_lt())
     }
 
-    /// The boot that the node is in, as far as its requests tell.
+    /// Present boot of the node, according to its requests.
     #[must_use]
     pub fn present(&self) -> Option<&Boot> {
         self.boots.iter().rfind(|boot| boot.has_released).or(self.boots.last())
@@ -120,7 +120,7 @@ impl Step<'_> {
         self.state.write(id, row);
     }
 
-    /// Remembers the boot that a refused request comes from.
+    /// Records the boot of a refused request.
     pub(crate) fn hear_refused(&mut self, key: &AttachmentKey, started: &Started) {
         if self.hear(key, started, false).1 {
             self.state.tick();
@@ -156,7 +156,7 @@ fn with_request(before: &[Boot], started: &Started, is_release: bool) -> Vec<Boo
     let mut boots = before.to_vec();
     let is_own = |boot: &Boot| boot.earliest.boot_id == started.boot_id;
     if is_release {
-        // Each other boot has to be heard again, or a late ADD of it would pass the new tombstone.
+        // Each other boot must be seen again, or its late ADD would pass the new tombstone.
         boots.iter_mut().filter(|boot| !is_own(boot)).for_each(|boot| boot.is_confirmed = false);
     }
     if let Some(boot) = boots.iter_mut().find(|boot| is_own(boot)) {

@@ -1,4 +1,4 @@
-//! Detaching: one attachment goes from an allocation that outlives it.
+//! Detaching: the end of one attachment of an allocation that outlives it.
 
 use crate::apply::step::Step;
 use crate::event::{EventKind, Holding, Reason};

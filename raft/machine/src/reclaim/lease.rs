@@ -63,7 +63,7 @@ impl Step<'_> {
 }
 
 impl State {
-    /// The leases that are meant, the oldest first.
+    /// Selected leases, oldest first.
     fn leases(&self, which: &Leases) -> Result<Vec<AllocationId>, Refusal> {
         let ids = match which {
             Leases::Allocation(id) if self.allocations.get(*id).is_none() => {

@@ -1,4 +1,4 @@
-//! Taking addresses back, each time from the allocation that was meant and no other.
+//! Release of addresses, each from exactly the named allocation.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal, ReleaseAttachment};
@@ -126,8 +126,7 @@ impl Step<'_> {
         space.occupy(number(address));
     }
 
-    /// Takes back what an endpoint hasn't claimed, once nothing of it is attached any more. A sticky one
-    /// keeps it.
+    /// Releases the unclaimed allocations of an endpoint after its last attachment. A sticky one keeps them.
     fn release_preallocated(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
         let Some(row) = self.state.endpoints.get(endpoint) else { return Vec::new() };
         if row.sticky.is_some() || self.state.is_attached(endpoint) {

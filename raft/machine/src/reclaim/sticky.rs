@@ -49,7 +49,7 @@ impl Step<'_> {
 }
 
 impl State {
-    /// Allocations that go with the request for an endpoint: nothing lives on them, and no rule keeps them.
+    /// Allocations that end with the demand for an endpoint: unattached, and kept by no policy.
     fn unwanted(&self, sticky: &Sticky, allocations: &[AllocationId]) -> Vec<AllocationId> {
         self.those_that(allocations, |row| {
             row.awaits_attachment() && self.scale_down(sticky, row) == ScaleDown::Release

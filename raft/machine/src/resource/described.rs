@@ -1,4 +1,4 @@
-//! Resources in general: rows that are what a caller wants of them, and the steps that all kinds share.
+//! Resources in general: rows with a spec, and the steps that all kinds share.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Expect, NamespaceSpec, NetworkSpec, NodeSpec, Put, Refusal, Stored};
@@ -78,7 +78,7 @@ impl Step<'_> {
         }))
     }
 
-    /// Deletes a resource that nothing else names.
+    /// Deletes a resource that no other one names.
     pub(crate) fn delete_described<T: Named + Indexed>(
         &mut self,
         name: &ResourceName,

@@ -12,7 +12,7 @@ impl Step<'_> {
         Ok(answer)
     }
 
-    /// Deletes the description of a namespace. What its endpoints hold stays as it is.
+    /// Deletes the row of a namespace. The allocations of its endpoints stay.
     pub(crate) fn delete_namespace(
         &mut self,
         name: &ResourceName,

@@ -1,4 +1,4 @@
-//! Networks: created, described, removed once nothing is in them.
+//! Networks: created, changed, and deleted once they are empty.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Expect, Refusal};

@@ -81,8 +81,8 @@ impl Step<'_> {
         Ok(answer)
     }
 
-    /// Writes a pool with another intention, and everything that is derived from it. A change that happens by
-    /// itself names the one who made the change before it.
+    /// Writes a pool with another spec, and everything derived from it. An automatic change keeps the
+    /// principal of the change before it.
     pub(crate) fn rewrite_pool(&mut self, id: PoolId, row: Pool, by_itself: bool) -> Answer {
         let old = self.state.pools.named(id).clone();
         let subnet = self.subnet_row(old.subnet);
@@ -135,7 +135,7 @@ impl Step<'_> {
         Ok(Answer::Draining { held })
     }
 
-    /// Removes a terminating pool of which nothing is held any more.
+    /// Removes a terminating pool without held addresses.
     pub(crate) fn remove_if_drained(&mut self, id: PoolId) -> bool {
         let terminating = self.state.pools.get(id).is_some_and(|row| row.spec.terminating);
         if terminating && self.held_of(id) == 0 {
@@ -145,13 +145,13 @@ impl Step<'_> {
         false
     }
 
-    /// Addresses of a pool that endpoints hold or that are delegated, as far as outcomes count.
+    /// Number of held or delegated addresses of a pool, saturated for outcomes.
     fn held_of(&self, id: PoolId) -> u64 {
         let held = self.state.space(id).map_or(0, Space::held);
         u64::try_from(held).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
     }
 
-    /// Removes a pool of which nothing is held. What rests in it is forgotten.
+    /// Removes a pool without held addresses, and its cooling rows.
     fn remove_pool(&mut self, id: PoolId) {
         let cooling =
             self.state.space(id).map_or_else(Vec::new, |space| space.cooling.iter().copied().collect());
@@ -219,7 +219,7 @@ impl Step<'_> {
     }
 }
 
-/// Spec as it is kept: its network is the subnet's and is not kept twice.
+/// Stored form of a spec: the network is the subnet's and isn't stored twice.
 fn stored(spec: &PoolSpec) -> PoolSpec {
     PoolSpec { network: None, ..spec.clone() }
 }

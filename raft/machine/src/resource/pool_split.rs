@@ -34,7 +34,7 @@ impl Step<'_> {
         let Plan { id, old, subnet, remaining, split_off, moving } = plan;
         let new_id = self.state.new_id();
         let row = Pool { meta: self.new_meta(new_id), spec: split_off, ..old.clone() };
-        // They leave the old pool before it shrinks, or their rest would end.
+        // They leave the old pool before it shrinks, or their cooling would end.
         self.leave(id, new_id, &moving);
         self.rewrite_pool(id, Pool { spec: remaining, ..old }, false);
         self.state.index_pool(new_id, &row, &subnet);
@@ -50,7 +50,7 @@ impl Step<'_> {
         });
         self.refresh_readiness(new_id);
         self.refresh_readiness(id);
-        // Whose turn it is stays so, in whichever part something comes free.
+        // The order of claims is unchanged, whichever part gets a free address.
         self.wait_for_both(id, new_id);
         Ok(Answer::created(new_id.get(), Stored::Pool(row)))
     }
@@ -145,7 +145,7 @@ impl Step<'_> {
         }
     }
 
-    /// The ring of the new pool goes on where the old one's was, if that was there.
+    /// The cursor of the new pool continues the old one's, if that lies in its ranges.
     fn take_over_use(&mut self, id: PoolId, new_id: PoolId) {
         let cursor = self.state.pool_states.get(id).and_then(|row| row.cursor);
         let space = self.state.space(new_id);

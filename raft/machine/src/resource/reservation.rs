@@ -1,4 +1,4 @@
-//! Reservations: addresses that no pool gives. Reserving what is held takes nothing away from its holder.
+//! Reservations: addresses that no pool allocates. A reservation doesn't affect present holders.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Expect, Kind, Put, Refusal, ReservationSpec, Stored};

@@ -82,8 +82,8 @@ impl Step<'_> {
         Ok(Answer::Gone)
     }
 
-    /// Gives a pool the shape that its rows, its subnet and the reservations now say. What no longer fits
-    /// is at rest at most: held addresses were looked for before.
+    /// Reshapes a pool according to its rows, its subnet and the reservations. Addresses outside the new
+    /// shape are at most cooling: held ones were checked before.
     pub(crate) fn reshape(&mut self, pool: PoolId, subnet: &Subnet) {
         let row = self.state.pools.named(pool);
         let spec = row.spec.clone();

@@ -19,7 +19,7 @@ pub struct FreeSet {
     root: Option<Arc<Node>>,
 }
 
-/// An aligned block of 2^order addresses, with something taken in it.
+/// Aligned block of 2^order addresses with at least one taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     start: u128,
@@ -29,11 +29,11 @@ struct Node {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// All of it is taken.
+    /// All addresses are taken.
     Taken,
     /// Some of 64 addresses are taken: a bit for each, never all of them.
     Leaf(u64),
-    /// Something is taken in either half. `widest` is the order of the largest free aligned block inside.
+    /// Both halves have taken addresses. `widest` is the order of the largest free aligned block inside.
     Branch { low: Arc<Node>, high: Arc<Node>, widest: u8 },
 }
 
@@ -82,8 +82,8 @@ fn low_bits(order: u8) -> u128 {
 }
 
 impl FreeSet {
-    /// The block of 2^`order` addresses from `start`, with nothing free. `order` is below 128; a block
-    /// smaller than a leaf is widened to one, and what is around it is never given.
+    /// Block of 2^`order` addresses from `start`, all taken. `order` is below 128; a block smaller than a
+    /// leaf is widened to one, and the addresses around it stay taken.
     #[must_use]
     pub fn nothing_free(start: u128, order: u8) -> Self {
         let order = order.max(LEAF_ORDER);
@@ -207,7 +207,7 @@ impl Node {
         }
     }
 
-    /// Frees a block; true if nothing is taken here any more.
+    /// Frees a block; returns true if the node has no taken address left.
     fn give(node: &mut Arc<Node>, block: Block) -> bool {
         let own = node.block();
         if block.contains(own) {
@@ -239,7 +239,7 @@ impl Node {
         }
     }
 
-    /// The same taken block, in a form from which a part can be given back.
+    /// The same taken block, in a form that allows to free a part.
     fn taken_in_parts(&self) -> Kind {
         if self.order <= LEAF_ORDER {
             return Kind::Leaf(u64::MAX);
@@ -320,7 +320,7 @@ impl Node {
         if order > slot.order {
             return None;
         }
-        // Beside this node the slot is free: blocks below it shrink towards it, blocks above it grow.
+        // The slot is free beside this node: blocks below it shrink towards it, blocks above it grow.
         let levels = self.order..slot.order;
         let below = levels.clone().rev().find(|level| (self.start >> level) & 1 == 1);
         if let Some(level) = below.filter(|level| *level >= order) {
@@ -360,7 +360,7 @@ fn free_run(taken: u64, order: u8) -> Option<u32> {
     (runs != 0).then(|| runs.trailing_zeros())
 }
 
-/// Bits whose number has bit `step` clear.
+/// Masks of the bits whose number has bit `step` clear.
 const ALIGNED: [u64; 6] = [
     0x5555_5555_5555_5555,
     0x3333_3333_3333_3333,

@@ -1,4 +1,4 @@
-//! A pool's addresses: which it may give, which are free, and the counts that follow.
+//! Addresses of a pool: the allocatable and the free ones, and the resulting counts.
 
 pub use crate::value::counts::Counts;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Space {
     pub ranges: Arc<RangeSet>,
     /// The ranges without exclusions, gateway and edges.
     pub allocatable: Arc<RangeSet>,
-    /// Addresses that may be given now: without reservations.
+    /// Addresses that may be allocated now: without reservations.
     pub offered: Arc<RangeSet>,
     /// Addresses of its ranges that reservations keep.
     pub reserved: Arc<RangeSet>,
@@ -31,7 +31,7 @@ pub struct Space {
     pub allocated: u64,
     /// Addresses in prefixes that are cut from it.
     pub delegated: u128,
-    /// Ids of its resting addresses, the longest-free first.
+    /// Ids of its cooling addresses, oldest first.
     pub cooling: OrdSet<CoolingId>,
     /// Occupied addresses that reservations cover.
     occupied_reserved: u128,
@@ -97,14 +97,14 @@ impl Space {
         self.occupied_reserved
     }
 
-    /// Addresses held by endpoints, and those of prefixes.
+    /// Number of held and delegated addresses.
     #[must_use]
     pub fn held(&self) -> u128 {
         u128::from(self.allocated) + self.delegated
     }
 
-    /// Gives the pool another shape. `occupied` lists the ends of what is occupied of this pool in a range;
-    /// what lies outside the new `giveable` must be gone already.
+    /// Reshapes the pool. `occupied` lists the ends of the pool's occupied addresses in a range; addresses
+    /// outside the new `giveable` must be released already.
     pub(crate) fn reshape<Occupied>(&mut self, shape: Shape, occupied: impl Fn(u128, u128) -> Occupied)
     where
         Occupied: Iterator<Item = (u128, u128)>,

@@ -10,8 +10,8 @@ use crate::state::indexed::Change;
 
 /// Ids of rows by a hash of their attachment's key.
 ///
-/// A key is five names, each in a place of its own in memory: among a million of them every step of a search
-/// would fetch several. The hash decides; the caller confirms it with the row.
+/// A key is five names, each in its own memory: a search among a million keys would fetch several in every
+/// step. So the hash is compared, and the caller verifies the key in the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ByAttachment<T>(OrdSet<(u64, Id<T>)>);
 
@@ -39,7 +39,7 @@ impl<T> ByAttachment<T> {
         change.in_set(&mut self.0, (Self::hash(key), id));
     }
 
-    /// The row that `key_of` says has this key.
+    /// Row whose key, according to `key_of`, is this one.
     pub(crate) fn find<'a>(
         &self,
         key: &AttachmentKey,

@@ -1,4 +1,4 @@
-//! Blocks of prefixes in the index: by address, by owner and by end; and the free rest of their parents.
+//! Blocks of prefixes in the index: by address, by owner and by end; and the free rest of parents.
 
 use crate::broken::broken;
 use crate::invariant::DIVISION_OF_PARENT;
@@ -46,7 +46,7 @@ impl State {
         self.prefix_chain(id).iter().any(ended)
     }
 
-    /// An owner's prefix, among those that are cut from a pool or a prefix.
+    /// Prefix of an owner with this parent.
     #[must_use]
     pub fn prefix_of(&self, parent: ParentId, owner: &PrefixOwner) -> Option<(PrefixId, &Prefix)> {
         let id = *self.index.prefix_owners.get(&(parent, owner.clone()))?;

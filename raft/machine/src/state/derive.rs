@@ -124,7 +124,7 @@ impl State {
         self.count_pool(pool, subnet, change == Change::Enter);
     }
 
-    /// Gives a pool's space the shape that its rows now say.
+    /// Reshapes a pool's space according to its present rows.
     pub(crate) fn reshape_pool(&mut self, id: PoolId, shape: Shape, network: NetworkId) {
         let Index { spaces, occupants, blocks, .. } = &mut self.index;
         let Some(space) = spaces.get_mut(&id).map(Arc::make_mut) else {

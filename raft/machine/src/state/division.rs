@@ -1,4 +1,4 @@
-//! Divisions: blocks that are cut from a pool or a prefix, and what is left of it.
+//! Divisions: blocks cut from a pool or a prefix, and the free rest.
 
 use imbl::OrdMap;
 use ipam_api::address::AddressRange;
@@ -15,7 +15,7 @@ pub(crate) struct Division {
 }
 
 impl Division {
-    /// A prefix from which nothing is cut.
+    /// Undivided prefix.
     pub(crate) fn none_of(cidr: IpNet, keep_edges: bool) -> Self {
         let range = AddressRange::of_cidr(cidr);
         let mut free = FreeSet::nothing_free(range.first(), order_of(cidr));

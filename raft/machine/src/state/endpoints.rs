@@ -72,20 +72,20 @@ impl State {
         self.index.waiting.len()
     }
 
-    /// Releases of an attachment, as far as they are remembered.
+    /// Remembered releases of an attachment.
     pub(crate) fn tombstone(&self, key: &AttachmentKey) -> Option<(TombstoneId, &Tombstone)> {
         let id = self.index.tombstones.find(key, |id| self.tombstones.get(id).map(|row| &row.key))?;
         Some((id, self.tombstones.named(id)))
     }
 
-    /// The boots of a node, as far as they are remembered.
+    /// Remembered boots of a node.
     #[must_use]
     pub fn boots_of(&self, realm: &Name, node: &ObjectName) -> Option<(BootHistoryId, &BootHistory)> {
         let id = *self.index.boots.get(&(realm.clone(), node.clone()))?;
         Some((id, self.boots.named(id)))
     }
 
-    /// Rule for those of an endpoint's addresses that aren't wanted.
+    /// Policy for the unwanted addresses of an endpoint.
     pub(crate) fn scale_down(&self, sticky: &Sticky, row: &Allocation) -> ScaleDown {
         let of_pool = || self.pools.named(row.pool).spec.scale_down;
         sticky.scale_down.unwrap_or_else(of_pool)

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// Part of the index, made of the parts of several lanes.
 pub(crate) trait Part {
-    /// Takes in the entries of other tables. Costs as much as the smaller part is large.
+    /// Merges the entries of other tables. Costs as much as the smaller part is large.
     fn take_in(&mut self, other: Self);
 }
 
@@ -55,7 +55,7 @@ macro_rules! index {
         }
 
         impl Index {
-            /// Takes in the entries of other tables.
+            /// Merges the entries of other tables.
             pub(crate) fn take_in(&mut self, other: Self) {
                 $(self.$part.take_in(other.$part);)*
             }
@@ -63,8 +63,7 @@ macro_rules! index {
 
         #[cfg(feature = "testing")]
         impl crate::state::State {
-            /// Names of the parts of the index that differ from those of another state. One of the same rows
-            /// has none.
+            /// Names of the parts of the index that differ from those of another state. Equal rows have none.
             #[must_use]
             pub fn index_differences(&self, other: &Self) -> Vec<&'static str> {
                 let parts = [$((stringify!($part), self.index.$part == other.index.$part)),*];
@@ -92,11 +91,11 @@ index! {
     unassigned: OrdMap<SubnetId, Arc<FreeSet>>;
     /// Pools that exclude something, by subnet.
     excluding: OrdSet<(SubnetId, PoolId)>;
-    /// Gateways of pools: no pool gives them.
+    /// Gateways of pools, which no pool allocates.
     gateways: OrdSet<GatewayKey>;
     /// Addresses that all reservations of a network cover.
     reserved: OrdMap<(NetworkId, Family), Arc<RangeSet>>;
-    /// Pools that may be taken from unnamed, by what they are found by, the most specific first.
+    /// Default pools by their selector keys, the most specific first.
     default_pools: OrdSet<DefaultKey>;
     spaces: OrdMap<PoolId, Arc<Space>>;
     occupants: OrdMap<(NetworkId, IpAddr), Occupant>;
@@ -111,7 +110,7 @@ index! {
     boots: OrdMap<(Name, ObjectName), BootHistoryId>;
     /// Use of the cluster by nodes.
     usage: UsageByNode;
-    /// Resting addresses of networks.
+    /// Cooling addresses of networks.
     cooling: OrdSet<(NetworkId, IpAddr)>;
     /// Ends of cooling times.
     cooling_until: OrdSet<(u64, CoolingId)>;
@@ -143,7 +142,7 @@ index! {
     replay_bytes: u64;
     /// Blocks by parent (pool or prefix) and first address; the value is the last address and the prefix.
     blocks: OrdMap<(ParentId, u128), (u128, PrefixId)>;
-    /// Prefixes by what they are cut from and whose they are.
+    /// Prefixes by parent and owner.
     prefix_owners: OrdMap<(ParentId, PrefixOwner), PrefixId>;
     /// Ends of prefixes.
     prefix_until: OrdSet<(u64, PrefixId)>;

@@ -1,4 +1,4 @@
-//! Index entries of rows, by table: those that a row has by itself.
+//! Index entries that follow from a single row, by table.
 
 use crate::broken::broken;
 use crate::command::Purpose;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub(crate) enum Change {
     /// A row comes.
     Enter,
-    /// A row goes.
+    /// A row is removed.
     Leave,
 }
 
@@ -53,7 +53,7 @@ impl Change {
 
 /// A row that is found through the index.
 pub(crate) trait Indexed: InRows {
-    /// Adds or removes the entries of a row that has so many bytes.
+    /// Adds or removes the entries of a row of `bytes` bytes.
     fn change(&self, _id: Self::Id, _bytes: u64, _index: &mut Index, _change: Change) {}
 
     /// True if the row has the entries of `old`, the row that it replaces.
@@ -110,13 +110,13 @@ impl State {
         &mut self.header
     }
 
-    /// Writes a row and leaves the index as it is.
+    /// Test access: writes a row without updating the index.
     #[expect(private_bounds, reason = "tests name the type of a row only")]
     pub fn spoil_row<T: Indexed>(&mut self, id: T::Id, row: T) {
         T::table_mut(&mut self.rows).put(id, row, &mut self.ledger);
     }
 
-    /// Removes a row and leaves the index as it is.
+    /// Test access: removes a row without updating the index.
     #[expect(private_bounds, reason = "tests name the type of a row only")]
     pub fn spoil_without<T: Indexed>(&mut self, id: T::Id) {
         T::table_mut(&mut self.rows).remove(id, &mut self.ledger);

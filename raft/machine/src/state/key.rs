@@ -131,7 +131,7 @@ pub struct ReplayUsage {
     pub bytes: u64,
 }
 
-/// Network, family, the address, and the pool whose gateway it is.
+/// Network, family, address, and the pool with this gateway.
 pub(crate) type GatewayKey = (NetworkId, Family, u128, PoolId);
 
 impl Usage {

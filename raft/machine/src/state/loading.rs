@@ -1,9 +1,8 @@
-//! A state made of rows as they come.
+//! State built from rows in any order.
 //!
-//! Most of the work of a start is here, and it takes a core as long as reading the rows does. So it can be
-//! shared: the tables that grow with the number of allocations each have a lane of their own, where their
-//! rows are decoded and what is derived from them alone is made. What is derived from several tables comes
-//! last.
+//! This is most of a start's work, as much for a core as reading the rows. It can be shared: tables that grow
+//! with the number of allocations have a lane each, which decodes their rows and derives what depends on them
+//! alone. Parts derived from several tables come last.
 
 use crate::state::damaged::Damaged;
 use crate::state::row::{Allocation, Attachment, Cooling, Endpoint};
@@ -26,7 +25,7 @@ pub fn lane(table: u8) -> usize {
     }
 }
 
-/// A state that still lacks rows.
+/// Incomplete state.
 #[derive(Debug)]
 pub struct Loading {
     state: State,
@@ -40,10 +39,10 @@ impl Default for Loading {
 }
 
 impl Loading {
-    /// Takes a row in; they may come in any order.
+    /// Adds a row; rows may come in any order.
     ///
     /// # Errors
-    /// If it can't be read, or is there already.
+    /// If it can't be decoded, or is a duplicate.
     pub fn put(&mut self, key: RowKey, bytes: &[u8]) -> Result<(), Damaged> {
         let state = &mut self.state;
         match key.table {
@@ -65,7 +64,7 @@ impl Loading {
         Indexed(self)
     }
 
-    /// The state, once all rows are there.
+    /// Returns the state once all rows are added.
     ///
     /// # Errors
     /// If a row contradicts another, or there is no header.
@@ -79,7 +78,7 @@ impl Loading {
 pub struct Indexed(Loading);
 
 impl Indexed {
-    /// The state of these rows and of those of all `other` lanes.
+    /// Returns the state of these rows and those of all `other` lanes.
     ///
     /// # Errors
     /// If a row contradicts another, or there is no header.
@@ -97,7 +96,7 @@ impl Indexed {
 }
 
 impl State {
-    /// Takes in the rows of another lane, which are of other tables.
+    /// Merges the rows of another lane, which are of other tables.
     fn take_in(&mut self, other: Self) {
         let Self { header: _, rows, ledger, index } = other;
         self.rows.take_in(rows);

@@ -1,4 +1,4 @@
-//! Rows by name, by application and by what an endpoint may see of them.
+//! Rows by name and by application, and an endpoint's view of them.
 
 use crate::command::{InterfaceRequest, Kind, Metadata, NetworkSpec, Refusal, ScaleController, Text};
 use crate::space::Space;
@@ -101,7 +101,7 @@ impl State {
             .max_by_key(|(id, pool, _)| (!pool.spec.terminating, *id))
     }
 
-    /// Of the subnets that an interface names, the first of a family. All of them must be there.
+    /// First subnet of a family among those that an interface names. All of them must exist.
     pub(crate) fn subnet_of_family(
         &self,
         family: Family,
@@ -118,7 +118,7 @@ impl State {
         Ok(first)
     }
 
-    /// The pools of a controller, in the incarnation that is spoken of.
+    /// Pools of a controller, in the named incarnation.
     pub(crate) fn pools_touched_by(&self, scale: &ScaleController) -> Vec<PoolId> {
         let ScaleController { realm, namespace, controller, .. } = scale;
         let key: ControllerKey = Application { realm, namespace, controller }.key();
@@ -133,7 +133,7 @@ impl State {
         self.epochs.last().map(|(_, row)| row).filter(|row| row.ended_wall_ms.is_none())
     }
 
-    /// Returns true if a pool may give, as far as a restore is concerned.
+    /// Returns true unless a pool waits for confirmation after a restore.
     pub(crate) fn is_confirmed(&self, pool: PoolId) -> bool {
         self.unconfirmed().is_none_or(|row| row.confirmed.contains(&pool))
     }
@@ -161,14 +161,14 @@ impl Automatic {
         ControllerKey::new(&self.realm, &self.namespace, &self.controller)
     }
 
-    /// Number of addresses that the pool shall have.
+    /// Wanted number of addresses of the pool.
     pub(crate) fn wanted(&self) -> u128 {
         self.size.of(self.replicas).into()
     }
 }
 
 impl Space {
-    /// Addresses that the pool gives, or has given.
+    /// Number of addresses that the pool can allocate or has allocated.
     pub(crate) fn usable(&self) -> u128 {
         let counts = self.counts();
         counts.allocated + counts.cooling + counts.quarantined + counts.free

@@ -8,7 +8,7 @@ use crate::state::id::Id;
 use crate::state::row::{InRows, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
 use crate::value::{Kind, Metadata};
 
-/// A row that has a name among those of its kind.
+/// Row with a unique name within its kind.
 pub(crate) trait Named: InRows<Id = Id<Self>> {
     const KIND: Kind;
 
@@ -78,12 +78,12 @@ impl State {
         self.index.names.get(&(kind, name.into())).copied()
     }
 
-    /// The id of a resource whose kind is known.
+    /// Id of a resource of a known kind.
     pub(crate) fn find<T: Named>(&self, name: impl Into<ResourceName>) -> Option<Id<T>> {
         self.id_of(T::KIND, name).map(Id::new)
     }
 
-    /// A resource whose kind is known, with its id.
+    /// Resource of a known kind, with its id.
     pub(crate) fn find_row<T: Named>(&self, name: impl Into<ResourceName>) -> Option<(Id<T>, &T)> {
         let id = self.find(name)?;
         Some((id, T::table(&self.rows).named(id)))

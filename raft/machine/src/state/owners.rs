@@ -53,7 +53,7 @@ impl Index {
 }
 
 impl State {
-    /// Milliseconds of log time until the first address of a pool has rested.
+    /// Milliseconds of log time until the first cooling of a pool ends.
     pub(crate) fn next_free_ms(&self, space: &Space) -> Option<u64> {
         let oldest = space.cooling.get_min()?;
         Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))

@@ -10,7 +10,7 @@ use ipam_api::limits::INTERFACES_MAX;
 use std::collections::BTreeSet;
 
 impl State {
-    /// Number of addresses that a pool could give now, as far as that matters to a claim that waits.
+    /// Number of addresses that a pool could allocate now, up to the largest need of a claim.
     fn room(&self, pool: PoolId) -> u32 {
         let most = INTERFACES_MAX as u128;
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else { return 0 };
@@ -53,7 +53,7 @@ impl State {
             WaitTarget::Pool(pool) => self.room(*pool),
             WaitTarget::Quota(scope, family) => self.room_of_quota(scope, *family),
         };
-        // The first of all who need as much, for each number that a claim needs.
+        // First claim of each need.
         let first_from = |need: u32| {
             let enough = (of.clone(), need, 0)..=(of.clone(), room, u64::MAX);
             let found = if need <= room { self.index.waiting_for.range(enough).next() } else { None };
@@ -101,7 +101,7 @@ impl State {
         self.index.waiting_for.range(range).map(|(_, _, order)| *order)
     }
 
-    /// Claims that wait for a pool, those first that need least of it.
+    /// Claims that wait for a pool, smallest need first.
     pub(crate) fn waiting_for(&self, pool: PoolId) -> Vec<(EndpointId, Waiting)> {
         let orders = self.orders_for(&WaitTarget::Pool(pool));
         let endpoints = orders.filter_map(|order| self.index.waiting.get(&order).copied());

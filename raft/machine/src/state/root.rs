@@ -44,7 +44,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// True if revisions can be made of it: more than there are was never counted.
+    /// Returns true if revisions can be made of it: larger numbers never occur.
     pub(crate) fn makes_sense(&self) -> bool {
         self.epoch >> (REVISION_BITS - EPOCH_SHIFT) == 0 && self.counter >> EPOCH_SHIFT == 0
     }
@@ -55,7 +55,7 @@ impl Header {
 pub enum Occupant {
     /// The allocation with this id.
     Allocation(AllocationId),
-    /// The resting address with this id.
+    /// Cooling address with this id.
     Cooling(CoolingId),
 }
 
@@ -68,7 +68,7 @@ pub struct State {
     pub(crate) index: Index,
 }
 
-/// Reading goes to the tables at once; without `DerefMut`, writing has to go through the index.
+/// Reads access the tables directly; without `DerefMut`, writes must go through the index.
 impl Deref for State {
     type Target = Rows;
 
@@ -192,7 +192,7 @@ impl State {
         self.subnets_from(network, None)
     }
 
-    /// The subnets of a network that begin at an address or behind it, by address, IPv4 first.
+    /// Subnets of a network from an address on, by address, IPv4 first.
     pub fn subnets_from(&self, network: NetworkId, from: Option<IpAddr>) -> impl Iterator<Item = SubnetId> {
         let from = from.map_or((network, Family::V4, 0), |from| (network, Family::of(from), number(from)));
         self.index.subnet_starts.range(from..=(network, Family::V6, u128::MAX)).map(|(_, id)| *id)
@@ -277,10 +277,10 @@ impl State {
         touched
     }
 
-    /// The state that these rows, in any order, are.
+    /// Returns the state of these rows, in any order.
     ///
     /// # Errors
-    /// If a row can't be read, contradicts another, or there is no header.
+    /// If a row can't be decoded or contradicts another, or the header is missing.
     pub fn from_rows(rows: impl IntoIterator<Item = (RowKey, Vec<u8>)>) -> Result<State, Damaged> {
         let mut loading = Loading::default();
         for (key, bytes) in rows {

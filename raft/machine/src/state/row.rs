@@ -86,7 +86,7 @@ macro_rules! rows {
                 }
             }
 
-            /// Takes in the rows of other tables.
+            /// Merges the rows of other tables.
             pub(super) fn take_in(&mut self, other: Self) {
                 $(self.$table.take_in(other.$table);)*
             }

@@ -77,7 +77,7 @@ impl Bound {
         self.limit.saturating_sub(self.used)
     }
 
-    /// The refusal of so many addresses more.
+    /// Refusal of this many additional addresses.
     pub(crate) fn refusal(&self, asked: u64) -> Refusal {
         let Self { scope, family, limit, is_own, used } = self.clone();
         Cause::QuotaExceeded { scope, family, limit, is_own, used, asked }.into()
@@ -131,7 +131,7 @@ impl State {
         }
     }
 
-    /// Accounts that count an endpoint's address of a pool when it is given.
+    /// Accounts that count an address of a pool from its allocation to an endpoint.
     pub(crate) fn scopes(&self, endpoint: &Endpoint, pool: PoolId) -> Vec<QuotaScope> {
         match self.counts_given(pool) {
             true => QuotaScope::all_of(&endpoint.key, endpoint.controller.as_deref()).collect(),
@@ -149,12 +149,12 @@ impl State {
         self.count_for(QuotaScope::of_namespace(realm, namespace), family, has, number);
     }
 
-    /// Returns true if the addresses of a pool are counted when they are given.
+    /// Returns true if the addresses of a pool count from their allocation.
     pub(crate) fn counts_given(&self, pool: PoolId) -> bool {
         self.pools.named(pool).automatic.is_none()
     }
 
-    /// Number of addresses of a family that were counted when they were given.
+    /// Number of addresses of a family that count from their allocation.
     pub(crate) fn given_to(&self, allocations: &[AllocationId], family: Family) -> u64 {
         let rows = allocations.iter().map(|id| self.allocations.named(*id));
         let counted = rows.filter(|row| Family::of(row.address) == family && self.counts_given(row.pool));
@@ -181,7 +181,7 @@ impl State {
         }
     }
 
-    /// Quota of a namespace and its applications, if there is one.
+    /// Quota of a namespace and its applications, if any.
     pub(crate) fn quota_of(&self, realm: &Name, namespace: &ObjectName) -> Option<&Quota> {
         let quota = &self.namespace(realm, namespace)?.spec.quota;
         (!quota.is_empty()).then_some(quota)
@@ -193,7 +193,7 @@ impl State {
         Some(Bound { scope, family, limit, is_own, used })
     }
 
-    /// Number of addresses that a quota leaves to an account, as far as that matters to a claim that waits.
+    /// Number of addresses that a quota leaves to an account, up to the largest need of a claim.
     pub(crate) fn room_of_quota(&self, scope: &QuotaScope, family: Family) -> u32 {
         let quota = self.quota_of(&scope.realm, &scope.namespace);
         let bound = quota.and_then(|quota| self.bound(quota, scope.clone(), family));
@@ -250,7 +250,7 @@ impl Index {
         };
     }
 
-    /// Changes how much is kept for a principal, and its place among all of them.
+    /// Changes the bytes kept for a principal, and its rank among all of them.
     pub(crate) fn use_for_replays(&mut self, principal: &Text, change: impl FnOnce(&mut ReplayUsage)) {
         let before = self.replay_usage.get(principal).copied().unwrap_or_default();
         let mut after = before;

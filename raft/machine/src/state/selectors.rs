@@ -58,7 +58,7 @@ impl PoolSelectors {
         vec![SelectorKey::Any]
     }
 
-    /// Rank by what is asked for, not by how much of it.
+    /// Rank by the kinds of requirements, not by their number.
     pub(crate) fn rank(&self) -> Rank {
         [
             !self.endpoint_selector.is_empty(),

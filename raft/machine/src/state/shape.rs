@@ -26,7 +26,7 @@ impl State {
         Shape { allocatable: allocatable(pool, &subnet.spec), ranges, reserved }
     }
 
-    /// Reason why no pool gives an address of a subnet: it is the gateway, or an edge.
+    /// Returns the reason for which no pool allocates an address of a subnet: gateway or edge address.
     pub(crate) fn is_special(subnet: &SubnetSpec, address: IpAddr) -> Option<NeverGiven> {
         if subnet.gateway == Some(address) {
             return Some(NeverGiven::Gateway);

@@ -41,7 +41,7 @@ impl State {
         }
     }
 
-    /// Refuses a network that is not there, or that has another name than the row says.
+    /// Refuses a missing network, or one with another name than in the row.
     fn check_network(&self, id: NetworkId, name: &Name) -> Result<(), Damaged> {
         let row = self.networks.get(id).ok_or_else(|| lost::<Network>(id))?;
         if row.spec.name == *name {
@@ -51,7 +51,7 @@ impl State {
     }
 }
 
-/// Refuses a pool that is not there, or that is of another network than the row says.
+/// Refuses a missing pool, or one of another network than in the row.
 fn check_pool(
     networks: &BTreeMap<PoolId, NetworkId>,
     pool: PoolId,

@@ -100,7 +100,7 @@ impl<T: Row> Table<T> {
         self.rows.get(&id).map(|slot| &*slot.row)
     }
 
-    /// One row, with its bytes as it is written.
+    /// One row with its stored bytes.
     pub(super) fn entry(&self, id: T::Id) -> Option<(&T, u64)> {
         self.rows.get(&id).map(|slot| (&*slot.row, slot.bytes.into()))
     }
@@ -186,7 +186,7 @@ impl<T: Row> Table<T> {
         Some((slot.row, slot.bytes.into()))
     }
 
-    /// Takes in all rows of another table, whose ids are others. Costs as much as the smaller one is large.
+    /// Merges the rows of another table with other ids. Costs as much as the smaller one is large.
     pub(super) fn take_in(&mut self, other: Self) {
         self.rows = std::mem::take(&mut self.rows).union(other.rows);
     }
@@ -207,8 +207,7 @@ impl<T: Row> Table<T> {
         hashed.extend_from_slice(&key.to_bytes());
         hashed.push(ROW_VERSION);
         let hashed = encode_onto(hashed, &row);
-        // The digest is over bytes: the same row, written otherwise, would make another one of the same
-        // state.
+        // The digest covers bytes: a differently encoded row would give the same state another digest.
         if hashed.get(RowKey::BYTES..) != Some(bytes) {
             return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
         }

@@ -1,4 +1,4 @@
-//! Pools that are made for an application: what a request says of them, and how an application ends.
+//! Automatic pools: their part of a request, and the end of an application.
 
 use ipam_api::address::AddressRange;
 use ipam_api::limits::AUTOMATIC_MAX_SIZE_DEFAULT;
@@ -10,13 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{Controller, ScaleController};
 
-/// Pools that a request's application has for itself. They are cut from the subnets that its
-/// interfaces name: of those of a family the first.
+/// Automatic pools of a request's application. They are cut from the first named subnet of each family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AutomaticPool {
-    /// Number of addresses of each of them.
+    /// Number of addresses of each pool.
     pub size: PoolSize,
-    /// Number of endpoints that the application wants.
+    /// Number of wanted replicas.
     pub replicas: u32,
     /// True if they go with the application, once they are empty.
     pub reclaim: bool,
@@ -27,9 +26,9 @@ pub struct AutomaticPool {
 pub struct AutomaticRules {
     /// Addresses that they may have; all of the subnet if none are named.
     pub ranges: Vec<AddressRange>,
-    /// Addresses that none of them has.
+    /// Addresses that no automatic pool contains.
     pub exclude: Vec<AddressRange>,
-    /// Addresses of one of them at most, if it is not the default.
+    /// Maximum number of addresses of one pool, if not the default.
     pub max_size: Option<u32>,
 }
 
@@ -50,7 +49,7 @@ impl AutomaticRules {
     }
 }
 
-/// A controller is gone for good.
+/// End of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndController {
     pub realm: Name,
@@ -60,7 +59,7 @@ pub struct EndController {
 }
 
 impl EndController {
-    /// Its request about the endpoints: none of them is wanted.
+    /// Scaling of the controller to no replicas.
     #[must_use]
     pub fn to_none(&self) -> ScaleController {
         let Self { realm, namespace, controller } = self.clone();

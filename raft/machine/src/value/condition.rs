@@ -9,11 +9,11 @@ words! {
     /// Reason of a wait. Variants are only ever appended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum WaitReason {
-        /// Nothing is free in its pools.
+        /// Its pools have no free address.
         PoolExhausted = "PoolExhausted",
-        /// Its pools give nothing for now: disabled, terminating, drained, or not confirmed since a restore.
+        /// Its pools are closed: disabled, terminating, drained, or unconfirmed after a restore.
         PoolNotReady = "PoolNotReady",
-        /// Something else is wrong, and no freed address helps.
+        /// Another reason, which no freed address removes.
         AllocationFailed = "AllocationFailed",
         /// A quota leaves too little.
         QuotaExceeded = "QuotaExceeded",
@@ -21,17 +21,17 @@ words! {
 }
 
 words! {
-    /// Readiness of a pool to give, or the reason against it.
+    /// Readiness of a pool to allocate, or the reason against it.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Readiness {
-        /// It gives.
+        /// Ready.
         #[default]
         Serving = "Serving",
-        /// Nothing is free.
+        /// No address is free.
         Exhausted = "Exhausted",
         /// An operator disabled it.
         Disabled = "Disabled",
-        /// It goes once it is empty.
+        /// Deleted once it is empty.
         Terminating = "Terminating",
         /// It was restored, and is not confirmed yet.
         Unconfirmed = "Unconfirmed",

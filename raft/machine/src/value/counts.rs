@@ -10,7 +10,7 @@ pub struct Counts {
     pub size: u128,
     /// Held by endpoints, or in delegated prefixes.
     pub allocated: u128,
-    /// Resting.
+    /// Cooling addresses.
     pub cooling: u128,
     /// Used by a stranger.
     pub quarantined: u128,
@@ -18,7 +18,7 @@ pub struct Counts {
     pub reserved: u128,
     /// Excluded, gateway and edges included.
     pub excluded: u128,
-    /// Can be given.
+    /// Addresses free for allocation.
     pub free: u128,
 }
 

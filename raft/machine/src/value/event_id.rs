@@ -16,7 +16,7 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// Behind all events of a revision.
+    /// Position after all events of a revision.
     #[must_use]
     pub fn end_of(revision: u64) -> Self {
         Self { revision, number: u32::MAX }
@@ -35,7 +35,7 @@ impl fmt::Display for EventId {
 impl FromStr for EventId {
     type Err = Problem;
 
-    /// `REVISION.NUMBER`, or `REVISION` for the place behind all of its events.
+    /// Parses `REVISION.NUMBER`, or `REVISION` for the position after all of its events.
     fn from_str(text: &str) -> Result<Self, Problem> {
         let bad =
             || Problem::new(Code::InvalidCursor, "a place among the events is REVISION or REVISION.NUMBER");

@@ -1,4 +1,4 @@
-//! Names of the fields that people set.
+//! Names of the fields of specs.
 
 use std::fmt::{self, Display};
 
@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::value::words::words;
 
 words! {
-    /// A field that people set, by its name in the API. Variants are only ever appended: events have them by
-    /// position.
+    /// Field of a spec, by its name in the API. Variants are appended only: events store their index.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum FieldName {
         Gateway = "gateway",

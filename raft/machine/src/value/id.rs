@@ -26,7 +26,7 @@ pub type EndpointId = Id<Endpoint>;
 pub type AttachmentId = Id<Attachment>;
 pub type AllocationId = Id<Allocation>;
 pub type TombstoneId = Id<Tombstone>;
-/// Id of a resting address.
+/// Id of a cooling address.
 pub type CoolingId = Id<Cooling>;
 /// Id of a node's boots.
 pub type BootHistoryId = Id<BootHistory>;

@@ -1,24 +1,24 @@
-//! In which manner addresses are given, and how leases are renewed.
+//! Options of allocations, and renewal of leases.
 
 use crate::value::Text;
 use crate::value::id::AllocationId;
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
 
-/// In which manner addresses are given.
+/// Options of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocateOptions {
-    /// Time that they last without being renewed, in log time. Leases have it, and nothing else has.
+    /// TTL of a lease, in log time; none for other lifecycles.
     pub ttl_ms: Option<u64>,
     /// True if they exist already, and are only recorded.
     pub adopt: bool,
-    /// True to wait for them while pools can't give.
+    /// True to wait while the pools are exhausted.
     pub wait: bool,
     /// Note on them.
     pub metadata: AllocationMetadata,
 }
 
-/// Note on allocations, for people and for programs that read them.
+/// Metadata of allocations, for people and programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocationMetadata {
     /// Name of the machine in DNS.

@@ -12,7 +12,7 @@ pub struct Delegate {
     pub from: PrefixSource,
     /// The realm of the owners.
     pub realm: Name,
-    /// One below the other: each is cut from the one before it, and the last is what is asked for.
+    /// Levels from the top down: each is cut from the one before it, and the last is the requested one.
     pub levels: Vec<PrefixLevel>,
 }
 
@@ -24,16 +24,16 @@ pub enum PrefixSource {
     Prefix(PrefixId),
 }
 
-/// A prefix as its owner wants it.
+/// Requested prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixLevel {
     pub owner: ObjectName,
     /// Its length; without one it must be there already.
     pub length: Option<u8>,
-    /// True if its first and its last address are never given.
+    /// True if its first and its last address are never allocated.
     pub keep_edges: bool,
-    /// Its lifetime without being refreshed, in log time. Without one a new prefix is kept until it is
-    /// released, and one that is there stays as it is.
+    /// TTL without a refresh, in log time. Without one a new prefix is kept until it is released, and an
+    /// existing one keeps its TTL.
     pub ttl_ms: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub struct GivenPrefix {
     pub cidr: IpNet,
     pub network: Name,
     pub subnet: Name,
-    /// The pool that it comes from.
+    /// Pool at the root of its tree.
     pub pool: Name,
     /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
     pub parent: Option<PrefixId>,
@@ -54,7 +54,7 @@ pub struct GivenPrefix {
     /// The realm of its owner.
     pub realm: Name,
     pub owner: ObjectName,
-    /// True if its first and its last address are never given.
+    /// True if its first and its last address are never allocated.
     pub keep_edges: bool,
     /// Its lifetime without being refreshed.
     pub ttl_ms: Option<u64>,
@@ -64,14 +64,14 @@ pub struct GivenPrefix {
     pub children: u64,
     /// Wall time of the delegation.
     pub created_wall_ms: u64,
-    /// Principal that asked for it.
+    /// Principal that requested it.
     pub created_by: crate::value::Text,
 }
 
-/// Owner of a prefix: unique among those that are cut from the same.
+/// Owner of a prefix: unique among the prefixes of one parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PrefixOwner {
-    /// The system that the name comes from.
+    /// Realm of the name.
     pub realm: Name,
     pub name: ObjectName,
 }

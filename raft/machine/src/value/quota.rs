@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{Controller, Text};
 
-/// Limits of a namespace and its applications. A limit that is not given does not bound.
+/// Limits of a namespace and its applications. A missing limit doesn't bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// Of all endpoints of the namespace together.
     pub whole: AddressLimits,
-    /// Of each application for which nothing else is said.
+    /// Limits of each application without its own.
     pub per_application: AddressLimits,
     /// Of these applications.
     pub applications: BTreeMap<ControllerName, AddressLimits>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::cause::{Cause, Verdict};
 
-/// A command that was not carried out. Nothing was changed.
+/// Refusal of a command, which changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The reason.
@@ -46,7 +46,7 @@ impl Refusal {
         }
     }
 
-    /// The remedy, where more is known than the catalogue of codes says; for display only.
+    /// Remedy, if it is more specific than that of the code; for display only.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         self.cause.help()

@@ -1,22 +1,22 @@
-//! Routes that a request asks for on its interfaces.
+//! Routes that a request specifies for its interfaces.
 
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Route;
 use serde::{Deserialize, Serialize};
 
-/// Routes that a request asks for on its interfaces.
+/// Routes that a request specifies for its interfaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routing {
-    /// Further routes: each is of the interface in whose subnet its gateway is.
+    /// Further routes: each belongs to the interface whose subnet contains its gateway.
     pub routes: Vec<Route>,
     /// Interfaces whose gateways get no default route.
     pub clean: Vec<InterfaceName>,
-    /// The one interface whose gateways get one, if no other's shall.
+    /// The only interface with a default route, if set.
     pub default_interface: Option<InterfaceName>,
 }
 
 impl Routing {
-    /// True if it says nothing.
+    /// True if it specifies nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.routes.is_empty() && self.clean.is_empty() && self.default_interface.is_none()
@@ -30,7 +30,7 @@ impl Routing {
     }
 }
 
-/// Routes of an allocation, as its request said.
+/// Routes of an allocation, from its request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteConfig {
     /// Routes of its own, through its subnet.

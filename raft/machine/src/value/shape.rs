@@ -28,7 +28,7 @@ pub(crate) fn owned(pool: &PoolSpec, cidr: IpNet) -> RangeSet {
     ranges(pool, cidr).minus(&RangeSet::new(family, &pool.exclude))
 }
 
-/// Addresses that a pool could ever give: those that it owns, without gateways and edges.
+/// Addresses that a pool could ever allocate: those that it owns, without gateways and edge addresses.
 pub(crate) fn allocatable(pool: &PoolSpec, subnet: &SubnetSpec) -> RangeSet {
     let gateways = subnet.gateway.into_iter().chain(pool.gateway);
     let mut never: Vec<AddressRange> = gateways.map(AddressRange::single).collect();

@@ -80,33 +80,33 @@ pub struct PoolSpec {
     pub network: Option<Name>,
     /// Its addresses; none: all of the subnet.
     pub ranges: Vec<AddressRange>,
-    /// Addresses that it doesn't give out.
+    /// Addresses that it doesn't allocate.
     pub exclude: Vec<AddressRange>,
     /// Strategy of its choice.
     pub strategy: Strategy,
-    /// Rest of a freed address, in log time.
+    /// Cooling time of a freed address, in log time.
     pub cooling_ms: u64,
-    /// True if resting addresses stay at rest when nothing else is free.
+    /// True if cooling addresses aren't allocated even when no other is free.
     pub strict_cooling: bool,
-    /// True if the subnet's edge addresses may be given.
+    /// True if the subnet's edge addresses may be allocated.
     pub allow_edges: bool,
     /// The router's address, in place of the subnet's.
     pub gateway: Option<IpAddr>,
     /// Further routes, over the subnet's.
     pub routes: Vec<Route>,
-    /// True if requests that name no pool may take from it.
+    /// True if requests that name no pool may use it.
     pub default: bool,
     /// Selectors of the requests that it serves.
     pub selectors: PoolSelectors,
     /// Policy for addresses of endpoints that aren't wanted any more, unless the endpoint has one.
     pub scale_down: ScaleDown,
-    /// True if it gives nothing for now.
+    /// True if it allocates nothing for now.
     pub disabled: bool,
-    /// True if it goes once it is empty.
+    /// True if it is deleted once it is empty.
     pub terminating: bool,
-    /// The pool that stands in for it: it gives nothing more, and who may take from it takes there.
+    /// Pool that replaces it: it allocates nothing more, and its requesters use that one.
     pub drains_to: Option<Name>,
-    /// True if it goes with its application. Of automatic pools only.
+    /// True if it is deleted with its application. Automatic pools only.
     pub reclaim: Option<bool>,
     /// Metadata of operators.
     pub metadata: Metadata,
@@ -119,11 +119,11 @@ pub struct PoolSelectors {
     pub realms: Vec<Name>,
     /// Nodes where endpoints are.
     pub node_names: Vec<ObjectName>,
-    /// Labels of nodes; asked for where no names of nodes are.
+    /// Labels of nodes; used if no nodes are named.
     pub node_selector: Selector,
     /// Namespaces of endpoints.
     pub namespaces: Vec<ObjectName>,
-    /// Labels of namespaces; asked for where no names of namespaces are.
+    /// Labels of namespaces; used if no namespaces are named.
     pub namespace_selector: Selector,
     /// Labels of endpoints.
     pub endpoint_selector: Selector,
@@ -153,7 +153,7 @@ impl NodeSpec {
 pub struct NamespaceSpec {
     pub realm: Name,
     pub name: ObjectName,
-    /// Pools that its endpoints take from, where a request names none.
+    /// Default pools of its endpoints, for requests without pools.
     pub default_pools: PoolPatterns,
     /// Limits of the addresses that it and its applications may have.
     pub quota: Quota,
@@ -185,7 +185,7 @@ impl PoolPatterns {
         self.ipv4.is_empty() && self.ipv6.is_empty()
     }
 
-    /// Those of a family.
+    /// Patterns of a family.
     #[must_use]
     pub fn of(&self, family: Family) -> &[NamePattern] {
         match family {
@@ -200,18 +200,18 @@ impl PoolPatterns {
 pub struct ReservationSpec {
     pub name: Name,
     pub network: Name,
-    /// The addresses that are never given.
+    /// Addresses that are never allocated.
     pub addresses: Vec<AddressRange>,
     /// Metadata of operators.
     pub metadata: Metadata,
 }
 
-/// Give addresses to one endpoint: everything that is asked for, or nothing.
+/// Allocation request of one endpoint: all addresses, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocate {
     /// Endpoint that gets them.
     pub endpoint: EndpointKey,
-    /// Its incarnation, if the system that named it says.
+    /// Uid of its incarnation, if its external system has one.
     pub uid: Option<Text>,
     /// The endpoint's labels.
     pub labels: BTreeMap<Text, Text>,
@@ -239,15 +239,15 @@ pub struct Allocate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceRequest {
     pub name: InterfaceName,
-    /// Subnets to take from, whichever of their pools are for it.
+    /// Subnets whose pools are candidates.
     pub subnets: Vec<Name>,
     /// Pools to try.
     pub pools: PoolPatterns,
-    /// Pools to try where neither the request nor the namespace says any.
+    /// Default pools, if neither the request nor the namespace names any.
     pub default_pools: PoolPatterns,
-    /// Families that it needs; none: those that there are pools of.
+    /// Wanted families; empty for those of the available pools.
     pub families: Vec<Family>,
-    /// Addresses asked for by value.
+    /// Requested addresses.
     pub addresses: Vec<IpAddr>,
     /// Its hardware address.
     pub mac: Option<Text>,
@@ -256,13 +256,13 @@ pub struct InterfaceRequest {
 }
 
 impl InterfaceRequest {
-    /// The address of a family that it asks for by value.
+    /// Requested address of a family.
     #[must_use]
     pub fn asked(&self, family: Family) -> Option<IpAddr> {
         self.addresses.iter().copied().find(|address| Family::of(*address) == family)
     }
 
-    /// True if it takes an address of a family, if there is a pool of it.
+    /// True if it needs an address of a family for which a pool exists.
     #[must_use]
     pub fn takes(&self, family: Family) -> bool {
         self.families.is_empty() || self.families.contains(&family)
@@ -294,7 +294,7 @@ impl Started {
     }
 }
 
-/// Release of an attachment, as CNI DEL asks for it.
+/// Release of an attachment, requested by CNI DEL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseAttachment {
     pub key: AttachmentKey,

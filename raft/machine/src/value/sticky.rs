@@ -1,4 +1,4 @@
-//! Endpoints that come back: what is said of them, and how many of them are wanted.
+//! Sticky endpoints: their part of a request, and the number that a controller wants.
 
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::ScaleDown;
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::Text;
 
-/// Kinds of controllers whose endpoints have names that come back.
+/// Kinds of controllers whose endpoints have stable names.
 const STABLE_NAMES: [&str; 3] = ["StatefulSet", "VirtualMachine", "VirtualMachineInstance"];
-/// Kinds of controllers that give each endpoint a name of its own, which never comes back.
+/// Kinds of controllers that give each endpoint a new name, which is never reused.
 const PASSING_NAMES: [&str; 6] =
     ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController"];
 
@@ -19,7 +19,7 @@ pub struct Controller {
     pub group: Text,
     pub kind: Text,
     pub name: ObjectName,
-    /// Its incarnation, if the system that named it says.
+    /// Uid of its incarnation, if its external system has one.
     pub uid: Option<Text>,
 }
 
@@ -30,7 +30,7 @@ impl Controller {
         STABLE_NAMES.contains(&&*self.kind)
     }
 
-    /// True if a name that it gave never comes back.
+    /// True if its endpoints' names are never reused.
     #[must_use]
     pub fn has_passing_names(&self) -> bool {
         PASSING_NAMES.contains(&&*self.kind)
@@ -46,19 +46,19 @@ impl Controller {
     }
 }
 
-/// Stickiness that a request asks for.
+/// Stickiness in a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stickiness {
     /// Controller of the endpoint.
     pub controller: Option<Controller>,
     /// True to keep its addresses; by default its controller tells.
     pub sticky: Option<bool>,
-    /// Policy for them once its controller no longer wants it; by default that of their pools.
+    /// Policy after a scale-down; by default that of the pools.
     pub scale_down: Option<ScaleDown>,
 }
 
 impl Stickiness {
-    /// True if the endpoint keeps its addresses when it goes.
+    /// True if the endpoint is sticky.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         let by_nature = || self.controller.as_ref().is_some_and(Controller::has_stable_names);
@@ -66,7 +66,7 @@ impl Stickiness {
     }
 }
 
-/// Number of endpoints that a controller wants from now on.
+/// Scaling of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScaleController {
     pub realm: Name,
@@ -75,12 +75,12 @@ pub struct ScaleController {
     pub controller: Controller,
     /// Number of wanted endpoints.
     pub replicas: u32,
-    /// The first number behind their names.
+    /// First ordinal of the endpoints' names.
     pub start: u32,
 }
 
 impl ScaleController {
-    /// True if it wants an endpoint of this name. Of endpoints that it doesn't number it wants all or none.
+    /// True if it wants an endpoint of this name. Of endpoints without ordinals it wants all or none.
     #[must_use]
     pub fn wants(&self, endpoint: &ObjectName) -> bool {
         let number = endpoint.as_str().strip_prefix(self.controller.name.as_str());

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Terms {
     /// With which rights.
     pub credential: Credential,
-    /// Under which key, if the answer shall be kept for a repetition.
+    /// Idempotency key, if the answer is kept for a repetition.
     pub idempotency: Option<Idempotency>,
     pub manager: Manager,
 }
@@ -42,9 +42,9 @@ pub struct Grant {
     pub role: Role,
     /// The node that it speaks for. Required with [`Role::Node`].
     pub node: Option<NodeKey>,
-    /// The realms of endpoints that it may give to and take from; all if none is named.
+    /// Realms of the endpoints that it may serve; all if empty.
     pub realms: Vec<Name>,
-    /// Labels of the resources that may be changed, and of the pools that may be taken from.
+    /// Labels of the resources that may be changed, and of the pools that may be used.
     pub labels: Selector,
     /// Lets it write networks, subnets, pools and reservations though it has realms.
     pub allow_shared: bool,
@@ -64,7 +64,7 @@ impl Grant {
     }
 }
 
-/// A name that a caller gives to a request, to be answered the same when it repeats it.
+/// Idempotency key of a request, for the same answer to a repetition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
     /// The name; unique to the principal.
@@ -108,10 +108,10 @@ pub fn request_hash(parts: &[&[u8]]) -> u128 {
 /// Make a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateToken {
-    /// Its name, which is also that of the principal who uses it.
+    /// Name of the token and of its principal.
     pub name: Name,
     pub purpose: Purpose,
-    /// Its rights; for a join token, those of the tokens made with it.
+    /// Rights of the token; for a join token, those of the tokens created with it.
     pub grant: Grant,
     /// Its lifetime, in log time; for ever without one.
     pub ttl_ms: Option<u64>,
@@ -124,7 +124,7 @@ pub struct CreateToken {
 /// Purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
-    /// To ask with.
+    /// For requests.
     Bearer,
     /// To make a node's token with, once.
     Join,

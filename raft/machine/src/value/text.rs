@@ -27,7 +27,7 @@ impl Text {
         Self(text.into())
     }
 
-    /// An identifier: a principal or a request id that the machine gives, a label of a selector.
+    /// Identifier: a principal or a request id of the machine, or a label of a selector.
     pub(crate) fn identifier(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }

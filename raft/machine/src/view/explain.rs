@@ -40,15 +40,15 @@ pub struct Explained {
     pub rule: Rule,
     /// The pools, in the order in which they are tried; the first of very many.
     pub candidates: Vec<Considered>,
-    /// True if there are more, of these or of those that are skipped.
+    /// True if there are more candidates or skipped pools.
     pub more: bool,
     /// Default pools that are not even tried, by reason.
     pub skipped: Vec<Skipped>,
-    /// The pool and the address that it would be given.
+    /// Pool and address that it would get.
     pub given: Option<(Name, IpAddr)>,
     /// True if its endpoint has that already and takes it along, in any order of pools.
     pub kept: bool,
-    /// Refusal, if it would be given none.
+    /// Refusal, if it would get none.
     pub refused: Option<Refusal>,
 }
 
@@ -59,7 +59,7 @@ pub struct Considered {
     pub outcome: CandidateOutcome,
     /// Counts of its addresses.
     pub counts: Counts,
-    /// In how many milliseconds of log time its next address has rested.
+    /// Milliseconds of log time until its next cooling ends.
     pub next_free_ms: Option<u64>,
     /// Addresses of its subnet that no pool has: the first such range.
     pub unassigned: Option<AddressRange>,
@@ -68,21 +68,20 @@ pub struct Considered {
 /// Fate of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CandidateOutcome {
-    /// It is not for the caller, or gives nothing now.
+    /// Rejected for the caller, or closed now.
     Rejected {
         /// Reason.
         why: RejectReason,
     },
     /// It has nothing left.
     Exhausted,
-    /// It hasn't the address that is asked for by value.
+    /// It doesn't have the requested address.
     Unavailable,
-    /// It would give this address, had none before it.
+    /// Address that it would allocate without the pools before it.
     Gives(IpAddr),
 }
 
-/// Answer that [`crate::dispatch::apply`] would give, with its choices and without effect. Only an allocation
-/// has some.
+/// Answer of [`crate::dispatch::apply`] with its choices, without effect. Only an allocation has choices.
 #[must_use]
 pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     let mut draft = state.clone();
@@ -96,7 +95,7 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
                 match step.with_pools_of(request, search) {
                     Ok(Some(prepared)) => choices(&prepared, request, search),
                     Ok(None) => choices(step.state, request, search),
-                    // There is nothing to choose from; the outcome says why.
+                    // Without choices the outcome has the reason.
                     Err(_) => Vec::new(),
                 }
             }
@@ -124,7 +123,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
         // Existing and unclaimed allocations aren't chosen now.
         let Needs::Addresses(portable) = choosing.needs(interface) else { continue };
         let requester = choosing.requester(interface);
-        // What can't even be looked for has no candidates, and ends it; the outcome says why.
+        // Without candidates the explanation ends; the outcome has the reason.
         let Ok(mut all_courses) = choosing.courses_for(&requester, &portable, &mut courses) else { break };
         let mut taken = Vec::new();
         let claimed = Claimed { picked: &picked, asked: &asked_by_value, place };
@@ -144,7 +143,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
             };
             let pick = choosing.pick_from(&requester, course, &portable, claimed);
             if search.work.is_exceeded() {
-                // What was cut short explains nothing; the outcome says why.
+                // An aborted search explains nothing; the outcome has the reason.
                 return all;
             }
             let kept = matches!(pick, Ok(Taken::Reused(_)));
@@ -217,7 +216,7 @@ impl State {
             }
             next = last.checked_add(1)?;
         }
-        // Where so many were looked at there may be more.
+        // After this many examined entries there may be more.
         let (owner, to) = self.owner_from(row.network, family, next);
         let is_unassigned = owner.is_none() && next <= cidr.last();
         is_unassigned.then(|| self.for_hosts(row, next, to.min(cidr.last()))).flatten()

@@ -21,13 +21,13 @@ words! {
     pub enum Standing {
         /// An endpoint holds it, or it is in a delegated prefix.
         Allocated = "allocated",
-        /// It was freed and rests.
+        /// Freed, and cooling.
         Cooling = "cooling",
         /// A reservation keeps it.
         Reserved = "reserved",
         /// A pool excludes it, or it is the gateway or an edge.
         Excluded = "excluded",
-        /// It can be given.
+        /// Free for allocation.
         Free = "free",
         /// No pool has it.
         Unmanaged = "unmanaged",
@@ -45,7 +45,7 @@ pub struct Run {
     pub standing: Standing,
     /// The pool that owns them.
     pub pool: Option<PoolId>,
-    /// True if they are held or at rest though a reservation covers them: never given again after that.
+    /// True if a reservation covers held or cooling addresses: they are never allocated again.
     pub reserved: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct Wanted {
     pub from: u128,
     /// Maximum number of runs.
     pub limit: usize,
-    /// Only those of this state.
+    /// State to filter by.
     pub only: Option<Standing>,
 }
 
@@ -88,7 +88,7 @@ impl Draft {
         Self { page: MapPage::default(), wanted, steps_left: MAP_STEPS_MAX }
     }
 
-    /// Takes the runs from `at` to `last` in. Returns false if not all of them fitted.
+    /// Adds the runs from `at` to `last`. Returns false if not all of them fitted.
     fn fill(&mut self, mut at: u128, last: u128, run: impl Fn(u128) -> Run) -> bool {
         loop {
             let run = run(at);
@@ -128,12 +128,12 @@ struct Mapped<'a> {
 }
 
 impl Mapped<'_> {
-    /// Writes the pool's addresses from `at` to `last`. Returns false if not all of them fitted.
+    /// Adds the pool's addresses from `at` to `last`. Returns false if not all of them fitted.
     fn write(&self, draft: &mut Draft, at: u128, last: u128) -> bool {
         draft.fill(at, last, |at| self.step(at, last))
     }
 
-    /// Addresses from `at` on that are surely in one state; not always all of them.
+    /// Run of addresses from `at` on that are surely in one state; not always the longest one.
     fn step(&self, at: u128, last: u128) -> Run {
         let (allocatable, allocatable_to) = self.space.allocatable.stretch(at);
         let (covered, covered_to) = self.space.reserved.stretch(at);
@@ -150,7 +150,7 @@ impl Mapped<'_> {
             return run(to, vacant, false);
         }
         if self.only == Some(Standing::Free) && !covered && !self.space.free.is_free(at) {
-            // Up to the next free address the states don't matter: the query asks for free ones only.
+            // Up to the next free address the states don't matter: the query selects free ones only.
             return run(self.not_free_to(at, to), Standing::Allocated, false);
         }
         let to = match self.state.next_block(self.id, at, to) {
@@ -237,7 +237,7 @@ impl State {
         Mapped { state: self, network, id, space: self.space_of(id), only }
     }
 
-    /// Writes addresses that no pool owns. Returns false if not all of them fitted.
+    /// Adds addresses that no pool owns. Returns false if not all of them fitted.
     fn write_gap(
         &self,
         draft: &mut Draft,

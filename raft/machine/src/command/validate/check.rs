@@ -34,7 +34,7 @@ const HOSTNAME_LABEL_CHARS_MAX: usize = 63;
 const _: () = assert!(INTERFACES_MAX * 2 <= ALLOCATIONS_PER_ENDPOINT_MAX);
 
 impl Action {
-    /// Refuses what no state could accept.
+    /// Refuses a command that no state could accept.
     ///
     /// # Errors
     /// The refusal, as `apply` would give it.
@@ -53,7 +53,7 @@ impl Action {
                 within(Counted::Preconditions, transaction.preconditions.len(), TRANSACTION_STEPS_MAX)?;
                 for step in &transaction.steps {
                     refuse_if(matches!(step, Action::Transaction(_)), || Cause::NestedTransaction)?;
-                    // A member that doesn't know a level must see the entry that raises it before applying
+                    // A member that doesn't support a level must see the entry that raises it before applying
                     // any of it.
                     refuse_if(matches!(step, Action::RaiseLevel { .. }), || Cause::LevelInTransaction)?;
                     step.check()?;
@@ -356,7 +356,7 @@ fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
     })
 }
 
-/// Refuses labels that no selector could ask for: they would be a trap.
+/// Refuses labels that no selector could match: they would be a trap.
 fn check_labels(labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
     check_keys(KeyedField::Labels, labels)?;
     for (key, value) in labels {
@@ -433,7 +433,7 @@ pub(crate) fn check_host_bits(cidr: IpNet) -> Result<(), Refusal> {
     check_cidr(cidr).map(|_| ()).map_err(|_| Cause::HostBits { cidr }.into())
 }
 
-/// Text of people: not too long, and nothing that moves a terminal's cursor or forges a line.
+/// Refuses text that is too long, moves a terminal's cursor or forges a line.
 pub(crate) fn text(field: TextField, value: &Text) -> Result<(), Refusal> {
     if value.chars().any(char::is_control) {
         return Err(Cause::ControlCharacters { field, text: value.excerpt() }.into());

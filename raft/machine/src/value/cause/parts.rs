@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 words! {
-    /// The reason why a pool gives nothing to a request.
+    /// Reason for which a pool rejects a request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum RejectReason {
         /// It has no free address.
@@ -102,23 +102,23 @@ pub struct Verdict {
     pub counts: Counts,
 }
 
-/// An interface that gets no address of a family, and the pools that it could take from.
+/// Interface without an address of a family, and its candidate pools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unserved {
     /// The interface.
     pub interface: InterfaceName,
     /// The family.
     pub family: Family,
-    /// Milliseconds of log time until the first address of these pools has rested.
+    /// Milliseconds of log time until the first cooling of these pools ends.
     pub next_free_ms: Option<u64>,
     /// The first of these pools.
     pub pools: Vec<Verdict>,
-    /// The number of all of them.
+    /// Number of all of them.
     pub count: u64,
 }
 
 words! {
-    /// The rule of a pool that gives nothing to a waiting claim.
+    /// Reason for which a pool is closed for waiting claims.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Closed {
         /// It is being deleted.
@@ -133,7 +133,7 @@ words! {
 }
 
 words! {
-    /// The reason why a pool never gives an address of its ranges.
+    /// Reason for which a pool never allocates an address of its ranges.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum NeverGiven {
         /// A reservation has it.
@@ -256,7 +256,7 @@ words! {
 /// Declares [`Counted`] with the words of each variant: a format string over its field.
 macro_rules! counted {
     ($($(#[$note:meta])* $variant:ident $(($field:ident: $type:ty))? = $words:literal,)*) => {
-        /// Things whose number has a limit.
+        /// Objects with a limited number.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Counted {
             $($(#[$note])* $variant $(($type))?,)*

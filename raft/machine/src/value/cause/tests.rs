@@ -1,4 +1,4 @@
-//! The order of causes, and that nothing but their words depends on the program.
+//! Order of causes, and independence of stored bytes from their wording.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,8 +11,7 @@ use crate::testing::TestOption;
 use crate::value::{At, Expect, Idempotency, Text};
 use crate::{Action, Command, State};
 
-/// `UPDATE=1` writes down what is declared now. New causes come behind all others, and none changes its
-/// fields.
+/// `UPDATE=1` writes the declared causes. New ones are appended, and none changes its fields.
 #[test]
 fn causes_are_only_ever_appended() {
     let mut listed = String::new();
@@ -67,7 +66,7 @@ fn run() -> (u128, Vec<u8>, Vec<String>) {
     (state.digest(), answers, said)
 }
 
-/// The words are those of the process: the other tests run beside this one in a process of their own.
+/// The wording is that of the process, so the other tests run in a process of their own.
 #[test]
 fn other_sentences_make_no_other_state() {
     let (digest, answers, said) = run();

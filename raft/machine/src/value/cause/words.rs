@@ -1,4 +1,4 @@
-//! The words of causes, for display only: nothing that is written down comes from here.
+//! Wording of causes, for display only: it is never stored.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -25,14 +25,14 @@ impl Cause {
         worded(self.sentence())
     }
 
-    /// The remedy, where more is known than the catalogue of codes says; for display only.
+    /// Remedy, if it is more specific than that of the code; for display only.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         self.remedy().map(worded)
     }
 }
 
-/// Says what of a node or a namespace labels don't leave to a token.
+/// Describes the objects that labels withhold from a token.
 pub(crate) fn beyond_labels(kind: Kind, name: &ResourceName, field: Option<FieldName>) -> String {
     match field {
         Some(field) => {
@@ -185,7 +185,7 @@ impl Display for Unserved {
     }
 }
 
-/// Several things as one sentence, no more than are read; `count` of them are meant.
+/// Lists several things in one sentence, up to a readable number; `count` is their total.
 pub(crate) fn listed<T: Display>(things: &[T], count: u64, separator: &str) -> String {
     let mut parts: Vec<String> = things.iter().take(REASONS_MAX).map(ToString::to_string).collect();
     let more = count.saturating_sub(parts.len() as u64);
@@ -215,7 +215,7 @@ pub(crate) fn host_bits(cidr: IpNet) -> String {
     address::check_cidr(cidr).err().map(|problem| problem.detail).unwrap_or_default()
 }
 
-/// The sentence of a label that no selector could ask for, as the reader of selectors has it.
+/// Sentence for a label that no selector could match, by the parser of selectors.
 pub(crate) fn bad_label(key: &str, value: &str) -> String {
     ipam_api::selector::check_label(key, value).err().map(|problem| problem.detail).unwrap_or_default()
 }

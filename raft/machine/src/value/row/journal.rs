@@ -13,13 +13,13 @@ pub type Chain = [u8; 32];
 pub struct JournalHead {
     /// The number of the open segment, from 1.
     pub segment: u64,
-    /// Contents of the open segment so far; its ends are the default while it is empty.
+    /// Contents of the open segment; its ends are the default while it is empty.
     pub open: Segment,
     /// The log time of the open segment's first frame.
     pub opened_log_time_ms: u64,
-    /// The newest event that was given up; the default if none was.
+    /// Newest trimmed event; the default if none was trimmed.
     pub trimmed: EventId,
-    /// The newest wall time among what was given up.
+    /// Newest wall time of the trimmed events.
     pub trimmed_wall_ms: u64,
 }
 

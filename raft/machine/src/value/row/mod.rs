@@ -1,4 +1,4 @@
-//! Rows: what the machine remembers of each thing, and what the header says of the journal.
+//! Rows: the stored form of each object, and the journal's part of the header.
 
 mod journal;
 mod rows;

@@ -87,26 +87,26 @@ pub struct Automatic {
     pub interface: InterfaceName,
     /// Desired number of addresses of the pool.
     pub size: PoolSize,
-    /// Number of endpoints that the application wants, as its last request says.
+    /// Number of wanted replicas, from its last request.
     pub replicas: u32,
     /// Standing of the application.
     pub standing: AutomaticStanding,
-    /// The node whose request made the pool, if one did.
+    /// Node whose request created the pool, if any.
     pub created_by: Option<NodeKey>,
 }
 
 /// Standing of the application of an automatic pool. Variants are only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AutomaticStanding {
-    /// It takes from the pool.
+    /// The application uses the pool.
     Present,
-    /// It takes from another subnet now.
+    /// The application uses another subnet now.
     Elsewhere,
     /// It has ended.
     Ended,
 }
 
-/// Addresses that are never given.
+/// Addresses that are never allocated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     /// Identity and history.
@@ -137,7 +137,7 @@ pub struct Namespace {
 /// Data of a pool that changes with its use. Apart from the pool, so that a busy pool can be edited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolState {
-    /// The address given last.
+    /// Last allocated address.
     pub cursor: Option<IpAddr>,
     pub readiness: Readiness,
     /// Since when, as a label.
@@ -155,7 +155,7 @@ pub struct Endpoint {
     pub uid: Option<Text>,
     /// Its controller, as the last request named it.
     pub controller: Option<Box<Controller>>,
-    /// Its stickiness; none if it doesn't come back.
+    /// Stickiness; none for other endpoints.
     pub sticky: Option<Box<Sticky>>,
     /// Ids of its allocations, oldest first.
     pub allocations: Vec<AllocationId>,
@@ -195,12 +195,12 @@ pub enum WaitTarget {
     Quota(QuotaScope, Family),
 }
 
-/// Stickiness of an endpoint that comes back.
+/// Stickiness of an endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sticky {
     /// Policy for its addresses once it isn't wanted; by default that of their pools.
     pub scale_down: Option<ScaleDown>,
-    /// True if its controller wants it, as far as is known.
+    /// True if its controller wants it, as far as known.
     pub wanted: bool,
 }
 
@@ -224,7 +224,7 @@ pub struct Allocation {
     pub endpoint: EndpointId,
     /// The interface that has it.
     pub interface: InterfaceName,
-    /// Its attachment's id; of several the newest. None while it waits for its endpoint to come back.
+    /// Id of its attachment; of several the newest. None while it waits for the return of its endpoint.
     pub attachment: Option<AttachmentId>,
     /// Ids of the others, the oldest first.
     pub also_attached: Vec<AttachmentId>,
@@ -240,7 +240,7 @@ pub struct Allocation {
     pub mac: Option<Text>,
     /// Note on it.
     pub metadata: AllocationMetadata,
-    /// Routes of its request; none if it said nothing.
+    /// Routes of its request, if it specified any.
     pub route_config: Option<Arc<RouteConfig>>,
     /// Wall time of the allocation.
     pub created_wall_ms: u64,
@@ -264,7 +264,7 @@ pub enum Source {
 /// End of an allocation unless it is renewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Its duration from when it was given or renewed.
+    /// TTL from the allocation or the last renewal.
     pub ttl_ms: u64,
     /// The log time at which it ends.
     pub until_ms: u64,
@@ -272,7 +272,7 @@ pub struct Lease {
     pub until_wall_ms: u64,
 }
 
-/// The memory of an attachment's releases: an ADD that began before one of them is refused.
+/// Tombstone of an attachment with its releases: an ADD that began before one of them is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     pub key: AttachmentKey,
@@ -283,17 +283,17 @@ pub struct Tombstone {
     pub until_ms: u64,
 }
 
-/// A freed address that rests.
+/// Freed address that is cooling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooling {
     pub address: IpAddr,
     pub network: NetworkId,
     pub pool: PoolId,
-    /// The log time at which it has rested.
+    /// Log time at which the cooling ends.
     pub until_ms: u64,
 }
 
-/// The boots of a node that has asked for something, described or not.
+/// Boots of a node that has sent requests, with or without a row of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootHistory {
     /// The node's realm.
@@ -308,18 +308,18 @@ pub struct BootHistory {
     pub window_events: u64,
 }
 
-/// One boot of a node, as far as its requests tell.
+/// One boot of a node, according to its requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
     /// Start of the boot's earliest process that was seen since the last DEL from another boot.
     pub earliest: Started,
-    /// True if a process was heard since then.
+    /// True if a process was seen since then.
     pub is_confirmed: bool,
-    /// True if a DEL was heard: all boots before this one are past, and their requests late.
+    /// True if a DEL was seen: all boots before this one are past, and their requests late.
     pub has_released: bool,
 }
 
-/// Something to ask with.
+/// Credential of callers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Identity and history.
@@ -342,7 +342,7 @@ pub struct Token {
     pub replaces: bool,
 }
 
-/// A member of the cluster, by its id; or the memory of one, so that its id never comes back.
+/// Member of the cluster, by its id; or the record of a removed one, so that its id is never reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub name: Name,
@@ -354,7 +354,7 @@ pub struct Member {
     pub client_url: Text,
     /// Its desired standing.
     pub standing: MemberStanding,
-    /// The revision that took note of it.
+    /// Revision at which it joined.
     pub joined: u64,
 }
 
@@ -377,7 +377,7 @@ pub struct Epoch {
     pub from_revision: u64,
     /// Wall time of the restore.
     pub since_wall_ms: u64,
-    /// Ids of the pools that may give again; none any more once all may.
+    /// Ids of the confirmed pools; none once all are confirmed.
     pub confirmed: BTreeSet<PoolId>,
     /// Time of the confirmation of all pools.
     pub ended_wall_ms: Option<u64>,
@@ -394,7 +394,7 @@ pub struct Prefix {
     /// The id of the prefix that it is cut from; its pool's if it is cut from the pool itself.
     pub parent: ParentId,
     pub owner: PrefixOwner,
-    /// True if its first and its last address are never given.
+    /// True if its first and its last address are never allocated.
     pub keep_edges: bool,
     /// Its lifetime without being refreshed, in log time; without one it lives until it is released.
     pub ttl_ms: Option<u64>,
@@ -404,7 +404,7 @@ pub struct Prefix {
     pub released: bool,
     /// Wall time of the delegation.
     pub created_wall_ms: u64,
-    /// Principal that asked for it.
+    /// Principal that requested it.
     pub created_by: Text,
 }
 
