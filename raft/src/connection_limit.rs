@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use crate::sync::held;
 
-/// Bits of an IPv6 address that tell one site's hosts apart, and that one host may choose as it likes.
+/// Host bits of an IPv6 address, which one host may choose freely within its network.
 const HOST_BITS: u32 = 64;
 
-/// Room for so many, and for so many of one address.
+/// Connection limits, total and per address.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimit {
     max: usize,
@@ -32,12 +32,12 @@ pub struct Permit {
     taken: Arc<Mutex<Taken>>,
 }
 
-/// The reason for which there is no place.
+/// Reason of a refused connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitReached {
-    /// So many are there in all.
+    /// The total limit, with its value.
     All(usize),
-    /// So many are there of that address.
+    /// The limit of that address, with its value.
     Address(usize),
 }
 
@@ -48,10 +48,10 @@ impl ConnectionLimit {
         Self { max, max_per_address, taken: Arc::default() }
     }
 
-    /// Takes a place for a caller at this address.
+    /// Takes a place for a connection from this address.
     ///
     /// # Errors
-    /// When there is none.
+    /// If a limit is reached.
     pub fn enter(&self, address: IpAddr) -> Result<Permit, LimitReached> {
         let address = counted_as(address);
         let mut taken = held(&self.taken);
@@ -81,7 +81,7 @@ impl Drop for Permit {
     }
 }
 
-/// The address, or the network that one host has many of.
+/// Address or, of IPv6, the network that counts as one host.
 fn counted_as(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> HOST_BITS << HOST_BITS)),

@@ -27,12 +27,12 @@ pub(crate) struct Durations {
 pub struct DurationCounts {
     /// Counts by the bounds of [`BUCKETS_US`], the last for longer ones; not cumulative.
     pub buckets: [u64; BUCKETS],
-    /// All of it together, in nanoseconds.
+    /// Sum of all durations, in nanoseconds.
     pub nanoseconds: u64,
 }
 
 impl Durations {
-    /// Something took as long as this.
+    /// Records one duration.
     pub(crate) fn observe(&self, took: Duration) {
         let bound = BUCKETS_US.partition_point(|bound| Duration::from_micros(*bound) < took);
         if let Some(bucket) = self.buckets.get(bound) {

@@ -1,6 +1,6 @@
-//! Doors for the fuzz targets of `deploy/fuzz`: readers that are private otherwise.
+//! Access for the fuzz targets of `deploy/fuzz` to otherwise private readers.
 //!
-//! Behind a feature that nothing that ships has.
+//! Behind a feature of no shipped binary.
 
 pub use crate::store::fuzzing as store;
 pub use crate::transport::fuzzing as transport;

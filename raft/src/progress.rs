@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::sync::held;
 
-/// Interval at which a long start says so in the log.
+/// Interval of log lines about a long start.
 const SAY: Duration = Duration::from_secs(2);
 
 /// The progress of a start. Clones share it.
@@ -33,7 +33,7 @@ impl Default for Step {
 }
 
 impl Progress {
-    /// Another step begins; it goes on after "it is starting: ".
+    /// Begins another step, a phrase after "it is starting: ".
     pub(crate) fn begin(&self, what: &'static str) {
         let mut step = held(&self.0.step);
         tracing::debug!(done = step.what, took_ms = step.begun.elapsed().as_millis(), "a step of the start");
@@ -52,13 +52,13 @@ impl Progress {
         }
     }
 
-    /// Rows read so far in this step.
+    /// Number of rows read in this step.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.0.rows.load(Relaxed)
     }
 
-    /// As a sentence goes on after "it is starting: ".
+    /// Progress as a phrase after "it is starting: ".
     #[must_use]
     pub fn tell(&self) -> String {
         let step = held(&self.0.step);

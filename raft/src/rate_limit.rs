@@ -15,7 +15,7 @@ impl RateLimit {
         Self { bytes_per_second: bytes_per_second.max(1), begun: Instant::now(), bytes: 0 }
     }
 
-    /// Counts what was done; says how long to rest before there is more.
+    /// Counts bytes; returns the pause before the next ones.
     pub(crate) fn rest(&mut self, bytes: u64) -> Duration {
         let now = Instant::now();
         self.rest_at(now, bytes)

@@ -1,4 +1,4 @@
-//! Unix sockets: made only where nothing else is, and for processes of one user.
+//! Unix sockets: created only where nothing else exists, and for processes of one user.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{Error, ErrorKind, Result};
@@ -85,10 +85,10 @@ pub async fn make_way(path: &Path) -> Result<()> {
     }
 }
 
-/// Checks by the word of the kernel that the process at the other end is of this process's user.
+/// Checks with the kernel that the peer process belongs to this process's user.
 ///
 /// # Errors
-/// The peer process is of another user.
+/// If the peer process belongs to another user.
 pub(crate) fn same_user(stream: &UnixStream) -> Result<()> {
     let (theirs, mine) = (stream.peer_cred()?.uid(), geteuid().as_raw());
     if theirs == mine {

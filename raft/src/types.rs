@@ -18,12 +18,12 @@ openraft::declare_raft_types!(
 pub(crate) struct Outcomes {
     /// In the order of the commands; empty for entries that carry none.
     pub(crate) all: Vec<Outcome>,
-    /// The time that this member took to apply each of them.
+    /// Time that this member took to apply each of them.
     pub(crate) took: Vec<std::time::Duration>,
 }
 
-/// A member, as the log's membership has it. Its addresses here are those of its founding or joining; the
-/// environment may have changed them since, which is why members are looked up by name.
+/// Member in the log's membership. Its addresses are those of its founding or joining; the environment may
+/// have changed them since, so members are looked up by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Its name, as in all configurations.
@@ -45,7 +45,7 @@ pub enum Role {
     Learner,
     /// It has a vote, and follows.
     Follower,
-    /// It wants to lead.
+    /// It is a candidate.
     Candidate,
     /// It leads.
     Leader,
@@ -54,20 +54,20 @@ pub enum Role {
 /// A member, as another one knows it. Travels between members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberInfo {
-    /// Its id; never used again once it is gone.
+    /// Id of the member, never reused.
     pub id: u64,
     pub name: String,
     /// `Leader`, `Follower` for every other voter, or `Learner`.
     pub role: Role,
     pub peer_address: String,
     pub client_url: String,
-    /// Log entries that it still lacks; known to the leader only.
+    /// Missing log entries; known to the leader only.
     pub behind: Option<u64>,
     /// Time since its last answer; known to the leader only, and not before the first.
     pub silent_ms: Option<u64>,
     /// True if it answers the leader; known to the leader only.
     pub answers: Option<bool>,
-    /// The reason for which it doesn't serve, if its state is quarantined, as it said when it was last asked.
+    /// Reason for which it doesn't serve, if its last report says that its state is suspect.
     pub quarantined: Option<String>,
     /// The version of its program; unknown while it doesn't answer.
     pub version: Option<String>,

@@ -1,4 +1,4 @@
-//! Backups of the whole state, as the daemon asks for them.
+//! Backups of the whole state, on request of the daemon.
 
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::sync::held;
 
-/// Knowledge about the members that call this one, beside the log.
+/// Information about the members that call this one, besides the log.
 #[derive(Default)]
 pub(super) struct Callers {
     /// The URLs for clients that they gave, by member.

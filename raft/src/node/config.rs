@@ -24,12 +24,12 @@ pub struct InitialMember {
     pub peer_address: String,
 }
 
-/// Times by which the members notice that one of them is gone.
+/// Timing by which the members detect a failed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// Interval of the leader's heartbeats.
     pub heartbeat_ms: u64,
-    /// Least wait of a member before it wants to lead.
+    /// Minimum wait of a member before it becomes a candidate.
     pub election_min_ms: u64,
     /// Longest such wait; also the time without a majority after which a leader takes no more proposals.
     pub election_max_ms: u64,
@@ -54,20 +54,20 @@ pub struct NodeConfig {
     /// Directory of its data; made if need be.
     pub data_dir: PathBuf,
     pub name: Name,
-    /// The port at which it answers peers, with the proof that it asks of them.
+    /// Peer port, with the proof that it requires of peers.
     pub peer_port: PeerPort,
     /// Address that the member tells its peers; empty if the port is closed.
     pub peer_address: String,
     /// URL at which clients reach it, as it tells them.
     pub client_url: String,
-    /// Founders of the cluster; the same names on each of them, this one included.
+    /// Founders of the cluster, this member included; the same names on each of them.
     pub initial_members: Vec<InitialMember>,
     /// True to wait for admission to a cluster instead of founding one. The initial members then only give
     /// addresses.
     pub joins: bool,
     /// Times by which failures are noticed.
     pub timing: Timing,
-    /// Policy of snapshots: their moments, their pace, and the log that stays behind them.
+    /// Snapshot policy: triggers, write rate, and the log kept after them.
     pub snapshots: SnapshotPolicy,
     /// Limits below which its disk counts as full.
     pub disk: DiskLimits,
@@ -76,7 +76,7 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
-    /// A configuration with everything else at its default.
+    /// Configuration with defaults for everything else.
     #[must_use]
     pub fn new(
         data_dir: PathBuf,

@@ -64,7 +64,7 @@ counters! {
     batches,
     /// Commands in them.
     commands,
-    /// Bytes of them.
+    /// Bytes of these batches.
     batch_bytes,
     /// Linearizable reads.
     reads,
@@ -90,7 +90,7 @@ counters! {
     states_rebuilt,
 }
 
-/// A proposal that waits, for as long as this lives.
+/// Waiting proposal, for the lifetime of this value.
 pub(super) struct Waiting<'a>(&'a AtomicU64);
 
 impl Drop for Waiting<'_> {
@@ -100,7 +100,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Counters {
-    /// At zero, beside those of the store.
+    /// Counters at zero, besides those of the store.
     pub(super) fn new(store: Arc<StoreCounters>) -> Self {
         Self { store, ..Self::default() }
     }
@@ -109,7 +109,7 @@ impl Counters {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Counts one more proposal that waits; none when there are too many already.
+    /// Counts a waiting proposal; none above the limit.
     pub(super) fn wait(&self) -> Option<Waiting<'_>> {
         let before = self.proposals_waiting.fetch_add(1, Relaxed);
         let waiting = Waiting(&self.proposals_waiting);

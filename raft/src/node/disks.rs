@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Time for a member that could lead instead to do so.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Follows the disks for as long as the member runs: its own, and while it leads those of the others.
+/// Monitors the disks while the member runs: its own and, as the leader, those of the others.
 pub(super) async fn run(lifecycle: Arc<Lifecycle>, gate: Arc<Gate>, timing: Timing) {
     loop {
         sleep(LOOK).await;
@@ -48,7 +48,7 @@ pub(super) async fn run(lifecycle: Arc<Lifecycle>, gate: Arc<Gate>, timing: Timi
     }
 }
 
-/// Asks the other voters how much room they have; and how many voters are a majority.
+/// Requests the free space of the other voters; returns it with the size of a majority.
 async fn ask(running: &Running, timing: Timing) -> (Rooms, usize) {
     let recently = Duration::from_millis(timing.election_max_ms);
     let voters = running.voters();
@@ -63,12 +63,12 @@ async fn ask(running: &Running, timing: Timing) -> (Rooms, usize) {
     let asked = others.map(|(id, member)| {
         let alive = alive.contains(&id);
         async move {
-            // Not beside the heartbeats: a member of an older version hangs up on a question that it can't
-            // read.
+            // Not on the connection of heartbeats: a member of an older version closes it on an unknown
+            // request.
             let channel = running.peers.channel(id, &member, Purpose::Journal);
             match channel.call(Request::Headroom, Instant::now() + LOOK).await {
                 Ok(Answer::Headroom(room)) => Some((id, room)),
-                // It is there, and doesn't say: then nothing speaks against it.
+                // It answers without the value, so nothing speaks against it.
                 _ => alive.then_some((id, FreeSpace::Enough)),
             }
         }

@@ -26,13 +26,13 @@ pub enum StartError {
 /// The reason for which a member had to stop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Its disk refused a write or a read, and nothing is ever tried again there by this process.
+    /// The disk failed a write or a read, which this process never retries.
     #[error("{0}")]
     Disk(String),
     /// Its state breaks an invariant of the machine; starting it again is of no use.
     #[error("{0}")]
     Broken(String),
-    /// Anything else.
+    /// Another failure.
     #[error("{0}")]
     Other(String),
     /// It was removed from its cluster; starting it again is of no use.
@@ -52,13 +52,13 @@ impl From<StoreFailure> for Failure {
 /// A proposal without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
-    /// No member led until the deadline; nothing was appended.
+    /// There was no leader until the deadline; nothing was appended.
     #[error("no member leads")]
     NoLeader,
-    /// Too many wait already; nothing was appended.
+    /// Too many proposals wait; nothing was appended.
     #[error("{PROPOSALS_WAITING_MAX} proposals wait already")]
     Overloaded,
-    /// It is larger than a log entry may be; nothing was appended.
+    /// The proposal exceeds a log entry; nothing was appended.
     #[error("the command has {bytes} bytes")]
     TooLarge {
         /// Its size.
@@ -70,25 +70,25 @@ pub enum ProposeError {
         /// True if it may have entered the log.
         maybe_applied: bool,
     },
-    /// It may have entered the log, and the leader that knew is gone.
+    /// The proposal may be in the log, and the leader that received it is gone.
     #[error("the leader was lost before the outcome was known{}", leads(leader.as_deref()))]
     Unknown {
         /// The name of the leader that is known now.
         leader: Option<String>,
     },
-    /// It entered the log, and its outcome is too large to come from the member that leads.
+    /// The proposal is in the log, and its outcome is too large to be forwarded.
     #[error("the outcome has {bytes} bytes, too many to be passed on between members")]
     OutcomeTooLarge {
         /// Its size.
         bytes: u64,
     },
-    /// This member is stopping; nothing was appended.
+    /// The member is stopping; nothing was appended.
     #[error("this member is stopping")]
     ShuttingDown,
-    /// This member's state may not be that of the others; nothing was appended.
+    /// The member's state is suspect; nothing was appended.
     #[error("{0}")]
     Quarantined(String),
-    /// There is no room for it on the disks of a majority; nothing was appended.
+    /// A majority of the disks has no space for it; nothing was appended.
     #[error("the disks of a majority of the members are full")]
     DiskFull,
 }
@@ -176,7 +176,7 @@ pub enum HandOverError {
     /// No member led until the deadline.
     #[error("no member leads")]
     NoLeader,
-    /// The one that was meant can't lead.
+    /// The chosen member can't lead.
     #[error("{0}")]
     Unfit(String),
     /// It didn't take over in time; a member may still do so.

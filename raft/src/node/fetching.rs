@@ -20,7 +20,7 @@ const SLACK_BYTES: u64 = 1 << 20;
 /// Time for a piece.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Fetches what is missing, for as long as the member runs.
+/// Fetches missing segments while the member runs.
 pub(super) async fn run(lifecycle: Arc<Lifecycle>, journal: Journal) {
     loop {
         sleep(LOOK).await;
@@ -39,7 +39,7 @@ pub(super) async fn run(lifecycle: Arc<Lifecycle>, journal: Journal) {
     }
 }
 
-/// Asks the others in turn, until one has it whole.
+/// Tries the other members in turn until one has the whole segment.
 async fn fetch(journal: &Journal, running: &Running, number: u64, segment: &Segment) -> Result<(), String> {
     let mut why = "there is no other member".to_owned();
     for (id, member) in running.members() {
@@ -90,7 +90,7 @@ async fn fetch_from(
     }
 }
 
-/// The answer to a peer that lacks a segment.
+/// Response to a peer that lacks a segment.
 pub(super) async fn piece(journal: &Journal, number: u64, offset: u64) -> Result<Answer, String> {
     let read = move |journal: &Journal| journal.files().read_piece(number, offset, SNAPSHOT_PIECE_BYTES);
     let (piece, length) = blocking(journal, read).await?;

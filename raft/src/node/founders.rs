@@ -38,14 +38,14 @@ fn read(dir: &Path) -> Result<Founders, StartError> {
     Ok(founders)
 }
 
-/// Goes through with the founding that the identity says has begun.
+/// Completes a founding that, according to the identity, has begun.
 pub(super) async fn complete(
     raft: &RaftHandle,
     dir: &Path,
     mut identity: Identity,
 ) -> Result<Identity, StartError> {
     match raft.initialize(read(dir)?).await {
-        // The crash came after it; or it begins with a state that says already who the members are.
+        // The crash came after it, or the initial state already names the members.
         Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
         Err(error) => return Err(StartError::Founding(error.to_string())),
     }

@@ -16,7 +16,7 @@ use super::inner::Inner;
 use super::starting;
 use crate::transport::{Hello, Standing, hello_at};
 
-/// Interval at which the others are asked, at first and later.
+/// Interval of calls to the others, at first and later.
 const ASK_PAUSE_MIN: Duration = Duration::from_millis(50);
 const ASK_PAUSE_MAX: Duration = Duration::from_secs(1);
 
@@ -27,11 +27,11 @@ type Heard = Result<Hello, String>;
 #[derive(Debug, PartialEq)]
 enum Decision {
     Found(Founders),
-    /// The object of the wait, in words.
+    /// Wait for this event, in words.
     Wait(String),
 }
 
-/// Asks the others until this member founds a cluster or was taken into one.
+/// Calls the others until this member founds a cluster or has been admitted to one.
 pub(super) async fn run(inner: Arc<Inner>) {
     let mut pause = ASK_PAUSE_MIN;
     let mut running = inner.lifecycle.running.subscribe();
@@ -100,7 +100,7 @@ fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
 /// Founder that has a state to begin with, if any: it founds, and the others get the state from it.
 ///
 /// # Errors
-/// When there are several states.
+/// If there are several states.
 fn with_state<'a>(founders: &[&'a Hello]) -> Result<Option<&'a Hello>, String> {
     let state = |hello: &'a Hello| match &hello.standing {
         Standing::Restored { state, .. } => Some((hello, state)),

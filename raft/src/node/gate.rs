@@ -1,9 +1,9 @@
-//! Admission of proposals, as far as disks go.
+//! Admission of proposals by the state of the disks.
 //!
-//! An entry needs room on a majority of the disks, and a leader whose own disk answers. Where another member
-//! is better placed, this one hands over; where a majority has no room, what would need some is refused,
-//! clearly and before it enters the log, and comes back by itself with the space. Reads need no disk and go
-//! on.
+//! An entry needs space on a majority of the disks, and a leader whose own disk responds. If another member
+//! has more space, this one hands over leadership; without space on a majority, proposals that need some are
+//! refused before they enter the log. They are accepted again once there is space. Reads need no disk and
+//! continue.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,10 +16,9 @@ use crate::sync::held;
 use crate::transport::Declined;
 use ipam_machine::Action;
 
-/// A disk that owes an answer for so long is stalled, however nervous elections are.
+/// Minimum time without an answer after which a disk counts as stalled, for any election timeout.
 const STALLED: Duration = Duration::from_secs(1);
-/// A flush is that many times as long as usual on a disk that stalls. One that is slow all the time still
-/// works.
+/// Factor of the usual flush time after which a disk counts as stalled. A permanently slow one still works.
 const STALLED_FLUSHES: u64 = 4;
 /// A leader's treatment of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub(super) enum Verdict {
     HandOver,
 }
 
-/// Members and how much room each has.
+/// Members with their free space.
 pub(super) type Rooms = Vec<(u64, FreeSpace)>;
 
 /// The gate, as the proposals and the status see it.
@@ -59,7 +58,7 @@ impl Gate {
         Some(self.counters.flush.outstanding()).filter(|outstanding| *outstanding > limit)
     }
 
-    /// Lets a proposal in, or says why not. Nothing is appended then.
+    /// Admits a proposal, or returns the reason of its refusal. Nothing is appended then.
     pub(super) fn admit(&self, action: &Action) -> Result<(), Declined> {
         if self.stalled().is_some() {
             return Err(Declined::NoLeader);

@@ -1,4 +1,4 @@
-//! Leadership that goes from one member to another on purpose, without the silence of an election.
+//! Leadership transfer on purpose, without the silence of an election.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::transfer::transfer;
 use crate::durations::as_ms;
 use crate::transport::{Answer, CallError, NotHandedOver, Purpose, Request};
 
-/// Asks the leader to hand over to `to`, until it leads or the time is up.
+/// Asks the leader to hand over to `to`, until that leads or the deadline has passed.
 pub(super) async fn ask(inner: &Inner, to: u64, deadline: Instant) -> Result<(), HandOverError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     loop {

@@ -49,7 +49,7 @@ impl Drop for Handle {
         if let Some(running) = running
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // The directory stays locked until raft is gone.
+            // The directory stays locked until raft has ended.
             let inner = self.inner.clone();
             runtime.spawn(async move {
                 let _ = running.raft.shutdown().await;
@@ -165,7 +165,7 @@ impl Node {
     /// State of this member, and the milliseconds since it last knew a working leader (0 if it does).
     #[must_use]
     pub fn stale(&self) -> (State, u64) {
-        // In this order: the state is at least as new as it says.
+        // In this order: the state is at least as new as the reported age.
         let stale_ms = self.inner().stale_ms();
         (self.inner().state.view(), stale_ms)
     }
@@ -196,10 +196,10 @@ impl Node {
         done.map_err(|broken| ReadError::Quarantined(broken.to_string()))
     }
 
-    /// Checks that the state of this member may be shown, however old it may be.
+    /// Checks that the state of this member may be shown, at any age.
     ///
     /// # Errors
-    /// When its state is quarantined.
+    /// If its state is suspect.
     pub fn check_trust(&self) -> Result<(), ReadError> {
         self.inner()
             .integrity
@@ -208,7 +208,7 @@ impl Node {
             .map_or(Ok(()), |why| Err(ReadError::Quarantined(why)))
     }
 
-    /// The next level, if all members have said lately that they know it.
+    /// Next feature level, if all members have lately reported support for it.
     #[must_use]
     pub fn next_level(&self) -> Option<u32> {
         let status = self.status();
@@ -243,11 +243,11 @@ impl Node {
         members::of_leader(self.inner(), deadline.into()).await
     }
 
-    /// Makes the voter with this id the leader; asks the present leader to hand over. Nothing happens if it
-    /// leads already.
+    /// Makes the voter with this id the leader; asks the present leader to hand over. No effect if it leads
+    /// already.
     ///
     /// # Errors
-    /// When it can't lead, or doesn't until the deadline.
+    /// If it can't lead, or doesn't before the deadline.
     pub async fn hand_over(&self, to: u64, deadline: impl Into<Instant>) -> Result<(), HandOverError> {
         handing_over::ask(self.inner(), to, deadline.into()).await
     }
@@ -284,7 +284,7 @@ impl Node {
         self.inner().lifecycle.failed().await
     }
 
-    /// The reason for which the process must end, if there is one.
+    /// Reason for which the process must end, if any.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         self.inner().lifecycle.failure()

@@ -1,4 +1,4 @@
-//! The journal, as the daemon sees it: pages of events, and word of new ones.
+//! The journal for the daemon: pages of events, and notification of new ones.
 
 use tokio::sync::watch;
 
@@ -6,10 +6,10 @@ use super::handle::Node;
 use crate::store::{EventPage, EventQuery, JournalError};
 
 impl Node {
-    /// A page of events, from this member's own journal: up to where it has applied.
+    /// Returns a page of events from this member's own journal, up to its applied index.
     ///
     /// # Errors
-    /// When what is asked for isn't kept any more, or isn't here (yet); see [`JournalError`].
+    /// If the events are no longer kept, or not here yet; see [`JournalError`].
     pub async fn events(&self, query: EventQuery) -> Result<EventPage, JournalError> {
         let journal = self.inner().journal.clone();
         let read = tokio::task::spawn_blocking(move || journal.page(&query)).await;

@@ -131,7 +131,7 @@ impl Inner {
         Err(Refusal::Removed { why })
     }
 
-    /// Joins the caller's cluster. In a task of its own, since the caller may hang up in the middle.
+    /// Joins the caller's cluster. In a task of its own, since the caller may disconnect meanwhile.
     async fn take_part(self: &Arc<Self>, handshake: &Handshake) -> Result<(), Refusal> {
         let (inner, handshake) = (self.clone(), handshake.clone());
         let joined = tokio::spawn(async move {
@@ -147,8 +147,8 @@ impl Inner {
         }
     }
 
-    /// True if the disk is kept from filling to the last byte: the log wouldn't survive that. What
-    /// leaders need for themselves still goes in.
+    /// True if the append would fill the disk to the last byte, which the log wouldn't survive. Entries of
+    /// the leader itself are still accepted.
     fn has_no_room_for(&self, append: &Append) -> bool {
         !self.gate.headroom.takes_entries()
             && append.entries.iter().any(|entry| match &entry.payload {
@@ -227,13 +227,13 @@ fn text(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// The deadline of a caller that waits so long.
+/// Deadline of a caller with this budget.
 fn within(budget_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX))
 }
 
-/// Ids are never used again, so a caller with a known one that isn't that member is a stranger. Unknown ones
-/// may belong to members of whom the log here doesn't tell yet.
+/// Ids are never reused, so a caller with a known id of another member is a stranger. Unknown ids may be of
+/// members that the log here doesn't have yet.
 fn check_caller(running: &Running, handshake: &Handshake) -> Result<(), Refusal> {
     let from = &handshake.from;
     let known = running.members().into_iter().find(|(id, _)| *id == from.member_id);

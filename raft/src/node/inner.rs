@@ -40,7 +40,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// The answer to a caller that asks for name and standing.
+    /// Response to a request for name and state.
     pub(super) fn hello(&self) -> Hello {
         self.profile.hello(self.lifecycle.running().as_deref())
     }

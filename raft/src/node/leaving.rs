@@ -13,7 +13,7 @@ use crate::store::Closer;
 /// Interval between looks at the proposals that still run.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Stops a member in good order, as far as the time allows.
+/// Stops a member gracefully, as far as the time allows.
 pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Instant) {
     inner.lifecycle.stopping.send_replace(true);
     // Half of the time for what runs, the other half for handing over.

@@ -128,7 +128,7 @@ impl Lifecycle {
         own_leadership.mark_unchanged();
         let mut stopping = self.stopping.subscribe();
         tokio::select! {
-            // Where raft has ended there are no changes to wait for.
+            // Raft has ended, so there are no further changes.
             Ok(()) = leaders.changed() => {}
             Ok(()) = own_leadership.changed() => {}
             _ = stopping.changed() => {}

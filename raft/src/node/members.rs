@@ -11,12 +11,12 @@ use super::raft::{Leader, leader};
 use crate::transport::{Answer, Declined, Purpose, Request};
 use crate::types::{MemberInfo, Role};
 
-/// A voter that lacks more entries than that isn't made the leader, and a learner no voter.
+/// Missing entries above which a voter doesn't become the leader, and a learner no voter.
 pub(super) const BEHIND_MAX: u64 = 10_000;
-/// Time for the leader's answer, before the situation is looked at anew.
+/// Time limit of the leader's answer, after which the state is evaluated again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Asks the leader.
+/// Requests the members from the leader.
 pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<MemberInfo>, ReadError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     loop {

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Interval in which a member without a leader calls the others. It announces its address, and learns of its
 /// removal.
 const CALL: Duration = Duration::from_millis(500);
-/// Time for one step, before the situation is looked at anew.
+/// Time limit of one step, after which the state is evaluated again.
 const STEP_PATIENCE: Duration = Duration::from_secs(5);
 /// Missing entries above which a learner gets no vote, since it couldn't acknowledge entries yet.
 const LAG_MAX: u64 = 1_000;
@@ -38,7 +38,7 @@ struct Present {
     joint: bool,
 }
 
-/// One step towards what shall be.
+/// One step towards the desired membership.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Nothing,
@@ -46,7 +46,7 @@ enum Next {
     Set(BTreeMap<u64, Member>),
     /// Have these voters, and no others.
     Vote(BTreeSet<u64>),
-    /// This member leads and has to go: another one does the rest.
+    /// The leader itself is to be removed: another one continues.
     HandOver,
     /// Forget these learners.
     Drop(BTreeSet<u64>),
@@ -151,7 +151,7 @@ async fn step(inner: &Inner, running: &Running, present: &Present) {
         Next::Drop(ids) => ChangeMembers::RemoveNodes(ids),
     };
     tracing::info!(%change, "changing the members");
-    // Those that no longer vote leave at once.
+    // Removed voters are dropped at once.
     match timeout(STEP_PATIENCE, raft.change_membership(change, false)).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::warn!(%error, "the members aren't changed yet"),
@@ -159,7 +159,7 @@ async fn step(inner: &Inner, running: &Running, present: &Present) {
     }
 }
 
-/// Members that say now that they are elsewhere than the membership has it.
+/// Members that report another address than the membership has.
 fn whereabouts(inner: &Inner, running: &Running, present: &Present) -> BTreeMap<u64, Member> {
     let mut moved = BTreeMap::new();
     for (id, member) in &present.nodes {
@@ -180,7 +180,7 @@ fn whereabouts(inner: &Inner, running: &Running, present: &Present) -> BTreeMap<
     moved
 }
 
-/// The next step. While there are no rows the founders are among themselves.
+/// Next step. Without member rows the founders are the desired members.
 fn decide<'a>(
     rows: impl Iterator<Item = (u64, &'a model::Member)>,
     present: &Present,
@@ -253,7 +253,7 @@ mod tests {
         (id, row)
     }
 
-    /// `voters` and the learner 4, of whom 1 leads and the others answer and have everything.
+    /// `voters` and the learner 4; member 1 leads, and all others answer and are complete.
     fn present(voters: &[u64]) -> (Present, Vec<MemberInfo>) {
         let voters: BTreeSet<u64> = voters.iter().copied().collect();
         let ids: BTreeSet<u64> = voters.iter().copied().chain([4]).collect();

@@ -1,6 +1,6 @@
-//! A member of the cluster, as the daemon sees it: propose, read, and know who leads.
+//! A member of the cluster for the daemon: proposals, reads, and the leader.
 //!
-//! **Invariant:** nothing of openraft shows here, and nothing here decides about addresses.
+//! **Invariant:** nothing of openraft is visible here, and nothing here decides about addresses.
 
 mod backup;
 mod callers;

@@ -3,8 +3,7 @@
 //! A leadership begins with an entry of its own, whose log index is its number, and ends with the Raft
 //! leadership or as soon as no majority has acknowledged the leader for one election timeout: openraft's
 //! leader doesn't step down then, and the members that it doesn't reach may follow another one. When the
-//! majority is back, another leadership begins, from the state's log time: what passed meanwhile doesn't
-//! count.
+//! majority is back, another leadership begins, from the state's log time: the time in between doesn't count.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,7 +40,7 @@ const TICK: Duration = Duration::from_millis(LOG_TIME_TICK_MS_MAX / 10);
 pub(super) struct OwnLeadership {
     /// Number of the leadership; unique in the log.
     pub(super) number: u64,
-    /// Raft's own name of it: entries are appended under it alone.
+    /// Raft's id of the leadership: entries are appended under it alone.
     pub(super) leader_id: CommittedLeaderIdOf<Types>,
     clock: Arc<Mutex<LogClock>>,
     raft: RaftHandle,
@@ -111,7 +110,7 @@ pub(super) struct LeadershipDriver {
 }
 
 impl LeadershipDriver {
-    /// Follows Raft for as long as it runs.
+    /// Follows Raft while it runs.
     pub(super) async fn follow(self) {
         let mut changes = self.raft.server_metrics();
         let mut ticks = interval(TICK);
@@ -119,7 +118,8 @@ impl LeadershipDriver {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut leader = None;
         loop {
-            // Only what came through the channel that is waited on: openraft's others may be ahead or behind.
+            // Only the state received through the awaited channel; openraft's other channels may be ahead or
+            // behind.
             let (leads, known) = {
                 let metrics = changes.borrow_and_update();
                 (raft_leadership(&metrics), metrics.current_leader)
@@ -132,7 +132,7 @@ impl LeadershipDriver {
             let begins = leads.filter(|_| self.own_leadership.borrow().is_none());
             tokio::select! {
                 changed = changes.changed() => {
-                    // An attempt to begin is given up: Raft may have another leader, or have ended.
+                    // Abandons an attempt to begin: Raft may have another leader, or have ended.
                     if changed.is_err() {
                         self.own_leadership.send_replace(None);
                         return;
@@ -164,7 +164,7 @@ impl LeadershipDriver {
         self.own_leadership.send_replace(None);
     }
 
-    /// Begins a leadership, or waits for ever if there is none to begin.
+    /// Begins a leadership, or waits for ever if there is none.
     async fn begin_unless(&self, leads: Option<CommittedLeaderIdOf<Types>>) {
         let Some(leader_id) = leads else { return std::future::pending().await };
         if !self.begin(leader_id).await {

@@ -24,7 +24,7 @@ pub(super) struct Profile {
     pub(super) restored: Option<String>,
     /// Addresses of the other ones, by name.
     pub(super) addresses: BTreeMap<String, String>,
-    /// The proof that the others give, and get.
+    /// Proof of identity that peers exchange.
     pub(super) peer_proof: PeerProof,
     pub(super) identity: Mutex<Identity>,
 }
@@ -44,7 +44,7 @@ impl Profile {
         Member { name, disk_id, peer_address: self.peer_address.clone(), client_url: self.client_url.clone() }
     }
 
-    /// The answer to a caller that asks for name and standing.
+    /// Response to a request for name and state.
     pub(super) fn hello(&self, running: Option<&Running>) -> Hello {
         let identity = self.identity();
         let standing = match (identity.cluster_id, identity.member_id) {

@@ -134,7 +134,7 @@ async fn run(
     let in_flight = Arc::new(Semaphore::new(ENTRIES_IN_FLIGHT_MAX));
     let costs = Arc::new(Mutex::new(Costs::default()));
     let mut queue = Queue::default();
-    // First a place, then the proposals: the longer the place takes, the more of them share it.
+    // First a slot, then the proposals: the longer the wait for a slot, the larger the batch.
     while let Ok(place) = in_flight.clone().acquire_owned().await {
         if queue.is_empty() {
             let Some(first) = arriving.recv().await else { return };
@@ -189,7 +189,7 @@ fn still_wanted(
     (commands, proposers)
 }
 
-/// An entry on its way, and who waits for it.
+/// Proposed entry with its waiting proposers.
 struct Entry {
     proposers: Vec<Proposer>,
     place: OwnedSemaphorePermit,

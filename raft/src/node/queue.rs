@@ -3,7 +3,7 @@
 //! All members apply an entry before the next one, so what one principal puts into an entry delays all
 //! others. A principal whose commands are expensive to apply gets fewer of them into an entry, and the rest
 //! of its commands wait for the next ones, while the commands of other principals pass. Costs are measured by
-//! the leader alone: they decide about the order of the log, never about the effect of a command.
+//! the leader alone: they affect the order of the log, never the effect of a command.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub(super) fn take<T>(queue: &mut Queue<T>, costs: &Costs) -> Vec<Queued<T>> {
     taken
 }
 
-/// Times that the commands of principals took lately. Only of those that took longer than others do.
+/// Recent apply times by principal, of those with above-average costs only.
 #[derive(Debug, Default)]
 pub(super) struct Costs(BTreeMap<Text, Duration>);
 

@@ -7,7 +7,7 @@ use crate::types::{Member, Types};
 
 pub(super) type RaftHandle = openraft::Raft<Types, MachineStore>;
 
-/// The leader, as far as this member knows.
+/// Leader, as far as this member knows.
 pub(super) enum Leader {
     Nobody,
     Me,

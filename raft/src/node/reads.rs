@@ -1,4 +1,4 @@
-//! Linearizable reads: a log id that a majority vouches for, asked for once for all who wait.
+//! Linearizable reads: a log id confirmed by a majority, requested once for all waiting readers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ async fn run(raft: RaftHandle, peers: Peers, mut waiting: mpsc::Receiver<Reader>
     }
 }
 
-/// Asks the leader, and each new leader at once: a stopped one answers nothing.
+/// Asks the leader, and each new leader at once: a stopped leader doesn't answer.
 async fn round(raft: &RaftHandle, peers: &Peers) -> Result<LogId, Declined> {
     let until = Instant::now() + ROUND_PATIENCE;
     loop {
@@ -104,8 +104,8 @@ async fn ask(raft: &RaftHandle, peers: &Peers, known: Leader, until: Instant) ->
     }
 }
 
-/// The same on the member that leads: it asks a majority whether it still does. Never a lease: after a
-/// restart followers forget theirs.
+/// The same on the leader, which asks a majority to confirm its leadership. Never by a lease: after a restart
+/// followers forget theirs.
 pub(super) async fn of_leader(raft: &RaftHandle) -> Result<LogId, Declined> {
     // It would log an error for each reader.
     if raft.metrics().borrow_watched().running_state.is_err() {

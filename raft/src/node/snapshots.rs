@@ -1,8 +1,8 @@
-//! The moments of snapshots, and the log that stays behind them.
+//! Times of snapshots, and the log kept after them.
 //!
-//! openraft counts entries and nothing else, but an entry may carry one allocation or ten thousand: what a
-//! start has to read again, and what a disk has to hold, goes by bytes. And members that count the same
-//! entries would all build at the same moment, so each has its turn.
+//! openraft counts entries only, but an entry may carry one allocation or ten thousand: the replay of a start
+//! and the space on a disk depend on bytes. And members that count the same entries would all build snapshots
+//! at the same time, so each has its turn.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::store::EntrySizes;
 /// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Policy of snapshots: their moments, their pace, and the log that stays behind them.
+/// Snapshot policy: triggers, write rate, and the log kept after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotPolicy {
     /// Log entries from one to the next, at most.
     pub every_entries: u64,
     /// Bytes of the log from one to the next, at most.
     pub every_bytes: u64,
-    /// Log entries kept behind one, at most: who lacks no more than these needs no snapshot.
+    /// Maximum number of log entries kept after a snapshot: a member that lacks no more needs no snapshot.
     pub keep_entries: u64,
-    /// Bytes of the log kept behind one, at most.
+    /// Maximum bytes of the log kept after a snapshot.
     pub keep_bytes: u64,
     /// Pace at which one is written, and sent.
     pub bytes_per_second: u64,
@@ -49,7 +49,7 @@ struct Place {
     byte: u64,
 }
 
-/// The turn of a member: each has another place among all of them.
+/// Turn of a member: its position among all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Turn {
     place: u64,
@@ -58,7 +58,7 @@ struct Turn {
 
 impl Turn {
     /// True if a line was crossed between two points. Lines are `every` apart, and each member has its own,
-    /// between those of the others. Right after a snapshot another one can wait.
+    /// between those of the others. Shortly after a snapshot the next one is postponed.
     fn has_come(self, every: u64, then: u64, now: u64) -> bool {
         let every = every.max(1);
         let offset = every / self.members.max(1) * self.place;
@@ -74,12 +74,12 @@ impl SnapshotPolicy {
     }
 }
 
-/// Has snapshots built and the log cut, for as long as the member runs.
+/// Triggers snapshots and purges the log while the member runs.
 pub(super) async fn run(raft: RaftHandle, mut reach: EntrySizes, policy: SnapshotPolicy) {
     let metrics = raft.metrics();
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // What was asked for already: openraft refuses a repetition, but not without work.
+    // Already requested: openraft refuses a repetition, but not without work.
     let (mut asked, mut purge_to) = (None, 0);
     loop {
         looks.tick().await;
@@ -96,8 +96,8 @@ pub(super) async fn run(raft: RaftHandle, mut reach: EntrySizes, policy: Snapsho
         };
         let place = |entry: u64| Place { entry, byte: reach.marks.byte_at(entry) };
         let (then, now) = (place(snapshot.unwrap_or(0)), place(applied.unwrap_or(0)));
-        // One that was asked for and didn't come is under way or can't be made: it is asked for again when
-        // the next one is due.
+        // A requested snapshot that is missing is in progress or fails: it is requested again when the next
+        // one is due.
         let since = match asked {
             Some((of, at)) if of == snapshot => place(at),
             _ => then,

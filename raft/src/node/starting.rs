@@ -32,7 +32,7 @@ pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), 
     start_as(inner, identity, &mut parts).await.map(drop)
 }
 
-/// Joins the cluster whose member has called this disk by its id.
+/// Joins the cluster of the member that has called this disk by its id.
 pub(super) async fn join(inner: &Arc<Inner>, handshake: &Handshake) -> Result<(), StartError> {
     let mut parts = inner.parts.lock().await;
     let mut identity = inner.profile.identity();

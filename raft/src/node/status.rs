@@ -15,7 +15,7 @@ const BEHIND_MAX: u64 = 10_000;
 /// A member and its cluster, as it sees them at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The cluster, once there is one.
+    /// Id of the cluster, once there is one.
     pub cluster_id: Option<String>,
     pub member_id: Option<u64>,
     pub name: String,
@@ -34,7 +34,7 @@ pub struct Status {
     pub purged: Option<u64>,
     /// True if it belongs to a cluster.
     pub founded: bool,
-    /// The object of its wait before it does, as a sentence goes on after "waiting for".
+    /// Event that a start waits for, as a phrase after "waiting for".
     pub waiting_for: Option<String>,
     pub disk: DiskSpace,
 }
@@ -115,7 +115,7 @@ impl Inner {
         status.leader = status.members.iter().find(|member| member.role == Role::Leader).cloned();
     }
 
-    /// The addresses of a member for peers and clients; its own are newer than those of the log.
+    /// Addresses of a member for peers and clients; its own report is newer than the log.
     fn whereabouts(&self, running: &Running, id: u64, member: &Member) -> (String, String) {
         if id == running.me.member_id {
             return (self.profile.peer_address.clone(), self.profile.client_url.clone());

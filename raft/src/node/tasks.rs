@@ -19,13 +19,13 @@ impl Tasks {
         tasks.spawn(task);
     }
 
-    /// Ends all of them and waits until they are gone.
+    /// Aborts all tasks and waits until they have ended.
     pub(super) async fn end(&self) {
         let mut tasks = std::mem::take(&mut *held(&self.0));
         tasks.shutdown().await;
     }
 
-    /// Ends all of them without waiting.
+    /// Aborts all tasks without waiting.
     pub(super) fn abort(&self) {
         held(&self.0).abort_all();
     }

@@ -11,7 +11,7 @@ use super::config::Timing;
 use super::raft::{Leader, leader};
 use super::running::Running;
 
-/// Gives the leadership to the voter that lacks least of those that suit, and waits until one has it.
+/// Transfers leadership to the most complete suitable voter, and waits until it leads.
 pub(super) async fn hand_over(
     running: &Running,
     timing: Timing,
@@ -28,7 +28,7 @@ pub(super) async fn hand_over(
     }
 }
 
-/// Hands over, and waits until another one leads; says which.
+/// Hands over, and waits until another member leads; returns its id.
 pub(super) async fn transfer(running: &Running, heir: u64, until: Instant) -> Option<u64> {
     let mut changes = running.raft.server_metrics();
     tracing::info!(heir, "handing leadership over");
@@ -44,7 +44,7 @@ pub(super) async fn transfer(running: &Running, heir: u64, until: Instant) -> Op
     }
 }
 
-/// The other voters, the best one first: heard of lately, then whose log is longest.
+/// Other voters, the best one first: recently heard, then with the longest log.
 fn heirs(running: &Running, timing: Timing) -> Vec<u64> {
     let metrics = running.raft.metrics();
     let metrics = metrics.borrow_watched();

@@ -20,8 +20,8 @@ use crate::types::Member;
 use ipam_machine::{Command, Outcome, State};
 
 impl Node {
-    /// Proposes a command and waits for its outcome. Any member takes it; one that doesn't lead passes it on
-    /// to the one that does, waiting for there to be one until the deadline.
+    /// Proposes a command and waits for its outcome. Any member accepts it; followers forward it to the
+    /// leader, and wait for one until the deadline.
     ///
     /// # Errors
     /// See [`ProposeError`]: each says whether the command may have been applied.
@@ -33,7 +33,7 @@ impl Node {
         self.propose_timed(command, deadline).await.map(|(outcome, _timing)| outcome)
     }
 
-    /// Does the same, and says where the time went.
+    /// Like `propose`, and returns the time of each step.
     ///
     /// # Errors
     /// See [`ProposeError`].
@@ -115,10 +115,11 @@ impl Node {
         }
     }
 
-    /// The state as this member has it, as soon as it is at `revision`. No other member is asked.
+    /// Returns this member's state once it has reached `revision`, without asking other members. No other
+    /// member is asked.
     ///
     /// # Errors
-    /// When it isn't until the deadline.
+    /// If it doesn't before the deadline.
     pub async fn reached(&self, revision: u64, deadline: impl Into<Instant>) -> Result<State, ReadError> {
         let inner = self.inner();
         let mut stopping = inner.lifecycle.stopping.subscribe();
@@ -148,7 +149,7 @@ fn bounded(deadline: impl Into<Instant>) -> Instant {
     deadline.into().min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX))
 }
 
-/// The state, unless it is quarantined.
+/// Returns the state unless it is suspect.
 fn trusted(inner: &Inner) -> Result<State, ReadError> {
     let state = inner.state.view();
     inner.integrity.trust.quarantine_reason().map_or(Ok(state), |why| Err(ReadError::Quarantined(why)))
@@ -161,7 +162,7 @@ async fn propose_until(
     bytes: usize,
     deadline: Instant,
 ) -> Result<(Outcome, ProposalTiming), Declined> {
-    // Set once the fate of a copy is unknown: what a later copy meets says nothing about it.
+    // Set once the outcome of a copy is unknown: the result of a later copy doesn't tell.
     let mut maybe_applied = false;
     let declined = loop {
         if inner.lifecycle.is_stopping() {
@@ -210,7 +211,7 @@ async fn ask(
     match known {
         Leader::Nobody => Err(Declined::NoLeader),
         Leader::Me if inner.integrity.trust.is_quarantined() => Err(Declined::NoLeader),
-        // Under another leader, too, the log here says what becomes of an entry.
+        // Under another leader, too, this member's log determines the outcome of an entry.
         Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
         Leader::Other(id, member) => {
             Counters::add(&inner.counters.proposals_forwarded);
@@ -221,7 +222,7 @@ async fn ask(
     }
 }
 
-/// Passes a proposal on to the member that leads. That one doesn't pass it on again.
+/// Forwards a proposal to the leader, which doesn't forward it again.
 async fn pass_on(
     running: &Running,
     id: u64,
@@ -252,7 +253,7 @@ async fn pass_on(
     }
 }
 
-/// Waits until this member has known a leader other than `id` for so long.
+/// Waits until this member has known a leader other than `id` for this long.
 async fn superseded_for(raft: &RaftHandle, id: u64, long_ms: u64) {
     superseded(raft, id).await;
     sleep(Duration::from_millis(long_ms)).await;

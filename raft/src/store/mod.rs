@@ -1,8 +1,8 @@
-//! The data of a member on disk: log, rows, snapshot, and the marker that vouches for them.
+//! Data of a member on disk: log, rows, snapshot, and the marker of their positions.
 //!
-//! Log and snapshot are the truth. The rows are there to make a start quick, and are thrown away on any
-//! doubt. The marker says how much of log and rows must be there, so that something missing is never taken
-//! for something that was never written.
+//! Log and snapshot are authoritative. The rows make a start quick, and are discarded on any doubt. The
+//! marker records how much of log and rows must exist, so that lost data never counts as data that was never
+//! written.
 //!
 //! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its
 //! own.

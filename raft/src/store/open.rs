@@ -37,10 +37,10 @@ pub(crate) struct Store {
     pub(crate) journal: Journal,
     /// Bytes of the log between two entries.
     pub(crate) reach: EntrySizes,
-    /// The room on the disk.
+    /// Free space of the disk.
     pub(crate) headroom: Arc<Headroom>,
     pub(crate) counters: Arc<StoreCounters>,
-    /// Says why, once nothing can be written any more: then the process must end.
+    /// Reason of a failure that prevents all further writes: then the process must end.
     pub(crate) failed: watch::Receiver<Option<StoreFailure>>,
     /// Closes it all in good order.
     pub(crate) closer: Closer,
@@ -52,10 +52,10 @@ pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
     open_with(dir, Progress::default()).await
 }
 
-/// Opens a data directory, new or old. Its lock is the caller's business.
+/// Opens a data directory, new or old. The caller locks it. Its lock is the caller's business.
 ///
 /// # Errors
-/// When it can't be used; the error says why, and what to do.
+/// If it can't be used; the error has the reason and the remedy.
 pub(crate) async fn open_with(dir: &Path, progress: Progress) -> Result<Store, StoreError> {
     let dir = dir.to_owned();
     let open = move || Broken::catch(|| open_blocking(&dir, &progress)).inspect_err(report);
@@ -175,8 +175,8 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     })
 }
 
-/// The marker of the last run. A new directory gets one before anything else, so that one without is known to
-/// be new, or robbed of it.
+/// Marker of the last run. A new directory gets one first, so that a directory without one is either new or
+/// has lost it.
 fn last_marker(dir: &Path, boot_id: &str) -> Result<Marker, StoreError> {
     if let Some(marker) = Marker::read(dir)? {
         return Ok(marker);
@@ -195,7 +195,7 @@ pub(crate) struct Closer {
     pub(super) notifier: Notifier,
     machine: MachineStore,
     pub(super) large_allocations: usize,
-    /// The log's thread lives on to refuse what still comes, as long as there is a handle on the log.
+    /// Thread of the log: it refuses further writes while a handle exists.
     #[cfg(test)]
     log_thread: JoinHandle<()>,
     rows_thread: JoinHandle<()>,
@@ -225,7 +225,7 @@ impl Closer {
         self.log.close().await.map_err(|error| StoreError::Stopped(error.to_string()))?;
         let (done, wait) = oneshot::channel();
         self.notifier.send(Wakeup::Close(done));
-        // Beside the rest of the rows: should those take too long, this is what the next start reads.
+        // In parallel with the remaining rows: should those take too long, the next start reads this.
         leave_snapshot(self.machine, self.large_allocations).await;
         wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))??;
         // It has answered last of all, so this takes no time.
@@ -234,7 +234,7 @@ impl Closer {
             .map_err(|_| StoreError::Stopped("the thread of the rows has panicked".to_owned()))
     }
 
-    /// Lets go of everything without writing; the threads end by themselves.
+    /// Drops everything without writing; the threads end by themselves.
     #[cfg(test)]
     pub(super) fn abandon(self) -> Vec<JoinHandle<()>> {
         vec![self.log_thread, self.rows_thread]

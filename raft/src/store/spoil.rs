@@ -18,9 +18,9 @@ pub fn break_if_asked(request_id: &str) {
     }
 }
 
-/// Name of a network whose row breaks an invariant when it is read from the disk or from a peer.
+/// Name of a network whose row breaks an invariant when it is loaded.
 pub const BREAKING_TO_LOAD: &str = "break-when-loaded";
-/// Name of a network whose row breaks an invariant when it is written behind the log.
+/// Name of a network whose row breaks an invariant when the row writer writes it.
 pub const BREAKING_TO_WRITE: &str = "break-when-written";
 /// Name of a network whose row breaks an invariant when a snapshot is written.
 pub const BREAKING_TO_SEND: &str = "break-when-sent";

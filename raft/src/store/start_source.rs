@@ -1,4 +1,4 @@
-//! The source of a start: the rows, or the snapshot if that is quicker or the rows are quarantined.
+//! Source of a start: the rows, or the snapshot if that is quicker or the rows are suspect.
 
 use std::path::Path;
 use std::thread;

@@ -81,14 +81,14 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Makes the channel; nothing is connected yet.
+    /// Creates the channel, without a connection.
     pub(super) fn new(target: Target) -> Self {
         let (calls, waiting) = mpsc::channel(PEER_CALLS_MAX);
         tokio::spawn(run(target, waiting));
         Self { calls }
     }
 
-    /// Hands a request over, after those handed over before.
+    /// Queues a request after earlier ones.
     pub(crate) fn submit(&self, request: Request) -> Result<Pending, CallError> {
         let (reply, answer) = oneshot::channel();
         let stage = Stage::default();
@@ -103,7 +103,7 @@ impl Channel {
         }
     }
 
-    /// Asks and waits.
+    /// Sends a request and waits for its answer.
     pub(crate) async fn call(&self, request: Request, deadline: Instant) -> Result<Answer, CallError> {
         self.submit(request)?.wait(deadline).await
     }

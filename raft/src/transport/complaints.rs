@@ -34,7 +34,7 @@ impl Complaints {
         held(&self.0).news(peer, what, Instant::now())
     }
 
-    /// Forgets the complaint about `peer`; true if there was one.
+    /// Removes the complaint about `whom`; returns true if there was one.
     pub(crate) fn settle(&self, peer: &str) -> bool {
         held(&self.0).last.remove(peer).is_some()
     }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(lines, PEER_LOG_LINES_MAX);
         let left_out = 10_000 - PEER_LOG_LINES_MAX as u64;
         assert_eq!(made.news("another", "nonsense", begun + INTERVAL), Some(left_out));
-        // One caller with ever new words is no exception.
+        // One caller with ever new messages is no exception.
         let mut made = Made::default();
         let peer_report = (0..10_000).filter(|word| made.news("caller", &word.to_string(), begun).is_some());
         assert_eq!(peer_report.count(), PEER_LOG_LINES_MAX);

@@ -21,7 +21,7 @@ use crate::sync::held;
 
 /// Bytes that are written at once.
 const WRITE_BYTES: usize = 64 << 10;
-/// The number of pings, whose answers no caller waits for.
+/// Number of pings, whose answers have no waiting caller.
 const PING: u64 = 0;
 
 type Reply = oneshot::Sender<Result<Answer, CallError>>;
@@ -100,7 +100,7 @@ async fn write_one(
     write.write_all(&frame).await
 }
 
-/// Hands out answers until the peer hangs up, falls silent, or says something senseless.
+/// Delivers answers until the peer disconnects, is silent for too long, or violates the protocol.
 async fn read_answers(read: ReadHalf, callers: Callers) -> String {
     let mut frames = FramedRead::new(read, Frames::up_to(FRAME_BYTES_MAX));
     let silence = Duration::from_millis(PEER_SILENCE_MS_MAX);

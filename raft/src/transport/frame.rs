@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 4;
 /// The first bytes of TLS: a frame of that length would be longer than any.
 const TLS_RECORD: [u8; 2] = [22, 3];
 const _: () = assert!(FRAME_BYTES_MAX < 22 << 24);
-/// Bytes by which the buffer is enlarged ahead of those that have arrived.
+/// Bytes by which the buffer may exceed the received ones.
 const RESERVE_BYTES_MAX: usize = 256 << 10;
 
 /// Cuts a stream into frames of at most `bytes_max`.
@@ -28,7 +28,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// For peers that are not yet known, or for those that are.
+    /// Decoder with this limit, which differs before and after the handshake.
     pub(crate) fn up_to(bytes_max: usize) -> Self {
         Self { bytes_max }
     }

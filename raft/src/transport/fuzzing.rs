@@ -1,4 +1,4 @@
-//! Doors for fuzz targets: what a peer can say, read as it is read from a connection.
+//! Access for fuzz targets: messages of a peer, read as from a connection.
 
 use std::io;
 
@@ -96,7 +96,7 @@ pub fn message(kind: u8, frame: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Without the length; nothing is what no message is written as.
+/// Re-encodes a value, without the length; nothing for a value that isn't canonical.
 fn again<T: Serialize + DeserializeOwned>(value: &T) -> Option<Vec<u8>> {
     let frame = encode(value).unwrap_or_default();
     Some(frame.get(size_of::<u32>()..).unwrap_or_default().to_vec())

@@ -8,7 +8,7 @@ use super::snapshot::SnapshotHead;
 use crate::store::IncomingSnapshot;
 use crate::types::Types;
 
-/// The member that peers call: what the transport asks of the storey above.
+/// Member that peers call: the interface of the layer above to the transport.
 pub(crate) trait Host: Clone + Send + Sync + 'static {
     /// This member.
     fn hello(&self) -> Hello;

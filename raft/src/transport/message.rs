@@ -51,21 +51,21 @@ pub(crate) enum Request {
     Report,
     /// Build a snapshot, and send it.
     SendSnapshot {
-        /// The member that asks, whose state is wrong.
+        /// The requesting member, whose state is wrong.
         to: u64,
         /// Up to where it must reach at least.
         at_least: u64,
     },
     /// The members, as the one that leads sees them.
     Members,
-    /// The leader shall make this voter the leader.
+    /// Makes this voter the leader; for the leader.
     HandOver {
         /// The voter's id.
         to: u64,
         /// Time for which the caller will still wait.
         budget_ms: u64,
     },
-    /// The room on the disk.
+    /// Requests the free space of the disk.
     Headroom,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Answer {
     Append(Appended),
     /// The vote, or the result of a pre-vote.
     Vote(VoteResponse<Types>),
-    /// The target's word about taking the leadership.
+    /// Response of the target to a leadership transfer.
     TransferLeader(TransferLeaderResponse<Types>),
     /// The result of the proposal.
     Propose(Result<Outcome, Declined>),
@@ -96,11 +96,11 @@ pub(crate) enum Answer {
     Report(Box<Report>),
     /// The snapshot was sent, and taken.
     SnapshotSent,
-    /// The members, if the one that was asked leads.
+    /// Members, if the called member leads.
     Members(Result<Vec<MemberInfo>, Declined>),
     /// The result of handing over.
     HandOver(Result<(), NotHandedOver>),
-    /// The room on the disk.
+    /// Free space of the disk.
     Headroom(FreeSpace),
 }
 
@@ -109,16 +109,16 @@ pub(crate) enum Answer {
 pub(crate) struct Report {
     /// Its state at the newest places at which it can be compared.
     pub(crate) checkpoints: Vec<Checkpoint>,
-    /// Its state is quarantined, and another comparison could end that.
+    /// True if its state is suspect and another comparison could end that.
     pub(crate) waits: bool,
-    /// For people and for the leader.
+    /// Report for people and for the leader.
     pub(crate) peer_report: PeerReport,
 }
 
 /// A member's statement about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PeerReport {
-    /// The reason for which it doesn't serve, if its state is quarantined.
+    /// Reason for which it doesn't serve, if its state is suspect.
     pub(crate) quarantine: Option<String>,
     /// The version of its program.
     pub(crate) version: String,
@@ -131,7 +131,7 @@ pub(crate) struct PeerReport {
 pub(crate) enum Declined {
     /// It doesn't lead, or not for sure; nothing was appended.
     NoLeader,
-    /// Too many wait already; nothing was appended.
+    /// Too many proposals wait; nothing was appended.
     Overloaded,
     /// It is stopping; nothing was appended.
     ShuttingDown,
@@ -142,7 +142,7 @@ pub(crate) enum Declined {
     },
     /// It entered the log, and the leader lost its leadership before it knew the outcome.
     Unknown,
-    /// There is no room on the disks of a majority; nothing was appended.
+    /// A majority of the disks has no space; nothing was appended.
     DiskFull,
     /// It entered the log, and its outcome is larger than a frame may be.
     TooLarge {
@@ -154,9 +154,9 @@ pub(crate) enum Declined {
 /// A refusal to hand leadership over. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NotHandedOver {
-    /// The one that was asked doesn't lead.
+    /// The called member doesn't lead.
     NoLeader,
-    /// The one that is meant can't lead, and why.
+    /// The chosen member can't lead, with the reason.
     Unfit(String),
     /// It didn't take over in time.
     Late,

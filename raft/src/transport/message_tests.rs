@@ -138,7 +138,7 @@ fn hold<T: Serialize + DeserializeOwned + Debug>(kind: &str, messages: Vec<T>) {
             None => panic!("{name} ({meaning}) has no fixture yet: UPDATE=1"),
             Some((old, meant)) => {
                 assert_eq!(frame, *old, "{name} is written otherwise");
-                // Behind the length that begins a frame.
+                // After the length at the beginning of a frame.
                 let read: Numbered<T> = decode(&unhex(old)[4..]).unwrap();
                 assert_eq!(format!("{:?}", read.1), *meant, "{name} means something else");
             }

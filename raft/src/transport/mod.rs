@@ -1,11 +1,11 @@
-//! Peers: who may connect, what is asked and answered, and openraft's network made of it.
+//! Peers: admission, requests and responses, and openraft's network on top of them.
 //!
-//! A member calls every other one over three connections: log entries, control (votes, heartbeats, what is
-//! passed on), and snapshots, so that none of them waits behind another. Each opens with a preface in which
-//! both sides agree who they are; after that numbered requests and answers travel in frames.
+//! A member has three connections to every other one: log entries, control (votes, heartbeats, forwarded
+//! proposals), and snapshots, so that none of them waits behind another. Each opens with a handshake in which
+//! both sides verify their identities; after that numbered requests and responses travel in frames.
 //!
 //! **Invariant:** nothing that a peer sends makes this side panic, or reserve memory for bytes that haven't
-//! come. What doesn't make sense closes the connection.
+//! arrived. A protocol violation closes the connection.
 
 mod append;
 mod channel;

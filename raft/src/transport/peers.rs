@@ -22,7 +22,7 @@ use crate::store::SnapshotFile;
 use crate::sync::held;
 use crate::types::{Member, Types, Vote};
 
-/// Asks the member at an address for its name and standing, once it has given proof of itself.
+/// Requests name and state of the member at an address, once it has proved its identity.
 pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Result<Hello, DialError> {
     let asked = async { ask_hello(&mut dial(name, address, proof).await?).await };
     match timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), asked).await {
@@ -50,11 +50,11 @@ pub(crate) struct Own {
 #[derive(Debug)]
 struct AddressBook {
     own: Own,
-    /// Addresses at which callers said that they answer peers, by id.
+    /// Addresses for peers that callers reported, by id.
     told: Mutex<BTreeMap<u64, String>>,
     /// The turn of a member's addresses that is tried next, by id.
     turns: Mutex<BTreeMap<u64, usize>>,
-    /// Says that this member was removed, once another one has said so.
+    /// Reports that this member was removed, once another one has said so.
     removed: watch::Sender<Option<String>>,
     complaints: Complaints,
 }
@@ -76,7 +76,7 @@ impl Peers {
         Self { address_book: Arc::new(address_book), channels: Arc::default() }
     }
 
-    /// Notes the address for peers that a member gives.
+    /// Records the address for peers that a member reports.
     pub(crate) fn learn(&self, member_id: u64, peer_address: String) {
         held(&self.address_book.told).insert(member_id, peer_address);
     }
@@ -86,7 +86,7 @@ impl Peers {
         held(&self.address_book.told).get(&member_id).cloned()
     }
 
-    /// The reason for which this member belongs to the cluster no more, once another one has said so.
+    /// Reason for which this member no longer belongs to the cluster, once another one has reported it.
     pub(crate) fn removed(&self) -> watch::Receiver<Option<String>> {
         self.address_book.removed.subscribe()
     }
@@ -96,7 +96,7 @@ impl Peers {
         self.address_book.own.me.member_id
     }
 
-    /// The lasting connection to a member. A member whose record has changed gets a new one.
+    /// Persistent connection to a member. A member whose record has changed gets a new one.
     pub(crate) fn channel(&self, member_id: u64, member: &Member, purpose: Purpose) -> Arc<Channel> {
         let mut channels = held(&self.channels);
         if let Some((known, channel)) = channels.get(&(member_id, purpose))
@@ -133,15 +133,15 @@ impl Peers {
         self.address_book.address(member_id, member).1
     }
 
-    /// Lets go of all connections.
+    /// Closes all connections.
     pub(crate) fn close(&self) {
         held(&self.channels).clear();
     }
 }
 
 impl AddressBook {
-    /// The present turn, and the address that is tried in it. A member may be where the configuration here
-    /// says, where it last said itself, or where the membership says; any of these may be out of date.
+    /// Present attempt and its address. Candidates are the address in the configuration, the last report of
+    /// the member, and the membership; any of these may be out of date.
     fn address(&self, member_id: u64, member: &Member) -> (usize, String) {
         let configured = self.own.addresses.get(&member.name).cloned();
         let told = held(&self.told).get(&member_id).cloned();
@@ -181,7 +181,7 @@ impl Drop for Defer<'_> {
     }
 }
 
-/// One peer and what is wanted of it.
+/// Peer and the purpose of the connection.
 #[derive(Clone)]
 pub(super) struct Target {
     address_book: Arc<AddressBook>,
@@ -191,7 +191,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// A connection on which both sides agree who they are.
+    /// Connects, with a handshake that verifies both sides.
     pub(super) async fn connect(&self) -> Result<PeerStream, DialError> {
         let (turn, address) = self.address_book.address(self.member_id, &self.member);
         // Cancellation in the middle is covered, too.

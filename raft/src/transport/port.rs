@@ -1,8 +1,8 @@
-//! The peer port, and the proof by which two members believe each other.
+//! Peer port, and the proof of identity between two members.
 //!
-//! **Invariant:** a connection gets as far as its first word only after the other end has proved that it is a
-//! member: by a certificate that names it, or by running as this member's user on this host. The one
-//! exception is a port that the operator has opened explicitly.
+//! **Invariant:** a connection is read only after the other end has proved that it is a member: by a
+//! certificate that names it, or by running as this member's user on this host. The one exception is a port
+//! that the operator has opened explicitly.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,7 +20,7 @@ use crate::socket::{PrivateSocket, same_user};
 pub enum PeerPort {
     /// None: the member is alone.
     Closed,
-    /// A port that asks every caller for the certificate of a member.
+    /// A port that requires a member's certificate of every caller.
     Tls(TcpListener, PeerTls),
     /// A unix socket that answers processes of this member's user.
     Socket(PrivateSocket),
@@ -28,7 +28,7 @@ pub enum PeerPort {
     Open(TcpListener),
 }
 
-/// The proof that a member gives its peers and asks of them; that of its own port.
+/// Proof of identity that a member gives and requires: that of its own port.
 #[derive(Debug, Clone)]
 pub(crate) enum PeerProof {
     Tls(PeerTls),
@@ -66,7 +66,7 @@ impl PeerPort {
 }
 
 impl Call {
-    /// The host that calls, for those bounds that count connections by address.
+    /// Address of the caller, for connection limits by address.
     pub(super) fn address(&self) -> IpAddr {
         match self {
             Self::Network(_, address) => *address,
@@ -114,10 +114,10 @@ impl Call {
     }
 }
 
-/// The one place where a stream to a peer is made: to the member of this name.
+/// Connects to the member of this name: the only place that creates streams to peers.
 ///
 /// # Errors
-/// There is no answer, or no proof that the member of this name answers.
+/// No answer, or no proof of this name.
 pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Result<PeerStream> {
     let place = PeerAddress::parse(address).ok_or_else(|| match address {
         "" => refused("it has no peer port: it was started as the only member of its cluster"),

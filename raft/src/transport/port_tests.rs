@@ -50,7 +50,7 @@ async fn a_socket_is_called_and_answered_by_the_same_user() {
     }
     server.abort();
     let _ = server.await;
-    // A process that listens there with another protocol says nothing that counts as an answer.
+    // A process with another protocol at that port gives no valid answer.
     std::fs::remove_file(&path).unwrap();
     let listener = UnixListener::bind(&path).unwrap();
     let other =

@@ -1,4 +1,4 @@
-//! The first words on every connection between peers: who calls whom, in which cluster, and what for.
+//! Handshake of every connection between peers: identities, cluster and purpose.
 
 use std::io;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const MAGIC: [u8; 8] = *b"ipamd-pr";
 /// Version of the peer protocol.
 pub(crate) const PROTOCOL_VERSION: u16 = 1;
 
-/// The purpose of a connection. Each has its own, so that none waits behind another.
+/// Purpose of a connection. Each has its own, so that none waits behind another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Purpose {
     /// Log entries, pipelined.
@@ -49,15 +49,15 @@ pub(crate) struct Handshake {
     /// The caller's present URL for clients; the membership may be older.
     pub(crate) client_url: String,
     pub(crate) purpose: Purpose,
-    /// The caller's present address for peers. Travels behind the opening, where older members read over it.
+    /// Present address of the caller for peers. Sent after the opening, where older members ignore it.
     #[serde(skip)]
     pub(crate) peer_address: Option<String>,
 }
 
-/// The request of a caller.
+/// Request of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Opening {
-    /// To know who is there; all it ever gets is the answer.
+    /// Requests the member's identity; the connection has no other use.
     Hello,
     /// To speak as a member with a member.
     Member(Handshake),
@@ -117,10 +117,10 @@ pub(crate) enum Refusal {
     /// The peer belongs to another cluster.
     #[error("it belongs to cluster {mine}")]
     WrongCluster { mine: String },
-    /// The one who was called isn't the one who answers.
+    /// Another member than the called one answers.
     #[error("another member answers there: {} (member {}, disk {})", mine.name, mine.member_id, mine.disk_id)]
     WrongTarget { mine: PeerIdentity },
-    /// The caller isn't the member that it says.
+    /// The caller isn't the member that it claims to be.
     #[error("{why}")]
     Stranger { why: String },
     /// It can't be answered now.
@@ -152,15 +152,15 @@ pub(super) enum Reply {
 /// A call that came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
-    /// The peer said no.
+    /// The peer refused.
     #[error(transparent)]
     Refused(Refusal),
-    /// It said nothing, or nothing that makes sense.
+    /// The peer was silent, or violated the protocol.
     #[error(transparent)]
     Broken(#[from] io::Error),
 }
 
-/// Asks who is there.
+/// Requests the identity of the peer.
 pub(crate) async fn ask_hello<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Result<Hello, DialError> {
     match open(stream, &Opening::Hello).await? {
         Reply::Hello(hello) => Ok(hello),
@@ -192,10 +192,10 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Openi
     decode(&first_frame(stream).await?)
 }
 
-/// Reads what a caller wants.
+/// Reads the request of a caller.
 ///
 /// # Errors
-/// When it doesn't say so in time, or isn't a peer; an unknown version has been answered already.
+/// If it is late or isn't a peer; an unknown version has been answered already.
 pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<Opening> {
     let preface: Preface = decode(&first_frame(stream).await?)?;
     if preface.magic != MAGIC {

@@ -18,7 +18,7 @@ use super::tls::Caller;
 use super::{serving, snapshot};
 use crate::connection_limit::{ConnectionLimit, Permit};
 
-/// Wait while the system has no more connections to give.
+/// Pause while the system has no more connections to accept.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// A caller that was let in.
@@ -36,8 +36,8 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
     let complaints = Arc::new(Complaints::default());
     let prefaces = ConnectionLimit::new(PREFACES_WAITING_MAX, PREFACES_PER_ADDRESS_MAX);
     let mut tasks: JoinSet<Ended> = JoinSet::new();
-    // A member has one connection for each purpose: the newest, since the older one's other end may be gone
-    // without a word. That also bounds their number.
+    // A member has one connection for each purpose: the newest, since the other end of an older one may have
+    // vanished silently. That also bounds their number.
     let mut sessions: BTreeMap<(u64, Purpose), AbortHandle> = BTreeMap::new();
     loop {
         tokio::select! {
@@ -70,7 +70,7 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
     }
 }
 
-/// A place for a caller that may say its first word.
+/// Place for a caller that may send its handshake.
 fn admit(call: &Call, prefaces: &ConnectionLimit) -> Result<Permit, String> {
     call.check_user().map_err(|error| error.to_string())?;
     prefaces.enter(call.address()).map_err(|_| "too many callers at once".to_owned())

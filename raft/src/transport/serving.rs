@@ -19,7 +19,7 @@ use super::stream::{PeerStream, ReadHalf, WriteHalf};
 
 /// Answers that wait to be written.
 const ANSWERS_WAITING_MAX: usize = 1024;
-/// A caller pings; one that has been silent for so long is gone.
+/// Callers ping: silence after which one is considered gone.
 const SILENCE: Duration = Duration::from_millis(2 * PEER_SILENCE_MS_MAX);
 
 /// Both ends of a connection: requests arrive here, and a separate task sends the answers. So a slow reader
@@ -47,7 +47,7 @@ impl Lane {
             };
             match decode(&frame)? {
                 (number, Request::Ping) => {
-                    // When answers pile up, those are sign of life enough.
+                    // Queued answers are sufficient signs of life.
                     let _ = self.answers.try_send((number, Answer::Pong));
                 }
                 numbered => return Ok(Some(numbered)),
@@ -96,7 +96,7 @@ pub(super) async fn in_order<H: Host>(host: H, stream: PeerStream) -> io::Result
     serve::<_, _, FuturesOrdered<_>>(host, stream, APPENDS_UNANSWERED_MAX + 1, answer).await
 }
 
-/// Answers requests as they are done: everything else.
+/// Answers all other requests as they complete.
 pub(super) async fn as_they_come<H: Host>(host: H, stream: PeerStream) -> io::Result<()> {
     serve::<_, _, FuturesUnordered<_>>(host, stream, PEER_CALLS_MAX, answer).await
 }
@@ -105,7 +105,7 @@ async fn answer<H: Host>(host: H, (number, request): Numbered<Request>) -> Numbe
     (number, host.answer(request).await)
 }
 
-/// Has requests answered, so many at once, in the order in which `R` gives them back.
+/// Serves requests, a bounded number at once, in the order of `R`.
 async fn serve<H, F, R>(
     host: H,
     stream: PeerStream,

@@ -22,7 +22,7 @@ use crate::rate_limit::RateLimit;
 use crate::store::SnapshotFile;
 use crate::types::{Types, Vote};
 
-/// Time for a piece on its way. A snapshot as a whole takes as long as it moves.
+/// Time limit of one piece. A snapshot as a whole may take as long as it makes progress.
 const PIECE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The head before the pieces.
@@ -36,7 +36,7 @@ pub(crate) struct SnapshotHead {
     pub(crate) length: u64,
 }
 
-/// The receiver's last word.
+/// Final response of the receiver.
 type Receipt = Result<SnapshotResponse<Types>, String>;
 
 /// Sends a snapshot and waits until it is installed.

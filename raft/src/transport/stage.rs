@@ -1,10 +1,10 @@
-//! The race between the sender of a request and the waiter that gives up.
+//! Race between the sender of a request and a waiter that gives up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The stage of a request. Exactly one side moves it on from waiting, and so knows what the other one can't
-/// have done: what was given up is never sent, and what was sent may have had its effect.
+/// Stage of a request. Exactly one side moves it on from waiting, and so knows the other side's limits: an
+/// abandoned request is never sent, and a sent one may have had its effect.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stage(Arc<AtomicU8>);
 

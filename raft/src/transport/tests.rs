@@ -25,7 +25,7 @@ use ipam_machine::{Action, Applied, fixtures};
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
-/// Answers read indexes late, votes never, everything else at once; lets in who names its disk right.
+/// Answers read indexes late, votes never, all else at once; admits callers with the right disk id.
 #[derive(Clone)]
 pub(super) struct FakeHost;
 
@@ -267,7 +267,7 @@ async fn an_answer_that_is_too_large_is_refused_to_its_caller_alone() {
     assert!(bytes > FRAME_BYTES_MAX as u64);
     let failed = channel.call(Request::Members, late()).await.unwrap();
     assert!(matches!(failed, Answer::Failed(why) if why.contains("a frame at most")));
-    // Asked on the same connection, before and after.
+    // Requested on the same connection, before and after.
     assert!(matches!(other.wait(late()).await.unwrap(), Answer::ReadIndex(Err(Declined::Unknown))));
     channel.call(pre_vote(), late()).await.unwrap();
 }

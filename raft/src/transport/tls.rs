@@ -1,7 +1,7 @@
 //! TLS between members: both sides show a certificate of one CA that names their member.
 //!
-//! **Invariant:** what a certificate names is the only proof of who calls; a client's or a node's certificate
-//! of the same CA opens nothing here.
+//! **Invariant:** the name in a certificate is the only proof of identity; a client's or a node's certificate
+//! of the same CA has no access here.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct PeerCredentials {
     pub roots: RootCertStore,
 }
 
-/// TLS of a member with its peers. Clones share it; what it shows may be replaced while it is used.
+/// TLS of a member with its peers. Clones share it; its certificate may be replaced while it is used.
 #[derive(Clone)]
 pub struct PeerTls {
     member: Name,
@@ -96,7 +96,7 @@ impl PeerTls {
         }
     }
 
-    /// The side that is called; also says who called.
+    /// Handshake of the called side; returns the caller.
     pub(super) async fn answer(&self, stream: TcpStream) -> io::Result<(PeerStream, Caller)> {
         let stream = in_time(self.sides().acceptor.accept(stream)).await?;
         let stream = TlsStream::from(stream);
@@ -105,7 +105,7 @@ impl PeerTls {
     }
 }
 
-/// The caller, as far as the stream tells.
+/// Caller, as far as the stream identifies it.
 #[derive(Debug)]
 pub(super) enum Caller {
     /// A process that needs no certificate: of this member's user, or at a port that was opened explicitly.
@@ -144,7 +144,7 @@ pub(super) fn refused(why: impl ToString) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.to_string())
 }
 
-/// A handshake, with its error in words.
+/// Handshake with a time limit, and its error in words.
 async fn in_time<T>(handshake: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     match timeout(Duration::from_millis(PEER_HANDSHAKE_MS_MAX), handshake).await {
         Ok(Ok(stream)) => Ok(stream),

@@ -1,4 +1,4 @@
-//! Callers that get through TLS between members, and those that don't.
+//! TLS between members: accepted and refused callers.
 
 use ipam_api::Name;
 use ipam_api::tls::{Credentials, TlsError};
@@ -70,7 +70,7 @@ async fn answering(tls: Option<PeerTls>) -> String {
     address
 }
 
-/// Calls `n2` as the member `n1`, and says why that came to nothing.
+/// Calls `n2` as the member `n1`; returns the reason of a failure.
 async fn calls(address: &str, tls: Option<&PeerTls>) -> Result<(), String> {
     let called = async {
         let proof = tls.map_or(PeerProof::Nothing, |tls| PeerProof::Tls(tls.clone()));
@@ -126,7 +126,7 @@ async fn another_members_name_is_refused_on_both_sides() {
     let address = answering(Some(member_tls(&ca, "n3"))).await;
     let why = calls(&address, Some(&member_tls(&ca, "n1"))).await.unwrap_err();
     assert!(why.contains("for another name"), "{why}");
-    // n3 calls, and says that it is n1.
+    // n3 calls, and claims to be n1.
     let address = answering(Some(member_tls(&ca, "n2"))).await;
     let why = calls(&address, Some(&member_tls(&ca, "n3"))).await.unwrap_err();
     assert!(why.contains("that of member n3, not of"), "{why}");

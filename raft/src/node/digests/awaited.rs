@@ -1,4 +1,4 @@
-//! A snapshot on its way to this member, which asked for it.
+//! Snapshot that this member has requested and waits for.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::sync::held;
 /// Time in which the log must come to the entry of a snapshot.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A snapshot that this member has asked for.
+/// Requested snapshot.
 #[derive(Default)]
 pub(in super::super) struct Awaited(Mutex<Option<oneshot::Sender<SnapshotFile>>>);
 

@@ -25,7 +25,7 @@ use crate::transport::Report;
 /// Time for handing leadership over, or for adding an entry to compare at.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Compares, for as long as the member runs.
+/// Compares checkpoints while the member runs.
 pub(in super::super) async fn run(lifecycle: Arc<Lifecycle>, integrity: Arc<Integrity>) {
     let mut comparing = Comparing::default();
     loop {
@@ -85,7 +85,7 @@ impl Comparing {
         }
     }
 
-    /// A majority agrees, and this member has something else.
+    /// Corrects a state that a majority contradicts.
     async fn correct(
         &mut self,
         lifecycle: &Lifecycle,
@@ -99,7 +99,7 @@ impl Comparing {
             format!("at log entry {index} its state differs from that of {names}; it is being made again");
         integrity.trust.quarantine(Quarantine::quarantined(why));
         Counters::add(&integrity.counters.divergences);
-        // Until its state is right it mustn't lead; who leads answers from its state.
+        // It must not lead until its state is right, since a leader answers from its state.
         running.elections.allow(false);
         if matches!(leader(&running.raft), Leader::Me) {
             hand_over(running, integrity.timing, Instant::now() + PATIENCE, |_| true).await;

@@ -1,4 +1,4 @@
-//! The integrity of this member's state: whether it believes it, and what members say of theirs.
+//! Integrity of this member's state: its own trust in it, and the reports of the members.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ use ipam_machine::level;
 pub(in super::super) struct Integrity {
     /// Trust of this member in its own state.
     pub(in super::super) trust: Trust,
-    /// A snapshot that it has asked for.
+    /// Requested snapshot.
     pub(in super::super) awaited: Awaited,
-    /// Statements of the members about themselves when they were last asked.
+    /// Last reports of the members about themselves.
     pub(in super::super) reports: Mutex<BTreeMap<u64, PeerReport>>,
     pub(in super::super) state: SharedState,
     pub(in super::super) counters: Arc<Counters>,
@@ -44,7 +44,7 @@ impl Integrity {
         }
     }
 
-    /// The statement of a member about itself when it was last asked.
+    /// Last report of a member about itself.
     pub(in super::super) fn report_of(&self, id: u64) -> Option<PeerReport> {
         held(&self.reports).get(&id).cloned()
     }

@@ -7,11 +7,11 @@ use crate::store::Checkpoint;
 /// The verdict of the checkpoints over one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// There is no place at which it can be compared with a majority.
+    /// There is no log index at which it can be compared with a majority.
     Nothing,
     /// A majority of the voters has the same state.
     Agrees,
-    /// A majority agrees, and this member has something else.
+    /// A majority agrees on another state.
     Odd {
         /// At this log entry.
         index: u64,
@@ -25,7 +25,7 @@ pub(super) enum Verdict {
         /// At this log entry.
         index: u64,
     },
-    /// Some differ, and there is no majority, even with the silent ones.
+    /// Members differ, and no state can get a majority, even with the silent ones.
     Split {
         /// At this log entry.
         index: u64,

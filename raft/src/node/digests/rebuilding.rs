@@ -20,7 +20,7 @@ pub(super) async fn from_own(integrity: &Integrity, running: &Running, index: u6
         tracing::warn!(why, "the state can't be made again from this member's own snapshot and log");
         return false;
     }
-    // A snapshot from behind that entry may have been taken of the wrong state.
+    // A snapshot after that entry may be of the wrong state.
     integrity.state.checkpoints().iter().any(|noted| noted.index == index && noted.digest == right)
 }
 
@@ -53,21 +53,21 @@ async fn from_peer(
     }
     match come {
         Some(file) => rebuild(integrity, running, Source::Peer(Box::new(file))).await,
-        // It was ahead of this member, and installed as any other is.
+        // The snapshot was ahead of this member, and is installed as usual.
         None => Ok(()),
     }
 }
 
 async fn rebuild(integrity: &Integrity, running: &Running, source: Source) -> Result<(), String> {
     let log = running.log.clone();
-    // On the state machine's own task, so that nothing is applied meanwhile.
+    // In the state machine's own task, so that nothing is applied meanwhile.
     let rebuilt = running.raft.with_state_machine(move |machine| Box::pin(machine.rebuild(log, source)));
     rebuilt.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     Counters::add(&integrity.counters.states_rebuilt);
     Ok(())
 }
 
-/// The answer to a member that asks for a snapshot: builds one of now, and sends it.
+/// Response to a member that requests a snapshot: builds a present one, and sends it.
 pub(in super::super) async fn send_snapshot(
     integrity: &Integrity,
     running: &Running,

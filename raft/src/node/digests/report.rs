@@ -13,8 +13,8 @@ use crate::transport::{Answer, Purpose, Report, Request};
 /// Time for the report of a member.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The reports of all who answer, this member included. Asked over the journal's connections: a member that
-/// doesn't know the question hangs up, and nothing that matters must hang on that.
+/// Reports of all answering members, this one included. They use the journal's connections: a member of an
+/// older version closes the connection on an unknown request, which must not affect others.
 pub(super) async fn ask_all(integrity: &Integrity, running: &Running) -> BTreeMap<u64, Report> {
     let deadline = Instant::now() + PATIENCE;
     let others = running.members().into_iter().filter(|(id, _)| *id != running.me.member_id);
@@ -26,7 +26,7 @@ pub(super) async fn ask_all(integrity: &Integrity, running: &Running) -> BTreeMa
         }
     });
     let mut reports: BTreeMap<u64, Report> = join_all(answers).await.into_iter().flatten().collect();
-    // Last, so that it isn't behind the others' for that.
+    // Last, so that it isn't older than the others' reports.
     reports.insert(running.me.member_id, integrity.report());
     reports
 }

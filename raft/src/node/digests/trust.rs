@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::super::elections::Elections;
 use crate::store::{Quarantine, SharedState, StoreError};
 
-/// A member's trust in its state. Doubt outlives a restart.
+/// Trust of a member in its state. A quarantine survives a restart.
 pub(in super::super) struct Trust {
     dir: PathBuf,
     state: SharedState,
@@ -41,7 +41,7 @@ impl Trust {
         self.quarantine_reason().is_some()
     }
 
-    /// True if another comparison could end its quarantine.
+    /// True if another comparison could end the quarantine.
     pub(in super::super) fn waits(&self) -> bool {
         self.quarantine.borrow().as_ref().is_some_and(|quarantine| !quarantine.halted)
     }

@@ -20,7 +20,7 @@ use crate::durations::as_ms;
 use crate::transport::{Answer, Peers, Purpose, Request};
 use crate::types::{Types, Vote};
 
-/// Terms that one campaign tries; each but the first follows a vote for a lower rival.
+/// Terms that one campaign tries; each but the first follows a vote for a lower candidate.
 const TERMS_MAX: usize = 3;
 
 /// The part of the timer that other tasks reach.
@@ -61,9 +61,9 @@ enum Campaign {
     Won,
     /// A leader is alive, or no majority would vote for this member now.
     Refused,
-    /// A rival with a higher vote is ahead.
+    /// Another candidate has a higher vote.
     Overtaken,
-    /// The votes of a majority did not come in time.
+    /// No majority of votes arrived in time.
     Late,
 }
 
@@ -93,7 +93,7 @@ impl View {
             vote: metrics.vote,
             leader: metrics.current_leader,
             me,
-            // A member whose removal is not committed may be the only one with that entry.
+            // A member whose removal isn't committed may be the only one with that entry.
             voter: voters.contains(&me) || metrics.committed_membership_config.voter_ids().any(|id| id == me),
             alone: voters.len() == 1 && voters.contains(&me),
         }
@@ -191,7 +191,7 @@ impl Candidate {
                 if own.vote == before.vote {
                     break;
                 }
-                // A vote for a lower rival: it gives way to this one.
+                // A vote for a lower candidate, which gives way to this one.
                 if terms == TERMS_MAX {
                     return Some(Campaign::Overtaken);
                 }
@@ -234,8 +234,8 @@ impl Candidate {
         self.raft.pre_vote(VoteRequest::new(Vote::new(0, me), None)).await.ok()
     }
 
-    /// Asks all other voters; true once a majority grants it together with this member.
-    /// This member votes for itself in openraft's election.
+    /// Requests the votes of all others; true once a majority, this member included, has granted them. This
+    /// member votes for itself in openraft's election.
     async fn ask_voters(
         &self,
         kind: fn(VoteRequest<Types>) -> Request,
@@ -286,8 +286,7 @@ impl Candidate {
     /// Ends openraft's own election for the vote of this member, by a vote for no member in the next term.
     ///
     /// Otherwise a late answer could make this member the leader of its term while the voters have the term
-    /// that the campaign names: openraft would keep that office, which no voter follows, and start no other
-    /// election.
+    /// that the campaign names: openraft would stay leader without followers, and start no other election.
     async fn stand_down(&self, own: VoteResponse<Types>) -> Option<VoteResponse<Types>> {
         let vote = Vote::new(own.vote.leader_id().term.saturating_add(1), 0);
         self.raft.vote(VoteRequest::new(vote, own.last_log_id)).await.ok()?;

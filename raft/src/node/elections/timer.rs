@@ -53,8 +53,8 @@ impl Timer {
         self.timing.election_max_ms.saturating_add(self.retry_ms(random))
     }
 
-    /// The wait after a pre-vote that no majority granted. No disk had a part in it, and the majority may
-    /// come back at any time: there is no back-off.
+    /// Wait after a pre-vote without a majority. No disk is involved, and the majority may return at any
+    /// time: there is no back-off.
     pub(super) fn retry_ms(&self, random: u64) -> u64 {
         let Timing { election_min_ms: least, election_max_ms: most, .. } = self.timing;
         least.saturating_add(below(most.saturating_sub(least), random))

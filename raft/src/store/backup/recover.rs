@@ -67,11 +67,11 @@ impl Survivor {
         &self.identity.name
     }
 
-    /// Writes all that is in it as a backup, all of its log applied. Works on a copy beside the file, which
-    /// needs as much room as snapshot, log and history do.
+    /// Writes the contents of the directory as a backup, with the whole log applied. Works on a copy next to
+    /// the file, which needs the space of snapshot, log and history.
     ///
     /// # Errors
-    /// When the directory is damaged, or the file is there already or can't be written.
+    /// If the directory is damaged, or the file exists or can't be written.
     pub async fn export(
         &self,
         file: &Path,
@@ -96,7 +96,7 @@ impl Survivor {
             Ok(header)
         });
         let written = written.await.map_err(|error| StoreError::Stopped(error.to_string()))?;
-        // Its threads must be gone before the copy is.
+        // Its threads must have ended before the copy is removed.
         let Store { closer, .. } = store;
         closer.close().await?;
         written.map(|header| Recovered { header, unknown })
@@ -141,7 +141,7 @@ fn beside(file: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-/// A copy of a data directory; gone when it is dropped.
+/// Copy of a data directory; removed when it is dropped.
 struct Copy(PathBuf);
 
 impl Drop for Copy {

@@ -1,8 +1,8 @@
-//! Making a new data directory of a backup: the beginning of another cluster, in another epoch.
+//! Restore: creates a data directory from a backup, for a new cluster in a new epoch.
 //!
-//! The restored state waits beside an empty store until its member founds a cluster. Only then it is known
-//! who the members are, and it becomes a snapshot like any other, which they get as any member gets one. So
-//! one member is restored, and the others begin with empty disks.
+//! The restored state waits next to an empty store until its member founds a cluster. Only then the members
+//! are known, and the state becomes a snapshot, which the others get as usual. So one member is restored, and
+//! the others begin with empty disks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
-/// A backup that can't be restored. The data directory was not touched, or says itself that it is unfinished.
+/// Failed restore. The data directory is untouched, or marked as unfinished.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The backup is no use.
@@ -37,7 +37,7 @@ pub enum RestoreError {
         /// The fault.
         source: Unusable,
     },
-    /// There is something in the directory already.
+    /// The directory isn't empty.
     #[error(
         "{} isn't empty: a backup is only restored into an empty directory, so that nothing is lost. Move away \
          what is there, or name another one",
@@ -52,7 +52,7 @@ pub enum RestoreError {
     Store(#[from] StoreError),
 }
 
-/// The note about a restore, beside the state.
+/// Record of a restore, next to the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
     version: u32,
@@ -65,7 +65,7 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Tells what was restored from what was restored otherwise.
+    /// Id that distinguishes this restore from others.
     pub(crate) fn id(&self) -> String {
         format!("{} as epoch {}", self.backup, self.epoch)
     }
@@ -108,7 +108,8 @@ fn state(dir: &Path) -> PathBuf {
     dir.join("restored")
 }
 
-/// Makes a data directory of a backup. `epoch` is the next one if nothing is said.
+/// Creates a data directory from a backup. `generation` is the next one by default. `generation` is the next
+/// one if nothing is said.
 ///
 /// # Errors
 /// See [`RestoreError`].
@@ -127,7 +128,7 @@ fn restore_from(file: &Path, dir: &Path, epoch: Option<u64>, wall_ms: u64) -> Re
     if !is_empty(dir).map_err(StoreError::io(dir))? {
         return Err(RestoreError::NotEmpty(dir.to_owned()));
     }
-    // All of it is looked at before the first byte is written.
+    // The whole backup is verified before the first byte is written.
     let checked = open().map_err(Unusable::Io).and_then(backup::check).map_err(wrong)?;
     let last = checked.header.epoch;
     let epoch = epoch.unwrap_or(last + 1);
@@ -183,7 +184,7 @@ fn write_state(dir: &Path, instant: &Instant) -> io::Result<()> {
     to.get_ref().sync_all()
 }
 
-/// The pieces of a backup: as a reader, those of the state.
+/// Pieces of a backup; as a reader, those of the state.
 struct Pieces<R> {
     reader: Reader<R>,
     left: VecDeque<u8>,

@@ -70,7 +70,7 @@ async fn a_restored_store_has_the_same_rows_and_all_of_the_history() {
     assert_eq!(found_events[..events.len()], events);
     assert_eq!(found_events[events.len()].kind.name(), "epoch.begun");
     stop(store).await;
-    // A start after that goes on, and begins nothing again.
+    // A later start continues, and doesn't begin again.
     let store = found(&restored).await;
     assert_eq!(store.shared.with(State::digest), wanted.digest());
     assert!(store.journal.missing().is_empty());

@@ -30,10 +30,10 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Takes the state as it is now. Not for async threads.
+    /// Captures the present state. Not for async threads. Not for async threads.
     ///
     /// # Errors
-    /// When part of the history isn't here, or can't be read.
+    /// If part of the history is missing or can't be read.
     pub(crate) fn take(
         shared: &SharedState,
         journal: &Journal,

@@ -1,9 +1,8 @@
-//! Work in the background: large, and in no hurry.
+//! Background work: large, and not urgent.
 //!
-//! A snapshot is as large as the state, and so are rows that are made afresh; allocations must not notice
-//! either. So each is written by a thread of its own that comes after all others. A snapshot has a set pace
-//! too, and reaches the disk in small steps: one sync of all of it at the end would hold up the log, which
-//! shares the disk.
+//! A snapshot is as large as the state, and so are rebuilt rows; allocations must not be delayed by either.
+//! So each is written by a thread of its own with the lowest priority. A snapshot also has a limited rate,
+//! and is synced in small steps: one sync of all of it at the end would delay the log, which shares the disk.
 
 use std::fs::File;
 use std::io::{self, Write};

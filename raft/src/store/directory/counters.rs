@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::durations::{Durations, as_ms};
 
-/// The number of flushes that are typical together: a single one that was slow has no say.
+/// Number of recent flushes for the median: a single slow one has no influence.
 const RECENT: usize = 9;
 
 /// Counters since the start of the process.
@@ -25,11 +25,11 @@ pub(crate) struct StoreCounters {
     pub(crate) flush: Flush,
 }
 
-/// A flush of the log that may be under way. There is never more than one.
+/// Flush of the log in progress. There is never more than one.
 #[derive(Debug)]
 pub(crate) struct Flush {
     start: Instant,
-    /// Its begin in milliseconds since the start, and one more; 0 while there is none.
+    /// Start in milliseconds since the process start, plus one; 0 while there is none.
     begun_ms: AtomicU64,
     /// The lengths of the newest flushes, in milliseconds, and the number of all.
     recent_ms: [AtomicU64; RECENT],
@@ -53,7 +53,7 @@ impl Default for Flush {
 }
 
 impl Flush {
-    /// The disk is given something.
+    /// Records the start of a write.
     pub(in crate::store) fn begin(&self) {
         self.begun_ms.store(self.now_ms().saturating_add(1), Relaxed);
     }
@@ -71,7 +71,7 @@ impl Flush {
         }
     }
 
-    /// Something is on the disk after so long.
+    /// Records the duration of a completed write.
     pub(in crate::store) fn took(&self, took: Duration) {
         let at = self.count.fetch_add(1, Relaxed);
         if let Some(place) = self.recent_ms.get(at % RECENT) {

@@ -65,7 +65,7 @@ pub(in crate::store) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>
 /// The id of the machine's present boot. While it lasts, the page cache lasts: what was written is there,
 /// synced or not.
 pub(in crate::store) fn boot_id() -> String {
-    // Where the kernel doesn't say, every start counts as another boot: the careful answer.
+    // Without the kernel's boot id every start counts as another boot: the safe answer.
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| uuid::Uuid::new_v4().to_string(), |id| id.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! The part of the log that is on disk, shared by its writer and by those that may only follow.
+//! Durable end of the log, shared by its writer and its followers.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -6,8 +6,8 @@ use super::marker::LogMark;
 use crate::sync::held;
 use crate::types::LogId;
 
-/// openraft applies an entry once a majority has it, which may be before this disk has. Rows must not get
-/// ahead of the log that vouches for them, so their thread waits here.
+/// Notification of durable entries. openraft applies an entry once a majority has it, which may be before
+/// this disk has. Rows must not get ahead of the log that proves them, so their thread waits here.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Durable {
     point: Mutex<Point>,
@@ -36,7 +36,7 @@ impl Durable {
         self.changed.notify_all();
     }
 
-    /// The log writes nothing more: who waits, waits in vain.
+    /// The log writes nothing more: waiters fail.
     pub(in crate::store) fn end(&self) {
         held(&self.point).ended = true;
         self.changed.notify_all();

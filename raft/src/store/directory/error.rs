@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ipam_machine::Broken;
 use ipam_machine::level::UnknownLevel;
 
-/// A data directory that can't be used as it is.
+/// Unusable data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has it.
@@ -31,13 +31,13 @@ pub enum StoreError {
         dir: PathBuf,
         /// Its owner.
         found: String,
-        /// The name that asked for it.
+        /// Name of the requesting member.
         wanted: String,
     },
     /// The state in it breaks an invariant of the machine.
     #[error("the state in the data directory can't be right, and isn't served: {0}")]
     Broken(#[from] Broken),
-    /// Something in it doesn't read as it was written, and nothing else here can replace it.
+    /// Damaged contents that nothing else here can replace.
     #[error(
         "{} is damaged: {what}. This member can no longer vouch for what it acknowledged, so it doesn't start. \
          If a majority of the others is healthy, move this data directory away (keep it until all is well), let a \
@@ -78,10 +78,10 @@ pub enum StoreError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The words of the system.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A thread of the store is gone.
+    /// A thread of the store has ended.
     #[error("the store has stopped: {0}; look at the log lines before this one, then start again")]
     Stopped(String),
 }

@@ -13,7 +13,7 @@ pub(crate) enum StoreFailure {
     Broken(Broken),
 }
 
-/// Goes on unwinding for a broken invariant that another thread has found.
+/// Continues unwinding for a broken invariant that another thread has found.
 pub(in crate::store) fn unwind<T>(broken: Broken) -> T {
     resume_unwind(Box::new(broken))
 }

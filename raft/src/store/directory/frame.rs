@@ -1,9 +1,8 @@
-//! A frame: the one wrapping for everything that the store writes.
+//! Frame: the single envelope of everything that the store writes.
 //!
-//! `kind u8, version u8, length u32, crc32 of these six, body, crc32 of the body`, numbers with their highest
-//! byte first. The head has a sum of its own because a length must be believed before the body is there to be
-//! checked: a flipped length would otherwise read as a file that merely ends too early, and a file that ends
-//! too early is forgiven.
+//! `kind u8, version u8, length u32, crc32 of these six, body, crc32 of the body`, numbers in big-endian
+//! order. The head has a checksum of its own because its length is used before the body can be checked: a
+//! flipped length would otherwise look like a file that ends early, which is forgiven.
 
 use std::io::{self, Read, Write};
 
@@ -22,7 +21,7 @@ pub(in crate::store) struct Frame {
     pub(in crate::store) body: Vec<u8>,
 }
 
-/// Writes one and says how long it became.
+/// Writes a frame and returns its length.
 pub(in crate::store) fn write(mut to: impl Write, kind: u8, version: u8, body: &[u8]) -> io::Result<usize> {
     let length = u32::try_from(body.len())
         .ok()
@@ -37,8 +36,8 @@ pub(in crate::store) fn write(mut to: impl Write, kind: u8, version: u8, body: &
     Ok(HEAD + body.len() + SUM)
 }
 
-/// Reads one. `UnexpectedEof` means that the source ends inside it, and nothing else does; present but wrong
-/// bytes are `InvalidData`.
+/// Reads a frame. `UnexpectedEof` means that the source ends inside it, and nothing else does; present but
+/// wrong bytes are `InvalidData`.
 pub(in crate::store) fn read(mut from: impl Read, kind: u8) -> io::Result<Frame> {
     expect_kind(&mut from, kind)?;
     let [version, a, b, c, d] = read_array(&mut from)?;
@@ -63,8 +62,8 @@ pub(in crate::store) fn read(mut from: impl Read, kind: u8) -> io::Result<Frame>
     Ok(Frame { version, body })
 }
 
-/// Reads the byte that says what follows. Looked at before anything else is read, so that bytes of another
-/// kind are never taken for a file that ends too early.
+/// Reads the kind of the next frame. It is checked before anything else is read, so that bytes of another
+/// kind never count as a file that ends early.
 pub(in crate::store) fn expect_kind(from: impl Read, kind: u8) -> io::Result<()> {
     let [found] = read_array(from)?;
     if found == kind { Ok(()) } else { Err(invalid(format!("expected kind {kind:#x}, found {found:#x}"))) }
@@ -89,7 +88,7 @@ pub(in crate::store) fn codec(error: postcard::Error) -> io::Error {
 mod tests {
     use super::*;
 
-    /// Reads bytes, and takes note of the largest buffer that it was given.
+    /// Reader that records the largest buffer it was given.
     struct CountingReader<'a>(&'a [u8], usize);
 
     impl Read for CountingReader<'_> {

@@ -1,9 +1,9 @@
-//! The room that the disk has left, looked at before the disk says so itself.
+//! Free space of the disk, monitored before a write fails.
 //!
-//! A log that was refused a write is dead until the process starts again. So nothing new is let in while
-//! there is still room for what must be written anyway: a vote, the end of what is on its way, a snapshot.
-//! And a part of the disk is held by a *ballast* file, which other writers can't take: when one of our own
-//! writes would not find room, as much of it is given up as that needs. It is made again when there is space.
+//! After a failed write the log can't be used until the process restarts. So new writes are refused while
+//! there is still space for unavoidable ones: a vote, the rest of writes in progress, a snapshot. Part of the
+//! disk is reserved by a *ballast* file, which other writers can't use: if a write of our own lacks space, as
+//! much of the ballast is released as it needs. It is allocated again when there is space.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const LOOKS_OFF: u32 = 240;
 /// Bytes beyond what once was too little that make enough again, in parts of what counts as low.
 const SWING: u64 = 8;
-/// Room that a write must find beyond its own bytes: for what file systems need besides. Little, or a
-/// neighbour that fills the disk gets more of the ballast than we do.
+/// Space that a write needs beyond its own bytes, for metadata of the file system. It is small, or a
+/// neighbour that fills the disk would get more of the ballast than the store.
 const SPARE_BYTES: u64 = 256 << 10;
 /// Bytes that a start writes.
 pub(in crate::store) const START_BYTES: u64 = 1 << 20;
@@ -53,7 +53,7 @@ impl DiskLimits {
     const NONE: Self = Self { low_bytes: 0, ballast_bytes: 0 };
 }
 
-/// The room on a disk. Travels between members by position: only ever appended.
+/// Free space on a disk, as a class. Members exchange its index: variants are appended only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FreeSpace {
     /// For nothing.
@@ -65,7 +65,7 @@ pub enum FreeSpace {
 }
 
 impl FreeSpace {
-    /// As people and programs read it.
+    /// Name for people and programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -75,8 +75,8 @@ impl FreeSpace {
         }
     }
 
-    /// The room that `free` bytes are where `needed` must be free. What once was too little needs a little
-    /// more to be enough again, so that nothing swings to and fro.
+    /// Class of `free` bytes where `needed` must be free. After too little, a little more is required to
+    /// return to enough, as a hysteresis.
     fn judge(free: u64, needed: u64, limits: DiskLimits, before: Self) -> Self {
         let enough =
             if before == Self::Enough { needed } else { needed.saturating_add(limits.low_bytes / SWING) };
@@ -97,7 +97,7 @@ pub struct DiskSpace {
     pub free_bytes: u64,
     /// Bytes that must be, for everything to be let in.
     pub needed_bytes: u64,
-    /// The room that follows.
+    /// Resulting class.
     pub room: FreeSpace,
 }
 
@@ -109,9 +109,9 @@ pub(crate) struct Headroom {
     snapshot: PathBuf,
     limits: OnceLock<DiskLimits>,
     space: Mutex<DiskSpace>,
-    /// The ballast that there is.
+    /// Size of the present ballast.
     ballast_bytes: AtomicU64,
-    /// Looks until it is tried again. Held while it is made or given up.
+    /// Checks until the next attempt. Locked while the ballast is allocated or released.
     ballast_off: Mutex<u32>,
 }
 
@@ -129,10 +129,10 @@ impl Headroom {
         }
     }
 
-    /// Begins to look, for as long as another handle on this exists.
+    /// Starts monitoring, while another handle exists.
     ///
     /// # Errors
-    /// When there is no thread to be had.
+    /// If no thread can be started.
     pub(crate) fn watch(self: &Arc<Self>, limits: DiskLimits) -> io::Result<()> {
         if self.limits.set(limits).is_err() {
             return Ok(());
@@ -156,7 +156,7 @@ impl Headroom {
         *held(&self.space)
     }
 
-    /// The room at the last look.
+    /// Class at the last check.
     pub(crate) fn room(&self) -> FreeSpace {
         self.space().room
     }
@@ -196,7 +196,7 @@ impl Headroom {
         self.make_room(self.snapshot_bytes());
     }
 
-    /// Looks at the disk, and makes the ballast where there is space for it.
+    /// Checks the disk, and allocates the ballast if there is space.
     fn look(&self) {
         let limits = self.limits();
         let mut off = held(&self.ballast_off);
@@ -220,14 +220,14 @@ impl Headroom {
 
     fn judge(&self, off: u32) -> FreeSpace {
         let before = self.room();
-        // A disk that doesn't say is as it was.
+        // Without an answer of the disk the last one stays valid.
         let Ok(free) = free_bytes(&self.dir) else { return before };
         let limits = self.limits();
         let there = self.ballast_bytes.load(Relaxed);
         let missing = if off > 0 { 0 } else { limits.ballast_bytes.saturating_sub(there) };
         let snapshot = self.snapshot_bytes();
         let needed = limits.low_bytes.saturating_add(snapshot);
-        // What the ballast has given up isn't there to be used up.
+        // Space released by the ballast isn't available for new writes.
         let room = FreeSpace::judge(free.saturating_sub(missing), needed, limits, before);
         let needed = needed.saturating_add(missing);
         *held(&self.space) = DiskSpace { free_bytes: free, needed_bytes: needed, room };

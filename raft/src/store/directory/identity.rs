@@ -24,8 +24,8 @@ pub struct Identity {
     /// Its id in the log's membership, once it has one. Never reused.
     #[serde(default)]
     pub member_id: Option<u64>,
-    /// It has begun to found its cluster. Set before the first step of it, so that a start after a crash in
-    /// between goes on with the same cluster instead of founding a second one.
+    /// True once the founding of its cluster has begun. Set before the first step, so that a start after a
+    /// crash continues with the same cluster instead of founding a second one.
     #[serde(default)]
     pub founding: bool,
 }

@@ -1,4 +1,4 @@
-//! Small files that say one thing of a data directory, as JSON that people can read too.
+//! Small files with one fact about a data directory, as readable JSON.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Doubt about a directory's state, written down so that a start doesn't forget it.
+//! Persistent quarantine flag: the state diverged and must not be served after a restart.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::json_file::{self, StoredJson, VERSION};
 pub(crate) struct Quarantine {
     /// Version of this file.
     version: u32,
-    /// No majority agrees on any state, so it isn't known whose is right.
+    /// True if no majority agrees on any state, so that the right one is unknown.
     pub(crate) halted: bool,
     /// The reason, as a sentence.
     pub(crate) why: String,
@@ -30,10 +30,10 @@ impl Quarantine {
         Self { version: VERSION, halted: true, why }
     }
 
-    /// The doubt that a directory has written down.
+    /// Loads the flag of a directory.
     ///
     /// # Errors
-    /// When the file is there but can't be read.
+    /// If the file exists but can't be read.
     pub(crate) fn load(dir: &Path) -> Result<Option<Self>, StoreError> {
         json_file::load(dir)
     }

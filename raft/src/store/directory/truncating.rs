@@ -1,8 +1,9 @@
 //! Removal of large files in small steps.
 //!
-//! A file system frees a file in one go, and a sync meanwhile waits for that, the log's too: 50 ms for 160
-//! MiB on ext4 (`discard`), where a third of a millisecond is usual. So its name goes at once, its end little
-//! by little. After a crash the file system frees the rest by itself, since no name leads there any more.
+//! A file system frees a file in one operation, and every sync meanwhile waits for it, the log's too: 50 ms
+//! for 160 MiB on ext4 (`discard`), where a third of a millisecond is usual. So the name is removed at once,
+//! and the contents are truncated in steps. After a crash the file system frees the rest, since no name
+//! refers to it.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use super::background;
 
 /// Bytes that are freed at once.
 const STEP_BYTES: u64 = 4 << 20;
-/// Rest for other writers between two steps.
+/// Pause for other writers between two steps.
 const REST: Duration = Duration::from_millis(20);
 
 /// Removes a directory with all that is in it: the names first, then the space. It returns when all is free.
@@ -39,7 +40,7 @@ fn open_all(dir: &Path, files: &mut Vec<File>) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file; its space comes back behind the caller's back.
+/// Removes a file; its space is freed in the background.
 pub(in crate::store) fn remove_file(path: &Path) -> io::Result<()> {
     let file = writable(path)?;
     fs::remove_file(path)?;
@@ -47,8 +48,8 @@ pub(in crate::store) fn remove_file(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that is read by some while another takes its place. What was replaced is freed when the last of
-/// them lets go of it.
+/// File that is read by some while another replaces it. The replaced file is freed after its last reader has
+/// closed it.
 #[derive(Debug)]
 pub(in crate::store) struct Replaceable {
     path: PathBuf,
@@ -62,7 +63,7 @@ impl Replaceable {
 
     /// Lets another take its name. Where that fails it is still the one that counts, and is left alone.
     pub(in crate::store) fn replace(&self, with: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        // What can't be opened is gone already, or goes at once.
+        // A file that can't be opened is missing, or is removed at once.
         let old = writable(&self.path).ok();
         with()?;
         if let Some(old) = old {
@@ -96,7 +97,7 @@ fn free_behind(file: File) {
 fn free(file: &File) {
     let Ok(found) = file.metadata() else { return };
     for length in steps(found.len()) {
-        // What can't be cut off goes when the file is closed.
+        // The rest is freed when the file is closed.
         if file.set_len(length).is_err() {
             return;
         }

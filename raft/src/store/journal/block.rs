@@ -13,7 +13,7 @@ use ipam_machine::journal::{Chain, Frame, link};
 
 const LENGTH: usize = 4;
 
-/// Frames in their order, each behind its length.
+/// Frames in order, each after its length.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
@@ -29,7 +29,7 @@ impl Block {
         Self { bytes: Vec::new(), frames: 0, first, before, keys: OnceLock::new() }
     }
 
-    /// Reads the bytes of a block, and the chain behind them.
+    /// Parses the bytes of a block; returns it with the chain after them.
     pub(super) fn parse(bytes: Vec<u8>, before: Chain) -> io::Result<(Self, Chain)> {
         let mut chain = before;
         let mut block = Self::new(EventId::default(), before);
@@ -124,7 +124,7 @@ fn decode(bytes: &[u8]) -> io::Result<Frame> {
     Frame::decode(bytes).ok_or_else(|| frame::invalid("a frame of the journal can't be read by this version"))
 }
 
-/// The first frame, and what is behind it; nothing at the end.
+/// First frame and the rest; nothing at the end.
 fn split(bytes: &[u8]) -> io::Result<Option<(&[u8], &[u8])>> {
     if bytes.is_empty() {
         return Ok(None);

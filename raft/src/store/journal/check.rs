@@ -1,7 +1,7 @@
-//! Reads the journal of a member that is down, every byte of it, and changes nothing.
+//! Verification of a stopped member's journal, every byte of it, without changes.
 //!
-//! What is compared is the journal with itself: sums, chains within segments and from one segment to the
-//! next. The member compares it with its state, too, when it starts.
+//! The journal is compared with itself: checksums, and chains within segments and between them. The member
+//! also compares it with its state at the start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,10 +45,10 @@ struct Found {
     open: BTreeMap<u64, PathBuf>,
 }
 
-/// Checks the journal in the data directory of a member that is down.
+/// Checks the journal in the data directory of a stopped member.
 ///
 /// # Errors
-/// When there is none, it can't be read, or the member is up.
+/// If it is missing or can't be read, or the member runs.
 pub fn check_journal(data_dir: &Path) -> Result<JournalReport, StoreError> {
     let dir = data_dir.join("journal");
     // Before anything is made here: this must be the directory of a member.
@@ -77,7 +77,7 @@ fn find(dir: &Path) -> io::Result<Found> {
     Ok(found)
 }
 
-/// Checks the sealed segments, each by itself and as the next of the one before; those that are whole.
+/// Checks the sealed segments, alone and as successors of the ones before; returns the whole ones.
 fn check_sealed(found: &Found, report: &mut JournalReport) -> BTreeMap<u64, Segment> {
     let mut whole = BTreeMap::new();
     for (number, path) in &found.sealed {
@@ -131,7 +131,7 @@ fn check_open(number: u64, path: &Path, sealed: &BTreeMap<u64, Segment>, report:
         Ok(chunks) => {
             report.open_frames = chunks.frames;
             report.torn |= chunks.torn;
-            // It was sealed, and the file is still here: then it holds the same, as far as it goes.
+            // It was sealed while the file remained: then its contents are a prefix of the segment.
             let same = same.filter(|same| chunks.frames == same.frames && chunks.chain != same.chain);
             if same.is_some() {
                 report.damaged(path, "it isn't what was sealed of it".to_owned());

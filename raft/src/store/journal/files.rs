@@ -1,4 +1,4 @@
-//! The journal's directory: who writes it, and what is in it.
+//! Directory of the journal: its writer and its files.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -129,7 +129,7 @@ impl JournalFiles {
         }
     }
 
-    /// Removes what the state has given up.
+    /// Removes the trimmed segments.
     fn trim(&self, oldest: u64) -> io::Result<()> {
         let gone: Vec<u64> = held(&self.here).range(..oldest).copied().collect();
         for number in gone {
@@ -144,12 +144,12 @@ impl JournalFiles {
         held(&self.here).contains(&number)
     }
 
-    /// Opens a sealed segment. One that isn't as it was written is put aside, so that it is fetched anew.
+    /// Opens a sealed segment. A damaged one is set aside, so that it is fetched again.
     pub(super) fn sealed(&self, number: u64, segment: &Segment) -> io::Result<Sealed> {
         Sealed::open(&self.path_of(number), number, segment)
     }
 
-    /// Opens all sealed segments of a state: they stay readable even when they are given up meanwhile.
+    /// Opens all sealed segments of a state: they stay readable even if they are trimmed meanwhile.
     pub(in crate::store) fn open_all(&self, state: &State) -> io::Result<Vec<Sealed>> {
         let open = |(number, segment)| {
             if !self.has(number) {
@@ -191,7 +191,7 @@ impl JournalFiles {
         Ok((piece, length))
     }
 
-    /// Bytes of a segment that have come from peers so far.
+    /// Number of received bytes of a segment.
     pub(crate) fn come(&self, number: u64) -> u64 {
         fs::metadata(self.incoming_path(number)).map_or(0, |metadata| metadata.len())
     }
@@ -201,7 +201,7 @@ impl JournalFiles {
         OpenOptions::new().append(true).create(true).open(self.incoming_path(number))?.write_all(piece)
     }
 
-    /// Checks every byte of what has come against the state, and keeps it if it is whole. What isn't is gone.
+    /// Checks every received byte against the state, and keeps the segment if it is whole; else deletes it.
     pub(crate) fn accept(&self, number: u64, segment: &Segment) -> io::Result<()> {
         let path = self.incoming_path(number);
         let whole = Sealed::open(&path, number, segment).and_then(|sealed| sealed.verify());
@@ -261,7 +261,7 @@ impl OpenFile {
     }
 }
 
-/// The chunks of an open segment's file, as far as they are whole and the state needs them.
+/// Chunks of an open segment's file, as far as they are whole and the state needs them.
 pub(super) fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<Vec<Block>> {
     let mut blocks = Vec::new();
     let (mut chain, mut frames) = (head.open.before, 0);
@@ -280,7 +280,7 @@ pub(super) fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<
 /// The content of an open segment's file.
 pub(super) struct OpenChunks {
     pub(super) frames: u64,
-    /// The chain after the last of them.
+    /// Chain after the last of them.
     pub(super) chain: Chain,
     /// It ends within a chunk.
     pub(super) torn: bool,

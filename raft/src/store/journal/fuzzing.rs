@@ -15,7 +15,7 @@ const BEFORE: Chain = [7; 32];
 /// Opens a sealed segment and reads all of it; returns the bytes of its blocks if it is whole.
 ///
 /// # Errors
-/// When it is damaged.
+/// If it is damaged.
 pub fn sealed(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     let sealed = Sealed::open_any(path)?;
     let _ = sealed.first_of(0);
@@ -29,10 +29,10 @@ pub fn sealed(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     read.into_iter().map(|block| block.map(|block| block.bytes().to_vec())).collect()
 }
 
-/// Writes these blocks as a sealed segment, as far as they are blocks; whether they are.
+/// Writes these blocks as a sealed segment, if they are blocks; true then.
 ///
 /// # Errors
-/// When the disk fails.
+/// If the disk fails.
 pub fn seal(path: &Path, bytes: &[Vec<u8>]) -> io::Result<bool> {
     if bytes.is_empty() {
         // A segment is sealed because of what is in it.
@@ -76,7 +76,7 @@ pub fn open(content: &[u8], frames: u64) -> io::Result<Vec<Vec<u8>>> {
     Ok(again.iter().map(|block| block.bytes().to_vec()).collect())
 }
 
-/// The chain so far, while a head is made up.
+/// Chain so far, while a head is constructed.
 fn before(head: &JournalHead) -> Chain {
     if head.open.chain == Chain::default() { head.open.before } else { head.open.chain }
 }

@@ -1,8 +1,8 @@
 //! The journal on disk and in memory: every event that is kept, in log order.
 //!
 //! The open segment is in memory and, written behind with the rows, in a file; sealed ones are compressed
-//! files of their own. The state has the chain that all of it must fit, so a byte that isn't as it was
-//! written is never served: it is damage, and another member has the segment whole.
+//! files of their own. The state has the chain that all of it must fit, so an altered byte is never served:
+//! it is damage, and the segment is fetched from another member.
 //!
 //! **Invariant:** rows on disk are never ahead of the journal on disk, and a snapshot is never durable before
 //! the journal is: the log is not purged of what the journal lacks.

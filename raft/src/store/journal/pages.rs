@@ -77,7 +77,7 @@ impl Journal {
         })
     }
 
-    /// Goes on through a piece; false when the page is full.
+    /// Reads a piece; returns false when the page is full.
     fn read(&self, piece: &Piece<'_>, walk: &mut Walk<'_>) -> Result<bool, JournalError> {
         let Segment { first, last, .. } = *piece.segment;
         walk.segments += 1;
@@ -160,7 +160,7 @@ struct Walk<'q> {
 }
 
 impl Walk<'_> {
-    /// True if a segment lies behind the place, and may hold wanted events.
+    /// True if a segment lies after the position, and may contain matching events.
     fn wants(&self, segment: &Segment) -> bool {
         let EventFilter { since_ms, until_ms, .. } = &self.query.filter;
         self.reaches(Some(segment.first), None)
@@ -169,7 +169,7 @@ impl Walk<'_> {
             && until_ms.is_none_or(|until_ms| segment.from_wall_ms <= until_ms)
     }
 
-    /// True if events between these two, the second excluded, may lie behind the place.
+    /// True if events between these two, the second excluded, may lie after the position.
     fn reaches(&self, first: Option<EventId>, next: Option<EventId>) -> bool {
         if self.query.reverse {
             first.is_none_or(|first| first < self.place)

@@ -13,17 +13,17 @@ use ipam_machine::{Event, EventId};
 /// A filter of events; absent fields match all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// First words of their names, such as `pool`; any if empty.
+    /// First words of event names, such as `pool`; all if empty.
     pub kinds: Vec<String>,
-    /// The pool that they are about, or whose address.
+    /// Pool of the event or of its address.
     pub pool: Option<Name>,
-    /// The network that they are about, or whose address.
+    /// Network of the event or of its address.
     pub network: Option<Name>,
     /// The address that they are about.
     pub address: Option<IpAddr>,
     /// The endpoint that they are about.
     pub endpoint: Option<EndpointKey>,
-    /// The principal that asked for them.
+    /// Principal of the request.
     pub principal: Option<String>,
     /// Not older than this wall time, in milliseconds.
     pub since_ms: Option<u64>,
@@ -82,7 +82,7 @@ pub struct EventPage {
     pub next: Option<EventId>,
     /// The oldest event that is kept, if any is.
     pub oldest: Option<EventId>,
-    /// The wall time from which on everything is kept, in milliseconds; none if nothing was ever given up.
+    /// Wall time from which on all events are kept, in milliseconds; none if none were trimmed.
     pub complete_since_ms: Option<u64>,
     /// The revision up to which the page knows everything.
     pub revision: u64,
@@ -126,7 +126,7 @@ pub enum JournalError {
         from: EventId,
         /// To here.
         until: EventId,
-        /// The words of the system.
+        /// Error of the system.
         what: io::Error,
     },
     /// This member stops.

@@ -23,7 +23,7 @@ pub(crate) struct Recent {
     /// The number of the open segment.
     pub(super) number: u64,
     pub(super) open: Vec<Arc<Block>>,
-    /// Rises when a snapshot replaces all of it.
+    /// Increases when a snapshot replaces all of it.
     pub(super) install_count: u64,
 }
 
@@ -38,7 +38,7 @@ impl Recent {
         Self { install_count: old.install_count.wrapping_add(1), ..self }
     }
 
-    /// Lets go of what is on disk by now.
+    /// Drops the parts that are on disk.
     pub(crate) fn forget(&mut self, through: u64, install_count: u64) {
         if install_count == self.install_count {
             self.sealed.retain(|waiting| waiting.number > through);
@@ -50,7 +50,7 @@ impl Recent {
         &self.open
     }
 
-    /// Takes in what the state has said.
+    /// Adds the journal output of the state.
     pub(crate) fn take(&mut self, journaled: Vec<Journaled>) {
         for journaled in journaled {
             match journaled {
@@ -84,8 +84,8 @@ pub(crate) fn read_blocks(head: &JournalHead, bytes: Vec<Vec<u8>>) -> io::Result
     rebuild(head, blocks.iter().flat_map(Block::raw))
 }
 
-/// The blocks of an open segment from its frames, checked against the state that vouches for them. What is
-/// behind those that the state knows is left out: the log brings it again.
+/// Blocks of an open segment from its frames, checked against the state. Frames after those of the state are
+/// dropped: replaying the log adds them again.
 pub(super) fn rebuild<'a>(
     head: &JournalHead,
     frames: impl IntoIterator<Item = &'a [u8]>,

@@ -1,4 +1,4 @@
-//! A sealed segment in its file: compressed blocks, an index, a footer that says where both are.
+//! File of a sealed segment: compressed blocks, an index, and a footer with their positions.
 //!
 //! `magic, block frames, index frames, footer frame, trailer`. Every byte is under a checksum, and the blocks
 //! under the chain of the state, so that no damage is ever served as history. The index is a sorted list of
@@ -107,7 +107,7 @@ pub(super) struct Claim {
     pub(super) bytes: u32,
 }
 
-/// A segment with one small block, about which its footer claims something else.
+/// Segment with one small block and a footer with a false claim about it.
 #[cfg(test)]
 pub(super) fn claiming(claim: &Claim) -> Vec<u8> {
     let mut content = MAGIC.to_vec();
@@ -179,7 +179,7 @@ impl Sealed {
         self.footer.number
     }
 
-    /// All of its bytes, and how many there are.
+    /// File and its length in bytes.
     pub(in crate::store) fn bytes(&self) -> io::Result<(u64, impl Read)> {
         let mut file = &self.file;
         file.rewind()?;
@@ -270,14 +270,14 @@ impl Sealed {
         if !whole || entries(&blocks)? != indexed {
             return Err(frame::invalid("its parts don't fit together"));
         }
-        // The footer begins where the last part ends: opening it has checked the rest.
+        // The footer begins at the end of the last part: opening it has checked the rest.
         let mut kind = [0];
         self.file.read_exact_at(&mut kind, end)?;
         if kind != [FOOTER] { Err(frame::invalid("there is something before its footer")) } else { Ok(()) }
     }
 }
 
-/// Reads one frame from its place, and nothing else.
+/// Reads one frame at its position, and nothing else.
 fn read(file: &File, place: Place, kind: u8) -> io::Result<Vec<u8>> {
     let length = usize::try_from(place.length).unwrap_or(usize::MAX);
     if length > frame::BODY_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! The applied state, as far as the journal needs it.
+//! Part of the applied state that the journal needs.
 
 use super::recent::Recent;
 use ipam_machine::EventId;

@@ -76,7 +76,7 @@ impl Marks {
         (from, self.0.get(after).copied().unwrap_or(from))
     }
 
-    /// Forgets where entries stood that are gone.
+    /// Drops the positions of purged entries.
     pub(crate) fn forget(&mut self, purged: u64) {
         while self.0.len() > 2 && self.0.get(1).is_some_and(|(index, _)| *index <= purged) {
             self.0.pop_front();
@@ -110,13 +110,13 @@ mod tests {
         assert_eq!(marks.byte_at(310), 1000 + 12 * STEP_BYTES);
         assert_eq!(marks.byte_at(9999), 1000 + 12 * STEP_BYTES);
         assert_eq!(marks.index_at(1000 + 2 * STEP_BYTES), 300);
-        // Little by little takes no more room than all at once.
+        // Adding in small steps takes no more memory than at once.
         for more in 1..5000 {
             marks.note(310 + more, 1000 + 12 * STEP_BYTES + more * 1024);
         }
         assert!(marks.0.len() < 10, "{marks:?}");
         assert_eq!(marks.byte_at(310 + 2048), 1000 + 14 * STEP_BYTES);
-        // Cut off, and written anew: bytes only ever grow.
+        // After a truncation entries are written again: bytes only ever increase.
         marks.note(305, 1000 + 20 * STEP_BYTES);
         assert_eq!(marks.byte_at(305), 1000 + 20 * STEP_BYTES);
         marks.forget(300);

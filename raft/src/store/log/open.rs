@@ -1,8 +1,8 @@
-//! Opening the log: what may be forgiven, and what may not.
+//! Opening of the log, with a distinction between torn writes and damage.
 //!
-//! A crash leaves at most one unfinished write at the very end, of records that were not acknowledged. That
-//! is cut off. Everything else that doesn't read is damage, and so is an end before the marker, however clean
-//! the cut: there something was acknowledged that is no longer here.
+//! A crash leaves at most one unfinished write at the very end, of unacknowledged records. It is truncated.
+//! Everything else that can't be read is damage, and so is an end before the marker, however clean:
+//! acknowledged records are missing.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -32,7 +32,7 @@ pub(in crate::store) fn path(dir: &Path) -> PathBuf {
     dir.join("log")
 }
 
-/// Opens the log of a data directory. `same_boot` says that the machine hasn't been started anew since the
+/// Opens the log of a data directory. `same_boot` is true if the machine hasn't been rebooted since the
 /// marker was written.
 pub(in crate::store) fn open(dir: &Path, marker: &Marker, same_boot: bool) -> Result<Opened, StoreError> {
     let dir = path(dir);
@@ -117,7 +117,7 @@ fn cut_torn_tail(dir: &Path, marker: &Marker, same_boot: bool, error: &io::Error
     };
     let content = fs::read(&path).map_err(StoreError::io(&path))?;
     let Some((offset, bad)) = first_bad(&content) else {
-        // The last file is sound, so it is one of those before it, which were synced long ago.
+        // The last file is sound, so the damage is in an earlier one, which was synced long ago.
         return Err(damaged(error.to_string()));
     };
     let at = start + offset as u64;
@@ -125,8 +125,8 @@ fn cut_torn_tail(dir: &Path, marker: &Marker, same_boot: bool, error: &io::Error
         let due = marker.log.end;
         return Err(damaged(format!("it doesn't read at byte {at} ({bad}); {due} bytes were on disk")));
     }
-    // A process that dies leaves a shorter file, nothing else. Only a machine that dies may also leave pages
-    // unwritten, and then nothing valid can come after them: the next group is written after the sync.
+    // The death of a process leaves a shorter file, nothing else. Only the death of a machine may also leave
+    // unwritten pages, and then nothing valid follows them: the next group is written after the sync.
     let short = bad.kind() == io::ErrorKind::UnexpectedEof;
     let rest = content.get(offset..).unwrap_or_default();
     if !short && (same_boot || has_valid_record(rest)) {

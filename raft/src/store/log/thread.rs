@@ -82,7 +82,7 @@ struct Group {
 }
 
 impl LogThread {
-    /// Serves until it is told to close, or until the last handle is gone.
+    /// Serves commands until `Close`, or until the last handle is dropped.
     pub(super) fn run(mut self, commands: &Receiver<Command>) {
         let mut closing = Vec::new();
         while closing.is_empty() {

@@ -69,7 +69,7 @@ impl View {
         self.issued
     }
 
-    /// The thread has passed an append on: old entries may go, if there are too many.
+    /// Records an append that the thread has written: old entries are dropped if there are too many.
     pub(super) fn pass_on(&mut self, append: u64) {
         self.passed_on = append;
         while self.tail_bytes > self.tail_bytes_max {

@@ -1,8 +1,8 @@
-//! Our types in the shape that raft-log wants, with an encoding of our own.
+//! Types of this crate in the form that raft-log needs, with an encoding of their own.
 //!
-//! raft-log takes a record that reads past the end of the file for a torn write and drops it with all that
-//! follows. So no damage may ever look like that: every item begins with a byte of its kind that is checked
-//! first, ids have a fixed length, and the payload's length has a checksum of its own.
+//! raft-log takes a record that extends past the end of the file for a torn write, and drops it with all that
+//! follows. So no damage may look like that: every item begins with a byte of its kind that is checked first,
+//! ids have a fixed length, and the payload's length has a checksum of its own.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::SyncSender;

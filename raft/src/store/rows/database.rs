@@ -1,9 +1,9 @@
-//! The state's rows in sled, so that a start need not read the whole snapshot and log.
+//! Rows of the state in sled, so that a start need not read the whole snapshot and log.
 //!
-//! sled 0.34 doesn't sync, and on damage it panics or quietly goes back to an older page. So nothing is
-//! believed here that isn't checked: every row has a sum, the batch's point has the digest of all rows, and
-//! the marker says how far the rows must reach. On any doubt the directory is put aside: log and snapshot
-//! have all of it.
+//! sled 0.34 doesn't sync, and on damage it panics or silently returns to an older page. So everything is
+//! verified: every row has a checksum, the batch's point has the digest of all rows, and the marker has the
+//! position that the rows must reach. On any doubt the directory is set aside: log and snapshot have all of
+//! it.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,9 +27,9 @@ const POINT_VERSION: u8 = 1;
 /// Shorter than any row's key, so it can't be one.
 const POINT_KEY: &[u8] = b"p";
 const CACHE_BYTES: u64 = 32 << 20;
-/// Rows that are written at once. sled copies a node for every row, frees none of the copies before the batch
-/// is over, and after a batch frees only so many: with 256 rows a batch its memory stays flat, with 1,024 it
-/// grows for ever.
+/// Rows of one write. sled copies a node for every row, frees none of the copies before the end of the batch,
+/// and frees only a limited number after it: with 256 rows a batch its memory stays flat, with 1,024 it grows
+/// for ever.
 const BATCH_ROWS: usize = 128;
 /// Rows between syncs, about a megabyte. One sync of all rows at the end would delay the log, which shares
 /// the disk.
@@ -58,7 +58,7 @@ pub(in crate::store) fn path(dir: &Path) -> PathBuf {
     dir.join("rows")
 }
 
-/// Puts a directory quarantined aside, for an analysis; only the newest is kept.
+/// Sets a suspect directory aside for an analysis; only the newest is kept.
 pub(in crate::store) fn put_aside(dir: &Path) -> io::Result<()> {
     let rows = path(dir);
     if !rows.exists() {
@@ -76,8 +76,7 @@ pub(in crate::store) fn put_aside(dir: &Path) -> io::Result<()> {
 }
 
 impl Rows {
-    /// Opens the rows of a data directory, and looks how far they say that they are. The error is the reason
-    /// to rebuild them.
+    /// Opens the rows of a data directory, and reads their position. The error is the reason to rebuild them.
     pub(in crate::store) fn open_at(dir: &Path) -> Result<(Self, Point), String> {
         let dir = path(dir);
         unharmed(|| {
@@ -90,7 +89,7 @@ impl Rows {
         })
     }
 
-    /// Reads all of them, believing nothing.
+    /// Reads and verifies all rows.
     pub(in crate::store) fn read(&self, point: &Point, progress: &Progress) -> Result<State, String> {
         unharmed(|| {
             if self.db.is_empty() {
@@ -133,8 +132,8 @@ impl Rows {
         unharmed(|| self.put(changes, point))
     }
 
-    /// A few rows and the point are one batch, whole or not there. With many, the point is taken away by the
-    /// first batch and comes back with the last: a directory without one isn't believed.
+    /// Writes rows and the point. A few rows and the point are one atomic batch. With many, the first batch
+    /// removes the point and the last writes it again: a directory without one isn't trusted.
     fn put(
         &self,
         changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
@@ -168,7 +167,7 @@ impl Rows {
         let db = loop {
             match config.open() {
                 Ok(db) => break db,
-                // sled lets go of its lock some time after it was dropped.
+                // sled releases its lock some time after it was dropped.
                 Err(error) if tries > 0 && error.to_string().contains("could not acquire lock") => {
                     tries -= 1;
                     std::thread::sleep(LOCK_PAUSE);

@@ -18,7 +18,7 @@ const BATCH_BYTES: usize = 64 << 10;
 /// The find of the reader: a row; nothing after the last.
 pub(super) type Found<E> = Result<Option<(RowKey, Vec<u8>)>, E>;
 
-/// Rows one behind the other.
+/// Concatenated rows.
 #[derive(Default)]
 struct Batch {
     rows: Vec<(RowKey, Range<usize>)>,

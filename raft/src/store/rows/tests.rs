@@ -26,7 +26,7 @@ async fn fixture(dir: &Path) -> u128 {
     digest
 }
 
-/// Starts, and says up to where the rows were trusted and what the digest became.
+/// Starts; returns the position of the trusted rows and the digest.
 async fn restart(dir: &Path) -> (Option<LogId>, u128) {
     let store = open(dir).await.unwrap();
     let trusted = store.shared.applied();
@@ -159,7 +159,7 @@ async fn a_near_snapshot_is_begun_with_and_the_rows_wait_for_it() {
     let digest = store.shared.with(State::digest);
     kill(store).await;
     let rows_at = || Rows::open_at(dir.path()).unwrap().1.applied;
-    // On the way nothing is written to them, and nothing of what changed on the way is forgotten.
+    // Meanwhile nothing is written to them, and no change is lost.
     let mut store = open(dir.path()).await.unwrap();
     assert_eq!(store.shared.applied(), Some(log_id(1, 249)));
     apply(&mut store, entries(1, 250..280)).await;
@@ -173,7 +173,7 @@ async fn a_near_snapshot_is_begun_with_and_the_rows_wait_for_it() {
     let digest = store.shared.with(State::digest);
     kill(store).await;
     assert_eq!(rows_at(), Some(log_id(1, 309)));
-    // They are whole: without the snapshot they are all there is.
+    // They are complete: without the snapshot they are the only source.
     fs::remove_dir_all(dir.path().join("snapshot")).unwrap();
     let store = open(dir.path()).await.unwrap();
     assert_eq!(store.shared.applied(), Some(log_id(1, 309)));

@@ -18,10 +18,10 @@ pub(in crate::store) enum Wakeup {
     Changed,
     /// Much has changed, or something that shouldn't wait.
     Soon,
-    /// Write now and say when that is done.
+    /// Write now and confirm.
     #[cfg(test)]
     Flush(oneshot::Sender<()>),
-    /// Write the rest, say that all is clean, and stop.
+    /// Write the rest, mark it as clean, and stop.
     Close(oneshot::Sender<Result<(), StoreError>>),
 }
 

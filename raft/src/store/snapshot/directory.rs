@@ -1,4 +1,4 @@
-//! The directory of snapshots: a whole one, and those on their way to become the next.
+//! Directory of snapshots: the current one, and incomplete ones.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
@@ -39,7 +39,7 @@ pub(in crate::store) struct SnapshotDir {
 #[derive(Debug, Default)]
 struct Newest {
     last: Option<LogId>,
-    /// Its file, kept as it is while it is read; none if there is no snapshot.
+    /// File of the current snapshot, kept while it is read; none if there is no snapshot.
     file: Option<Arc<Replaceable>>,
 }
 
@@ -70,12 +70,12 @@ impl SnapshotDir {
         held(&self.newest).last
     }
 
-    /// Checks that the current snapshot, if there is one, is whole.
+    /// Checks that the current snapshot, if any, is whole.
     pub(in crate::store) fn verify_current(&self) -> Result<(), StoreError> {
         self.read_current(format::verify).map(drop)
     }
 
-    /// The state in the current snapshot, if there is one.
+    /// State in the current snapshot, if any.
     pub(in crate::store) fn load_current(&self, progress: &Progress) -> Result<Option<Instant>, StoreError> {
         self.read_current(|from| format::load(from, progress))
     }
@@ -139,7 +139,7 @@ impl SnapshotDir {
         Ok(instant)
     }
 
-    /// The current snapshot, if there is one.
+    /// Current snapshot, if any.
     pub(in crate::store) fn current(&self) -> io::Result<Option<SnapshotFile>> {
         let newest = held(&self.newest);
         let Some(kept) = newest.file.clone() else { return Ok(None) };
@@ -213,7 +213,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         if !self.kept {
-            // It may never have been made; a leftover goes at the next start.
+            // It may not exist; a leftover is removed at the next start.
             let _gone = truncating::remove_file(&self.path);
         }
     }
@@ -291,7 +291,7 @@ impl SnapshotFile {
     }
 }
 
-/// A snapshot being received. Dropped before it is sealed, it leaves nothing behind.
+/// Snapshot being received. Dropped before it is sealed, it leaves no file.
 #[derive(Debug)]
 pub(crate) struct IncomingSnapshot {
     file: tokio::fs::File,
@@ -308,18 +308,18 @@ impl IncomingSnapshot {
         self.file.write_all(piece).await?;
         self.unsynced += piece.len() as u64;
         if self.unsynced >= SYNC_BYTES {
-            // One sync of all of it at the end would hold up the log, which shares the disk.
+            // One sync of all of it at the end would delay the log, which shares the disk.
             self.file.sync_data().await?;
             self.unsynced = 0;
         }
         Ok(())
     }
 
-    /// Makes it durable, reads what is in it and checks that it is whole. Once only: what was read is what is
-    /// installed, and anything wrong with it is refused before it could do harm.
+    /// Syncs the snapshot, reads it and checks that it is whole. It is read once: exactly what was verified
+    /// is installed.
     ///
     /// # Errors
-    /// When it can't be written, or isn't what its seal says (`InvalidData`, `UnexpectedEof`).
+    /// If it can't be written, or doesn't match its seal (`InvalidData`, `UnexpectedEof`).
     pub(crate) async fn seal_and_verify(mut self) -> io::Result<SnapshotFile> {
         self.file.flush().await?;
         self.file.sync_all().await?;

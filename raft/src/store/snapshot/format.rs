@@ -1,8 +1,8 @@
-//! The format of a snapshot: the whole state at one log entry, in one file.
+//! Format of a snapshot: the whole state at one log entry, in one file.
 //!
 //! `magic, header frame, row frames of at most 256 KiB, the open segment of the journal, end frame, blake3 of
-//! all that`. Frames let a reader
-//! stop at the first damaged one; the seal at the end says that all of them are there, in their order.
+//! all that`. Frames let a reader stop at the first damaged one; the seal at the end proves that all of them
+//! are present, in order.
 
 use std::io::{self, Read, Write};
 
@@ -118,7 +118,7 @@ pub(super) fn read_header(mut from: impl Read) -> io::Result<Header> {
     postcard::from_bytes(&header).map_err(frame::codec)
 }
 
-/// Reads all of it and checks that it is whole, without making a state of it.
+/// Reads all of it and checks that it is whole, without building a state.
 pub(in crate::store) fn verify(from: impl Read) -> io::Result<Header> {
     let mut rows = Rows::begin(from)?;
     while rows.next_row()?.is_some() {}

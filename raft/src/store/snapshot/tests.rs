@@ -49,7 +49,7 @@ async fn a_snapshot_travels_and_lasts() {
     assert_eq!(meta.last_log_id, Some(log_id(1, 499)));
 
     let mut receiver = open(to.path()).await.unwrap();
-    // A state of its own, which must be gone afterwards, rows included.
+    // Another state, which must be replaced, rows included.
     run(&mut receiver, entries(1, 0..7)).await;
     write_behind(&receiver).await;
     let received = send(&mut snapshot, to.path()).await;
@@ -138,7 +138,7 @@ async fn leftovers_go_at_the_next_start() {
     assert!(files(dir.path()).is_empty());
 }
 
-/// A receiver may take long; the space of the snapshot comes back when it has all of it.
+/// A receiver may be slow; the space of the snapshot is freed once it has all of it.
 #[tokio::test]
 async fn a_snapshot_that_is_read_stays_whole_when_another_takes_its_place() {
     let dir = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ async fn a_state_of_which_no_snapshot_can_be_made_ends_nothing() {
     let mut store = open(dir.path()).await.unwrap();
     run(&mut store, entries(1, 0..5)).await;
     let mut id = store.shared.spoil(|state| state.spoil_with_answer(ROW_BYTES_MAX + 5));
-    // There is none yet.
+    // There is no snapshot yet.
     assert_eq!(build(&mut store).await.meta.last_log_id, None);
     store.shared.spoil(move |state| state.mend_of_answer(id));
     assert_eq!(build(&mut store).await.meta.last_log_id, Some(log_id(1, 4)));

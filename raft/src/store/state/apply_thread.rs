@@ -1,8 +1,8 @@
-//! The thread that owns the state and applies log entries to it.
+//! Thread that owns the state and applies log entries to it.
 //!
-//! Nothing else runs here, and nothing waits here: no disk, no network, no lock that is held for longer than
-//! it takes to put a value in its place. So a command, however expensive, delays commands behind it and no
-//! other part of the member: not elections, not heartbeats, not readers of the published state.
+//! It runs nothing else and waits for nothing: no disk, no network, no lock that is held for longer than an
+//! assignment. So an expensive command delays later commands only, and no other part of the member: not
+//! elections, heartbeats, or readers of the published state.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,7 +23,7 @@ const COMMANDS_PER_PUBLICATION_MAX: usize = 256;
 
 /// The end of a change, once it is published.
 pub(super) type Tell = Box<dyn FnOnce() + Send>;
-/// A change beside the log.
+/// Change of the state outside the log.
 type Change = Box<dyn FnOnce(&mut Live) -> Tell + Send>;
 
 /// Jobs of the thread, in the order in which they are queued.
@@ -35,7 +35,7 @@ pub(super) enum Job {
         /// The answer once all is published.
         done: oneshot::Sender<io::Result<()>>,
     },
-    /// Change the state beside the log, publish it, then tell who waits for it.
+    /// Changes the state outside the log, publishes it, then notifies the waiter.
     Change(Change),
 }
 
@@ -56,7 +56,7 @@ impl Drop for ApplyThread {
 }
 
 impl ApplyThread {
-    /// Starts the thread. It ends when the last sender of jobs is gone.
+    /// Starts the thread. It ends with the last sender of jobs.
     pub(super) fn start(self) -> io::Result<Sender<Job>> {
         let (jobs, queue) = channel();
         thread::Builder::new().name("ipamd-apply".to_owned()).spawn(move || self.run(&queue))?;

@@ -10,7 +10,7 @@ use crate::store::rows::Notifier;
 use crate::sync::held;
 use ipam_machine::{Broken, RowKey};
 
-/// With so many commands unwritten the rows don't wait for the clock.
+/// Number of unwritten commands at which the rows are written at once.
 const UNWRITTEN_COMMANDS_MAX: usize = 20_000;
 
 /// The published state: the thread that applies puts it there, and all others look there.
@@ -46,8 +46,7 @@ impl Board {
         }
     }
 
-    /// Publishes the state after so many more commands. No lock is held but for putting values in their
-    /// place.
+    /// Publishes the state after this many commands. No lock is held but for assignments.
     pub(super) fn publish(&self, live: &mut Live, commands: usize) {
         live.keep_journal();
         let touched = live.state.take_touched();
@@ -64,7 +63,7 @@ impl Board {
         if many { self.notifier.soon() } else { self.notifier.changed() }
     }
 
-    /// Calls the machine. A broken invariant stops the member, whether the state or a copy of it breaks it.
+    /// Calls the machine. A broken invariant stops the member, whether in the state or in a copy of it.
     pub(super) fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, Broken> {
         Broken::catch(call).inspect_err(|broken| {
             // First of all, or a reader comes meanwhile.
@@ -84,7 +83,7 @@ impl Board {
         self.failed.send_replace(Some(why));
     }
 
-    /// Takes what the rows lack.
+    /// Takes the changes that the rows lack.
     pub(super) fn take_for_rows(&self) -> Taken {
         let mut rows = held(&self.rows);
         rows.commands = 0;

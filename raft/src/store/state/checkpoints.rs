@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use ipam_machine::State;
 
-/// The state after one log entry, in so few bytes that members can ask each other for it all the time.
+/// Digest of the state after one log entry, small enough for frequent exchange between members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     /// The log entry.
@@ -37,7 +37,7 @@ impl Checkpoints {
         self.0.push_back(Checkpoint { index, revision: state.revision(), digest: state.digest() });
     }
 
-    /// All of them, oldest first.
+    /// All checkpoints, oldest first.
     pub(super) fn all(&self) -> Vec<Checkpoint> {
         self.0.iter().copied().collect()
     }

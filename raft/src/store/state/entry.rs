@@ -33,10 +33,10 @@ impl Ready {
         let Entry { payload, .. } = entry;
         let work = match payload {
             EntryPayload::Blank => Work::Nothing,
-            // Fatal: skipping it would make this replica another than the rest.
+            // Fatal: skipping it would make this replica differ from the others.
             EntryPayload::Normal(batch) => {
                 let opened = batch.open().map_err(io::Error::other)?;
-                // Fatal too, and before anything of it is applied: what follows has rules that aren't known
+                // Fatal too, and before any of it is applied: later entries follow rules that are unknown
                 // here.
                 for command in &opened.commands {
                     if let Action::RaiseLevel { level } = command.action {
@@ -52,7 +52,7 @@ impl Ready {
         Ok(Self { log_id, work, responder })
     }
 
-    /// Returns how many commands there were, and whom to tell what became of them.
+    /// Returns the number of commands, and the recipients of their outcomes.
     pub(super) fn apply(self, live: &mut Live) -> (usize, Option<(ApplyResponder<Types>, Outcomes)>) {
         live.applied = Some(self.log_id);
         let is_checkpoint = Checkpoints::is_due(self.log_id.index, matches!(self.work, Work::Commands(_)));

@@ -1,4 +1,4 @@
-//! The applied state with what Raft knows of it.
+//! Applied state with its Raft position.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use crate::store::snapshot::Instant;
 use crate::types::{LogId, StoredMembership};
 use ipam_machine::State;
 
-/// The state with what Raft knows of it. A clone costs microseconds, and is not touched by later changes.
+/// Applied state with its Raft position. A clone costs microseconds and isn't affected by later changes.
 #[derive(Clone)]
 pub(crate) struct Live {
     pub(crate) state: State,
-    /// The last entry whose effect is in the state.
+    /// Last entry whose effect is in the state.
     pub(crate) applied: Option<LogId>,
     pub(in crate::store) membership: StoredMembership,
     pub(super) checkpoints: Arc<Checkpoints>,

@@ -14,7 +14,7 @@ use crate::store::log::{LogStore, next};
 use crate::store::snapshot::{Instant, SnapshotFile};
 use crate::types::LogId;
 
-/// The source of a state, beside the log.
+/// Source of a state, besides the log.
 pub(crate) enum Source {
     /// This member's own snapshot; the beginning of the log if there is none.
     Own,

@@ -41,7 +41,7 @@ pub(in crate::store) struct Behind {
     /// Rounds until the row store is tried again.
     pub(in crate::store) off: u32,
     pub(in crate::store) pending: Arc<AtomicU8>,
-    /// The channel to say that this thread has panicked.
+    /// Channel that reports a panic of this thread.
     pub(in crate::store) failed: watch::Sender<Option<StoreFailure>>,
 }
 
@@ -60,8 +60,7 @@ impl Behind {
         while let Ok(first) = nudges.recv() {
             let waiting = Waiting::gather(first, nudges);
             self.pending.store(0, Ordering::Release);
-            // Rows and marker must say nothing of a state that breaks an invariant, nor that its log is
-            // clean.
+            // Rows and marker must not record a state that breaks an invariant, nor a clean log.
             if let Some(board) = self.shared.board()
                 && (board.broken().is_some() || board.guard(|| self.write_rows()).is_err())
             {
@@ -85,7 +84,8 @@ impl Behind {
             self.write_journal(&shared);
             return;
         }
-        // A start from a snapshot goes on behind them; on the way to where they are they would be neither.
+        // A start from a snapshot continues behind the rows; until it reaches their position they would match
+        // neither.
         let same = self.rows.is_some() && self.install_count == shared.live().install_count;
         if same && shared.applied() < self.marker.rows_applied {
             self.write_journal(&shared);
@@ -114,7 +114,7 @@ impl Behind {
             _ => {
                 self.rows = None;
                 self.marker.rows_applied = None;
-                // The marker lets go of the old rows before they are gone.
+                // The marker stops requiring the old rows before they are removed.
                 let clean = self.marker.clean;
                 self.write_marker(clean).map_err(|error| error.to_string()).and_then(|()| {
                     if live.corrects {
@@ -139,7 +139,7 @@ impl Behind {
         }
     }
 
-    /// False when it can't be written: the process must end then, since nothing else keeps it for ever.
+    /// Returns false if the write fails: the process must end then, since only the journal keeps events.
     fn write_journal(&self, shared: &SharedState) -> bool {
         self.headroom.make_room(0);
         let written = self.journal.write_out(shared, false);

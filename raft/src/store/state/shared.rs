@@ -70,7 +70,7 @@ impl SharedState {
         WeakState(Arc::downgrade(&self.inner))
     }
 
-    /// The last published state with what Raft knows of it.
+    /// Last published state with its Raft position.
     pub(in crate::store) fn live(&self) -> Arc<Live> {
         Arc::clone(&self.inner.board.published.borrow())
     }
@@ -85,7 +85,7 @@ impl SharedState {
         look(&self.live().state)
     }
 
-    /// The last log entry whose effect is in the published state.
+    /// Last log entry whose effect is in the published state.
     pub(crate) fn applied(&self) -> Option<LogId> {
         self.live().applied
     }
@@ -106,18 +106,18 @@ impl SharedState {
         self.inner.board.events.subscribe()
     }
 
-    /// Has entries applied, in their order and after all that was asked for before. The answer comes when
-    /// they are published.
+    /// Applies entries in order, after all earlier requests. The answer arrives once they are published. The
+    /// answer comes when they are published.
     ///
     /// # Errors
-    /// When an entry can't be read, or the thread has ended.
+    /// If an entry can't be decoded, or the thread has ended.
     pub(super) async fn apply(&self, entries: Vec<EntryResponder<Types>>) -> io::Result<()> {
         let (done, answer) = oneshot::channel();
         self.inner.jobs.send(Job::Apply { entries, done }).map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
     }
 
-    /// Changes the state beside the log, and waits until that is published. Blocks the calling thread.
+    /// Changes the state outside the log, and waits until it is published. Blocks the calling thread.
     fn change<R: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Live) -> R + Send + 'static,
@@ -134,17 +134,17 @@ impl SharedState {
         answer.recv().map_err(|_| ended())
     }
 
-    /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long:
-    /// the caller does it, on a thread that no other work waits for.
+    /// Replaces the state by another one, as a snapshot does. Dropping a large one takes long: the caller
+    /// does it, on a thread without other work.
     ///
     /// # Errors
-    /// When the thread that applies has ended.
+    /// If the apply thread has ended.
     pub(in crate::store) fn replace(&self, instant: Instant) -> io::Result<()> {
         self.put(Live::of(instant))
     }
 
     pub(super) fn put(&self, mut fresh: Live) -> io::Result<()> {
-        // Kept until the end, so that it is this thread that lets go of the last of it.
+        // Kept until the end, so that this thread drops the last reference.
         let published = self.live();
         let before = self.change(move |live| {
             fresh.install_count = live.install_count.wrapping_add(1);
@@ -177,7 +177,7 @@ impl SharedState {
         .await
     }
 
-    /// Does the same for the callers that openraft is, or that have other errors besides.
+    /// Like `guard`, for openraft and other callers with errors of their own.
     ///
     /// # Errors
     /// Those of the work, and the invariant that was found broken.
@@ -203,7 +203,7 @@ impl SharedState {
         self.live().checkpoints.all()
     }
 
-    /// Changes the state beside the log, as a defect would.
+    /// Test access: changes the state outside the log, as a defect would.
     #[cfg(feature = "testing")]
     #[expect(clippy::expect_used, reason = "for tests only: without its thread the member has failed")]
     pub(crate) fn spoil<R: Send + 'static>(&self, how: impl FnOnce(&mut State) -> R + Send + 'static) -> R {
@@ -232,13 +232,13 @@ impl JournalSource for SharedState {
         (live.recent.clone(), live.state.oldest_segment())
     }
 
-    /// Lets go of sealed segments that are on disk by now, as soon as the thread comes to it.
+    /// Drops sealed segments that are on disk, as soon as the thread is free.
     fn written(&self, through: u64, install_count: u64) {
         let forget = move |live: &mut Live| -> Tell {
             live.recent.forget(through, install_count);
             Box::new(|| ())
         };
-        // The thread has ended: there is no memory left to save.
+        // The thread has ended: there is no memory left to free.
         let _ended = self.inner.jobs.send(Job::Change(Box::new(forget)));
     }
 }

@@ -85,7 +85,7 @@ impl RaftStateMachine<Types> for MachineStore {
 /// Builds a snapshot of the state at the instant at which the builder was made.
 pub(crate) struct Builder {
     point: Instant,
-    /// The state of that instant, of those that took each other's place.
+    /// Number of that state, among those that replaced each other.
     install_count: u64,
     machine: MachineStore,
 }

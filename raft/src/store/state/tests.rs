@@ -1,4 +1,4 @@
-//! A wrong state made again while everything goes on.
+//! Rebuild of a wrong state while the store runs.
 
 use std::path::Path;
 use std::{fs, thread};
@@ -12,7 +12,7 @@ use crate::store::tests::sample::{command, entries, log_id, run, start, stop, wr
 use crate::store::{SnapshotFile, Source, Store, StoreFailure};
 use ipam_machine::{At, Broken, State, apply, broken};
 
-/// Applies what no log entry says.
+/// Applies a change that no log entry has.
 fn spoil(store: &Store) {
     store.shared.spoil(|state| {
         apply(state, At::default(), &command(1_000)).0.unwrap();

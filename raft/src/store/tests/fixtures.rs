@@ -1,6 +1,6 @@
-//! A directory as the first version wrote it, read by this one. `UPDATE=1` writes what isn't there; what is
-//! there never changes: a version that writes otherwise adds a folder of its own, and reads this one as it
-//! always did.
+//! Data directory in the format of the first version, read by this one. `UPDATE=1` writes missing ones;
+//! existing ones never change. A version with another format adds a folder of its own, and still reads this
+//! one.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -60,7 +60,7 @@ async fn write_directory(dir: &Path) {
     stop(store).await;
 }
 
-/// The content of a directory, in words and in rows.
+/// Content of a directory, in words and in rows.
 async fn print_directory(dir: &Path) -> String {
     let mut text = String::new();
     writeln!(text, "{:?}", Identity::load(dir).unwrap()).unwrap();
@@ -112,7 +112,7 @@ fn files(root: &Path, dir: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     }
 }
 
-/// The directory as one file: sled alone takes half a megabyte, most of it zeros.
+/// Packs the directory into one file: sled alone takes half a megabyte, most of it zeros.
 fn pack(dir: &Path) -> Vec<u8> {
     let mut found = Vec::new();
     files(dir, dir, &mut found);

@@ -66,7 +66,7 @@ pub(in crate::store) fn network(index: u64, name: &str) -> Entry {
     Entry { log_id: log_id(1, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
 
-/// An entry that says who the members are.
+/// Entry with the members.
 pub(in crate::store) fn membership(term: u64, index: u64) -> Entry {
     let member = Member {
         name: "a".to_owned(),
@@ -92,7 +92,7 @@ pub(in crate::store) fn entries(term: u64, range: std::ops::Range<u64>) -> Vec<E
     range.map(|index| entry(term, index)).collect()
 }
 
-/// Hands entries to the log; the receiver hears when they are on disk.
+/// Submits entries to the log; the receiver is notified when they are on disk.
 pub(in crate::store) async fn submit(
     log: &mut LogStore,
     entries: Vec<Entry>,
@@ -141,7 +141,7 @@ pub(in crate::store) async fn stop(store: Store) {
     closer.close().await.unwrap();
 }
 
-/// Leaves everything as it is, as a process does that is killed.
+/// Abandons everything, like a killed process.
 pub(in crate::store) async fn kill(store: Store) {
     let Store { log, machine, shared, journal, failed, closer, .. } = store;
     drop((log, machine, shared, journal, failed));

@@ -1,4 +1,4 @@
-//! The file of a sealed segment: every byte of it matters.
+//! Format of a sealed segment: every altered byte is detected.
 
 use ipam_machine::command::Text;
 use std::sync::Arc;

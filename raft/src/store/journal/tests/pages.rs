@@ -18,7 +18,7 @@ use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{Allocate, Metadata, PoolSpec, Text};
 use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms, fixtures};
 
-/// Addresses given and taken back, in segments of a day each; the list of what happened.
+/// Plain model: allocations and releases, in segments of a day each, and the list of all events.
 pub(in crate::store) struct Naive {
     pub(in crate::store) state: State,
     pub(in crate::store) events: Vec<Event>,
@@ -82,7 +82,7 @@ impl Naive {
         (0..count).map(|_| self.entry(self.action())).collect()
     }
 
-    /// Gives up the oldest segment.
+    /// Trims the oldest segment.
     fn trim(&mut self) -> Entry {
         let through = self.state.oldest_segment();
         let entry = self.entry(Action::TrimJournal { through });
@@ -91,7 +91,7 @@ impl Naive {
         entry
     }
 
-    /// Everything that can be asked says what the list says.
+    /// Checks that all queries return what the list contains.
     fn agree(&self, store: &Store) {
         assert_eq!(store.shared.with(State::digest), self.state.digest());
         let all = |event: &Event| self.events.contains(event);
@@ -197,7 +197,7 @@ async fn history_is_what_happened_through_stops_and_kills() {
         naive.agree(&store);
         match round {
             0 => stop(store).await,
-            // Nothing of the last entries is in the files, or all of it.
+            // The files contain nothing of the last entries, or all of it.
             1 | 5 => kill(store).await,
             _ => {
                 write_behind(&store).await;

@@ -83,7 +83,7 @@ async fn a_tail_cut_at_any_byte() {
             Err(error) => {
                 assert!(length < due, "refused a torn tail at {length}, {due} was due: {error}");
                 assert_damaged(&error, &log::path(fixture.dir.path()));
-                // Without its first record a file is no file yet, and goes.
+                // Without its first record a file is incomplete, and is removed.
                 if let Ok(left) = fs::read(&fixture.file)
                     && length > FIRST_RECORD_BYTES_MAX
                 {

@@ -82,7 +82,7 @@ async fn membership_survives_in_log_rows_and_snapshot() {
     }
 }
 
-/// These bytes are on people's disks. A change here, or in a crate that has a say in it, needs a new version.
+/// Existing disks have these bytes. A change here, or in a crate that affects them, needs a new version.
 #[test]
 fn golden_bytes() {
     let mut bytes = Vec::new();

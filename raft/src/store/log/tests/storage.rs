@@ -89,7 +89,7 @@ async fn truncated_entries_stay_gone_after_a_kill_before_the_next_marker() {
     let mut store = open(dir.path()).await.unwrap();
     append(&mut store.log, entries(2, 0..20)).await;
     crate::store::tests::sample::write_behind(&store).await;
-    // A leader of a later term that hasn't its own entry here yet: the last log id goes down.
+    // A leader of a later term without its own entry here yet: the last log id decreases.
     store.log.truncate_after(Some(log_id(2, 9))).await.unwrap();
     store.log.save_vote(&vote(5, true)).await.unwrap();
     kill(store).await;
