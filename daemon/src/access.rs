@@ -19,11 +19,11 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct AccessConfig {
     /// True if anonymous callers have all rights: only on loopback, or with `insecure`.
     pub open: bool,
-    /// Users of the unix socket who may do everything, beside root and the daemon's own.
+    /// Users of the unix socket with all rights, besides root and the daemon's own.
     pub trusted_uids: Vec<u32>,
     /// Roles of clients by the names in their certificates.
     pub clients: BTreeMap<Name, Role>,
-    /// Tokens that this member knows beside those of the cluster.
+    /// Tokens of this member alone, besides those of the cluster.
     pub tokens_file: Option<PathBuf>,
 }
 
@@ -64,10 +64,10 @@ pub(crate) enum TokenStatus {
 }
 
 impl Access {
-    /// Reads the tokens file, if there is one.
+    /// Reads the tokens file, if any.
     ///
     /// # Errors
-    /// What is wrong with it, for the operator.
+    /// The mistake in the file, for the operator.
     pub fn new(config: AccessConfig) -> Result<Self, TokensFileError> {
         Ok(Self(Arc::new(RwLock::new(Arc::new(Rules::read(config)?)))))
     }
@@ -188,7 +188,7 @@ fn read(path: &Path) -> Result<FileTokens, String> {
     Ok(tokens)
 }
 
-/// A hash as it is written: 64 hexadecimal digits.
+/// Parses a hash of 64 hexadecimal digits.
 pub(crate) fn parse_hash(text: &str) -> Option<SecretHash> {
     let mut hash = SecretHash::default();
     if text.len() != 2 * hash.len() {

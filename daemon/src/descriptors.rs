@@ -1,4 +1,4 @@
-//! File descriptors: clients may not use up those that the log and the peers need.
+//! Limit of file descriptors: clients may not use up those of the log and the peers.
 
 use ipam_api::limits::{CONNECTIONS_MAX, DESCRIPTORS_KEPT, SOCKET_CONNECTIONS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -28,7 +28,7 @@ pub(crate) fn make_room() -> usize {
 
 fn connections_within(descriptors: u64) -> usize {
     let kept = (DESCRIPTORS_KEPT + SOCKET_CONNECTIONS_MAX) as u64;
-    // With hardly any there is a choice between serving few and serving none.
+    // With hardly any descriptors, serving few clients is better than serving none.
     let left = descriptors.saturating_sub(kept).max(descriptors / 4);
     usize::try_from(left).unwrap_or(usize::MAX).min(CONNECTIONS_MAX)
 }

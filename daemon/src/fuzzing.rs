@@ -1,5 +1,5 @@
-//! Doors for the fuzz targets of `deploy/fuzz`: readers that are private otherwise.
+//! Access for the fuzz targets of `deploy/fuzz` to otherwise private readers.
 //!
-//! Behind a feature that nothing that ships has.
+//! Behind a feature of no shipped binary.
 
 pub use crate::http::fuzzing as http;

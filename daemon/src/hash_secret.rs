@@ -1,5 +1,5 @@
-//! `ipamd hash-secret`: what a tokens file keeps of a secret. The secret comes from standard input, so that
-//! it stands in no list of processes.
+//! `ipamd hash-secret`: hash of a secret for a tokens file. The secret comes from standard input, so that no
+//! list of processes shows it.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! A new member asks to be taken in, until a leader has called it.
+//! Join of a new member: it requests admission until a leader has called it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Time limit of one attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks again and again; the same data directory gets the same answer. The rest is the leader's, which calls.
+/// Repeats the request; the same data directory gets the same answer. The leader then calls this member.
 pub(crate) async fn run(node: Node, config: JoinConfig) {
     while let Some(applicant) = node.applicant() {
         let Ok(name) = Name::new(&applicant.name) else { return };

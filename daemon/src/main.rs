@@ -38,7 +38,7 @@ enum Command {
     HashSecret,
 }
 
-/// The permission bits that no file of this program gets by itself: those of all users but the owner.
+/// Permission bits that no file of this program gets by itself: those of all users but the owner.
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             if error.use_stderr() {
-                // It repeats words of the command line.
+                // The error repeats words of the command line.
                 screen::err(&error.render().to_string());
             } else {
                 error.print().ok();

@@ -85,7 +85,7 @@ fn table(config: &Config, sources: &Sources) -> String {
     text
 }
 
-/// Every key of the file with what is in force. None of them is a secret: those are in files of their own.
+/// Every key of the file with its effective value. None is a secret: those are in files of their own.
 fn settings(config: &Config) -> Vec<(&'static str, String)> {
     let path = |path: Option<&std::path::PathBuf>| or_dash(path.map(|path| path.display()));
     let (tls, peer_tls) = (config.tls.as_ref(), config.peer_tls.as_ref());

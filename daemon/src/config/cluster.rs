@@ -31,7 +31,7 @@ pub struct JoinConfig {
 }
 
 impl FileCluster {
-    /// Checks the section. Gives the address for peers, if there is one, and the servers to join, if any.
+    /// Checks the section. Returns the address for peers, if any, and the servers to join, if any.
     pub(super) fn complete(
         self,
         peer_ca: Option<PathBuf>,

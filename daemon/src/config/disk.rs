@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ConfigError, wrong};
 
-/// With less, what is on its way when the disk runs full would not find room.
+/// Below this, writes in progress would fail on a full disk.
 const LOW_BYTES_MIN: u64 = 1 << 20;
 
 /// The section of the file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileDisk {
-    /// Free bytes below which nothing is let in that would need more.
+    /// Free bytes below which writes that need more are refused.
     pub(super) low_bytes: Option<u64>,
     /// The size of the file that holds a part of the disk for the daemon's own needs.
     pub(super) ballast_bytes: Option<u64>,

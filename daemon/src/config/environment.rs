@@ -49,7 +49,7 @@ const OF_THE_FILE: &str = "path of the file";
 /// The settings that it names.
 #[derive(Debug, Default)]
 pub(super) struct Environment {
-    /// Names, the keys of the file that they stand for, and what they say.
+    /// Variables with their keys of the file and their values.
     pub(super) given: Vec<(&'static str, &'static str, String)>,
     pub(super) warnings: Vec<String>,
 }
@@ -62,7 +62,7 @@ impl Environment {
                 None => environment
                     .warnings
                     .push(format!("{} in the environment is not an ipamd setting; ignored", shown(&key))),
-                // An empty one says nothing: units and manifests can't always leave one out.
+                // An empty variable counts as unset: units and manifests can't always leave one out.
                 Some(_) if value.is_empty() => {}
                 Some((name, key)) => environment.given.push((*name, *key, value)),
             }

@@ -1,4 +1,4 @@
-//! The configuration file, as it is written.
+//! Format of the configuration file.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Reads a file, and refuses one that says what no file can.
+    /// Reads a file, and refuses keys that belong elsewhere.
     pub(super) fn read(path: &Path) -> Result<Table, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError(format!("{} can't be read: {error}", path.display())))?;

@@ -64,7 +64,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// The settings that they say, by the keys of the file.
+    /// Settings of the flags, by the keys of the file.
     pub(super) fn table(&self) -> Result<Table, ConfigError> {
         Table::try_from(self).map_err(|error| ConfigError(error.to_string()))
     }

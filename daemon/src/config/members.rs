@@ -16,8 +16,8 @@ pub(super) struct FileMember {
     pub(super) peer: String,
 }
 
-/// The founding members: from flags if there are any, else from the file; none where nothing is said. For a
-/// member that joins they only say where others are.
+/// Founding members: from flags if there are any, else from the file; none by default. For a member that
+/// joins they are only addresses.
 pub(super) fn members(
     flags: &[String],
     file: Vec<FileMember>,

@@ -1,4 +1,4 @@
-//! `[metrics]`: how much is said at `/metrics`.
+//! `[metrics]`: extent of `/metrics`.
 
 use serde::{Deserialize, Serialize};
 

@@ -125,7 +125,7 @@ impl PeerSettings<'_> {
         self.founds && self.members.iter().all(|member| member.name == *self.name)
     }
 
-    /// The port that was named, else the one that its own address or [peer_tls] implies.
+    /// Port that was given, or the one that its own address or [peer_tls] implies.
     fn listen(&self, address: Option<&str>) -> Result<PeerListen, ConfigError> {
         if let Some(listen) = &self.listen {
             return PeerListen::parse(listen);
@@ -166,7 +166,7 @@ fn without_proof(address: &str) -> String {
     )
 }
 
-/// The warning of every start with `insecure = true`: what is open, and to whom.
+/// Warning at every start with `insecure = true`: the open listeners and their reach.
 pub(super) fn opened(
     clients: SocketAddr,
     has_client_tls: bool,

@@ -64,7 +64,7 @@ impl FileRaft {
     }
 }
 
-/// A number that is said or not, with its key and the least that it may be.
+/// Optional number with its key and its minimum.
 fn at_least(key: &str, least: u64, given: Option<u64>, default: u64) -> Result<u64, ConfigError> {
     match given.unwrap_or(default) {
         number if number < least => {

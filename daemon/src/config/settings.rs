@@ -65,10 +65,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads everything.
+    /// Loads all sources.
     ///
     /// # Errors
-    /// What is wrong, in words for the operator.
+    /// The mistake, for the operator.
     pub fn load(flags: &Flags) -> Result<Self, ConfigError> {
         Self::merge(flags, &Sources::read(flags)?)
     }
@@ -155,10 +155,10 @@ impl Config {
     }
 }
 
-/// The data directory that a command names, itself or by a configuration.
+/// Data directory of a command, from its flag or from a configuration.
 ///
 /// # Errors
-/// The mistake in the configuration, in words for the operator.
+/// The mistake in the configuration, for the operator.
 pub fn data_dir(dir: Option<&Path>, config: Option<&Path>) -> Result<PathBuf, ConfigError> {
     match dir {
         Some(dir) => Ok(dir.to_owned()),

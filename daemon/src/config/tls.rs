@@ -26,7 +26,7 @@ pub(super) struct FileTls {
     /// Key of that certificate.
     #[arg(id = "tls-key", long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// CAs of client certificates (PEM).
+    /// CAs of client certificates.
     #[arg(id = "tls-client-ca", long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub struct ClientTlsFiles {
     pub certificate: PathBuf,
     /// Its key.
     pub key: PathBuf,
-    /// The CAs whose certificates clients may show; without it they are not asked for any.
+    /// CAs of client certificates; without it clients aren't asked for one.
     pub client_ca: Option<PathBuf>,
 }
 

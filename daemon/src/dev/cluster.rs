@@ -137,7 +137,7 @@ impl Members {
         Some(format!("{name} ended ({how})"))
     }
 
-    /// Stops all of them: politely, then not.
+    /// Stops all members: gracefully, then by force.
     pub(super) async fn stop(&mut self) -> Result<(), DevError> {
         let mut failed = Vec::new();
         for member in &mut self.0 {

@@ -1,6 +1,6 @@
 //! Errors and progress, as the user reads them.
 
-/// Something that did not work, in words for the person who tries it.
+/// Failure of the demonstration, for its user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct DevError(pub String);

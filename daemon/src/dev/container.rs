@@ -17,7 +17,7 @@ use super::console::DevError;
 /// Usual directories of main plugins.
 const PLUGIN_DIRS: [&str; 2] = ["/usr/lib/cni", "/opt/cni/bin"];
 
-/// A network namespace that lives as long as this value.
+/// Network namespace that lives as long as this value.
 #[derive(Debug)]
 struct Namespace {
     holder: Child,
@@ -101,8 +101,8 @@ impl Container {
 }
 
 impl Lab {
-    /// A node whose plugin is `plugin`, with this `ipam` section, and a bridge. Where the machine allows no
-    /// namespaces or has no `bridge`, the second value says why, and the plugin is run alone.
+    /// Creates a node with `plugin`, this `ipam` section, and a bridge. Without permission for namespaces, or
+    /// without `bridge`, the plugin is run alone, and the second value is the reason.
     ///
     /// # Errors
     /// If there is no plugin.
@@ -189,17 +189,17 @@ impl Lab {
             .spawn()
             .map_err(|error| DevError::new("the plugin can't be started", error))?;
         if let Some(mut input) = process.stdin.take() {
-            // A plugin that doesn't read its input says so by its exit code.
+            // A plugin that doesn't read its input reports that by its exit code.
             let _ = input.write_all(config.to_string().as_bytes()).await;
         }
         let output = process.wait_with_output().await;
         output.map_err(|error| DevError::new("the plugin can't be waited for", error))
     }
 
-    /// Makes a container and lets the plugins give it an interface with addresses.
+    /// Creates a container whose interface the plugins configure.
     ///
     /// # Errors
-    /// What the plugins said.
+    /// The output of the plugins.
     pub async fn add(&mut self) -> Result<&Container, DevError> {
         self.made += 1;
         let id = format!("demo-{}-{}", std::process::id(), self.made);
@@ -223,10 +223,10 @@ impl Lab {
         &self.containers
     }
 
-    /// The oldest container's end, as a runtime brings it about: DEL, then its namespace goes.
+    /// Removes the oldest container like a runtime: DEL, then the end of its namespace.
     ///
     /// # Errors
-    /// What the plugins said, or that there is none.
+    /// The output of the plugins, or that there is no container.
     pub async fn delete(&mut self) -> Result<Container, DevError> {
         if self.containers.is_empty() {
             return Err(DevError("there is no container".to_owned()));
@@ -246,7 +246,7 @@ impl Lab {
     /// Runs the plugins again for the container with this number, which stays: a repeated DEL, a CHECK.
     ///
     /// # Errors
-    /// If there is no such container, or the plugins can't be run.
+    /// If the container doesn't exist, or the plugins can't be run.
     pub async fn tell(&self, container: usize, verb: &str) -> Result<Output, DevError> {
         let Some(held) = self.containers.get(container) else {
             return Err(DevError("there is no such container".to_owned()));
@@ -258,10 +258,10 @@ impl Lab {
         self.run(verb, &held.id, self.namespace(container)?, &config).await
     }
 
-    /// The network namespace of the container with this number, as a path.
+    /// Path of the network namespace of the container with this number.
     ///
     /// # Errors
-    /// If there is no such container, or it has none of its own.
+    /// If the container doesn't exist, or has no namespace of its own.
     pub fn namespace(&self, container: usize) -> Result<&Path, DevError> {
         let namespace = self.containers.get(container).and_then(|held| held.namespace.as_ref());
         let namespace = namespace.ok_or_else(|| DevError("there is no such container".to_owned()))?;
@@ -285,7 +285,7 @@ impl Lab {
     /// Runs a program inside the container with this number, counted from 0.
     ///
     /// # Errors
-    /// If there is no such container, or the program can't be run.
+    /// If the container doesn't exist, or the program can't be run.
     pub async fn inside(&self, container: usize, program: &[&str]) -> Result<Output, DevError> {
         let namespace = self.containers.get(container).and_then(|held| held.namespace.as_ref());
         let (Some(namespace), Some((program, arguments))) = (namespace, program.split_first()) else {
@@ -295,10 +295,10 @@ impl Lab {
         output.map_err(|error| DevError::new(program, error))
     }
 
-    /// Takes everything apart: DEL for every container, then the namespaces.
+    /// Removes everything: DEL for every container, then the namespaces.
     ///
     /// # Errors
-    /// The last thing that did not work; the rest is done all the same.
+    /// The last failure; all steps are carried out in any case.
     pub async fn end(mut self) -> Result<(), DevError> {
         let mut outcome = Ok(());
         while !self.containers.is_empty() {

@@ -17,7 +17,7 @@ use super::report;
 const SUBNETS: [(&str, &str, &str); 2] =
     [("demo", "10.99.0.0/24", "10.99.0.1"), ("demo6", "2001:db8:99::/64", "2001:db8:99::1")];
 
-/// Shows everything; without `check` it goes on until it is interrupted.
+/// Runs the demonstration; without `check` it continues until it is interrupted.
 pub(super) async fn show(
     dir: &Path,
     check: bool,

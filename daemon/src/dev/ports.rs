@@ -14,7 +14,7 @@ const FRIENDLY: u16 = 17_440;
 pub(super) fn pick(count: u16) -> Result<Vec<SocketAddr>, DevError> {
     let at = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     let friendly: Result<Vec<TcpListener>, _> = (FRIENDLY..FRIENDLY + count).map(at).collect();
-    // All of them are held until all are known, so that none is given twice.
+    // All ports stay bound until all are known, so that none is used twice.
     let listeners = match friendly {
         Ok(listeners) => Ok(listeners),
         Err(_) => (0..count).map(|_| at(0)).collect::<Result<Vec<_>, _>>(),

@@ -39,7 +39,7 @@ impl Default for AccessRules {
 }
 
 impl AccessRules {
-    /// The rule of a route; none where the router will answer that there is no such path or method.
+    /// Access rule of a route; none if the router will answer 404 or 405.
     fn access(&self, method: &Method, path: &str) -> Option<Access> {
         let method = if method == Method::HEAD { Method::GET.as_str() } else { method.as_str() };
         self.0.get(path)?.iter().find(|(name, _)| *name == method).map(|(_, access)| *access)
@@ -143,7 +143,7 @@ mod tests {
             &[("origin", "http://localhost:7440")],
             &[("origin", "https://LOCALHOST:7440"), ("sec-fetch-site", "same-origin")],
             &[("sec-fetch-site", "none")],
-            // A page can't make a browser send this one without asking first, and is told no.
+            // A page can't make a browser send this one without a preflight request, which is refused.
             &[("origin", "http://evil.example"), ("authorization", "Bearer ipamd_x")],
         ] {
             assert!(passes(own), "{own:?}");

@@ -1,4 +1,4 @@
-//! The HTTP API: handlers that parse, ask the replicated state and render, without rules of their own.
+//! HTTP API: handlers that parse, call the replicated state and render, without rules of their own.
 
 mod admission;
 mod allocation;

@@ -12,7 +12,7 @@ const PREFIX: &str = "ipamd";
 /// One metric of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
-    /// Its name, as in queries; of a histogram, what `_bucket`, `_sum` and `_count` are put behind.
+    /// Name as in queries; for a histogram without `_bucket`, `_sum` and `_count`.
     pub name: String,
     /// `counter`, `gauge` or `histogram`.
     pub kind: &'static str,

@@ -74,7 +74,7 @@ pub struct Certificates {
 }
 
 impl Metrics {
-    /// All metrics, at zero; those of each pool only if `per_pool`.
+    /// All metrics at zero; series of pools only if `per_pool`.
     #[must_use]
     pub fn new(per_pool: bool) -> Self {
         let mut all = Catalogue::default();
@@ -168,7 +168,7 @@ impl Metrics {
         &self.catalogue.described
     }
 
-    /// A request was answered. `route` is the template that it matched, never what was asked for.
+    /// Counts a response. `route` is the matched template, never the request's path.
     pub fn answered(&self, route: &str, code: u16, took: Duration) {
         self.requests.get_or_create(&RouteLabels { route: route.to_owned(), code }).inc();
         self.request_seconds
@@ -181,8 +181,7 @@ impl Metrics {
         self.refusals.get_or_create(&CodeLabels { code: code.entry().code }).inc();
     }
 
-    /// Addresses were given. Of an attachment, those of its own interface: the others are counted with
-    /// theirs.
+    /// Counts allocations. Of an attachment, those of its own interface: the others are counted with theirs.
     pub fn allocated<'a>(&self, interfaces: impl Iterator<Item = &'a GivenInterface>, repeated: bool) {
         let outcome = if repeated { "repeated" } else { "given" };
         for given in interfaces.flat_map(|interface| &interface.addresses) {

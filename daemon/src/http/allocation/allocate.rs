@@ -1,4 +1,4 @@
-//! `/v1/allocations`: give, list, release.
+//! `/v1/allocations`: allocate, list, release.
 
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -35,7 +35,7 @@ pub(in crate::http) async fn allocate(write: Write) -> Result<ApiResponse<Alloca
     Ok(ApiResponse { status, ..ApiResponse::new(body, applied.revision) })
 }
 
-/// The answer to a request for addresses: given now, given before, or in line for them.
+/// Response to an allocation request: allocated now, allocated before, or waiting.
 pub(in crate::http) fn allocated(
     endpoint: EndpointKey,
     answer: Answer,

@@ -1,4 +1,4 @@
-//! `/v1/attachments`: what a CNI plugin asks for beside ADD.
+//! `/v1/attachments`: requests of a CNI plugin besides ADD.
 
 use axum::extract::Path;
 use ipam_api::access::{Target, Verb};

@@ -1,4 +1,4 @@
-//! Pools that are made for an application: what requests say of them, and how they are shown.
+//! Automatic pools: their part of requests, and their representation.
 
 use ipam_api::request::{self, EndRequest};
 use ipam_api::resource::{Application, ApplicationStanding, PoolSize};

@@ -1,4 +1,4 @@
-//! `/v1/controllers`: what makes endpoints, and how many of them it wants.
+//! `/v1/controllers`: controllers of endpoints, and their numbers of replicas.
 
 use ipam_api::request::{Released, ScaleRequest};
 use ipam_api::resource as shown;

@@ -1,4 +1,4 @@
-//! `/v1/endpoints`: who holds what.
+//! `/v1/endpoints`: endpoints with their allocations.
 
 use axum::extract::Path;
 use ipam_api::access::{Target, Verb};

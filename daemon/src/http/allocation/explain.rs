@@ -22,7 +22,7 @@ pub(in crate::http) async fn of_allocation(
     let known = write.app.who(&write.caller).await?;
     known.check((Verb::Read, Target::Allocation))?;
     let mut command = to_command(request)?;
-    // Why it can't be given now is the answer, and not that one could wait.
+    // The answer is the reason of the refusal, so `wait` is ignored.
     command.options.wait = false;
     let action = Action::Allocate(command);
     action.check()?;

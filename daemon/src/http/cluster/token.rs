@@ -1,4 +1,4 @@
-//! `/v1/tokens` and `/v1/join`: what callers ask with.
+//! `/v1/tokens` and `/v1/join`: credentials of callers.
 
 use axum::extract::Path;
 use axum::http::StatusCode;

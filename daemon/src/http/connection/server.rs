@@ -42,7 +42,7 @@ pub enum Listener {
     Network {
         /// Bound socket.
         listener: TcpListener,
-        /// TLS, if that is spoken there; then nothing else is.
+        /// TLS of the listener; with it plain HTTP isn't served.
         tls: Option<ClientTls>,
     },
     /// Processes of this machine.

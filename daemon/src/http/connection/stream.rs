@@ -1,7 +1,7 @@
-//! Streams of clients: an end for those that don't read, and an orderly end for those that still send.
+//! Streams of clients: an end for those that don't read, and a graceful end for those that still send.
 //!
-//! The latter get the end of the answer, and their input is discarded for a while: closing at once would
-//! reset the connection, and the client could lose the answer.
+//! The latter get the whole response, and their input is discarded for a while: closing at once would reset
+//! the connection, and the client could lose the response.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio::time::{Sleep, sleep};
 /// Bytes that are discarded at once.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// Mark of a connection whose last request was answered before its body had been read.
+/// Marks a connection whose last request was answered before its body had been read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unread(Arc<AtomicBool>);
 

@@ -34,7 +34,7 @@ impl ClientTls {
     /// `client_roots` none is requested.
     ///
     /// # Errors
-    /// When the certificate doesn't go with its key, or there are no usable CAs.
+    /// If the certificate doesn't match its key, or no CA is usable.
     pub fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
         Ok(Self(Arc::new(RwLock::new(PeerCertificates::new(own, client_roots)?))))
     }
@@ -59,7 +59,7 @@ impl ClientTls {
         self.shown().expires_at_s
     }
 
-    /// The handshake; also says whom the client's certificate names, if it has shown one.
+    /// Handshake; returns the name in the client's certificate, if it has one.
     pub(in crate::http) async fn answer(
         &self,
         stream: TcpStream,

@@ -1,4 +1,4 @@
-//! `/docs` and `/openapi.json`: the API described, for people and for programs.
+//! `/docs` and `/openapi.json`: descriptions of the API for people and programs.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;

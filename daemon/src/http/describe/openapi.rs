@@ -17,7 +17,7 @@ type PoolView = View<resource::Pool, resource::PoolStatus>;
 type ReservationView = View<resource::Reservation, resource::ReservationStatus>;
 type EndpointView = View<resource::Endpoint, resource::EndpointStatus>;
 
-/// The schemas of all types that the table names, and of those in them.
+/// Schemas of all types of the table, and of the types in them.
 fn components() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -112,7 +112,7 @@ fn components() -> Map<String, Value> {
     let patch =
         "Fields to change: null takes one away, objects are merged, everything else replaces (RFC 7396).";
     all.insert("MergePatch".to_owned(), json!({"type": "object", "description": patch}));
-    // What was shown can be sent back as it is: both islands are read over.
+    // A response can be sent back unchanged: `meta` and `status` are ignored.
     for name in ["Network", "Subnet", "Pool", "Reservation", "Node", "Namespace"] {
         if let Some(properties) = all.get_mut(name).and_then(|schema| schema["properties"].as_object_mut()) {
             for island in ["meta", "status"] {
@@ -124,7 +124,7 @@ fn components() -> Map<String, Value> {
     all
 }
 
-/// With `fields`, items have only what was asked for.
+/// With `fields`, items have only the requested fields.
 fn page_of(item: &str) -> Value {
     let item = json!({"$ref": format!("#/components/schemas/{item}")});
     json!({
@@ -198,7 +198,7 @@ fn operation(route: &Route) -> Value {
     for code in route.problems.iter().chain(ALWAYS) {
         refusals.entry(code.entry().http).or_default().insert(code.entry().code);
     }
-    // Names of paths that can't be, and what no server of ours has put into words.
+    // Impossible names in paths, and failures without a problem of our own.
     refusals.entry(400).or_default().insert("malformed-body");
     for (status, codes) in refusals {
         let codes: Vec<&str> = codes.into_iter().collect();
@@ -336,7 +336,7 @@ fn lists_name_fields_that_there_are() {
     }
 }
 
-/// Only the table gives handlers to the router, so that each has a description and an access rule.
+/// Only the table gives handlers to the router, so each has a description and an access rule.
 #[test]
 fn every_route_of_the_code_is_in_the_table() {
     fn sources(folder: &std::path::Path, found: &mut Vec<String>) {

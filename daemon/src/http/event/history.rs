@@ -1,4 +1,4 @@
-//! `/v1/addresses/{ip}/history`: who had an address, and when.
+//! `/v1/addresses/{ip}/history`: holders of an address over time.
 
 use std::net::IpAddr;
 

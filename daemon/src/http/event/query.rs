@@ -108,7 +108,7 @@ pub(super) fn moment(text: &str) -> Result<u64, Problem> {
     })
 }
 
-/// Kinds behind commas, each one that events have.
+/// Comma-separated kinds, each one of the kinds of events.
 fn kinds(text: &str) -> Result<Vec<String>, Problem> {
     let known = |kind: &str| event::NAMES.iter().any(|(name, _)| name.split('.').next() == Some(kind));
     let mut kinds: Vec<String> = Vec::new();

@@ -1,9 +1,9 @@
-//! Events as they happen, as server-sent events.
+//! Event stream, as server-sent events.
 //!
-//! `id` is an event's place, so that a reader who comes back, to this member or another, goes on behind the
-//! last one it has seen (`Last-Event-ID`). A quiet stream says now and then how far it is. It ends when this
-//! member stops or loses touch with the cluster, when the caller may no longer read, and when the reader
-//! takes nothing.
+//! `id` is an event's position, so that a reader that reconnects, to this member or another, continues after
+//! its last event (`Last-Event-ID`). An idle stream sends progress messages. It ends when this member stops
+//! or loses contact with the cluster, when the caller may no longer read, and when the reader accepts no
+//! data.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -35,7 +35,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const PAGES_WAITING_MAX: usize = 4;
 /// Interval in which the end of the stream is checked.
 const LOOK: Duration = Duration::from_secs(1);
-/// Events that come one behind the other travel together.
+/// Time in which consecutive events are gathered into one write.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// One stream, on the side that fills it.
@@ -61,7 +61,7 @@ pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result
     if let Some(last) = headers.get(LAST_EVENT_ID) {
         query.after = Some(place(last.to_str().unwrap_or_default())?);
     }
-    // From now on, where nothing says from when.
+    // From now on, unless the request has a position.
     if query.after.is_none() && query.filter.since_ms.is_none() {
         query.after = Some(EventId::end_of(app.node.read(caller.deadline).await?.revision()));
     }
@@ -171,7 +171,7 @@ impl Stream {
         format!("id: {known}\nevent: progress\ndata: {{\"revision\":{}}}\n\n", known.revision)
     }
 
-    /// False when the reader is gone, or takes nothing.
+    /// Returns false when the reader is gone, or accepts no data.
     async fn send(&self, text: String) -> bool {
         if text.is_empty() {
             return true;

@@ -14,7 +14,7 @@ const BYTES: usize = 1 + 3 * 8;
 pub(super) struct Cursor {
     /// The state that all pages are from.
     pub(super) revision: u64,
-    /// A hash of the list and of what was asked of it.
+    /// Hash of the list and its query.
     pub(super) query: u64,
     /// The id of the last item, or how many items came before where the list is sorted.
     pub(super) position: u64,

@@ -41,7 +41,7 @@ pub(in crate::http) enum Row {
     Both(Field),
     /// A field only.
     Unshown(Field),
-    /// Paths that can be shown by themselves, and nothing else.
+    /// Paths that can be shown alone, and have no other use.
     ApiResponse(&'static [&'static str]),
 }
 

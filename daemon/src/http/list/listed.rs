@@ -89,7 +89,7 @@ pub(in crate::http) trait Listable: Send + Sync + 'static {
     fn target() -> Target;
     /// Number of items.
     fn total(state: &State) -> usize;
-    /// The ids of those behind `after`, in the list's own order. None, if there never was such an id.
+    /// Ids after `after`, in the list's own order. None if that id never existed.
     fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>>;
     /// The only ids that can fit, where an index knows: in the list's own order.
     fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
@@ -105,7 +105,7 @@ pub(in crate::http) trait Listable: Send + Sync + 'static {
     }
 }
 
-/// The ids of a kind behind `after`, by their names. None, if there never was such an id.
+/// Ids of a kind after `after`, in the order of their names. None if that id never existed.
 pub(in crate::http) fn ids_by_name(
     state: &State,
     kind: Kind,
@@ -134,7 +134,7 @@ pub(in crate::http) async fn list<L: Listable>(
         }
     };
     let holder = caller.slot_holder(&app.who(&caller).await?);
-    // A filter looks at everything there is, and others wait for this thread.
+    // A filter examines all items, while others wait for this thread.
     let node = app.node.clone();
     let paged = tokio::task::spawn_blocking(move || {
         let page = node.guard(|| page::page::<L>(&state, &query));
@@ -149,7 +149,7 @@ pub(in crate::http) async fn list<L: Listable>(
     Ok(ApiResponse { stale_ms, ..ApiResponse::new(page, state.revision()) })
 }
 
-/// Handler of one item of a list whose items are named by their ids.
+/// Handler of one item of a list whose items are named by ids.
 pub(in crate::http) async fn show_by_id<L: Listable>(
     Path(id): Path<String>,
     read: Read,

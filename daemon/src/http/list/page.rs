@@ -11,7 +11,7 @@ use super::field::Key;
 use super::listed::Listable;
 use super::query::ListQuery;
 
-/// An item, or what is shown of it.
+/// Item, or its requested fields.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(in crate::http) enum Item<T> {
@@ -26,7 +26,7 @@ pub(super) fn page<L: Listable>(state: &State, query: &ListQuery) -> Result<Page
     }
 }
 
-/// All ids that a list may have behind its cursor.
+/// Ids that the list may contain after its cursor.
 fn candidates<'a, L: Listable>(
     state: &'a State,
     query: &ListQuery,
@@ -90,7 +90,7 @@ fn sorted<L: Listable>(state: &State, query: &ListQuery) -> Result<Page<Item<L::
     Ok(finish(state, query, items, next, query.count.then_some(all.len() as u64)))
 }
 
-/// An item, if it is as it is wanted.
+/// Item, if it matches the filters.
 fn fitting<L: Listable>(state: &State, query: &ListQuery, id: u64) -> Option<(L::Item, Value)> {
     let item = L::item(state, id)?;
     let as_json = !query.sort.is_empty()

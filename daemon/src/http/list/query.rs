@@ -31,7 +31,7 @@ pub(super) struct ListQuery {
     /// Fields to show; empty for all.
     pub(super) fields: Vec<String>,
     pub(super) count: bool,
-    /// A hash of the list and of all that decides which items come in which order.
+    /// Hash of the list and of everything that determines its items and their order.
     pub(super) hash: u64,
 }
 

@@ -16,7 +16,7 @@ impl Test {
         matches!(self, Test::Is(..) | Test::Compares(..) | Test::Says(_))
     }
 
-    /// The texts that a field may have, where it asks for that.
+    /// Permitted texts of a field, if the filter restricts it.
     pub(in crate::http) fn texts(&self, name: &str) -> Option<Vec<&str>> {
         match self {
             Test::Is(field, keys) if field.name == name => Some(keys.iter().filter_map(Key::text).collect()),
@@ -24,7 +24,7 @@ impl Test {
         }
     }
 
-    /// The numbers that a field may have, where it asks for that.
+    /// Permitted numbers of a field, if the filter restricts it.
     pub(in crate::http) fn numbers(&self, name: &str) -> Option<Vec<u64>> {
         let number = |key: &Key| match key {
             Key::Number(number) => Some(*number),
@@ -36,7 +36,7 @@ impl Test {
         }
     }
 
-    /// The one address that it asks for, where it asks for one.
+    /// The only permitted address, if the filter has one.
     pub(in crate::http) fn address(&self) -> Option<IpAddr> {
         match self {
             Test::Contains(address) => Some(*address),

@@ -12,7 +12,7 @@ use super::trial::Trials;
 use crate::access::Access;
 use crate::metrics::Metrics;
 
-/// State shared by all handlers: the member that they ask, the counters that they raise, and limits.
+/// State shared by all handlers: the member, counters and limits.
 #[derive(Clone)]
 pub struct App {
     pub(in crate::http) node: Node,
@@ -22,7 +22,7 @@ pub struct App {
     pub(in crate::http) trials: Trials,
     /// The states that lists are being read from.
     pub(in crate::http) lists: Kept,
-    /// Room for streams of events.
+    /// Limit of concurrent event streams.
     pub(in crate::http) streams: Arc<Semaphore>,
     /// Streams of events by caller.
     pub(in crate::http) streams_of: InFlight,

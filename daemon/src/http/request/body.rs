@@ -1,5 +1,5 @@
-//! A request's body that must have come in time, and knows whether it was read. Its time begins when
-//! something of it is waited for, so that those that come with their heads cost no timer.
+//! Request body with a time limit and a record of its reading. The limit begins with the first wait for data,
+//! so that bodies that arrive with their heads need no timer.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use axum::body::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-/// A body that ends with [`TooSlow`] when it hasn't come in time.
+/// Body that ends with [`TooSlow`] after its time limit.
 pub(in crate::http) struct TimedBody {
     body: Incoming,
     limit: Duration,
@@ -42,7 +42,7 @@ impl Verdict {
     }
 }
 
-/// The body didn't come in time.
+/// Error of a body that exceeded its time limit.
 #[derive(Debug)]
 pub(in crate::http) struct TooSlow;
 

@@ -58,7 +58,7 @@ impl Default for Offer {
 /// Presented credential.
 #[derive(Debug, Clone)]
 enum Presented {
-    /// The connection tells who it is.
+    /// Identity known from the connection.
     Known {
         principal: Text,
         grant: Arc<Grant>,
@@ -294,7 +294,7 @@ pub(in crate::http) fn header_text(
     }
 }
 
-/// The caller's name for the request, if it is a harmless one; else ours.
+/// Request id of the caller, if it is harmless; else one of ours.
 pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
     let given = headers.get(HEADER_REQUEST_ID).and_then(|value| value.to_str().ok());
     let harmless = |id: &&str| {
@@ -320,7 +320,7 @@ pub(in crate::http) fn deadline(headers: &HeaderMap) -> Result<Instant, Problem>
             })?
         }
     };
-    // Answered a little before the caller gives up: a clear refusal is worth more to it than silence.
+    // Answered shortly before the caller gives up: a clear refusal is worth more than silence.
     let margin_ms = (budget_ms / 10).min(ANSWER_MARGIN_MS_MAX);
     Ok(Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX) - margin_ms.min(BUDGET_MS_MAX)))
 }

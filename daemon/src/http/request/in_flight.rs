@@ -10,7 +10,7 @@ pub(in crate::http) struct InFlight {
     per_caller_max: usize,
 }
 
-/// One request on its way; gone when dropped.
+/// Request in progress; ends when dropped.
 #[derive(Debug)]
 pub(in crate::http) struct Flight {
     in_flight: InFlight,
@@ -18,7 +18,7 @@ pub(in crate::http) struct Flight {
 }
 
 impl InFlight {
-    /// None yet, and at most so many of each caller.
+    /// Empty, with a limit for each caller.
     pub(in crate::http) fn new(per_caller_max: usize) -> Self {
         Self { counts: Arc::default(), per_caller_max }
     }

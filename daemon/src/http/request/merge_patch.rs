@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Changes what the patch names: null takes away, objects are merged, everything else replaces.
+/// Applies a merge patch (RFC 7396): null removes, objects are merged, everything else replaces.
 pub(in crate::http) fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
     for (key, wanted) in patch {
         match wanted {
@@ -30,7 +30,7 @@ mod tests {
 
     use super::*;
 
-    /// The examples of the RFC's appendix whose targets and patches are objects.
+    /// Examples of the RFC's appendix whose targets and patches are objects.
     #[test]
     fn patches_merge_as_the_rfc_says() {
         for (target, patch, expected) in [

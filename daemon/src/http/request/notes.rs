@@ -18,13 +18,13 @@ struct Inner {
     dry_run: AtomicBool,
     /// The answer is one that was kept.
     replayed: AtomicBool,
-    /// The caller is known: the answer may say more than that it is refused.
+    /// The caller is authenticated: the response may contain more than a refusal.
     known: AtomicBool,
     timing: OnceLock<ProposalTiming>,
 }
 
 impl Notes {
-    /// The notes on a request; new ones where nothing is around the handler.
+    /// Notes of a request; new ones if no layer surrounds the handler.
     pub(in crate::http) fn of(parts: &Parts) -> Self {
         parts.extensions.get::<Self>().cloned().unwrap_or_default()
     }

@@ -17,7 +17,7 @@ pub enum Peer {
     },
     /// A process of this machine, over the unix socket.
     Socket {
-        /// The user that it ran as when it connected, as the kernel says.
+        /// User at the time of connecting, according to the kernel.
         uid: u32,
     },
 }

@@ -62,7 +62,7 @@ impl<Q> Write<Q> {
         self.propose_via(Via::Http, action).await
     }
 
-    /// Like [`Write::propose`], for what may come from a CNI plugin.
+    /// Like [`Write::propose`], for requests that may come from a CNI plugin.
     pub(in crate::http) async fn propose_via(&self, via: Via, action: Action) -> Result<Applied, Problem> {
         Ok(self.carry_out_via(via, action).await?.applied)
     }
@@ -72,7 +72,7 @@ impl<Q> Write<Q> {
         self.carry_out_via(Via::Http, action).await
     }
 
-    /// Checks and proposes an action. A dry run ends here: nothing is proposed.
+    /// Checks and proposes an action. A dry run ends here without a proposal.
     async fn carry_out_via(&self, via: Via, action: Action) -> Result<Proposed, Problem> {
         let (app, caller) = (&self.app, &self.caller);
         let known = app.who(caller).await?;
@@ -120,7 +120,7 @@ impl<Q> Write<Q> {
         Ok(app.trials.run(&principal, deadline, try_it).await??)
     }
 
-    /// A state that has everything in it that was done, for what is shown beside it.
+    /// State that includes the write, for the rest of the response.
     pub(in crate::http) async fn after(&self, done: &Proposed) -> State {
         match &done.tried {
             Some(state) => state.clone(),
@@ -180,7 +180,7 @@ impl App {
         caller.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(permission)
     }
 
-    /// Refuses a node that asks for another node's attachment.
+    /// Refuses a node's access to another node's attachment.
     pub(in crate::http) fn check_own(
         &self,
         caller: &Caller,

@@ -58,16 +58,16 @@ impl From<ReadQuery> for Freshness {
     }
 }
 
-/// Parameters of every write, beside its own.
+/// Common parameters of all writes.
 #[derive(Debug, Default, Deserialize)]
 pub(in crate::http) struct WriteQuery {
-    /// Nothing shall happen; what would?
+    /// True for a dry run.
     #[serde(default)]
     pub(in crate::http) dry_run: bool,
     /// True to change the resource despite its manager.
     #[serde(default)]
     pub(in crate::http) take_over: bool,
-    /// In whose management it is changed.
+    /// Manager in whose name the resource is changed.
     pub(in crate::http) manager: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl WriteQuery {
     }
 }
 
-/// The parts of a query whose names `wanted` wants, as they stand.
+/// Parts of a query with matching names, unchanged.
 fn parts(uri: &Uri, wanted: impl Fn(&str) -> bool) -> String {
     let parts = uri.query().unwrap_or_default().split('&');
     let wanted = parts.filter(|part| wanted(part.split('=').next().unwrap_or_default()));
@@ -175,7 +175,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        // Every write has those, and `Write` reads them.
+        // Common parameters of writes, which `Write` reads.
         let of_writes = |name: &str| parts.method != Method::GET && WriteQuery::NAMES.contains(&name);
         let query = super::query::parts(&parts.uri, |name| !of_writes(name));
         read(&query).map(Self).map_err(ApiError)

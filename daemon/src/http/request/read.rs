@@ -20,9 +20,9 @@ pub(in crate::http) struct Read<Q = ReadQuery> {
 }
 
 impl Read {
-    /// Reads the state for a caller that may do this, as fresh as the request wants it.
+    /// Reads the state for a caller with this permission, at the requested consistency.
     ///
-    /// Also gives its age, if it may be stale.
+    /// Also returns its age, if it may be stale.
     pub(in crate::http) async fn state(
         &self,
         permission: (Verb, Target),

@@ -48,7 +48,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Something to show, with what its headers say.
+/// Response body with its headers.
 #[derive(Debug)]
 pub(crate) struct ApiResponse<T> {
     pub(crate) status: StatusCode,
@@ -89,7 +89,7 @@ pub(in crate::http) fn set(headers: &mut axum::http::HeaderMap, name: &str, valu
     }
 }
 
-/// Around every handler: names the request, renders problems, counts, says who leads.
+/// Layer around every handler: names the request, renders problems, counts, and names the leader.
 pub(in crate::http) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(request.headers());
@@ -166,7 +166,7 @@ pub(super) fn refused_body(status: StatusCode) -> ApiError {
     })
 }
 
-/// A failure that axum answered in its own words.
+/// Failure that axum answered with its own text.
 fn unrendered(response: &Response) -> Option<Problem> {
     match response.status() {
         status if status.is_client_error() && response.headers().get(CONTENT_TYPE) != Some(&PROBLEM_JSON) => {

@@ -21,7 +21,7 @@ struct One {
     state: State,
     since: Instant,
     used: Instant,
-    /// Callers that read a list from it; without one it goes.
+    /// Callers that read a list from it; it is dropped with the last.
     callers: BTreeSet<String>,
 }
 

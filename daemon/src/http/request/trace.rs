@@ -18,7 +18,7 @@ pub(super) fn trace_id(headers: &HeaderMap) -> Option<&str> {
     let is_zero = |part: &str| part.bytes().all(|byte| byte == b'0');
     let known =
         hexadecimal(version, 2) && hexadecimal(trace, 32) && hexadecimal(parent, 16) && hexadecimal(flags, 2);
-    // A later version may have more behind that; the first one may not.
+    // A later version may have further fields; the first one may not.
     let length = if version == "00" { value.len() == BYTES } else { version != "ff" && value.len() >= BYTES };
     (more.is_none() && known && length && !is_zero(trace) && !is_zero(parent)).then_some(trace)
 }

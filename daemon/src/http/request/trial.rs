@@ -1,7 +1,7 @@
-//! Trials: commands carried out on a copy of the state, for dry runs and explanations.
+//! Trials: commands on a copy of the state, for dry runs and explanations.
 //!
-//! A trial costs what its command costs, and no log paces it. So trials run one at a time, on a thread that
-//! yields to the threads of the log and of `apply`, and a caller has few of them waiting.
+//! A trial costs as much as its command, and no log limits its rate. So trials run one at a time, on a thread
+//! with a lower priority than those of the log and of `apply`, and a caller may have few of them waiting.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,7 +56,7 @@ impl Trials {
         };
         let tried = tokio::task::spawn_blocking(move || {
             let tried = trial();
-            // With the trial, and not with the request that may have been given up meanwhile.
+            // Dropped with the trial, and not with the request, which may have been cancelled.
             drop((turn, waiting));
             tried
         });
@@ -90,7 +90,7 @@ mod tests {
                 tokio::spawn(async move { trials.run("me", soon(), move || number).await })
             })
             .collect();
-        // Each of them has been polled, and so counted, when it is this task's turn again.
+        // Each of them has been polled, and so counted, before this task runs again.
         tokio::task::yield_now().await;
         let refused = trials.run("me", Instant::now(), || 0).await.unwrap_err();
         let late = trials.run("you", Instant::now(), || 0).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! A request that changes something: who asks, on which terms, and the body.
+//! Write request: caller, terms and body.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -27,9 +27,9 @@ pub(in crate::http) struct Write<Q = NoQuery> {
     pub(in crate::http) body: Bytes,
     /// Its name, if the caller gave it one.
     pub(in crate::http) idempotency: Option<Idempotency>,
-    /// In whose management, if that was said.
+    /// Requested manager, if any.
     pub(in crate::http) manager: Option<Manager>,
-    /// It shall only be tried.
+    /// True for a dry run.
     pub(in crate::http) dry_run: bool,
 }
 
@@ -44,7 +44,7 @@ impl<Q> Write<Q> {
         strict::object(&self.body)
     }
 
-    /// Asks in the management that the body names, unless something else was said.
+    /// Uses the manager in the body, unless a parameter names one.
     pub(in crate::http) fn manage_as(&mut self, body: &Map<String, Value>) {
         if self.manager.is_none()
             && let Some(manager) = body.get("managed_by").and_then(Value::as_str)
@@ -92,7 +92,7 @@ impl<Q: DeserializeOwned + Send> FromRequest<App> for Write<Q> {
 fn parts_of<'a>(target: &'a str, headers: &'a HeaderMap, body: &'a [u8]) -> Vec<&'a [u8]> {
     let mut parts = vec![target.as_bytes(), body];
     for name in [IF_MATCH, IF_NONE_MATCH] {
-        // With the name, so that one condition isn't taken for the other.
+        // With the name, so that one precondition isn't taken for the other.
         for value in headers.get_all(&name) {
             parts.push(if name == IF_MATCH { b"if-match" } else { b"if-none-match" });
             parts.push(value.as_bytes());

@@ -22,7 +22,7 @@ use crate::http::request::{ApiError, ApiResponse, Consistency, DeleteQuery, Prop
 
 /// Number of merge attempts after conflicts.
 pub(in crate::http) const TRIES_MAX: usize = 32;
-/// Names that are looked through for one that was meant.
+/// Maximum number of names compared for a suggestion.
 const NAMES_COMPARED_MAX: usize = 10_000;
 
 /// One kind of named resource, between HTTP and the machine.
@@ -49,10 +49,10 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     fn row(state: &State, id: u64) -> Option<&Self::Row>;
     /// The row that a write has stored.
     fn stored(stored: Stored) -> Option<Self::Row>;
-    /// The resource as people read it: the row's spec, and what the state says of it.
+    /// View of the resource: the row's spec with `meta` and `status`.
     fn view(state: &State, row: &Self::Row) -> View<Self>;
 
-    /// A resource of the state as people read it.
+    /// View of a resource of the state.
     fn show(state: &State, id: u64) -> Option<View<Self>> {
         Self::row(state, id).map(|row| Self::view(state, row))
     }
@@ -285,7 +285,7 @@ pub(in crate::http) async fn delete<K: NamedResource>(
     let state = write.after(&done).await;
     Ok(match view::<K>(&state, &name) {
         Some(view) => ApiResponse { status: StatusCode::ACCEPTED, ..view }.into_response(),
-        // Empty, and gone meanwhile.
+        // Empty, and deleted meanwhile.
         None => StatusCode::ACCEPTED.into_response(),
     })
 }

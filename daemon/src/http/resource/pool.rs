@@ -114,7 +114,7 @@ fn in_json(count: u128) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
 }
 
-/// Something of a pool's subnet where the subnet is gone.
+/// Placeholder for a pool whose subnet is deleted.
 fn first_of(pool: &PoolSpec) -> IpNet {
     let first = pool.ranges.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), AddressRange::first_address);
     IpNet::from(first)

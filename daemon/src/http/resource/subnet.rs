@@ -80,7 +80,7 @@ impl NamedResource for Subnets {
     }
 }
 
-/// Addresses held in a subnet, those of prefixes among them, as far as JSON counts.
+/// Addresses held in a subnet, prefixes included, saturated at 2^53 − 1.
 pub(super) fn allocated_in(state: &State, subnet: u64) -> u64 {
     let held: u128 =
         state.pools_of(subnet.into()).filter_map(|pool| state.space(pool)).map(Space::held).sum();

@@ -47,7 +47,7 @@ fn named(kind: Kind, name: &str) -> Option<Place> {
     (kind.is_in_realm() == name.parts().is_some()).then_some(Place::Named(kind, name))
 }
 
-/// A path, and whether a pool shall be drained.
+/// Parses a path; also returns true if a pool is to be drained.
 pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
     let (bare, drain) = match path.split_once('?') {
         None => (path, false),

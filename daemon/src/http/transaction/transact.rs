@@ -33,7 +33,7 @@ pub(in crate::http) async fn transact(mut write: Write) -> Result<ApiResponse<Bo
     loop {
         let state = match merges {
             true => write.app.node.read(write.caller.deadline).await?,
-            // Nothing is merged, so nothing is looked at.
+            // Nothing is merged, so no state is needed.
             false => State::new(),
         };
         let plan = Plan::of(&request, &state, &known)?;
@@ -58,7 +58,7 @@ fn is_of(problem: &Problem, merged: &BTreeSet<usize>) -> bool {
     problem.code == Code::RevisionMismatch && step.is_some_and(|step| merged.contains(&step))
 }
 
-/// In whose management it is asked: in that one's whom all bodies name that name one.
+/// Common manager of a request: the one in all bodies that name one.
 fn common_manager(request: &TransactionRequest) -> Option<Manager> {
     let bodies = request.steps.iter().filter_map(|step| step.body.as_ref());
     let named: BTreeSet<&str> =

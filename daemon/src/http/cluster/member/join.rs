@@ -1,4 +1,4 @@
-//! A member that is new asks to be taken in.
+//! Join request of a new member.
 
 use ipam_api::cluster::{JoinMemberRequest, MemberJoined};
 use ipam_api::place::PeerAddress;

@@ -1,4 +1,4 @@
-//! `/v1/cluster/members`: who belongs to the cluster, and who leads it.
+//! `/v1/cluster/members`: members of the cluster, and its leader.
 
 use ipam_api::access::{Target, Verb};
 use ipam_api::cluster::{MemberChange, Members, TransferRequest};
@@ -14,7 +14,7 @@ pub(super) const WRITE: (Verb, Target) = (Verb::Write, Target::Cluster);
 pub(in crate::http) async fn list(read: Read) -> Result<ApiResponse<Members>, ApiError> {
     read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let stale = Freshness::from(read.query).consistency == Some(Consistency::Stale);
-    // Without a leader this member still knows who there is.
+    // Without a leader this member still knows the others.
     let (all, stale_ms) = match stale {
         true => (read.app.node.status().members, Some(read.app.node.stale().1)),
         false => (read.app.node.members(read.caller.deadline).await?, None),

@@ -7,10 +7,10 @@ use ipam_api::name::Name;
 use ipam_api::{Code, Problem, strict};
 use ipam_raft::node::{MemberInfo, Role};
 
-/// A learner that lacks more entries than that gets no vote yet.
+/// Missing log entries above which a learner gets no vote yet.
 const BEHIND_MAX: u64 = 1_000;
 
-/// A change, and whom it is about, by id.
+/// Change, and the id of the affected member.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) promote: Vec<u64>,
@@ -36,7 +36,7 @@ pub(super) fn can_lose(voters: &[&MemberInfo]) -> u64 {
     answering.saturating_sub(needed(voters.len()))
 }
 
-/// Leadership goes to `to`, or to the best voter there is; also who that is.
+/// Transfers leadership to `to`, or to the best voter; returns its id, too.
 pub(super) fn transfer(all: &[MemberInfo], to: Option<&Name>) -> Result<(u64, MemberChange), Problem> {
     let leader = all.iter().find(|member| member.role == Role::Leader);
     let heir = match to {
@@ -73,7 +73,7 @@ pub(super) fn promote(all: &[MemberInfo], name: &Name) -> Result<Plan, Problem> 
     })
 }
 
-/// A member goes.
+/// Removes a member.
 pub(super) fn remove(all: &[MemberInfo], name: &Name, was_removed: bool) -> Result<Plan, Problem> {
     let before = voters(all);
     let member = match find(all, name) {
@@ -88,7 +88,7 @@ pub(super) fn remove(all: &[MemberInfo], name: &Name, was_removed: bool) -> Resu
     Ok(Plan { promote: Vec::new(), remove: vec![member.id], change })
 }
 
-/// A learner gets a vote and a member goes, in one step.
+/// Promotes a learner and removes a member, in one step.
 pub(super) fn replace(
     all: &[MemberInfo],
     old: &Name,
@@ -179,7 +179,7 @@ fn fit_to_lead(heir: &MemberInfo) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The voter that lacks least, of those that answer and don't lead.
+/// Most complete voter of those that answer and don't lead.
 fn heir(all: &[MemberInfo]) -> Option<&MemberInfo> {
     let fit = all.iter().filter(|member| member.role != Role::Leader && fit_to_lead(member).is_ok());
     fit.max_by_key(|member| (Reverse(member.behind.unwrap_or(u64::MAX)), Reverse(member.id)))
@@ -225,7 +225,7 @@ fn change(before: &[&MemberInfo], after: &[&MemberInfo], steps: Vec<String>, dan
 mod tests {
     use super::*;
 
-    /// `n1` leads, the others follow; those in `silent` don't answer.
+    /// `n1` leads, the others follow; members in `silent` don't answer.
     fn three(silent: &[&str]) -> Vec<MemberInfo> {
         let member = |id: u64| {
             let name = format!("n{id}");
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!((change.can_lose_before, change.can_lose_after, change.danger), (0, 0, Danger::Severe));
         let refused = remove(&three(&["n3"]), &name("n2"), false).unwrap_err();
         assert_eq!(refused.code, Code::QuorumAtRisk);
-        // A learner that goes takes no vote along.
+        // The removal of a learner removes no vote.
         let change = remove(&four(&[]), &name("n4"), false).unwrap().change;
         assert_eq!((change.voters_after.len(), change.danger), (3, Danger::Moderate));
         let steps = remove(&three(&[]), &name("n1"), false).unwrap().change.steps;

@@ -1,4 +1,4 @@
-//! The routes of maps, of who holds what, and of pools that change while they are in use.
+//! Routes of maps, of holders, and of changes of pools in use.
 
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};

@@ -75,7 +75,7 @@ pub(in crate::http) enum Body {
     Nothing,
     /// JSON of a type.
     Json(&'static str),
-    /// Something else.
+    /// Another media type.
     Media(&'static str),
 }
 

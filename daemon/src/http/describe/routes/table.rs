@@ -16,7 +16,7 @@ use crate::http::request::App;
 use crate::http::request::response::OPEN_METRICS;
 use crate::http::transaction::transact::transact;
 
-/// Everything that can be asked, with what answers it.
+/// All routes with their handlers.
 fn table() -> Vec<Handled> {
     let mut all: Vec<Handled> = named::routes();
     all.extend(maps::routes());
@@ -33,12 +33,12 @@ fn table() -> Vec<Handled> {
     all
 }
 
-/// The description of everything that can be asked.
+/// Descriptions of all routes.
 pub(in crate::http) fn routes() -> Vec<Route> {
     table().into_iter().map(|(route, _)| route).collect()
 }
 
-/// A router of everything that can be asked.
+/// Router of all routes.
 pub(in crate::http) fn handlers() -> Router<App> {
     table().into_iter().fold(Router::new(), |all, (route, handler)| all.route(&route.path, handler))
 }
