@@ -1,7 +1,7 @@
-//! `CNI_ARGS`: `key=value;key=value`, the oldest way in which orchestrators say who wants addresses.
+//! `CNI_ARGS`: `key=value;key=value`, the oldest way of orchestrators to pass the identity of a workload.
 //!
-//! A key that isn't known is refused unless `IgnoreUnknown` is `1` or `true`, as the convention has it.
-//! The keys of Kubernetes and of Nomad are known, and so is what main plugins read (`MAC`).
+//! An unknown key is refused unless `IgnoreUnknown` is `1` or `true`, as the convention specifies. Known keys
+//! are those of Kubernetes and Nomad, and that of main plugins (`MAC`).
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ const MACHINES: [&str; 2] = ["VirtualMachine", "VirtualMachineInstance"];
 /// Arguments of `CNI_ARGS`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// Addresses asked for by value.
+    /// Requested addresses.
     pub addresses: Vec<IpAddr>,
     /// The interface's hardware address.
     pub mac: Option<String>,
@@ -43,7 +43,7 @@ impl Arguments {
         let mut unknown: Vec<&str> = Vec::new();
         let mut ignore_unknown = false;
         for pair in text.split(';').filter(|pair| !pair.is_empty()) {
-            // Only the first "=" divides: Nomad lets people pass JSON and base64 through here.
+            // Only the first "=" divides: Nomad passes JSON and base64 of users through.
             let Some((key, value)) = pair.split_once('=') else {
                 return Err(wrong(format!("invalid pair {}", shown(pair))));
             };
@@ -105,10 +105,10 @@ impl Arguments {
     }
 }
 
-/// Reads addresses with or without a prefix length, which says nothing here: the subnet has one.
+/// Parses addresses with or without a prefix length, which is ignored: the subnet has one.
 ///
 /// # Errors
-/// The complaint.
+/// The malformed address.
 pub fn addresses<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpAddr>, String> {
     texts
         .map(|text| {

@@ -26,10 +26,10 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Prepares to ask; nothing is connected yet.
+    /// Prepares the clients, without a connection.
     ///
     /// # Errors
-    /// Code 7 for something that is no server address.
+    /// Code 7 for a malformed server address.
     pub fn new(reach: &Reach, trace_parent: Option<&str>, deadline: Duration) -> Result<Self, Failure> {
         let agent = match &reach.socket {
             Some(path) => Some((path.clone(), Client::over_socket(path)?)),
@@ -44,7 +44,7 @@ impl Ask {
         Ok(Self { agent, servers, trace_parent, began: Instant::now(), deadline })
     }
 
-    /// Asks, and reads the answer.
+    /// Sends a call, and parses the answer.
     ///
     /// # Errors
     /// The last problem.
@@ -52,8 +52,8 @@ impl Ask {
         self.send(call).await?.read()
     }
 
-    /// Asks. An agent that doesn't answer, or can't help now, costs little time if there are servers:
-    /// every call here may be repeated, so that asking both is harmless.
+    /// Sends a call. An agent without a useful answer costs little time if there are servers: every call here
+    /// may be repeated, so that sending it to both is harmless.
     ///
     /// # Errors
     /// The last problem.

@@ -32,20 +32,20 @@ pub const TOKEN_FILE: &str = "token_file";
 pub const SOCKET: &str = "socket";
 /// The key under which a container's request names subnets.
 pub const SUBNETS: &str = "subnets";
-/// The keys that name IPv4 pools: ours, and those of Spiderpool.
+/// Keys of IPv4 pools: ours, and those of Spiderpool.
 pub const IPV4_POOLS: [&str; 3] = ["ipv4_pools", "default_ipv4_ippool", "defaultv4ippool"];
-/// The keys that name IPv6 pools: ours, and those of Spiderpool.
+/// Keys of IPv6 pools: ours, and those of Spiderpool.
 pub const IPV6_POOLS: [&str; 3] = ["ipv6_pools", "default_ipv6_ippool", "defaultv6ippool"];
 
 /// GC's list, and what the specification called it before it was final. libcni sends both.
 const VALID_ATTACHMENTS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
-/// The node's own name, where the configuration doesn't say another.
+/// Source of the node's name, unless the configuration has one.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 /// A network configuration.
 #[derive(Debug, Clone)]
 pub struct Network {
-    /// The version that it asks for.
+    /// CNI version of the configuration.
     pub version: CniVersion,
     pub name: ObjectName,
     document: Map<String, Value>,
@@ -54,7 +54,7 @@ pub struct Network {
 /// Realm and name of this attachment's node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
-    /// The system that names come from.
+    /// Realm of the node and its endpoints.
     pub realm: Name,
     pub node: ObjectName,
 }
@@ -90,10 +90,10 @@ impl Network {
         Ok(Self { version, name, document })
     }
 
-    /// The `ipam` section.
+    /// `ipam` section.
     ///
     /// # Errors
-    /// Code 7 if it is missing or something else than an object.
+    /// Code 7 if it is missing or not an object.
     pub fn ipam(&self) -> Result<Section<'_>, Failure> {
         let ipam = self.whole().section("ipam")?;
         if ipam.exists() { Ok(ipam) } else { Err(Failure::configuration("the section ipam is missing")) }
@@ -159,7 +159,7 @@ impl Network {
         named(&self.arguments()?, &[key])
     }
 
-    /// Addresses asked for by value, from `args.cni.ips` and from `runtimeConfig.ips`.
+    /// Requested addresses, from `args.cni.ips` and from `runtimeConfig.ips`.
     ///
     /// # Errors
     /// Code 7.
@@ -266,7 +266,7 @@ impl Network {
         arguments.get("replicas").map(|value| number(value).ok_or_else(wrong)).transpose()
     }
 
-    /// The hardware address that the runtime wants the interface to have.
+    /// MAC address that the runtime requests for the interface.
     ///
     /// # Errors
     /// Code 7.
@@ -343,7 +343,7 @@ impl Network {
     /// Arguments of the container's request: `args.cni`.
     ///
     /// # Errors
-    /// Code 7 if it is something else than an object.
+    /// Code 7 if it is not an object.
     pub fn arguments(&self) -> Result<Section<'_>, Failure> {
         self.whole().section("args")?.section("cni")
     }

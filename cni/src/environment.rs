@@ -22,17 +22,17 @@ const ARGUMENTS: &str = "CNI_ARGS";
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Give addresses.
+    /// Allocates addresses.
     Add,
     /// Take them back.
     Del,
-    /// See whether they are still given.
+    /// Checks that they are still allocated.
     Check,
-    /// Say whether an ADD could be served.
+    /// Reports if an ADD could be served.
     Status,
-    /// Take back what the runtime no longer knows.
+    /// Releases addresses that the runtime no longer knows.
     Gc,
-    /// Say which versions are spoken.
+    /// Lists the supported versions.
     Version,
 }
 
@@ -105,7 +105,7 @@ pub struct Environment {
     pub arguments: String,
     /// `IPAM_SERVERS` as it came.
     pub servers: String,
-    /// The trace that the operation belongs to, if there is one that makes sense.
+    /// Trace context of the operation, if there is a valid one.
     pub trace_parent: Option<String>,
     /// Time limit of the whole operation.
     pub deadline: Duration,

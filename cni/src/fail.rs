@@ -25,7 +25,7 @@ pub const NOT_READY: u16 = 50;
 pub struct Failure {
     /// The code of the CNI specification, or one of ours from 100 on.
     pub code: u16,
-    /// A few words.
+    /// Short message.
     pub msg: String,
     /// A sentence with the names and numbers, and what would help.
     pub details: String,
@@ -90,7 +90,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// JSON in lines, since people read it when something went wrong.
+/// Formats JSON in lines, since people read it after a failure.
 ///
 /// # Errors
 /// A type that JSON can't carry.

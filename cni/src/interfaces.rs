@@ -1,6 +1,6 @@
 //! Interfaces of an endpoint in `args.cni.interfaces`: the same list in the ADD of each of them.
 //!
-//! Spiderpool's words (`interface`, `ipv4`, `ipv6`) mean the same as ours.
+//! Spiderpool's keys (`interface`, `ipv4`, `ipv6`) are aliases of ours.
 
 use std::str::FromStr;
 
@@ -77,7 +77,7 @@ pub fn check_default_route(
     }
 }
 
-/// The own interface: what the list says where it takes from, and what only this ADD knows.
+/// The own interface: pools and subnets of the list, and the settings that only this ADD has.
 fn merged(listed: InterfaceRequest, own: &InterfaceRequest) -> InterfaceRequest {
     let is_silent = listed.subnets.is_empty() && listed.ipv4_pools.is_empty() && listed.ipv6_pools.is_empty();
     let from = if is_silent { own } else { &listed };
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::version::CniVersion;
 
-    /// Name, subnets and pools of each interface that the ADD of `eth0` asks for.
+    /// Name, subnets and pools of each interface that the ADD of `eth0` requests.
     fn asked(list: &str) -> Result<String, Failure> {
         let text = format!(r#"{{"name":"n","args":{{"cni":{{"interfaces":{list}}}}}}}"#);
         let document = crate::json::parse(text.as_bytes()).unwrap();

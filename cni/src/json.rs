@@ -55,10 +55,10 @@ impl<'a> Section<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// An object inside.
+    /// Nested object.
     ///
     /// # Errors
-    /// Code 7 if it is something else.
+    /// Code 7 if it is not an object.
     pub fn section(&self, key: &str) -> Result<Section<'a>, Failure> {
         let members = match self.get(key) {
             None => None,
@@ -71,7 +71,7 @@ impl<'a> Section<'a> {
     /// A list of objects.
     ///
     /// # Errors
-    /// Code 7 if it is something else.
+    /// Code 7 if it is not a list of objects.
     pub fn sections(&self, key: &str) -> Result<Vec<Section<'a>>, Failure> {
         let wrong = || self.wrong(key, "must be a list of objects");
         let items = match self.get(key) {
@@ -88,10 +88,10 @@ impl<'a> Section<'a> {
         items.map(section).collect()
     }
 
-    /// A text; an empty one is the same as nothing, as templates leave them behind.
+    /// Text; an empty one counts as absent, as templates leave them behind.
     ///
     /// # Errors
-    /// Code 7 if it is something else.
+    /// Code 7 if it is not text.
     pub fn text(&self, key: &str) -> Result<Option<&'a str>, Failure> {
         match self.get(key) {
             None => Ok(None),
@@ -100,10 +100,10 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The first of some members that is there, each a text.
+    /// First present one of some members, each a text.
     ///
     /// # Errors
-    /// Code 7 if one is something else.
+    /// Code 7 if one is not text.
     pub fn first(&self, keys: [&str; 2]) -> Result<Option<&'a str>, Failure> {
         for key in keys {
             if let Some(text) = self.text(key)? {
@@ -113,10 +113,10 @@ impl<'a> Section<'a> {
         Ok(None)
     }
 
-    /// A yes or no.
+    /// Boolean.
     ///
     /// # Errors
-    /// Code 7 if it is something else.
+    /// Code 7 if it is not a boolean.
     pub fn boolean(&self, key: &str) -> Result<Option<bool>, Failure> {
         match self.get(key) {
             None => Ok(None),
@@ -125,10 +125,10 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of texts, or a single one.
+    /// List of texts, or a single one.
     ///
     /// # Errors
-    /// Code 7 if it is something else.
+    /// Code 7 if it is neither.
     pub fn texts(&self, key: &str) -> Result<Vec<&'a str>, Failure> {
         let wrong = || self.wrong(key, "must be a list of texts");
         let texts: Vec<&str> = match self.get(key) {
@@ -142,7 +142,7 @@ impl<'a> Section<'a> {
         Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
     }
 
-    /// A complaint about that one of some members that is there.
+    /// Failure about the present one of some members.
     #[must_use]
     pub fn wrong_in(&self, keys: [&str; 2], why: &str) -> Failure {
         let [key, other] = keys;

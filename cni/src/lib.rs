@@ -6,9 +6,9 @@
 //!
 //! Deliberate limits:
 //!
-//! * It decides nothing about addresses. It says who wants what, and hands on what it is told.
+//! * It decides nothing about addresses: it forwards requests and answers.
 //! * It keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the same
-//!   parameters gets the same answer, for the servers know an attachment again.
+//!   parameters gets the same answer, since the servers recognise the attachment.
 //! * It touches no interface, no network namespace and no wire.
 //! * It has no TLS in it, for merely linking a TLS library doubles its start time. Beyond loopback it
 //!   belongs behind the node's agent.
@@ -38,7 +38,7 @@ use crate::environment::{Environment, Verb};
 use crate::fail::Failure;
 use crate::version::CniVersion;
 
-/// Runs the operation that the environment asks for, and prints its result or its error.
+/// Runs the operation of the environment, and prints its result or its error.
 #[must_use]
 pub fn plugin(environment: &dyn Fn(&str) -> Option<String>, started: Option<Started>) -> ExitCode {
     let mut supported = CniVersion::LATEST;
@@ -46,7 +46,7 @@ pub fn plugin(environment: &dyn Fn(&str) -> Option<String>, started: Option<Star
         Ok(output) => (output, ExitCode::SUCCESS),
         Err(failure) => (failure.to_json(supported), ExitCode::FAILURE),
     };
-    // A runtime that no longer listens has given up on this operation: it must not look like a success.
+    // A runtime that closed its end has given up on this operation: it must not look like a success.
     match write_all(&output) {
         Ok(()) => code,
         Err(error) => {
@@ -69,7 +69,7 @@ fn run(
     *supported = CniVersion::of(&document)?;
     environment.verb.check_version(*supported)?;
     let network = Network::new(document, *supported)?;
-    // One thread and one connection: all that one question needs.
+    // One thread and one connection suffice for one request.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()

@@ -1,4 +1,4 @@
-//! The plugin's process: what the runtime runs, and what answers a person who runs it by hand.
+//! Process of the plugin: run by a runtime, or by a person by hand.
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use crate::fail::Failure;
 use crate::json;
 use crate::version::CniVersion;
 
-/// The exit code for words that make no sense.
+/// Exit code of a usage error.
 const USAGE: u8 = 2;
 
 /// Answers one invocation without `CNI_COMMAND`.

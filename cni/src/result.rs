@@ -26,7 +26,7 @@ struct Listed<'a> {
 
 #[derive(Debug, Serialize)]
 struct Ip {
-    /// Gone since 1.0.0.
+    /// Removed in version 1.0.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
     address: IpNet,
@@ -81,12 +81,12 @@ pub struct Dns {
     pub options: Vec<String>,
 }
 
-/// Prints what an interface was given. `dns` is what the configuration prescribes; without it, what the
-/// subnets have counts.
+/// Prints the allocation of an interface. `dns` comes from the configuration; without it the subnets'
+/// applies. `dns` is what the configuration prescribes; without it, what the subnets have counts.
 ///
 /// # Errors
 /// Code 999 for an interface without any address, which no main plugin can use; code 7 for more addresses
-/// than an old version can say.
+/// than an old version can express.
 pub fn print(version: CniVersion, given: &[GivenAddress], dns: Option<Dns>) -> Result<Vec<u8>, Failure> {
     if given.is_empty() {
         return Err(defect("the server gave the interface no address"));
@@ -105,7 +105,7 @@ pub fn print(version: CniVersion, given: &[GivenAddress], dns: Option<Dns>) -> R
     printed.map_err(|error| defect(&error.to_string()))
 }
 
-/// Refuses more addresses of a family than a version can say.
+/// Refuses more addresses of a family than a version can express.
 ///
 /// # Errors
 /// Code 7.
@@ -181,7 +181,7 @@ fn merged_dns(given: &[GivenAddress]) -> Dns {
     merged
 }
 
-/// An answer that ipamd must not give.
+/// Failure of an answer that ipamd must never give.
 pub(crate) fn defect(detail: &str) -> Failure {
     Problem::new(Code::Internal, detail).into()
 }

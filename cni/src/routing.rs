@@ -1,4 +1,4 @@
-//! Routes that a container's request asks for, and which interface has the default route.
+//! Routes of a container's request, and the interface of the default route.
 
 use ipam_api::address::{parse_address, parse_cidr};
 use ipam_api::name::InterfaceName;
@@ -11,10 +11,10 @@ use crate::json::Section;
 /// Keys for an interface without default route, in the list of interfaces, in `args.cni` and in `ipam`.
 pub const CLEAN_GATEWAY: [&str; 2] = ["clean_gateway", "cleangateway"];
 const ROUTES: &str = "routes";
-/// Ours, and those of CNI and of Spiderpool.
+/// Keys of a destination: ours, and those of CNI and of Spiderpool.
 const DESTINATION: [&str; 2] = ["destination", "dst"];
 const GATEWAY: [&str; 2] = ["gateway", "gw"];
-/// The one interface whose routers get the default route.
+/// Key of the only interface with a default route.
 pub const DEFAULT_ROUTE_INTERFACE: &str = "default_route_interface";
 
 /// Routes in `args.cni.routes`.
@@ -35,7 +35,7 @@ pub fn routes(network: &Network) -> Result<Vec<Route>, Failure> {
     arguments.sections(ROUTES)?.into_iter().map(route).collect()
 }
 
-/// The one interface that has the default route, as `args.cni.default_route_interface` says.
+/// Only interface with a default route, from `args.cni.default_route_interface`.
 ///
 /// # Errors
 /// Code 7.

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::fail::{self, Failure};
 
-/// One of them. Later ones compare greater.
+/// Version of the CNI specification. Later ones compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CniVersion {
-    /// 0.1.0, what a configuration without a version means.
+    /// 0.1.0, which a configuration without a version has.
     V010,
     /// 0.2.0, with the VERSION operation.
     V020,
@@ -28,13 +28,13 @@ pub enum CniVersion {
 }
 
 impl CniVersion {
-    /// All of them, in order.
+    /// All versions, in order.
     pub const ALL: [CniVersion; 7] =
         [Self::V010, Self::V020, Self::V030, Self::V031, Self::V040, Self::V100, Self::V110];
-    /// The one that is spoken where the configuration doesn't say.
+    /// Default version of errors before the configuration is read.
     pub const LATEST: CniVersion = Self::V110;
 
-    /// As it is written in configurations and results.
+    /// Notation in configurations and results.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,10 +48,10 @@ impl CniVersion {
         }
     }
 
-    /// The version that a network configuration asks for. Exact: 1.1 is not 1.1.0.
+    /// Version of a network configuration. Exact: 1.1 is not 1.1.0. Exact: 1.1 is not 1.1.0.
     ///
     /// # Errors
-    /// Code 6 if it isn't text, code 1 if it isn't one of ours.
+    /// Code 6 if it isn't text, code 1 if it is unsupported.
     pub fn of(document: &Map<String, Value>) -> Result<Self, Failure> {
         let text = match document.get("cniVersion") {
             None | Some(Value::Null) => "",

@@ -1,4 +1,4 @@
-//! ADD: addresses for one interface, all or none. Repeated, it gives the same answer.
+//! ADD: addresses for one interface, all or none. A repetition gets the same answer.
 
 use std::net::IpAddr;
 
@@ -15,10 +15,10 @@ use crate::interfaces::{check_default_route, interfaces};
 use crate::result::{self, defect};
 use crate::routing::{clean_gateway, default_route_interface, routes};
 
-/// Gets addresses and prints them.
+/// Allocates addresses and prints them.
 ///
 /// # Errors
-/// Why there are none.
+/// The reason of the failure.
 pub async fn add(
     environment: &Environment,
     network: &Network,

@@ -1,4 +1,4 @@
-//! CHECK: whether the attachment still holds what its ADD was given.
+//! CHECK: verifies that the attachment still holds the allocations of its ADD.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ pub async fn check(environment: &Environment, network: &Network) -> Result<Vec<u
 /// The families that the configuration names pools of.
 fn expected(network: &Network) -> Vec<Family> {
     let named = [(Family::V4, IPV4_POOLS), (Family::V6, IPV6_POOLS)];
-    // A name that is none gives no address either.
+    // An invalid name has no addresses either.
     let named =
         named.into_iter().filter(|(_, keys)| network.pools(*keys).is_ok_and(|pools| !pools.is_empty()));
     named.map(|(family, _)| family).collect()

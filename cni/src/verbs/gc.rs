@@ -7,10 +7,10 @@
 use crate::config::Network;
 use crate::fail::Failure;
 
-/// Says why nothing is done.
+/// Reports why nothing is released.
 ///
 /// # Errors
-/// Code 7 for a list that isn't one.
+/// Code 7 for a malformed list.
 pub fn gc(network: &Network) -> Result<Vec<u8>, Failure> {
     let why = match network.valid_attachments()? {
         None => "no list of valid attachments was given; that is no order to free everything".to_owned(),

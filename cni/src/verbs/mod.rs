@@ -13,10 +13,10 @@ use crate::config::{Home, Network};
 use crate::environment::{Container, Environment, Verb};
 use crate::fail::Failure;
 
-/// Does what the environment asks for; what comes back goes to standard output.
+/// Runs the operation of the environment; returns its standard output.
 ///
 /// # Errors
-/// Why it failed.
+/// The reason of the failure.
 pub async fn serve(
     environment: &Environment,
     network: &Network,

@@ -1,7 +1,7 @@
-//! STATUS: whether an ADD could be served.
+//! STATUS: readiness for an ADD.
 //!
-//! A runtime asks every few seconds and takes the node out of service on a bad answer. So one server that
-//! is ready is enough, a server that hangs is passed over, and a full pool is no reason.
+//! A runtime calls it every few seconds and takes the node out of service on a failure. So one ready server
+//! is enough, a stalled server is skipped, and an exhausted pool is no failure.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::config::Network;
 use crate::environment::Environment;
 use crate::fail::{Failure, NOT_READY};
 
-/// Asks until one is ready.
+/// Tries the servers until one is ready.
 ///
 /// # Errors
-/// Code 50 if none is; code 7 if none is named.
+/// Code 50 if none is ready; code 7 if none is configured.
 pub async fn status(environment: &Environment, network: &Network) -> Result<Vec<u8>, Failure> {
     let deadline = environment.deadline.min(Duration::from_millis(BUDGET_MS_DEFAULT));
     let ask = Ask::new(&network.reach(&environment.servers)?, environment.trace_parent.as_deref(), deadline)?;

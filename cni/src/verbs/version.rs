@@ -1,4 +1,4 @@
-//! VERSION: which versions are spoken.
+//! VERSION: the supported versions.
 //!
 //! Standard input is not read: some runtimes leave it empty, and some leave it open.
 
