@@ -1,4 +1,4 @@
-//! Chaos for ipamd: what breaks clusters of real processes on purpose, and says what they lost.
+//! Fault injection for ipamd: breaks clusters of real processes, and reports lost data.
 
 pub mod powercut;
 mod random;

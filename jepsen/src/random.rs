@@ -22,7 +22,7 @@ impl Random {
         usize::try_from(self.next().checked_rem(end).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// So many different numbers less than `end`, in no order; all of them if there aren't more.
+    /// Up to `count` different numbers below `end`, in random order.
     pub(crate) fn some_of(&mut self, end: usize, count: usize) -> Vec<usize> {
         let mut left: Vec<usize> = (0..end).collect();
         (0..count.min(end)).map(|_| left.swap_remove(self.below(left.len()))).collect()

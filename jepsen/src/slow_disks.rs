@@ -114,7 +114,7 @@ async fn kill(cluster: &mut Cluster, fsync_ms: u64, arguments: &Arguments) -> Re
     let accepted = load.accepted_after(killed, killed + GAP_MAX).await?;
     let leader = cluster.leader().await;
     load.stop().await;
-    // A member that comes back must not be measured.
+    // A returning member would distort the measurement.
     cluster.delay(0, false)?;
     cluster.start(victim)?;
     cluster.ready().await?;

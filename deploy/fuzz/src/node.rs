@@ -50,7 +50,7 @@ fn network(data: &[u8]) -> Result<(), Failure> {
 pub(crate) fn arguments(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let variables: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
-    // What is said of a wrong deadline goes to standard error, and says nothing here.
+    // The warning about a malformed deadline goes to standard error.
     let get = |name: &str| {
         variables.get(name).filter(|_| name != CNI_DEADLINE_ENV).map(|value| (*value).to_owned())
     };

@@ -97,7 +97,7 @@ fn again<T: Display + PartialEq + Debug, E>(text: &str, read: impl Fn(&str) -> R
     }
 }
 
-/// A set says of each address what its ranges say.
+/// A set contains exactly the addresses of its ranges.
 fn ranges(text: &str) {
     let all: Vec<AddressRange> = text.split(',').filter_map(|range| range.parse().ok()).collect();
     for family in Family::BOTH {

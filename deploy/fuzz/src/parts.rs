@@ -2,13 +2,13 @@
 
 use ipam_machine::RowKey;
 
-/// The first byte, which chooses, and the rest.
+/// First byte, as the choice of a reader, and the rest.
 #[must_use]
 pub fn choice(data: &[u8]) -> (u8, &[u8]) {
     data.split_first().map_or((0, data), |(first, rest)| (*first, rest))
 }
 
-/// Parts: a tag, two bytes of length, and so many bytes or what is left.
+/// Parts: a tag, two bytes of length, and the contents, truncated at the end.
 #[must_use]
 pub fn parts(mut data: &[u8]) -> Vec<(u8, &[u8])> {
     let mut parts = Vec::new();

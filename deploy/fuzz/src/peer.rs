@@ -7,7 +7,7 @@ use crate::parts::choice;
 /// Number of bytes by which a connection's buffer may exceed the received bytes.
 const AHEAD_BYTES: usize = 1 << 20;
 
-/// A connection: the first word of a caller, that of who was called, and frames.
+/// Connection: the handshakes of both sides, and frames.
 pub(crate) fn stream(data: &[u8]) {
     let (piece, data) = choice(data);
     let _ = transport::opening(data);

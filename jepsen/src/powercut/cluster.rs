@@ -55,7 +55,7 @@ impl<'a> Cluster<'a> {
         Ok(Client::new(&self.urls())?)
     }
 
-    /// Starts those that are meant.
+    /// Starts the given members.
     pub(super) fn start(&mut self, which: &[usize]) -> Result<()> {
         let peers: Vec<_> =
             self.members.iter().map(|member| (member.name.clone(), member.peer_address())).collect();
@@ -65,8 +65,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Cuts the power of those that are meant, all at once. Where all is written first, it is only that of
-    /// the disks, and the processes follow after `agony`.
+    /// Cuts the power of the given members, all at once. With `Flushed` only the disks lose it at first, and
+    /// the processes after `agony`.
     pub(super) async fn cut(&mut self, how: Cut, which: &[usize], agony: Duration) -> Result<()> {
         for member in chosen(&mut self.members, which) {
             member.disk.set_canary()?;
@@ -92,12 +92,12 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Lets the power of those come back, without starting anything.
+    /// Restores the power of the given members, without starting processes.
     pub(super) fn power_on(&mut self, after: Cut, which: &[usize]) -> Result<()> {
         chosen(&mut self.members, which).try_for_each(|member| member.power_on(after))
     }
 
-    /// Waits until all are ready; those that won't be are found.
+    /// Waits until all are ready; members that fail to start are findings.
     pub(super) async fn ready(&mut self, findings: &mut Findings) -> Result<()> {
         let begun = Instant::now();
         for member in &mut self.members {
@@ -115,7 +115,7 @@ impl<'a> Cluster<'a> {
                         findings.refused(words);
                         break;
                     }
-                    // Who waits for one that won't come waits in vain.
+                    // A member that has exited is not waited for.
                     Err(_) if findings.refused > 0 => break,
                     Err(_) => tokio::time::sleep(LOOK).await,
                 }
@@ -158,7 +158,7 @@ impl<'a> Cluster<'a> {
         Ok(states)
     }
 
-    /// The member that leads, as far as any says.
+    /// Index of the leader, according to any member.
     pub(super) async fn leader(&self) -> Option<usize> {
         for member in &self.members {
             if let Ok(Shown { leader: Some(leader), .. }) = member.shown().await {
@@ -177,7 +177,8 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Makes that pool. What is freed can be given again at once, so that the room is never too little.
+    /// Creates the writers' pool. Freed addresses can be allocated again at once, so that it is never
+    /// exhausted.
     pub(super) async fn make_pool(&self) -> Result<()> {
         let subnet = json!({"name": POOL, "cidr": "10.7.0.0/16", "gateway": "10.7.0.1"});
         put(&self.ask()?, "subnets", &subnet).await?;

@@ -19,7 +19,7 @@ use crate::sync::held;
 const SNAPSHOT: Duration = Duration::from_secs(120);
 /// Number of reads that may fail because the state changed meanwhile.
 const LOOKS_MAX: usize = 20;
-/// Says how far it is at least so often.
+/// Interval of progress messages.
 const SAY: Duration = Duration::from_secs(5);
 
 /// All that a run needs to know.
@@ -68,7 +68,7 @@ impl Course<'_> {
             for words in &findings.words {
                 println!("cut {number} ({}): {words}", step.kind.name());
             }
-            // One that has lost a member may as well be given up.
+            // A cluster that has lost a member is replaced.
             life = (findings.refused == 0).then_some(living);
             if printed.elapsed() > SAY || number + 1 == self.cuts {
                 println!(
@@ -140,7 +140,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// One is cut, and comes back to others that have gone on.
+    /// Cuts one member, which returns to a running cluster.
     async fn one(&mut self, step: &Step, findings: &mut Findings) -> Result<()> {
         let mut load = Load::start(&self.cluster.urls(), &self.ledger)?;
         if let Err(told) = load.get_on(step.writes[0]).await? {
@@ -160,7 +160,7 @@ impl Life<'_> {
         load.finish().await
     }
 
-    /// So many are cut that nothing goes on.
+    /// Cuts enough members to stop the cluster.
     async fn several(&mut self, step: &Step, victims: &[usize], findings: &mut Findings) -> Result<()> {
         let mut load = Load::start(&self.cluster.urls(), &self.ledger)?;
         if let Err(told) = load.get_on(step.writes[0]).await? {
@@ -197,13 +197,13 @@ impl Life<'_> {
 
     /// Holds what is there against what was acknowledged.
     async fn compare(&self, step: &Step, findings: &mut Findings) -> Result<()> {
-        // All are in the same state, so any of them may be asked.
+        // All members have the same state, so any of them may be queried.
         let one = step.order.first().and_then(|at| self.cluster.members.get(*at)).context("no member")?;
         for _ in 0..LOOKS_MAX {
             let Some(before) = self.cluster.settled(findings).await else { return Ok(()) };
             let found = load::allocations(&one.ask()?).await?;
             let Some(after) = self.cluster.settled(findings).await else { return Ok(()) };
-            // What a member was asked for and had no time to answer may still come about.
+            // A request without an answer may still take effect.
             if before.revision != after.revision {
                 continue;
             }

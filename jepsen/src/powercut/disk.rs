@@ -1,4 +1,4 @@
-//! A member's disk: a file system of its own, whose power can be cut.
+//! Disk of a member: a file system of its own, whose power can be cut.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl Disk {
 
     /// Writes something that a cut must take away, to see that it is one.
     pub(super) fn set_canary(&mut self) -> Result<()> {
-        // A new name each time: a file that is written anew is synced by ext4 itself when it is closed.
+        // A new name each time: ext4 itself syncs a rewritten file when it is closed.
         self.canary = self.place.join(format!("canary-{}", uuid::Uuid::new_v4()));
         fs::write(&self.canary, CANARY).with_context(|| self.canary.display().to_string())
     }

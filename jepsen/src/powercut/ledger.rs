@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// Allocations that are held at once, at most: reading all of them after each cut takes time.
+/// Maximum number of held allocations: reading all of them after each cut takes time.
 const HELD_MAX: usize = 2_000;
-/// Every how manyth change takes addresses back, as long as there are fewer.
+/// Every third change releases addresses, as long as fewer are held.
 const RELEASE_EVERY: u64 = 3;
-/// Words that are kept of what was found at once; the numbers say how much there was.
+/// Descriptions kept of one comparison's findings; the numbers count all.
 const WORDS_MAX: usize = 8;
 /// Comparisons without a trace after which a change of unknown outcome counts as not applied. Its budget has
 /// ended long before, and then it is refused.
@@ -24,12 +24,12 @@ pub(super) struct Given {
     pub(super) address: IpAddr,
 }
 
-/// One change on its way: all of it happens or nothing.
+/// Change in progress: all of it is applied or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
     /// An address for each of these endpoints.
     Give(Vec<String>),
-    /// These are taken back.
+    /// Release of these.
     TakeBack(Vec<Given>),
 }
 
@@ -40,9 +40,9 @@ pub(super) struct Findings {
     pub(super) lost: u64,
     /// Impossible results, for any loss.
     pub(super) corrupt: u64,
-    /// Members that didn't come back.
+    /// Members that failed to start.
     pub(super) refused: u64,
-    /// The first of them in words.
+    /// Descriptions of the first findings.
     pub(super) words: Vec<String>,
 }
 
@@ -82,11 +82,11 @@ impl Findings {
 pub(super) struct Ledger {
     number: u64,
     acknowledged: u64,
-    /// Acknowledged and not asked back, by id.
+    /// Acknowledged and unreleased allocations, by id.
     held: BTreeMap<u64, Given>,
-    /// Ids of which it was acknowledged that they are gone.
+    /// Ids with an acknowledged release.
     gone: BTreeSet<u64>,
-    /// Asked for; the answer isn't there yet, or will never be. With the comparisons that they have seen.
+    /// Changes without an answer yet, or for ever, with the number of comparisons since.
     unknown: BTreeMap<u64, (Change, u32)>,
 }
 
@@ -117,7 +117,7 @@ impl Ledger {
         (number, change)
     }
 
-    /// It was acknowledged; `given` are the addresses that were, if any.
+    /// Records an acknowledgement; `given` are the allocated addresses, if any.
     pub(super) fn acknowledge(&mut self, number: u64, given: Vec<Given>) {
         let Some((change, _)) = self.unknown.remove(&number) else { return };
         let count = match change {
@@ -134,7 +134,7 @@ impl Ledger {
         self.acknowledged += u64::try_from(count).unwrap_or_default();
     }
 
-    /// It was refused with the word that nothing has happened.
+    /// Records a refusal that guarantees no effect.
     pub(super) fn undo(&mut self, number: u64) {
         if let Some((Change::TakeBack(taken), _)) = self.unknown.remove(&number) {
             self.held.extend(taken.into_iter().map(|given| (given.id, given)));
@@ -228,7 +228,7 @@ mod tests {
         (ledger, there)
     }
 
-    /// The next change that takes back, `size` at a time; those that give are left unasked.
+    /// Next release of `size` allocations; the allocating changes before it are skipped.
     fn take_back(ledger: &mut Ledger, size: usize) -> u64 {
         loop {
             match ledger.begin(size) {

@@ -1,4 +1,4 @@
-//! Writers that never rest.
+//! Writers of the load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,11 +19,11 @@ use crate::sync::held;
 
 /// Enough that requests always wait for the log.
 const WRITERS: usize = 12;
-/// Addresses that each of them asks for at once: alone as most clients do, and many in one transaction.
+/// Addresses of one request by writer: single ones as most clients send, and many in one transaction.
 const SIZES: [usize; 4] = [1, 40, 1, 8];
 /// Timeout of a writer's request.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After a refusal, so that a cluster that is down isn't asked without end.
+/// Pause after a refusal, so that a stopped cluster isn't flooded.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Longest time without an acknowledgement while writers run.
 const STALL: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Starts them, each asking all servers, none of them the same one first.
+    /// Starts the writers. Each knows all servers, and starts with another one.
     pub(super) fn start(urls: &[String], ledger: &Shared) -> Result<Self> {
         let (stop, refusal) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let mut writers = JoinSet::new();
@@ -62,7 +62,7 @@ impl Load {
         Ok(Self { ledger: Arc::clone(ledger), stop, writers, refusal })
     }
 
-    /// Waits until so much more was acknowledged; says what the writers are told if nothing is.
+    /// Waits for this many further acknowledgements; returns the writers' last refusal if there are none.
     pub(super) async fn get_on(&mut self, more: u64) -> Result<Result<(), String>> {
         let goal = held(&self.ledger).acknowledged() + more;
         let (mut last, mut moved) = (0, Instant::now());
@@ -130,7 +130,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Asks for it; alone as a request of its own, else as one transaction.
+    /// Sends the change: alone as a request of its own, else as one transaction.
     async fn change(&self, change: &Change) -> Result<Vec<Given>, Problem> {
         match change {
             Change::Give(names) => {

@@ -1,4 +1,4 @@
-//! One member: a real process on a machine of its own, as far as its disk and the machine's boots go.
+//! Member: a real process with its own disk and its own boot id.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use super::tools::Cut;
 const DATA_DIR: &str = "var/lib/ipamd";
 /// Lines of a member's log that are shown when it refuses to start.
 const TAIL: usize = 6;
-/// Gives the process a boot id of its own, in a mount namespace of its own, and becomes it.
+/// Shell script that binds a boot id over the kernel's in a mount namespace, and executes ipamd.
 const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
 /// Timeout of one request to a member.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// One with an empty disk; everything of it is in `dir`.
+    /// Creates a member with an empty disk; all of its files are in `dir`.
     pub(super) fn make(dir: &Path, name: String, client: SocketAddr) -> Result<Self> {
         let disk = Disk::make(dir, &name)?;
         let member = Self { disk, name, client, process: None, dir: dir.to_owned() };
@@ -67,7 +67,7 @@ impl Member {
         Ok(())
     }
 
-    /// The socket at which it answers peers, beside its disk.
+    /// Unix socket for peers, next to its disk.
     pub(super) fn peer_address(&self) -> String {
         format!("unix:{}", self.dir.join("peers").join(&self.name).display())
     }
@@ -85,7 +85,7 @@ impl Member {
         Ok(())
     }
 
-    /// Lets the power of its machine come back after a cut; the process must be dead.
+    /// Restores the power of its disk after a cut; the process must be dead.
     pub(super) fn power_on(&mut self, after: Cut) -> Result<()> {
         if self.process.is_some() {
             bail!("{} runs on without power", self.name);
@@ -149,7 +149,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Before its disk goes, which is dropped after this.
+        // Before its disk is unmounted, which is dropped after this.
         if let Err(error) = self.kill() {
             eprintln!("{error:#}");
         }

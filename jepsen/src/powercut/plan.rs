@@ -17,7 +17,7 @@ pub(super) enum Kind {
     All,
     /// All, and once more while they start.
     Starting,
-    /// All, while one of them writes a snapshot.
+    /// All members, while one of them writes a snapshot.
     Snapshot,
 }
 

@@ -46,7 +46,7 @@ impl Tally {
         lost + corrupt + refused == 0
     }
 
-    /// All of it in one line.
+    /// Totals in one line.
     pub(super) fn line(&self) -> String {
         let Row { acknowledged, lost, corrupt, refused, .. } = self.all();
         format!("{acknowledged} acknowledged, {lost} lost, {corrupt} corrupt, {refused} refused")

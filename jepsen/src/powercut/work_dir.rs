@@ -15,13 +15,13 @@ use tempfile::TempDir;
 
 use super::tools::call;
 
-/// Says to this program started anew in which namespace it was not to be any more.
+/// Environment variable with the namespace that the re-executed program has left.
 const LEFT_ENV: &str = "IPAM_JEPSEN_LEFT_NAMESPACE";
 
-/// Starts this program anew in a mount namespace of its own, unless it is in one already.
+/// Re-executes this program in a mount namespace of its own, unless it is in one.
 ///
 /// # Errors
-/// Where that isn't possible; else it doesn't return.
+/// If that fails; on success it doesn't return.
 pub(super) fn enter() -> Result<()> {
     let here = fs::read_link("/proc/self/ns/mnt").context("/proc/self/ns/mnt")?;
     match std::env::var_os(LEFT_ENV) {
@@ -45,7 +45,7 @@ pub(super) fn enter() -> Result<()> {
     Err(anyhow!(error).context("can't start unshare; the package util-linux has it"))
 }
 
-/// A directory in memory. It goes with this value.
+/// Directory in memory, removed with this value.
 #[derive(Debug)]
 pub(super) struct WorkDir {
     dir: TempDir,
@@ -54,7 +54,7 @@ pub(super) struct WorkDir {
 impl WorkDir {
     /// Mounts it.
     pub(super) fn make() -> Result<Self> {
-        // Members have namespaces of their own, too, and must let go of a disk when it is unmounted here.
+        // Members have namespaces of their own, which must release a disk when it is unmounted here.
         call("mount", ["--make-rshared", "/"])?;
         let dir = TempDir::with_prefix("ipam-jepsen-").context("no place for temporary files")?;
         let work_dir = Self { dir };
@@ -70,7 +70,7 @@ impl WorkDir {
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        // Members that are being killed may hold it for a moment: it goes once they have let go.
+        // Members being killed may still use it: it is removed after them.
         if let Err(error) = call("umount", [OsStr::new("--lazy"), self.path().as_os_str()]) {
             eprintln!("{error:#}");
         }

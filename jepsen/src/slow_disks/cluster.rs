@@ -124,7 +124,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The member that leads and its term, as the first member that knows a leader says.
+    /// Leader and its term, from the first member that knows one.
     pub(super) async fn leader(&self) -> Option<(usize, u64)> {
         for member in self.members.iter().filter(|member| member.process.is_some()) {
             let client = Client::new(&[url(member)]).ok()?;

@@ -36,7 +36,7 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    /// Starts `count` of them; each asks all servers, in an order of its own.
+    /// Starts `count` writers; each knows all servers, in an order of its own.
     pub(super) fn start(count: usize, urls: &[String]) -> Result<Self> {
         let seen = Arc::default();
         let mut tasks = JoinSet::new();
@@ -49,7 +49,7 @@ impl Writers {
         Ok(Self { seen, tasks })
     }
 
-    /// Waits for so many accepted writes; the time of the last one, or nothing at the deadline.
+    /// Waits for this many accepted writes; returns the time of the last one, or nothing at the deadline.
     pub(super) async fn accepted(&self, more: u64, deadline: Instant) -> Result<Option<Instant>> {
         let goal = held(&self.seen).accepted + more;
         self.until(deadline, |seen| seen.accepted >= goal).await

@@ -26,7 +26,7 @@ fn chosen(kind: u8, bytes: &[u8]) -> Vec<u8> {
     [&[kind], bytes].concat()
 }
 
-/// `value` in postcard, behind the byte that chooses.
+/// `value` in postcard, after the byte of the choice.
 fn coded<T: serde::Serialize>(kind: u8, value: &T) -> Vec<u8> {
     postcard::to_extend(value, vec![kind]).unwrap()
 }
@@ -172,7 +172,7 @@ fn files(all: &mut Vec<Seed>) {
     let footer = &sealed[at + 10..sealed.len() - 28];
     all.push(("journal", "footer".to_owned(), chosen(1, &joined([(0, block.as_slice()), (2, footer)]))));
     all.push(("journal", "sealed".to_owned(), chosen(0, &sealed)));
-    // A head whose sum is right, and nothing behind it.
+    // A head with a valid checksum and nothing after it.
     let mut claims = vec![0xE4, 1];
     claims.extend_from_slice(&(63_u32 << 20).to_be_bytes());
     claims.extend_from_slice(&crc32fast::hash(&claims).to_be_bytes());

@@ -1,6 +1,6 @@
-//! The inputs that were kept, through their targets; and the making of those that are real encodings.
+//! Kept inputs, run through their targets; and the generation of those that are real encodings.
 //!
-//! `UPDATE=1` writes the latter anew. What the fuzzer has found is only ever added.
+//! `UPDATE=1` writes the latter again. Findings of the fuzzer are only added.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
