@@ -24,7 +24,7 @@ impl Namespace {
         let mut command = Command::new("unshare");
         command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut keeper = command.spawn().ok()?;
-        // What comes back has gone through the namespace's process: it exists now.
+        // The echoed line has passed through the namespace's process: it exists now.
         let mut byte = [0];
         keeper.stdin.as_mut()?.write_all(b".").ok()?;
         keeper.stdout.as_mut()?.read_exact(&mut byte).ok()?;

@@ -109,7 +109,7 @@ fn the_agent_is_asked_first_and_the_servers_when_it_cannot_help() {
     Plugin::new("ADD").run(with("full", &server.url)).fails(101);
     assert!(server.seen().is_empty());
 
-    // One that isn't there is no reason to wait.
+    // A missing agent causes no wait.
     let start = Instant::now();
     assert_eq!(Plugin::new("ADD").container("c9").run(with("missing", &server.url)).code, Some(0));
     assert!(start.elapsed() < Duration::from_millis(ATTEMPT_MS_MAX));

@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::support::programs;
 
 const BYTES_MAX: usize = 4 << 20;
-/// Words that any TLS stack which might slip in leaves behind.
+/// Words that any linked TLS stack leaves in a binary.
 const TLS: [&str; 4] = ["rustls", "aws-lc", "aws_lc", "OpenSSL"];
 /// Runs that the start is timed over.
 const STARTS: usize = 51;
 
-/// Of the ELF format: offsets in the file's head and in a program header, and what they may say.
+/// ELF format: offsets in the file's head and in a program header, and their values.
 mod elf {
     pub(super) const MAGIC: &[u8] = b"\x7fELF\x02\x01";
     pub(super) const PROGRAM_HEADERS_AT: usize = 0x20;
@@ -38,7 +38,7 @@ fn shipped(program: PathBuf) -> PathBuf {
     program
 }
 
-/// A little-endian number of so many bytes.
+/// Little-endian number of this size.
 fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
     bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
@@ -80,7 +80,7 @@ fn version(mut command: Command) {
     assert_eq!(spoken["supportedVersions"].as_array().unwrap().len(), 7);
 }
 
-/// Only what ships is without TLS: what the tests build has what anything in the workspace asks for.
+/// Only the shipped plugin has no TLS: test builds share the features of the workspace.
 #[test]
 fn the_plugin_says_that_it_has_no_tls() {
     let plugin = plugin();

@@ -175,7 +175,7 @@ impl Shared {
     }
 }
 
-/// Keeps the connection open for as long as the other side does.
+/// Keeps the connection open until the other side closes it.
 fn hang(mut stream: impl Read) {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);

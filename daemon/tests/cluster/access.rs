@@ -147,7 +147,7 @@ async fn red_team_a_revoked_token_is_refused_everywhere_at_once() {
     for round in 0..10 {
         let name = format!("ops{round}");
         let secret = secret(&root, &name, "operator").await;
-        // A member that has not heard of it yet looks it up.
+        // A member that doesn't know it yet looks it up.
         for (at, member) in cluster.members.iter().enumerate() {
             create(&member.ask(), &secret, &format!("a{round}-{at}")).await.unwrap();
         }
@@ -225,7 +225,7 @@ async fn red_team_a_join_token_is_good_for_one_node_once() {
     };
     let made = ask(0, "n1", &own).await.unwrap();
     assert_eq!((made.role, made.secret), (Role::Node, None));
-    // The answer was lost, and another member is asked.
+    // The answer was lost, and another member is tried.
     assert_eq!(ask(1, "n1", &own).await.unwrap().name, made.name);
     refused(ask(2, "n1", "ipamd_stolen").await, Code::Unauthenticated);
     refused(ask(2, "n2", &own).await, Code::Unauthenticated);
@@ -353,7 +353,7 @@ async fn red_team_a_web_page_can_not_use_the_open_loopback() {
     // A name of the attacker's that leads to loopback.
     assert_eq!(ask("evil.example", "application/json").await, 403);
     assert_eq!(ask("evil.example:7440", "application/json").await, 403);
-    // What a page may send anywhere without asking first.
+    // Requests that a page may send anywhere without a preflight request.
     assert_eq!(ask("localhost", "text/plain").await, 415);
     assert_eq!(ask("localhost", "application/x-www-form-urlencoded").await, 415);
     assert_eq!(ask(&member.client.to_string(), "application/json").await, 201);

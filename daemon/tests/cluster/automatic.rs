@@ -135,7 +135,7 @@ async fn a_failed_request_leaves_no_automatic_pool() {
         run(&cluster, "ADD", "web-a", printed).await.fails(code);
     }
     assert!(pools(&cluster, "lan").await.is_empty());
-    // A dry run says what would be, and leaves nothing either.
+    // A dry run reports the result, and leaves nothing either.
     let line =
         "allocate --endpoint pod/shop/a --controller apps/Deployment/a --subnet lan --automatic 3 --dry-run";
     let printed = ipamctl(&cluster.urls(), line).await.ends(0);

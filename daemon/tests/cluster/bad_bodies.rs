@@ -71,7 +71,7 @@ async fn bodies_that_are_too_large_are_refused_and_cost_little() {
         let got = pour(to, 100 * MIB, chunked).await;
         assert!(got.is_empty() || got.contains(" 413 "), "{got}");
     }
-    // Ten at once, and none of them kept whole.
+    // Ten at once, none of which is buffered as a whole.
     let pours: Vec<_> = (0..10).map(|_| tokio::spawn(pour(to, 100 * MIB, true))).collect();
     for poured in pours {
         let got = poured.await.unwrap();
@@ -128,7 +128,7 @@ async fn bytes_that_are_no_request_disturb_nobody() {
     assert_eq!(half.status, 404);
 }
 
-/// Sends a body of so many bytes, or as much of it as is taken; what was answered.
+/// Sends a body of this many bytes, or as much as is accepted; returns the response.
 async fn pour(to: SocketAddr, bytes: usize, chunked: bool) -> String {
     let length =
         if chunked { "transfer-encoding: chunked".to_owned() } else { format!("content-length: {bytes}") };

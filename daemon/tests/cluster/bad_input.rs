@@ -393,7 +393,7 @@ async fn whatever_is_wrong_is_refused_clearly_and_changes_nothing() {
         assert_eq!(problem.kind, format!("/docs/problems#{code}"));
     }
     assert!(wrong.is_empty(), "{} are answered otherwise:\n{}", wrong.len(), wrong.join("\n"));
-    // Log time goes on with every entry, and a refusal by the machine is one; nothing else has moved.
+    // Log time advances with every entry, and a refusal by the machine is one; nothing else has changed.
     let after = cluster.settled().await;
     assert_eq!((after.revision, after.addresses), (before.revision, before.addresses));
     assert_eq!(everything(&client).await, resources_before);

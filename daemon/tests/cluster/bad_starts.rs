@@ -1,4 +1,4 @@
-//! Members that can't start, and say why; and one that comes from another cluster.
+//! Members that can't start, with their errors; and a member of another cluster.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,7 +16,7 @@ async fn run(mut command: Command) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Runs a member that must refuse to start: with this exit code, and one sentence that has these words.
+/// Runs a member that must refuse to start, with this exit code and one message with these words.
 #[track_caller]
 fn refuses(command: Command, code: i32, words: &[&str]) -> impl Future<Output = ()> {
     let place = std::panic::Location::caller();
@@ -144,7 +144,7 @@ async fn a_member_with_data_of_another_cluster_disturbs_nobody_and_says_so() {
     .await;
     assert!(ours.members[2].is_ready().await.is_err());
     assert_eq!(ours.shown(2).await.id, foreign);
-    // Ours goes on with the two that are left, in the same term.
+    // The cluster continues with the two remaining members, in the same term.
     for round in 0..20 {
         allocate(&ours.at(round % 2), &allocate_request(&format!("h{round}"), &["web"])).await.unwrap();
     }
@@ -154,7 +154,7 @@ async fn a_member_with_data_of_another_cluster_disturbs_nobody_and_says_so() {
     assert_eq!(ours.shown(2).await.addresses.allocated, 0);
 }
 
-/// Kubernetes says so where a Service is called `ipamd`.
+/// Kubernetes sets these variables for a Service that is called `ipamd`.
 #[tokio::test]
 async fn links_to_services_in_the_environment_keep_nobody_from_starting() {
     let cluster = Cluster::of(1);

@@ -13,15 +13,15 @@ use crate::support::{Cluster, LONG, until};
 
 /// Allocations of one step: few entries, and many bytes.
 const STEPS: usize = 800;
-/// Makes an event large, so that few of them fill a segment of the journal.
+/// Length of names that makes events large, so that few of them fill a segment of the journal.
 const NAME_BYTES: usize = 200;
-/// Segments are sealed by then: the snapshot doesn't hold those, they must be fetched.
+/// Rounds after which segments are sealed: the snapshot doesn't contain those, they must be fetched.
 const ROUNDS_MIN: usize = 14;
 
 /// Number of absences after which the member must have got a snapshot.
 const AWAY_MAX: usize = 4;
 
-/// Members that make a snapshot after each MiB and keep little of the log behind it.
+/// Members that make a snapshot after each MiB and keep little of the log.
 async fn restless() -> Cluster {
     let timing = "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000";
     let snapshots = "snapshot_every_mib = 1\nkeep_mib_behind_snapshot = 0\nsnapshot_mib_per_second = 64";
@@ -30,7 +30,7 @@ async fn restless() -> Cluster {
     cluster
 }
 
-/// Gives many addresses in one step, and takes one of those before back.
+/// Allocates many addresses in one step, and releases one of the earlier ones.
 async fn give(client: &Client, round: usize) {
     let name = |number: usize| format!("{}-{round}-{number}", "x".repeat(NAME_BYTES));
     let mut steps: Vec<Value> = (0..STEPS)
@@ -99,13 +99,12 @@ async fn a_member_absent_for_long_gets_a_snapshot_and_all_of_history() {
     let late = cluster.follower().await;
     let others: Vec<usize> = (0..3).filter(|at| *at != late).collect();
     let mut round = 1;
-    // What a leader is sending to a follower when that goes it doesn't cut, and then the log is enough: once
-    // more.
+    // A leader doesn't abort an append to a member that stops, and then the log may suffice: another round.
     for _ in 0..AWAY_MAX {
         assert!(cluster.stop(late).await.success());
         let before =
             [counted(&cluster, others[0], "built").await, counted(&cluster, others[1], "built").await];
-        // The third comes after the log was cut behind the second, wherever the leader is.
+        // The third one follows a purge of the log after the second, whichever member leads.
         let built = async |which: usize| counted(&cluster, others[which], "built").await >= before[which] + 3;
         while round < ROUNDS_MIN || !built(0).await || !built(1).await {
             give(&client, round).await;
@@ -119,7 +118,7 @@ async fn a_member_absent_for_long_gets_a_snapshot_and_all_of_history() {
             break;
         }
     }
-    // More than one if another was being made when it came, and the log was cut behind that, too.
+    // More than one if another was in progress at that time, and the log was purged after that, too.
     assert!(counted(&cluster, late, "installed").await > 0, "it never got a snapshot");
     for at in others {
         assert_eq!(counted(&cluster, at, "installed").await, 0);

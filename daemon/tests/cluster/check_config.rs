@@ -1,4 +1,4 @@
-//! `ipamd check-config`: whether it could start, what would be in force, and who has said so.
+//! `ipamd check-config`: validity of a configuration, its effective settings and their sources.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -55,7 +55,7 @@ fn effective_settings_are_listed_with_their_sources() {
     assert!(!printed.contains(SECRET_HASH) && !warned.contains(SECRET_HASH));
     assert!(warned.contains("\"IPAMD_PORT\" in the environment is not an ipamd setting"), "{warned}");
 
-    // A tokens file as `serve` would refuse it: a word too many, no hash, or none there.
+    // A tokens file that `serve` would refuse: an unknown key, no hash, or a missing file.
     for (content, words) in [
         ("[[token]]\nname = \"ci\"\nroles = \"viewer\"\n", "unknown field `roles`"),
         (

@@ -39,7 +39,7 @@ async fn history_of_a_member_that_is_down_is_checked() {
     let printed = String::from_utf8_lossy(&damaged.stdout);
     assert!(printed.contains(&format!("damaged: {}: ", file.display())), "{printed}");
 
-    // The member makes it anew.
+    // The member rebuilds it.
     cluster.start(0);
     cluster.ready().await;
     assert!(cluster.stop(0).await.success());

@@ -1,5 +1,5 @@
-//! Wall clocks that are wrong. Rules know log time only, and that comes from monotonic clocks: a leader that
-//! believes to live in another year ends nothing early and keeps nothing too long.
+//! Wrong wall clocks. Rules depend on log time only, which follows monotonic clocks: a leader in another year
+//! ends nothing early and keeps nothing too long.
 
 use ipam_api::client::{Call, Client};
 use ipam_api::event::EventPage;
@@ -15,7 +15,7 @@ const GUARDED: &str =
     "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n[access]\nrequire_tokens = true";
 const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
 
-/// Three members whose wall clocks follow files, and an administrator.
+/// Three members whose wall clocks are set by files, and an administrator.
 async fn scene() -> (Cluster, Client) {
     let mut cluster = Cluster::of_with(3, GUARDED);
     for member in &mut cluster.members {
@@ -52,7 +52,7 @@ fn with(call: Call, secret: &str) -> Call {
     call.header("authorization", &format!("Bearer {secret}")).unwrap().within(LONG)
 }
 
-/// A change by the holder of a token: log time moves, and what is due goes.
+/// A change by the holder of a token: log time advances, and due rows expire.
 async fn change(client: &Client, secret: &str, name: &str) -> Result<Value, Problem> {
     let call = Call::put(format!("/v1/networks/{name}")).json(&json!({"name": name})).unwrap();
     client.call(with(call, secret)).await

@@ -55,14 +55,14 @@ async fn files_are_made_so_in_one_step() {
     let labels = ends("pool show web -o jsonpath={.labels}", 0).await.stdout;
     assert_eq!(labels, "{\"team2\":\"web\"}\n");
 
-    // One step that is refused leaves nothing behind.
+    // A transaction with a refused step changes nothing.
     let bad = FILE.replace("10.1.0.20-10.1.0.29", "10.1.0.15-10.1.0.29").replace("name: lab", "name: more");
     std::fs::write(&file, bad).unwrap();
     let refused = ends(&format!("apply -f {at} --manager infra"), 1).await;
     assert!(refused.stderr.contains("overlap: pool more of"), "{refused:?}");
     assert_eq!(ends("pool show web -o jsonpath={.cooling_ms}", 0).await.stdout, "60000\n");
 
-    // What the files no longer have goes, and drains where it is in use.
+    // Resources that the files no longer have are deleted, or drained if they are in use.
     ends("allocate --endpoint host/h1 --pool lab", 0).await;
     let (web, _) = FILE.rsplit_once("---").unwrap();
     std::fs::write(&file, web).unwrap();

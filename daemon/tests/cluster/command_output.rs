@@ -260,7 +260,7 @@ async fn data_is_what_the_api_describes() {
     for one in done("version").await.json()["servers"].as_array().unwrap() {
         schemas.check("Version", &one["version"]).unwrap();
     }
-    // What a refusal says is no command's output of its own; tests/cluster/bad_input.rs has it.
+    // Refusals aren't output of a command; tests/cluster/bad_input.rs covers them.
     let unseen = schemas.unseen().into_iter();
     let unseen: Vec<String> =
         unseen.filter(|field| !field.starts_with("Problem.") && !field.starts_with("Context.")).collect();
@@ -293,7 +293,7 @@ async fn no_command_is_forgotten_here() {
     let help = ipamctl(&[], "--help").await.ends(0).stdout;
     let (_, commands) = help.split_once("Commands:\n").unwrap();
     let commands = commands.lines().take_while(|line| !line.is_empty());
-    // What is indented deeper goes on with the line before.
+    // An indented line continues the one before.
     let commands = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let commands: Vec<&str> = commands.filter(|command| !command.is_empty()).collect();
     assert!(commands.contains(&"pool"), "{help}");

@@ -1,4 +1,4 @@
-//! `ipamctl NOUN watch`: events of one kind, or about one of it, and nothing else.
+//! `ipamctl NOUN watch`: events of one kind, or about one object, and no others.
 
 use std::fs::File;
 use std::process::{Command, Stdio};

@@ -135,7 +135,7 @@ async fn the_past_holder_of_an_address_is_exact() {
 async fn a_reader_goes_on_at_another_member_without_gap_or_repeat() {
     let mut cluster = eventful().await;
     let expected = all(&cluster.ask(), "").await;
-    // One event at each member in turn, each time from behind the last.
+    // One event from each member in turn, each time after the last one.
     let mut last = Some("0".to_owned());
     for (number, event) in expected.iter().enumerate() {
         let client = cluster.at(number % 3);
@@ -144,7 +144,7 @@ async fn a_reader_goes_on_at_another_member_without_gap_or_repeat() {
         last = stream.last().map(str::to_owned);
         assert_eq!(last.as_deref(), Some(event.id().as_str()));
     }
-    // One that nothing happens on knows how far it is, and goes on when its member stops.
+    // An idle stream knows its position, and continues when its member stops.
     let urls = [cluster.members[1].url(), cluster.members[2].url()];
     let client = Client::new(&urls).unwrap();
     let mut stream = client.events("/v1/events?kind=network", None, LONG);
@@ -206,7 +206,7 @@ async fn raw_stream(to: std::net::SocketAddr) -> Result<Vec<String>, String> {
     assert!(read.is_err(), "the stream goes on");
     let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
     let (_, body) = text.split_once("\r\n\r\n").ok_or("no head yet")?;
-    // The lengths of HTTP's chunks end otherwise than our lines.
+    // Lines with the lengths of HTTP chunks end in CR LF, unlike ours.
     Ok(body.split('\n').filter(|line| !line.ends_with('\r')).map(str::to_owned).collect())
 }
 

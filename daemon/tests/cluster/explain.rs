@@ -6,7 +6,7 @@ use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 use crate::support::raw::ask;
 
-/// The design's mock-up: a namespace with three pools, none of which can give, and IPv6 that could.
+/// Mock-up of the design: a namespace with three exhausted pools, and IPv6 that is available.
 async fn world(servers: &[String]) {
     for line in [
         "subnet create lan --cidr 10.1.0.0/28 --gateway 10.1.0.1",

@@ -16,7 +16,7 @@ use crate::support::ask::{addresses, allocations, get, make_pools};
 use crate::support::plugin::{Plugin, network};
 use crate::support::raw::{Raw, ask, send};
 
-/// Events of addresses that were given.
+/// Events of allocations.
 async fn grants(cluster: &Cluster) -> usize {
     let page: EventPage = get(&cluster.ask(), "/v1/events?limit=1000").await.unwrap();
     page.items.iter().filter(|event| event.event_type == "address.allocated").count()
@@ -31,7 +31,7 @@ async fn scene() -> (Cluster, usize, SocketAddr) {
     (cluster, leader, to)
 }
 
-/// A body that asks for an address of `web` for an attachment.
+/// Request for an address of `web` for an attachment.
 fn add(container: &str) -> Value {
     let key = json!({"node": "n1", "config": "lan", "container_id": container, "interface": "eth0"});
     json!({
@@ -59,8 +59,7 @@ async fn a_request_at_a_stopped_leader_is_answered_by_the_next_one_while_it_is_s
     assert_eq!((grants(&cluster).await, allocations(&cluster.ask()).await.len()), (1, 1));
 }
 
-/// A server whose first request stays with it until the test lets it go on to a member. It hangs up on the
-/// others.
+/// Server that holds its first request until the test forwards it to a member. It closes other connections.
 struct Holding {
     url: String,
     copies: mpsc::Receiver<Vec<u8>>,

@@ -114,7 +114,7 @@ async fn members_are_known_by_name_wherever_they_are() {
             assert_eq!(known(&cluster.at(at), *address).await.state, "allocated");
         }
     }
-    // Each says where the others are now, and where the one that leads answers clients.
+    // Each reports the present addresses of the others, and the leader's address for clients.
     let places: Vec<_> =
         cluster.members.iter().map(|member| (member.name.clone(), member.peer_address())).collect();
     for at in 0..3 {
@@ -130,7 +130,7 @@ async fn members_are_known_by_name_wherever_they_are() {
     }
 }
 
-/// Waits until a member says this of why it isn't ready.
+/// Waits until a member gives this reason for not being ready.
 async fn says(cluster: &Cluster, at: usize, words: &str) {
     let member = &cluster.members[at];
     until(&format!("{} says {words:?}", member.name), async || match member.is_ready().await {

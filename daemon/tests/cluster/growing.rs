@@ -1,4 +1,4 @@
-//! A member that was alone gets company, as `deploy/docs/membership.md` says.
+//! A single member gets further members, as in `deploy/docs/membership.md`.
 
 use ipam_api::Code;
 use ipam_api::client::Call;
@@ -8,7 +8,7 @@ use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{addresses, allocate, allocate_request, known, make_pools};
 use crate::support::{Cluster, until};
 
-/// Has one more member join with a token, and gives it a vote.
+/// Adds one member with a token, and promotes it.
 async fn grow(cluster: &mut Cluster, name: &str) {
     let servers = [cluster.members[0].url()];
     let token = cluster.dir.path().join(format!("{name}.token"));
@@ -32,7 +32,7 @@ async fn a_single_member_is_restarted_with_a_socket_and_two_join() {
     let given = addresses(&allocate(&cluster.ask(), &allocate_request("h1", &["web"])).await.unwrap());
     let id = cluster.shown(0).await.id;
     assert_eq!(cluster.shown(0).await.members[0].peer_address, "");
-    // As long as it has no peer port, a new member is told why it can't come.
+    // Without a peer port it refuses new members with the reason.
     let request = json!({"name": "n2", "disk_id": "d", "peer_address": "unix:/run/n2", "client_url": "http://n2:1", "level": 99});
     let join = || Call::post("/v1/cluster/members").json(&request).unwrap();
     let problem = cluster.ask().send(join()).await.unwrap_err();

@@ -32,7 +32,7 @@ async fn two_interfaces_of_one_pod_in_one_pool_have_two_addresses() {
     let shown: Value = ask(to, "GET", endpoint, &[], &Value::Null).await.json();
     let interfaces = shown["status"]["interfaces"].as_array().unwrap();
     assert_eq!(interfaces.len(), 2, "{shown}");
-    // One goes, the other stays.
+    // One is deleted, the other stays.
     run("DEL", "eth0").await;
     let shown: Value = ask(to, "GET", endpoint, &[], &Value::Null).await.json();
     let left = shown["status"]["interfaces"].as_array().unwrap();
@@ -99,7 +99,7 @@ async fn the_second_interface_is_allocated_with_the_first_and_waits_for_its_own_
         run("DEL", interface).await.succeeds();
     }
     assert_eq!(held(&cluster).await, 0);
-    // Never claimed, it goes with the other one.
+    // An unclaimed one ends with the other.
     run("ADD", "eth0").await.succeeds();
     assert_eq!(held(&cluster).await, 2);
     run("DEL", "eth0").await.succeeds();
@@ -167,7 +167,7 @@ async fn routes_of_a_pod_are_of_the_interface_that_reaches_their_gateway() {
         };
         routes.iter().map(route).collect::<Vec<_>>()
     };
-    // Entry 18: the annotation's routes; entry 21: who has the default route.
+    // Entry 18: the annotation's routes; entry 21: the interface of the default route.
     let routes = json!([{"dst": "10.7.0.0/16", "gw": "10.1.0.9"}, {"dst": "10.8.0.0/16", "gw": "10.9.0.9"}]);
     let printed = json!({"routes": routes, "default_route_interface": "eth0"});
     let eth0 = add("eth0", printed.clone(), json!({})).await;

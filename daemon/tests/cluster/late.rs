@@ -101,7 +101,7 @@ async fn the_first_add_after_a_reboot_that_uses_a_container_id_again_is_told_to_
     }
     assert!(allocations(&client).await.is_empty());
 
-    // This boot has released, so the one before it is past: its DEL frees nothing, and the answer says so.
+    // This boot has released, so the earlier one is past: its DEL releases nothing, and the answer says so.
     plugin("ADD").run().await.succeeds();
     let answer = release("before", 6).await;
     assert!(answer.late && answer.addresses.is_empty(), "{answer:?}");

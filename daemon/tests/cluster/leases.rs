@@ -1,4 +1,4 @@
-//! Leases of real processes: given, renewed, ended; and none ends because the cluster was down.
+//! Leases of real processes: allocated, renewed, expired; none expires during an outage of the cluster.
 
 use ipam_api::client::{Call, Client};
 use ipam_api::request::{Allocated, Renewed};

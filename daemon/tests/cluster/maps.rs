@@ -1,4 +1,4 @@
-//! Maps of pools, subnets and networks, and who holds what, over HTTP and by hand.
+//! Maps of pools, subnets and networks, and holders, over HTTP and with `ipamctl`.
 
 use serde_json::{Value, json};
 
@@ -175,7 +175,7 @@ async fn pools_are_split_and_drained_while_addresses_are_held() {
         (&drained["drains_to"], &drained["status"]["conditions"][0]["reason"]),
         (&json!("web-b"), &json!("Drained"))
     );
-    // Who names the one gets from the other, and the same when he asks again.
+    // A request for the drained pool gets addresses of the other, and the same ones when repeated.
     for _ in 0..2 {
         let given = allocate(&client, &allocate_request("h4", &["web"])).await.unwrap();
         assert_eq!(given.interfaces[0].addresses[0].pool.as_str(), "web-b");

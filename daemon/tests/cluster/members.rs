@@ -47,7 +47,7 @@ async fn leadership_is_moved_and_previewed() {
     assert_eq!(stale["items"].as_array().unwrap().len(), 3);
 }
 
-/// One more member, taken in with a token and caught up; which one it is.
+/// Adds one member with a token, and waits until it has caught up; returns its index.
 async fn joined(cluster: &mut Cluster, name: &str) -> usize {
     let servers = cluster.urls();
     let token = cluster.dir.path().join(format!("{name}.token"));
@@ -129,7 +129,7 @@ async fn a_dead_member_is_replaced_under_load_and_nothing_is_lost() {
         if seen["can_lose"] == 0 { Ok(()) } else { Err(seen.to_string()) }
     })
     .await;
-    // A script has to say that it means it.
+    // A script needs the explicit flag.
     ipamctl(&servers, &format!("cluster replace {name} n4")).await.ends(2);
     let previewed = ipamctl(&servers, &format!("cluster replace {name} n4 --dry-run")).await.ends(0);
     assert!(previewed.stdout.contains("can lose   0 before, 1 after"), "{previewed:?}");
@@ -150,7 +150,7 @@ async fn a_dead_member_is_replaced_under_load_and_nothing_is_lost() {
             found.iter().any(|held| held.endpoint.name.as_str() == who && held.address.addr() == *address);
         assert!(kept, "{who} had {address} and lost it");
     }
-    // The one that was replaced comes back, learns what has happened, and ends.
+    // The replaced member returns, learns of its removal, and exits.
     cluster.start(dead);
     let status = cluster.members[dead].exit().await;
     assert_eq!(status.code(), Some(5), "{}", cluster.members[dead].tail());
@@ -229,7 +229,7 @@ async fn a_wiped_member_comes_back_as_a_new_one_only() {
         printed => Err(format!("{printed:?}")),
     })
     .await;
-    // That done, it comes in by itself, under another id.
+    // Then it joins by itself, under another id.
     ipamctl(&servers, &format!("cluster remove {name} --confirm {name}")).await.ends(0);
     until("it is taken in", async || cluster.members[wiped].is_ready().await).await;
     ipamctl(&servers, &format!("cluster promote {name}")).await.ends(0);
@@ -259,7 +259,7 @@ async fn joining_takes_a_token_that_was_not_used() {
     cluster.ready_at(at).await;
     let seen = ipamctl(&servers, "cluster members -o json").await.ends(0).json();
     assert_eq!(seen["items"].as_array().unwrap().len(), 2, "{seen}");
-    // And a token for members is good for nothing else.
+    // A token for members has no other use.
     let token = cluster.members[at].join.clone().unwrap().1.unwrap();
     ipamctl(&servers, &format!("--token-file {} pool list", token.display())).await.ends(1);
 }

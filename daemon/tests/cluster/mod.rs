@@ -1,4 +1,4 @@
-//! Clusters of real processes on loopback, asked over HTTP by the decent and the indecent.
+//! Clusters of real processes on loopback, with well-behaved and hostile clients over HTTP.
 
 mod access;
 mod adopting;

@@ -26,7 +26,7 @@ const ATTEMPT: Duration = Duration::from_secs(1);
 const FAILURES: usize = 7;
 const RENEW: &str = "/v1/endpoints/host/default/default/holder/renew";
 
-/// Answers to the holder's renewals so far.
+/// Responses to the holder's renewals.
 #[derive(Default)]
 struct Renewals {
     renewed: AtomicUsize,
@@ -48,7 +48,7 @@ impl Renewals {
         }
     }
 
-    /// Waits for so many more of a kind.
+    /// Waits for this many more of one kind.
     async fn more(&self, what: &str, count: &AtomicUsize, more: usize) {
         let before = count.load(Relaxed);
         until(what, async || match count.load(Relaxed) - before {
@@ -182,7 +182,7 @@ async fn a_token_expires_at_all_members_by_log_time_and_at_none_without_a_quorum
     })
     .await;
     others.iter().for_each(|at| cluster.members[*at].resume());
-    // Nothing is written: the leader carries log time into the state by itself.
+    // Nothing is written: the leader advances log time by itself.
     for at in 0..3 {
         until("the token expires", async || match accepts(&cluster, at, &token).await? {
             true => Err("it is accepted".to_owned()),

@@ -9,7 +9,7 @@ use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{allocate, allocate_request, make_pools};
 use crate::support::{Cluster, programs, until};
 
-/// Asserts that nothing below a directory is for others; how many files there are.
+/// Asserts that other users can't access a file below a directory; returns the number of files.
 fn is_private(place: &Path) -> usize {
     let metadata = fs::symlink_metadata(place).unwrap();
     let (mode, kind) = (metadata.permissions().mode() & 0o777, metadata.file_type());
@@ -37,7 +37,7 @@ async fn all_that_a_member_writes_is_its_owners_alone() {
     })
     .await;
     assert!(is_private(&data) > 5);
-    // Its socket for clients is for all of them: the kernel names the caller.
+    // Its socket for clients is open to all users: the kernel identifies the caller.
     let socket = fs::metadata(cluster.members[0].socket()).unwrap();
     assert!(socket.file_type().is_socket());
     assert_eq!(socket.permissions().mode() & 0o777, 0o666);

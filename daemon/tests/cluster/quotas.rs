@@ -45,7 +45,7 @@ async fn a_pod_too_many_is_told_which_quota_is_used_up() {
     for pod in ["web-1", "web-2"] {
         add(&cluster, pod, "web", json!({})).await.succeeds();
     }
-    // What was asked for before is asked for again, and isn't new.
+    // A repeated request isn't counted again.
     add(&cluster, "web-1", "web", json!({})).await.succeeds();
     let why = add(&cluster, "web-3", "web", json!({})).await.fails(114);
     assert!(
@@ -57,7 +57,7 @@ async fn a_pod_too_many_is_told_which_quota_is_used_up() {
     assert!(why.contains("namespace shop may have 3 IPv4 addresses and has 3; this needs 1 more"), "{why}");
     // Only IPv4 is bounded.
     add(&cluster, "big-2", "big", json!({"ipv4_pools": [], "ipv6_pools": ["web6"]})).await.succeeds();
-    // The counts are the same on every member, and after all of them have started again.
+    // The counts are equal on every member, also after a restart of all.
     cluster.kill_all();
     cluster.start_all();
     cluster.ready().await;
@@ -125,7 +125,7 @@ async fn programs_are_told_the_numbers_and_who_waits_is_served() {
     assert_eq!(ask(to, "PATCH", "/v1/namespaces/default/shop", &[], &patch).await.status, 200);
     let given = allocate(&cluster, "two", json!({"controller": controller, "wait": true})).await;
     assert_eq!((given.status, &given.json::<Value>()["repeated"]), (200, &json!(true)));
-    // A pool of an application's own is bounded before its first address is given.
+    // An automatic pool is limited before its first address is allocated.
     let own = |size: &str| {
         json!({
             "controller": {"group": "apps", "kind": "Deployment", "name": "api"},

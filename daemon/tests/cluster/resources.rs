@@ -1,4 +1,4 @@
-//! The life of a resource: made, read, changed under a condition, listed, drained, gone.
+//! Lifecycle of a resource: created, read, changed with a precondition, listed, drained, deleted.
 
 use ipam_api::Code;
 use ipam_api::client::{Call, Expect};
@@ -26,7 +26,7 @@ async fn a_resource_can_be_sent_back_and_conflicts_are_detected() {
     assert_eq!((again.status, again.headers.get("location")), (200, None));
     assert_eq!(again.headers["etag"], made.headers["etag"], "nothing was changed");
 
-    // As it was shown, with one word changed.
+    // The response with one changed word.
     let mut shown: Value = again.json();
     shown["description"] = json!("two");
     let changed = ask(to, "PUT", "/v1/networks/lab", &[], &shown).await;
@@ -44,7 +44,7 @@ async fn a_resource_can_be_sent_back_and_conflicts_are_detected() {
     assert_eq!(ask(to, "PUT", "/v1/networks/lab", &now, &body).await.status, 200);
     assert_eq!(ask(to, "DELETE", "/v1/networks/lab", &now, &Value::Null).await.status, 412);
 
-    // Made once only, by whichever word it is asked for.
+    // Created once only, with either method.
     let absent = Call::put("/v1/networks/lab").json(&body).unwrap().expect(Expect::Absent);
     refused(client.send(absent).await, Code::AlreadyExists);
     let post = Call::post("/v1/networks").json(&body).unwrap();
@@ -54,7 +54,7 @@ async fn a_resource_can_be_sent_back_and_conflicts_are_detected() {
     assert_eq!(ask(to, "DELETE", "/v1/networks/lab", &[], &Value::Null).await.status, 204);
     refused(get::<Value>(&client, "/v1/networks/lab").await, Code::NotFound);
 
-    // Of many who are told to make it if it isn't there, one does.
+    // Of many conditional creations one succeeds.
     let mut racers = Vec::new();
     for at in 0..24 {
         let client = cluster.at(at % 3);
@@ -101,7 +101,7 @@ async fn a_pool_in_use_is_drained_and_goes_with_its_last_address() {
     assert_eq!(pool.status.counts.allocated, 1);
     client.send(Call::delete("/v1/endpoints/host/default/default/h2")).await.unwrap();
     refused(get::<Value>(&client, "/v1/pools/web").await, Code::NotFound);
-    // Of both families, as they were given together.
+    // Both families, as they were allocated together.
     for address in addresses(&second) {
         assert_ne!(known(&client, address).await.state, "allocated");
     }
@@ -147,7 +147,7 @@ async fn lists_come_in_pages_that_miss_and_repeat_nothing() {
     }
     assert_eq!(list::<Value>(&client, "/v1/networks").await.len(), 26);
     assert_eq!(allocations(&client).await.len(), 50);
-    // A page is from one state, and says which.
+    // A page is from one state, whose revision it has.
     let page: Page<Value> = get(&client, "/v1/pools").await.unwrap();
     assert!(page.revision > 0 && page.next.is_none());
 }

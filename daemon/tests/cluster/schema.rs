@@ -11,7 +11,7 @@ const PREFIX: &str = "#/components/schemas/";
 /// Keywords without effect here: documentation, and formats and patterns, which other tests check.
 const NOTES: [&str; 6] = ["description", "title", "examples", "default", "format", "pattern"];
 
-/// The schemas of the API, and what was seen of them.
+/// Schemas of the API, and the fields that occurred.
 pub(crate) struct Schemas {
     all: Map<String, Value>,
     /// Each schema that was met, with its fields that need not be there.
@@ -20,7 +20,7 @@ pub(crate) struct Schemas {
 }
 
 impl Schemas {
-    /// Those of `api/openapi.json`.
+    /// Schemas of `api/openapi.json`.
     pub(crate) fn committed() -> Self {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/openapi.json");
         let api: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -215,7 +215,7 @@ fn length(text: &str) -> u64 {
     text.chars().count() as u64
 }
 
-/// The schemas that one leads to.
+/// Schemas that one refers to.
 fn references(schema: &Value) -> Vec<String> {
     match schema {
         Value::Object(words) => {

@@ -35,7 +35,7 @@ async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
     let ca_file = ca.certificate();
     let shown = ipamctl(&cluster, &["--ca-file", ca_file.to_str().unwrap(), "pool", "show", "web"]);
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
-    // Who looks after them sees in time that they run out.
+    // Monitoring sees their expiry in time.
     let metrics = cluster.ask().send(ipam_api::client::Call::get("/metrics")).await.unwrap();
     let metrics = String::from_utf8(metrics.body).unwrap();
     // They are good for a year.
@@ -85,7 +85,7 @@ impl Load {
         Self { tasks: tasks.collect(), stop, answered }
     }
 
-    /// Waits until so many more have been answered.
+    /// Waits until this many more have been answered.
     async fn more(&self, count: usize) {
         let wanted = self.answered.load(Ordering::Relaxed) + count;
         until("more requests are answered", async || {
@@ -110,7 +110,7 @@ async fn shown(cluster: &Cluster, ca: &Ca, at: usize) -> Vec<u8> {
     stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
 }
 
-/// Tells a member to read again, and waits until it says something of that.
+/// Sends SIGHUP to a member, and waits for its log line.
 async fn reload(cluster: &Cluster, at: usize, says: &str) {
     let count = || cluster.members[at].logged().matches(says).count();
     let before = count();
@@ -134,7 +134,7 @@ async fn certificates_are_renewed_under_load_without_a_failed_request() {
         assert_ne!(shown(&cluster, &ca, at).await, before);
         load.more(20).await;
     }
-    // Members that meet anew show each other the new ones.
+    // Members present the new certificates on new connections.
     cluster.members[2].kill();
     cluster.start(2);
     cluster.ready().await;

@@ -68,7 +68,7 @@ async fn without_a_majority_only_stale_reads_are_answered() {
     let begun = std::time::Instant::now();
     let path = format!("/v1/addresses/{given}");
     finds_no_leader(member.client, "GET", &path, &Value::Null).await;
-    // Within its budget, give or take a busy machine.
+    // Within its budget, with tolerance for a busy machine.
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 
     let stale = ask(member.client, "GET", &format!("{path}?consistency=stale"), &[], &Value::Null).await;
@@ -85,7 +85,7 @@ async fn without_a_majority_only_stale_reads_are_answered() {
     cluster.start_all();
     cluster.ready().await;
     assert_eq!(known(&cluster.at(left), given).await.state, "allocated");
-    // What was refused as `no-leader` was not done behind our back.
+    // A request refused with `no-leader` has had no effect.
     assert_eq!(cluster.settled().await.addresses.allocated, 1);
 }
 
@@ -140,7 +140,7 @@ async fn metrics_are_what_is_documented() {
             }
         }
     }
-    // Known once the first round of the tasks is over; and only where TLS is spoken.
+    // Known after the first round of the tasks, and only with TLS.
     let absent = ["ipamd_task_last_success_timestamp_seconds", "ipamd_certificate_expiry_timestamp_seconds"];
     names.retain(|name| !absent.contains(name));
     names.sort_unstable();

@@ -23,7 +23,7 @@ fn round(number: usize) -> Value {
     json!({"steps": (0..NETWORKS).map(step).collect::<Vec<_>>()})
 }
 
-/// Asks for all events, and reads no more than that there will be some.
+/// Requests all events, and reads only the head of the response.
 async fn ask(to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(16 << 10).unwrap();

@@ -22,7 +22,7 @@ async fn with_two_subnets() -> Cluster {
     cluster
 }
 
-/// One ADD or DEL of an interface of a pod of the Deployment `web`, which wants three.
+/// One ADD or DEL of an interface of a pod of the Deployment `web` with three replicas.
 async fn run(
     cluster: &Cluster,
     verb: &'static str,
@@ -75,7 +75,7 @@ async fn pools_interfaces_and_routes_are_what_the_annotations_say() {
     assert_eq!(result(&run(&cluster, "ADD", ("b", "eth0"), &both).await), ["10.1.0.9/28"]);
     let net1 = ["10.9.0.8/28", "0.0.0.0/0 10.9.0.1", "10.7.0.0/16 10.9.0.9"];
     assert_eq!(result(&run(&cluster, "ADD", ("b", "net1"), &both).await), net1);
-    // Said of all interfaces in each ADD, which knows of its own alone.
+    // An annotation about all interfaces is in each ADD, which has its own interface only.
     let each = [
         ("ippool", r#"{"ipv4": ["lan"]}"#),
         ("default-route-nic", "net1"),
@@ -146,7 +146,7 @@ async fn a_wrong_annotation_is_named_in_the_problem() {
     let to = cluster.members[0].client;
     let held: Value = ask(to, "GET", "/v1/allocations", &[], &Value::Null).await.json();
     assert_eq!(held["items"], json!([]));
-    // Who asks over HTTP says them in the same way, and what they come to is explained.
+    // HTTP clients use the same annotations, and `explain` shows their effect.
     let body = json!({
         "endpoint": {"kind": "host", "name": "h1"},
         "interfaces": [{"name": "ens3"}],

@@ -19,7 +19,7 @@ async fn with(pools: &[(&str, &str)]) -> Cluster {
     cluster
 }
 
-/// One run for a pod's container on a node. `printed` is what its configuration says of the pod.
+/// One run for a pod's container on a node. `said` is the pod's part of its configuration.
 async fn run(
     cluster: &Cluster,
     verb: &'static str,
@@ -63,7 +63,7 @@ async fn a_stateful_pod_that_moves_node_keeps_its_address() {
     };
     assert_eq!(address(&other("w1").await), "10.1.0.11");
     other("w2").await.fails(101);
-    // Elsewhere, as another pod in another container, asking another member perhaps.
+    // On another node, as another pod in another container, and possibly through another member.
     assert_eq!(address(&add(("n2", "c2"), "db-0 u2").await), "10.1.0.10");
     let back = endpoint(&cluster, "pod/default/shop/db-0").await;
     let interface = &back["status"]["interfaces"][0];
@@ -121,7 +121,7 @@ async fn a_machine_that_migrates_has_its_address_on_both_nodes() {
     for words in ["sticky", "VirtualMachineInstance/mail", "eth0 on node n1", "eth0 on node n2"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    // Both are as their runtimes remember them, whichever goes first.
+    // Both are as their runtimes remember them, in either order.
     on("CHECK", source, "virt-launcher-mail-a u1").await.succeeds();
     on("DEL", source, "virt-launcher-mail-a u1").await.succeeds();
     on("CHECK", target, "virt-launcher-mail-b u2").await.succeeds();

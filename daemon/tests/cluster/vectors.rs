@@ -156,7 +156,7 @@ async fn vector_39_pools_that_make_no_sense_are_configuration_errors() {
         let problem = refused(plural, body).await;
         assert_eq!((problem.code, problem.code.entry().cni), (code, 7), "{problem}");
     }
-    // A /31 has two hosts (RFC 3021), and both are given.
+    // A /31 has two hosts (RFC 3021), and both are allocated.
     put(&client, "subnets", json!({"name": "link", "cidr": "10.3.0.0/31"})).await;
     put(&client, "pools", json!({"name": "link", "subnet": "link"})).await;
     assert_eq!(four(&add(&cluster, "c1", &["link"]).await), "10.3.0.0");

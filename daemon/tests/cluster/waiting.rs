@@ -65,7 +65,7 @@ async fn two_claims_wait_and_are_served_in_order_by_releases() {
     assert!(one["status"].get("conditions").is_none(), "{one}");
     let given = post(&cluster, 0, &claim("one")).await;
     assert_eq!((given.status, &given.json::<Value>()["repeated"]), (200, &json!(true)));
-    // The second gives up; the third gets it.
+    // The second one is withdrawn; the third gets the address.
     let withdrawn = delete(&cluster, "claim/default/default/two").await;
     assert_eq!((withdrawn.status, &withdrawn.json::<Value>()["addresses"]), (200, &json!([])));
     let gone = delete(&cluster, "claim/default/default/two").await;

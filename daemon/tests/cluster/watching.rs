@@ -24,7 +24,7 @@ fn round(number: usize) -> Value {
     json!({"steps": (0..NETWORKS).map(step).collect::<Vec<_>>()})
 }
 
-/// Follows until it has seen all of it; says how far it is.
+/// Follows until it has seen all events; reports its position.
 fn watch(urls: Vec<String>, after: String, seen: Arc<AtomicUsize>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let client = Client::new(&urls).unwrap();
@@ -44,7 +44,7 @@ fn watch(urls: Vec<String>, after: String, seen: Arc<AtomicUsize>) -> JoinHandle
                 seen.fetch_add(1, Relaxed);
             }
         }
-        // And nothing comes behind the last one.
+        // No event follows the last one.
         assert!(tokio::time::timeout(Duration::from_millis(300), stream.next()).await.is_err());
     })
 }
@@ -54,7 +54,7 @@ async fn each_sees_every_event_once_and_in_order_through_three_leaders() {
     let mut cluster = Cluster::up(3).await;
     let client = cluster.ask();
     let mut watchers = Vec::new();
-    // Each begins at another member, and goes on at whichever answers.
+    // Each begins at another member, and continues at any.
     for at in 0..3 {
         let mut urls = cluster.urls();
         urls.rotate_left(at);

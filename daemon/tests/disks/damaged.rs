@@ -1,4 +1,4 @@
-//! Disks that give back something else than was written: noticed by sums, and never believed.
+//! Disks that return altered data: detected by checksums, and never served.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::ask::{allocate, allocate_request, get, make_pools};
 use crate::support::{Cluster, LONG, until};
 
-/// The exit code of a member whose data doesn't read as it was written.
+/// Exit code of a member with damaged data.
 const DAMAGED: i32 = 4;
 
 /// Takes a snapshot soon.
@@ -34,7 +34,7 @@ async fn with_one_down() -> (Cluster, usize) {
     (cluster, down)
 }
 
-/// Waits until the thread behind the log has nothing left to write.
+/// Waits until the row writer has nothing left to write.
 async fn rows_are_written(data_dir: &Path) {
     let marker = data_dir.join("marker");
     let mut before = Vec::new();
@@ -57,7 +57,7 @@ fn flip(path: &Path) {
     fs::write(path, content).unwrap();
 }
 
-/// The files in a folder whose names begin so, in order.
+/// Files of a folder with this prefix, in order.
 fn files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let named = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(prefix);
@@ -66,7 +66,7 @@ fn files(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     files
 }
 
-/// A start that must be refused, with what to do; and the others, who go on.
+/// A start that must be refused with the remedy; the other members continue.
 async fn is_refused(mut cluster: Cluster, at: usize, path: &Path) {
     cluster.start(at);
     let status = cluster.members[at].exit().await;
@@ -137,7 +137,7 @@ async fn a_damaged_snapshot_keeps_its_member_out() {
 async fn damaged_rows_are_put_aside_and_made_afresh() {
     let (mut cluster, down) = with_one_down().await;
     let data_dir = cluster.members[down].data_dir.clone();
-    // Not all of it is in use: the first half of the file is.
+    // Part of it is unused: the first half of the file isn't.
     let rows = data_dir.join("rows/db");
     let mut content = fs::read(&rows).unwrap();
     let written = content.iter().rposition(|byte| *byte != 0).unwrap();
@@ -175,7 +175,7 @@ async fn a_damaged_segment_of_the_journal_comes_from_another_member() {
     let expected = all_events(&cluster.at((damaged + 1) % 3)).await.unwrap();
     let segment = files(&journal, "segment-").remove(0);
     flip(&segment);
-    // Read once, it is noticed; asked again later, the answer is whole. Never is there a wrong one.
+    // The first read detects it; a later read returns whole data, and none returns altered data.
     let events = until("the segment is there again", async || {
         all_events(&cluster.at(damaged)).await.map_err(|problem| problem.to_string())
     })

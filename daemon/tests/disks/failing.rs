@@ -1,4 +1,4 @@
-//! Disks that refuse: nothing is ever tried again there, the process ends, and says so.
+//! Disks that fail: no operation is retried, and the process exits with an error.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

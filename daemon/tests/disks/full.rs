@@ -71,7 +71,7 @@ async fn full_disks_of_a_majority_refuse_writes_and_serve_reads() {
         until("it is refused", async || {
             match allocate_soon(&client, "during").await {
                 Err(problem) if problem.code == Code::StorageFull => Ok(()),
-                // One that went in before the leader knew may stand in the log, waiting for room.
+                // An entry accepted before the leader knew may be in the log, waiting for space.
                 other => Err(format!("{other:?}")),
             }
         })
@@ -124,7 +124,7 @@ async fn with_no_room_at_all_a_leader_is_still_elected_and_a_member_still_starts
     for _ in 0..3 {
         let old = scene.cluster.leader().await;
         scene.cluster.members[old].kill();
-        // The votes of the others, and then a start: each finds its room in the ballast.
+        // The votes of the others, and then a start: each finds its space in the ballast.
         assert_ne!(scene.cluster.leader().await, old);
         assert_eq!(allocations(&scene.cluster.ask()).await.len(), 1);
         scene.cluster.start(old);

@@ -20,7 +20,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// One of `bytes`, all of which there are.
+    /// Fully allocated image of this size.
     pub(crate) fn new(bytes: u64) -> Self {
         // Blocks that hold nothing but zeros take no memory.
         Self::lying(bytes, 2 * bytes)
@@ -71,17 +71,17 @@ impl Image {
         stat.f_bavail * stat.f_frsize
     }
 
-    /// Takes all bytes but so many, as a neighbour on the same disk does; 0: until nothing more goes in.
+    /// Uses all but this many bytes, like a neighbour on the same disk; 0 for a completely full disk.
     pub(crate) fn fill_but(&self, left_bytes: u64) {
         fill(&self.filler(), || self.free_bytes().saturating_sub(left_bytes));
     }
 
-    /// Gives them back.
+    /// Frees them.
     pub(crate) fn empty(&self) {
         fs::remove_file(self.filler()).unwrap();
     }
 
-    /// From now on it takes no block that it hasn't had before, and says that it failed.
+    /// From now on new blocks can't be allocated, which is reported as an error.
     pub(crate) fn refuse(&self) {
         fill(&self.neighbour_of_the_file(), || u64::MAX);
     }
@@ -117,13 +117,13 @@ impl Drop for Image {
     fn drop(&mut self) {
         self.thaw();
         for path in [self.path(), self.backing()] {
-            // Its loop device goes with the last that uses it.
+            // Its loop device ends with its last user.
             let _ = Command::new("umount").arg("-l").arg(path).output();
         }
     }
 }
 
-/// Writes to a file as long as there is something `left` to take and the disk takes it.
+/// Writes to a file while `left` returns bytes to use and the disk accepts them.
 fn fill(path: &Path, left: impl Fn() -> u64) {
     let mut file = File::options().create(true).append(true).open(path).unwrap();
     let mut piece = 1 << 20;

@@ -12,7 +12,7 @@ fn promised(page: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The tests beside this one, as `module::name`.
+/// Tests of this folder, as `module::name`.
 fn shown(folder: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {

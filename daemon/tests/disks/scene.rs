@@ -1,4 +1,4 @@
-//! A cluster whose members have a disk each.
+//! Cluster with a disk for each member.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -12,13 +12,13 @@ use super::image::Image;
 use crate::support::ask::{allocate_call, allocate_request, allocations, make_pools};
 use crate::support::{Cluster, until};
 
-/// The exit code of a member whose disk refused.
+/// Exit code of a member with a failed disk.
 pub(crate) const DISK_FAILED: i32 = 3;
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
 /// Low free space on these disks, and the size of the ballast.
 pub(crate) const LOW_BYTES: u64 = 8 * MEBIBYTE;
 const BALLAST_BYTES: u64 = 4 * MEBIBYTE;
-/// Room for all that a test writes, several times over.
+/// Size of a disk: several times the data of a test.
 const DISK_BYTES: u64 = 64 * MEBIBYTE;
 
 /// Slower than what ships to think that a leader is dead, so that a busy machine doesn't look like it.
@@ -31,7 +31,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// So many members with a disk each, up, with pools.
+    /// Starts this many members with a disk each, and creates pools.
     pub(crate) async fn up(count: usize) -> Self {
         Self::up_on((0..count).map(|_| Image::new(DISK_BYTES)).collect(), LOW_BYTES, BALLAST_BYTES).await
     }
@@ -48,7 +48,7 @@ impl Scene {
         Self { cluster, disks }
     }
 
-    /// Waits until a member says that its disk has this room.
+    /// Waits until a member reports this class of free space.
     pub(crate) async fn sees(&self, at: usize, room: &str) {
         until(&format!("the disk of {} has room for {room}", self.cluster.members[at].name), async || {
             let shown = self.cluster.shown(at).await;
@@ -66,7 +66,7 @@ impl Scene {
         self.sees(at, "nothing").await;
     }
 
-    /// Waits until allocations go through again; then there is one for the endpoint `name`.
+    /// Waits until allocations succeed again; one for the endpoint `name` exists then.
     pub(crate) async fn works_again(&self, name: &str) -> Allocated {
         until("allocations go through", async || {
             allocate_soon(&self.cluster.ask(), name).await.map_err(|problem| problem.to_string())
@@ -94,7 +94,7 @@ impl Scene {
         }
     }
 
-    /// Process ids of those that are up.
+    /// Process ids of the running members.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.cluster.up_members().map(|member| member.pid()).collect()
     }
@@ -115,7 +115,7 @@ impl Drop for Scene {
     }
 }
 
-/// Asks for an address of `web`, with little patience.
+/// Allocates an address of `web`, with a short budget.
 pub(crate) async fn allocate_soon(client: &Client, name: &str) -> Result<Allocated, Problem> {
     client.call(allocate_call(&allocate_request(name, &["web"])).within(Duration::from_secs(3))).await
 }

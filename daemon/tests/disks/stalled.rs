@@ -57,7 +57,7 @@ async fn a_follower_whose_disk_stalls_keeps_nobody_waiting() {
     for number in 0..20 {
         allocate(&client, &allocate_request(&format!("h{number}"), &["web"])).await.unwrap();
     }
-    // What needs no disk of its own still goes through it.
+    // Requests that need no disk of its own still succeed through it.
     allocate_soon(&scene.cluster.at(stalled), "passed-on").await.unwrap();
     assert_eq!(scene.cluster.shown(leader).await.term, term, "nobody had to be elected");
     scene.disks[stalled].thaw();
@@ -68,7 +68,7 @@ async fn a_follower_whose_disk_stalls_keeps_nobody_waiting() {
 }
 
 impl Scene {
-    /// Waits until a member says that clients should not come to it, and why.
+    /// Waits until a member reports itself as not ready, with this reason.
     async fn not_ready(&self, at: usize, why: &str) {
         until("it isn't ready", async || {
             let call = Call::get("/readyz").within(Duration::from_secs(1));
@@ -80,7 +80,7 @@ impl Scene {
         .await;
     }
 
-    /// Waits until these members agree that one of them leads.
+    /// Waits until these members agree on a leader among them.
     async fn led_by_one_of(&self, members: &[usize]) {
         until("one of the others leads", async || {
             let mut leaders = Vec::new();
@@ -130,7 +130,7 @@ async fn requests_whose_budget_passes_in_a_stopped_leader_are_not_granted() {
 }
 
 impl Scene {
-    /// Waits until so many proposals wait at the first member.
+    /// Waits until this many proposals wait at the first member.
     async fn waiting(&self, count: usize) {
         let expected = format!("ipamd_proposals_waiting {count}");
         until(&expected, async || {

@@ -114,7 +114,7 @@ async fn an_add_that_began_before_the_del_is_refused_whenever_it_comes() {
         assert!(allocations(&cluster.ask()).await.is_empty());
     };
     late(&cluster).await;
-    // Nor does it help to wait for another leader, or for all of them to come again.
+    // Waiting for another leader, or for all members, doesn't help either.
     let leader = cluster.leader().await;
     cluster.members[leader].kill();
     cluster.start(leader);

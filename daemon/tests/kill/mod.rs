@@ -1,4 +1,4 @@
-//! Processes killed with -9 at any moment: nothing acknowledged is lost, nothing is given twice.
+//! Processes killed with -9 at any moment: no acknowledged change is lost, no address allocated twice.
 
 mod clients;
 mod members;

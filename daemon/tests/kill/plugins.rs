@@ -19,7 +19,7 @@ const PLUGINS: usize = 200;
 /// Number of concurrent runs.
 const AT_ONCE: usize = 32;
 const NODES: usize = 5;
-/// After so many successes the leader is killed, and after so many more it comes back.
+/// Number of successes after which the leader is killed, and again until it restarts.
 const KILL_AFTER: usize = 60;
 const RESTART_AFTER: usize = 140;
 
@@ -42,7 +42,7 @@ impl Round {
         format!("c{}-{at}", self.number)
     }
 
-    /// Starts them all; `done` counts those that succeeded.
+    /// Starts them all; `done` counts the successful ones.
     fn start(&self, verb: &'static str, done: &Arc<AtomicUsize>) -> JoinSet<(usize, Outcome)> {
         let room = Arc::new(Semaphore::new(AT_ONCE));
         let mut runs = JoinSet::new();
@@ -59,7 +59,7 @@ impl Round {
     }
 }
 
-/// Waits until so many have succeeded, or all have ended.
+/// Waits until this many have succeeded, or all have ended.
 async fn reached(done: &AtomicUsize, count: usize) {
     until(&format!("{count} plugins succeed"), async || {
         let done = done.load(Ordering::Relaxed);
@@ -87,7 +87,7 @@ async fn two_hundred_adds_at_once_survive_the_loss_of_the_leader() {
             let (at, outcome) = run.unwrap();
             match outcome.code {
                 Some(0) => drop(given.insert(round.container(at), outcome.addresses())),
-                // "Try again": nothing else may happen here.
+                // "Try again": no other failure is permitted here.
                 _ => drop((outcome.fails(11), failed.push(at))),
             }
         }
@@ -110,7 +110,7 @@ async fn two_hundred_adds_at_once_survive_the_loss_of_the_leader() {
     }
 }
 
-/// Everything that was given is held, by whom it was given to, on every member, and nothing else is.
+/// Checks that every member has exactly the allocations in `given`.
 async fn is_whole(cluster: &Cluster, given: &BTreeMap<String, Vec<IpAddr>>) {
     assert_eq!(given.len(), PLUGINS);
     let mut all = BTreeSet::new();

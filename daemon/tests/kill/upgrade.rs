@@ -16,7 +16,7 @@ use crate::support::{Cluster, programs, until};
 /// The other rule of the next level adds this to the name of the principal that makes a resource.
 const MARK: &str = "@2";
 
-/// A member with other sentences begins each of them so.
+/// Prefix of every sentence of a member with other wording.
 const REWORDED: &str = "in other words: ";
 
 /// Makes a member, which is down, one that knows the next level.
@@ -82,7 +82,7 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
     }
     assert!(before >= 3 && after >= 1, "{before} before, {after} after");
 
-    // Who comes back with the old program doesn't guess by which rules to go on.
+    // A member that returns with the old program doesn't guess the rules.
     assert!(cluster.stop(2).await.success());
     cluster.members[2].program = programs::ipamd();
     cluster.members[2].flags.clear();
@@ -175,7 +175,7 @@ async fn members_with_other_sentences_stay_equal() {
         }
         assert_eq!(answers[1].headers["idempotency-replayed"], "true", "{:?}", answers[1]);
         assert_eq!(answers[2].headers["idempotency-replayed"], "true", "{:?}", answers[2]);
-        // Each member says it in its own words, though all of them keep the same.
+        // Each member words it itself, though all of them store the same.
         assert_eq!(problems[0].detail, problems[1].detail);
         assert!(!problems[0].detail.contains(REWORDED), "{:?}", problems[0]);
         assert!(problems[2].detail.contains(REWORDED), "{:?}", problems[2]);

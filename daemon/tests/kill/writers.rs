@@ -1,4 +1,4 @@
-//! Writers that never rest, and a ledger of what was acknowledged to them.
+//! Writers under permanent load, and a ledger of their acknowledgements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::support::until;
 
 /// Timeout of a writer's request.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A writer gives back every how manyth of the addresses that it got.
+/// Ratio of releases: one of this many allocations.
 const RELEASE_EVERY: usize = 4;
 
 /// Requests and acknowledgements by endpoint.
@@ -27,7 +27,7 @@ pub(crate) struct Ledger {
     given: BTreeMap<String, (u64, IpAddr)>,
     /// Requested releases of unknown outcome.
     releasing: BTreeSet<String>,
-    /// Acknowledged to be taken back.
+    /// Acknowledged releases.
     released: BTreeSet<String>,
 }
 
@@ -37,7 +37,7 @@ impl Ledger {
         self.given.len() + self.released.len()
     }
 
-    /// Holds what is there against what was acknowledged. `found` may be all, or those from `first` on.
+    /// Compares the allocations with the acknowledgements. `found` may be all, or those from `first` on.
     pub(crate) fn check(&self, found: &[Allocation], first: u64) {
         let mut owners: BTreeMap<IpAddr, &str> = BTreeMap::new();
         let mut by_name: BTreeMap<&str, &Allocation> = BTreeMap::new();
@@ -66,7 +66,7 @@ pub(crate) struct Writers {
 }
 
 impl Writers {
-    /// So many, each asking all servers, none of them the same one first. `round` makes their names new.
+    /// This many, each with all servers in another order. `round` makes their names unique.
     pub(crate) fn start(count: usize, round: usize, urls: &[String], ledger: &Arc<Mutex<Ledger>>) -> Self {
         let mut tasks = JoinSet::new();
         for number in 0..count {
@@ -79,7 +79,7 @@ impl Writers {
         Self { ledger: Arc::clone(ledger), tasks }
     }
 
-    /// Waits until so much more was acknowledged.
+    /// Waits for this many further acknowledgements.
     pub(crate) async fn get_on(&mut self, more: usize) {
         let goal = held(&self.ledger).acknowledged() + more;
         until("the writers get on", async || {

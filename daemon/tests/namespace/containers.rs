@@ -1,4 +1,4 @@
-//! Containers that get addresses of both families, use them, and give them back.
+//! Containers that get addresses of both families, use them, and release them.
 
 use std::net::IpAddr;
 use std::process::Output;
@@ -83,7 +83,7 @@ async fn containers_on_a_bridge_reach_each_other_and_a_third_gets_other_addresse
         assert_eq!(addresses(&lab, newest).len(), 2);
         assert_eq!(states(&cluster, &addresses(&lab, newest)).await, ["allocated"]);
     }
-    // What was given is what is configured.
+    // The configured addresses are the allocated ones.
     let shown = lab.inside(0, &["ip", "-o", "address", "show", "dev", "eth0"]).await.unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     for address in lab.containers()[0].addresses() {

@@ -1,5 +1,5 @@
 //! Real interfaces, through real main plugins, from a real cluster. Needs root, and the plugins of
-//! containernetworking-plugins; where they are missing it fails, and says what to install.
+//! containernetworking-plugins; where they are missing it fails with the install command.
 
 mod containers;
 mod dev;

@@ -34,7 +34,7 @@ struct Host {
     held: Held,
 }
 
-/// Namespaces, for as long as a process sleeps in them.
+/// Namespaces that live as long as a sleeping process in them.
 struct Held {
     outer: Child,
     /// The process inside, as this machine numbers it.
@@ -67,7 +67,7 @@ impl Lab {
         ]);
         command.env_clear().env("HOME", "/root").env("LAB", self.dir.path()).env("USER", "root");
         command.env("PATH", "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin");
-        // What goes on in the background keeps neither open: it writes to a file of its own.
+        // Background processes write to a file of their own and keep no stream open.
         command.stdin(Stdio::null()).output().unwrap()
     }
 

@@ -15,7 +15,7 @@ use super::LONG;
 pub(crate) const SUBNETS: [(&str, &str, &str); 2] =
     [("web", "10.7.0.0/16", "10.7.0.1"), ("web6", "2001:db8:7::/64", "2001:db8:7::1")];
 
-/// Makes [`SUBNETS`]. What is freed can be given again at once, so that little room is enough for long.
+/// Creates [`SUBNETS`]. Freed addresses can be allocated again at once, so small pools suffice.
 pub(crate) async fn make_pools(client: &Client) {
     for (name, cidr, gateway) in SUBNETS {
         put(client, "subnets", json!({"name": name, "cidr": cidr, "gateway": gateway})).await;
@@ -31,7 +31,7 @@ pub(crate) fn put(client: &Client, plural: &str, body: Value) -> impl Future<Out
     async move { client.send(call).await.unwrap_or_else(|problem| panic!("{body}: {problem}")) }
 }
 
-/// Puts a subnet, and a pool of the same name that has all of it, with this to say beside.
+/// Creates a subnet, and a pool of the same name with all of it and these fields.
 pub(crate) async fn subnet_with_pool(client: &Client, name: &str, cidr: &str, more: Value) {
     put(client, "subnets", json!({"name": name, "cidr": cidr})).await;
     let mut pool = json!({"name": name, "subnet": name});
@@ -43,7 +43,7 @@ pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Res
     client.call(Call::get(path).within(LONG)).await
 }
 
-/// A request for addresses of `pools` (those of IPv6 end with 6) for the endpoint `host/<name>`.
+/// Request for addresses of `pools` (those of IPv6 end with 6) for the endpoint `host/<name>`.
 pub(crate) fn allocate_request(name: &str, pools: &[&str]) -> AllocateRequest {
     let (six, four): (Vec<&str>, Vec<&str>) = pools.iter().partition(|pool| pool.ends_with('6'));
     serde_json::from_value(json!({
@@ -53,7 +53,7 @@ pub(crate) fn allocate_request(name: &str, pools: &[&str]) -> AllocateRequest {
     .unwrap()
 }
 
-/// The call that it makes. The same endpoint asking for the same again is the same request.
+/// Call of the request. A repetition for the same endpoint is the same request.
 pub(crate) fn allocate_call(allocate_request: &AllocateRequest) -> Call {
     Call::post("/v1/allocations").json(allocate_request).unwrap().repeatable().within(LONG)
 }

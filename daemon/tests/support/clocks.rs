@@ -1,5 +1,5 @@
-//! Wall clocks that go as a test wants: libfaketime, before a dynamic build. Monotonic clocks stay true, as
-//! they do on a machine whose time is set.
+//! Controlled wall clocks: libfaketime, preloaded into a dynamic build. Monotonic clocks stay true, as on a
+//! machine whose time is set.
 
 use std::path::Path;
 use std::process::Command;

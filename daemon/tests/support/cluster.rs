@@ -21,8 +21,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// So many members; none is up. They are slower than what ships to think that a leader is dead, so that a
-    /// busy machine doesn't look like it. Leases end soon after the beginning of a leadership.
+    /// This many stopped members. Their elections are slower than by default, so that a busy machine isn't
+    /// taken for a dead leader. Leases end soon after the beginning of a leadership.
     pub(crate) fn of(count: usize) -> Self {
         let timing = "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000";
         Self::of_with(count, &format!("{timing}\nlease_grace_ms = 500"))
@@ -54,7 +54,7 @@ impl Cluster {
         (cluster, ca)
     }
 
-    /// So many members, up and ready.
+    /// This many members, running and ready.
     pub(crate) async fn up(count: usize) -> Self {
         Self::of(count).all_up().await
     }
@@ -70,7 +70,7 @@ impl Cluster {
         self.dir.path().join("ipamd.toml")
     }
 
-    /// One more member, which isn't up yet and will ask the others to take it in.
+    /// Adds a stopped member, which will join the others.
     pub(crate) fn add(&mut self, name: &str, token: Option<PathBuf>) -> usize {
         let ports = free_ports(self.ip, 2);
         let mut member = Member::new(name, ports[0], ports[1], self.dir.path());
@@ -134,7 +134,7 @@ impl Cluster {
         self.members[at].exit().await
     }
 
-    /// Gives all members, which are down, other ports.
+    /// Gives all members, which are stopped, other ports.
     pub(crate) fn move_away(&mut self) {
         let ports = free_ports(self.ip, 2 * self.members.len());
         for (member, ports) in self.members.iter_mut().zip(ports.chunks(2)) {
@@ -142,7 +142,7 @@ impl Cluster {
         }
     }
 
-    /// Gives a member, which is down, an empty disk.
+    /// Gives a stopped member an empty disk.
     pub(crate) fn wipe(&self, at: usize) {
         std::fs::remove_dir_all(&self.members[at].data_dir).unwrap();
     }
@@ -165,7 +165,7 @@ impl Cluster {
         self.members.iter().filter(|member| member.is_up())
     }
 
-    /// Waits until all that are up agree who leads; says which one.
+    /// Waits until all running members agree on the leader; returns its index.
     pub(crate) async fn leader(&self) -> usize {
         until("all agree on a leader", async || {
             let mut leaders = Vec::new();

@@ -24,7 +24,7 @@ pub(crate) struct Member {
     pub(crate) log: PathBuf,
     /// Certificate, if it uses TLS on all ports.
     pub(crate) tls: Option<Holder>,
-    /// The file that says how its wall clock goes, as libfaketime reads it; none for the machine's clock.
+    /// File with its wall clock, in the format of libfaketime; none for the machine's clock.
     pub(crate) clock: Option<PathBuf>,
     /// Path of its `ipamd`.
     pub(crate) program: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) struct Member {
     pub(crate) alone: bool,
     /// True if it answers peers at a port of the network without TLS.
     pub(crate) insecure: bool,
-    /// Flags beside those that every member has.
+    /// Flags besides those of every member.
     pub(crate) flags: Vec<&'static str>,
     /// Servers and token file of a join; none for a founder.
     pub(crate) join: Option<(Vec<String>, Option<PathBuf>)>,
@@ -168,7 +168,7 @@ impl Member {
         }
     }
 
-    /// SIGTERM, without waiting for what comes of it.
+    /// Sends SIGTERM, without waiting for the exit.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }

@@ -69,7 +69,7 @@ impl Plugin {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // One that ends early says so by its exit code.
+        // A run that ends early reports that by its exit code.
         let _ = stdin.write_all(self.conf.to_string().as_bytes()).await;
         child
     }
@@ -115,7 +115,7 @@ impl Outcome {
     }
 }
 
-/// A network configuration that asks `servers` for an address of `pools` (those of IPv6 end with 6).
+/// Network configuration that requests from `servers` an address of `pools` (those of IPv6 end with 6).
 pub(crate) fn network(servers: &[String], node: &str, pools: &[&str]) -> Value {
     let (six, four): (Vec<&str>, Vec<&str>) = pools.iter().partition(|pool| pool.ends_with('6'));
     json!({

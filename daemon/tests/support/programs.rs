@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Says where the shipped binaries are.
+/// Environment variable with the directory of the shipped binaries.
 const BIN_DIR_ENV: &str = "IPAMD_BIN_DIR";
 
 /// The folder of the shipped binaries, if they are under test.

@@ -1,4 +1,4 @@
-//! Random choices that can be made again: every test that makes some says its seed first.
+//! Reproducible random choices: every test that makes some prints its seed first.
 
 /// Sets the seed, to see again what was seen with it.
 const SEED_ENV: &str = "IPAMD_TEST_SEED";
@@ -8,7 +8,7 @@ const SEED_ENV: &str = "IPAMD_TEST_SEED";
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// With a seed of its own, or the one that is asked for.
+    /// With a seed of its own, or the one in the environment.
     pub(crate) fn new() -> Self {
         let given = std::env::var(SEED_ENV).ok().map(|text| text.parse().expect(SEED_ENV));
         let seed = given.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0);

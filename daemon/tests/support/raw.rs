@@ -38,7 +38,7 @@ impl Raw {
     }
 }
 
-/// A request's bytes. A body is JSON unless a header says something else.
+/// Bytes of a request. The body is JSON unless a header has another type.
 pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     let says = |name| headers.iter().any(|(header, _)| *header == name);
@@ -59,7 +59,7 @@ pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: 
 pub(crate) async fn send(to: SocketAddr, bytes: &[u8]) -> Option<Raw> {
     let exchange = async {
         let mut stream = TcpStream::connect(to).await.unwrap();
-        // A member may answer, and hang up, before it has read everything.
+        // A member may answer and close the connection before it has read everything.
         let _ = stream.write_all(bytes).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;

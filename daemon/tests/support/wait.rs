@@ -7,7 +7,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(120);
 /// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Looks until something is so; says what was seen last where it never came about.
+/// Polls until a condition holds; fails with the last observation.
 pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::ask::{allocate, allocate_request, put};
 
-/// Clients that ask for addresses one after the other, until they are told to stop.
+/// Clients that allocate addresses in sequence until they are stopped.
 struct Load {
     stop: Arc<AtomicBool>,
     given: Arc<AtomicUsize>,
@@ -55,7 +55,7 @@ impl Load {
     }
 }
 
-/// Makes the state so large that no buffer on the way holds all of it.
+/// Enlarges the state so that no buffer on the way holds all of it.
 async fn fatten(client: &Client) {
     let notes: serde_json::Map<String, serde_json::Value> =
         (0..64).map(|number| (format!("{number}-{}", "k".repeat(240)), json!("v".repeat(250)))).collect();

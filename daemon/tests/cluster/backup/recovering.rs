@@ -9,7 +9,7 @@ use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{allocate, allocate_request, allocations, make_pools, refused};
 use crate::support::{Cluster, programs, until};
 
-/// `ipamd` with these words.
+/// Runs `ipamd` with these arguments.
 fn ipamd(line: &str) -> Output {
     Command::new(programs::ipamd()).args(line.split_whitespace()).env_clear().output().unwrap()
 }
@@ -44,7 +44,7 @@ async fn the_state_of_the_survivor_is_restored_and_waits_for_confirmation() {
     })
     .await;
     let given = load.stop().await;
-    // The survivor has heard of all of it; then the two others burn.
+    // The survivor has applied all of it; then the two others are lost.
     let before = old.settled().await;
     let survivor = old.follower().await;
     let data = old.members[survivor].data_dir.clone();

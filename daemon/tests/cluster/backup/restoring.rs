@@ -137,7 +137,7 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     assert!(epoch(&new).await.confirmed);
     let shown = ipamctl(&servers, "cluster epoch").await.ends(0).stdout;
     assert!(shown.contains("confirmed   yes at"), "{shown}");
-    // It is a cluster like any other: all of it comes again.
+    // It is an ordinary cluster: all of it survives another restore.
     let settled = new.settled().await;
     new.kill_all();
     new.start_all();

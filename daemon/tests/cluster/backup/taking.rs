@@ -97,7 +97,7 @@ async fn one_backup_at_a_time_and_a_full_disk_leaves_nothing() {
     .await;
     std::fs::remove_file(&file).unwrap();
 
-    // The same into a file system that is far too small. It is gone with the namespace that it is mounted in.
+    // The same into a file system that is far too small. It ends with its mount namespace.
     let script = format!(
         "mount -t tmpfs -o size=1m none {dir} && {ipamctl} {line}; code=$?; ls -A {dir}; exit $code",
         dir = folder.path().display(),
@@ -113,11 +113,11 @@ async fn one_backup_at_a_time_and_a_full_disk_leaves_nothing() {
     assert_eq!(full.status.code(), Some(5), "{stderr}");
     assert!(stderr.contains("No space left") && stderr.contains("storage full"), "{stderr}");
     assert_eq!(stdout, "", "something was left behind");
-    // And with room again it works at once.
+    // With free space again it works at once.
     ipamctl(&cluster.urls(), &line).await.ends(0);
 }
 
-/// A server that sends `body` and then nothing more, or hangs up.
+/// Server that sends `body` and then stalls, or closes the connection.
 async fn pretend(body: Vec<u8>, hangs_up: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());

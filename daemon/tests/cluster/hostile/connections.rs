@@ -1,4 +1,4 @@
-//! Many of them, slow ones, and ones that never say anything.
+//! Many connections, slow ones, and silent ones.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -108,7 +108,7 @@ async fn red_team_two_thousand_idle_connections_take_nobody_elses_place() {
         assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("of your address"), "{text}");
     }
     others_are_served(&cluster).await;
-    // Those that came first are hung up on when they have said nothing for long enough.
+    // Earlier connections are closed after a time of silence.
     for mut stream in idle {
         let mut answer = Vec::new();
         let _ = timeout(LONG, stream.read_to_end(&mut answer)).await.expect("it may be idle for ever");
@@ -137,7 +137,7 @@ async fn red_team_a_connection_that_was_used_and_is_idle_is_hung_up_on() {
 async fn red_team_who_asks_and_never_reads_is_hung_up_on() {
     let cluster = Cluster::up(1).await;
     let mut stream = TcpStream::connect(cluster.members[0].client).await.unwrap();
-    // So many answers fit into no buffer between two processes.
+    // So many responses exceed every buffer between two processes.
     let asks = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1_000);
     let asking = async { while stream.write_all(&asks).await.is_ok() {} };
     timeout(LONG, asking).await.expect("it is waited for, for ever");

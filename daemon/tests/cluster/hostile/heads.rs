@@ -1,4 +1,4 @@
-//! Requests that are too large, that can be read in two ways, or whose paths lead elsewhere.
+//! Requests that are too large or ambiguous, or whose paths lead elsewhere.
 
 use ipam_api::client::Call;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -15,7 +15,7 @@ const SMUGGLED: &str = "PUT /v1/networks/smuggled HTTP/1.1\r\nhost: localhost\r\
 /// Bytes of the body in front of it.
 const BODY: &str = "{\"name\":\"first\"}";
 
-/// Sends bytes; everything that comes back until the member hangs up.
+/// Sends bytes; returns everything until the member closes the connection.
 async fn exchange(cluster: &Cluster, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(cluster.members[0].client).await.unwrap();
     // It may be hung up on before everything is sent.

@@ -1,4 +1,4 @@
-//! Responses that nothing could carry: one caller is refused, and everything else goes on.
+//! Responses above every limit: their caller is refused, and others are unaffected.
 
 use ipam_api::Code;
 use ipam_api::client::{Call, Client};
@@ -54,7 +54,7 @@ impl World {
         (0..3).find(|at| *at != leader).unwrap()
     }
 
-    /// So many entries that each member makes snapshots, which is seen in its data directory.
+    /// Sends entries until each member has new snapshots in its data directory.
     async fn until_all_have_new_snapshots(&self) {
         let path = |at: usize| self.cluster.members[at].data_dir.join("snapshot/current");
         let made = |at: usize| std::fs::metadata(path(at)).and_then(|file| file.modified()).ok();
@@ -94,13 +94,13 @@ async fn red_team_a_response_that_no_snapshot_could_carry_is_refused() {
     let steps = Value::from(steps);
     let refused = world.ask(follower, "large", &steps).await;
     assert_eq!((refused.status, refused.problem().code), (422, Code::LimitExceeded), "{refused:?}");
-    // Nothing of it was done, and it is refused again.
+    // Nothing of it was applied, and it is refused again.
     let again = world.ask(follower, "large", &steps).await;
     assert_eq!(again.status, 422);
     let held: Value = world.root.call(Call::get("/v1/allocations")).await.unwrap();
     assert_eq!(held["items"], json!([]));
 
-    // What was meant by it: a thousand allocations of both families.
+    // The intended request: a thousand allocations of both families.
     let bulk: Value = (0..1000).map(|at| allocation(&format!("h{at}"), 1)).collect();
     let done = world.ask(follower, "bulk", &bulk).await;
     assert_eq!(done.status, 200, "{}", &done.body[..done.body.len().min(2000)]);

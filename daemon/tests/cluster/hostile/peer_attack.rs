@@ -19,7 +19,7 @@ use crate::support::Cluster;
 const NOBODY: &str = "65534";
 const TOKEN: &str = "backdoor";
 
-/// A command that makes the caller an administrator, and says so itself.
+/// A command that makes the caller an administrator, with a grant of its own.
 fn proposal() -> String {
     let command = Proposal {
         origin: fixtures::origin("task/innocent"),
@@ -78,7 +78,7 @@ async fn red_team_a_process_of_another_user_is_no_member_at_a_unix_socket() {
     let socket = Path::new(place.strip_prefix("unix:").unwrap());
     let (steps, end) = attack(Some(NOBODY), &place);
     assert!(steps.is_empty() && end.contains("Permission denied"), "{steps:?} {end}");
-    // The permissions are one wall; behind it the kernel's word about the caller is another.
+    // The permissions of the socket are one barrier; the kernel's report of the caller is another.
     open_wide(socket, cluster.dir.path());
     let (steps, end) = attack(Some(NOBODY), &place);
     assert_eq!(steps, ["connected"], "{end}");
@@ -87,7 +87,7 @@ async fn red_team_a_process_of_another_user_is_no_member_at_a_unix_socket() {
     assert!(log.contains("user 65534") && log.contains("a caller on the peer port"), "{log}");
     assert!(!has_token(&cluster).await);
     others_are_served(&cluster).await;
-    // The same program gets all that it wants as the member's own user: it can attack, and was refused above.
+    // As the member's own user the same program succeeds: the attack works, and was refused above.
     let (steps, end) = attack(None, &place);
     assert_eq!(steps, ["connected", "hello", "connected", "welcome"], "{end}");
     assert!(end.starts_with("proposed"), "{end}");
@@ -111,7 +111,7 @@ async fn red_team_a_process_without_a_certificate_is_no_member_at_a_port() {
     others_are_served(&cluster).await;
 }
 
-/// The attack as it was possible by default; only an operator who says `insecure` still has it.
+/// The former attack on the default port; only `insecure` still permits it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn red_team_only_an_insecure_port_believes_all_callers_and_each_start_says_so() {
     let mut cluster = Cluster::of(1);
@@ -171,7 +171,7 @@ async fn red_team_a_single_member_has_no_peer_port() {
     assert!(ports[0].ends_with(&format!(":{:04X}", member.client.port())), "{ports:?}");
     assert_eq!(paths, [member.socket().to_str().unwrap()]);
     assert!(!member.logged().contains("INSECURE"));
-    // And the way to look sees more where there is more.
+    // The check itself detects an open port.
     let (secure, _ca) = Cluster::secure(1);
     let secure = secure.all_up().await;
     assert_eq!(listens(secure.members[0].pid()).0.len(), 2);

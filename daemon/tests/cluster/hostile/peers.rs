@@ -147,7 +147,7 @@ async fn red_team_callers_that_say_nothing_keep_no_member_from_coming_back() {
     let mut cluster = cluster.all_up().await;
     let ports = [cluster.members[0].peer, cluster.members[1].peer];
     let (stop, mut stopped) = tokio::sync::watch::channel(false);
-    // As fast as they are hung up on, they are back: there are never fewer than a member has places.
+    // Closed connections are replaced at once: there are never fewer than a member has places.
     let silent = (0..600).map(|at| {
         let (port, mut stopped) = (ports[at % 2], stopped.clone());
         async move {
@@ -160,7 +160,7 @@ async fn red_team_callers_that_say_nothing_keep_no_member_from_coming_back() {
                     _ = stream.read(&mut byte) => {}
                     _ = stopped.changed() => {}
                 }
-                // Who is hung up on at once would else only keep this machine busy.
+                // Otherwise refused connections would only keep this machine busy.
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }

@@ -181,7 +181,7 @@ async fn hardening_9_a_stranger_learns_neither_revision_nor_leader_from_any_rout
         }
     };
     refused(&[401]).await;
-    // A caller that is known learns who leads, from refusals too.
+    // An authenticated caller learns the leader, from refusals too.
     let root = Client::over_socket(&cluster.members[at].socket()).unwrap();
     let answer = root.send(Call::get("/readyz").within(LONG)).await.unwrap();
     assert!(answer.header(HEADER_LEADER).is_some(), "{answer:?}");

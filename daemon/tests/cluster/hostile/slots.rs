@@ -1,4 +1,4 @@
-//! A caller that takes as many slots of a member as it gets: it leaves those of others.
+//! A caller that takes as many slots of a member as it can: those of others stay free.
 
 use ipam_api::Code;
 use ipam_api::client::{Call, Client};
@@ -21,7 +21,7 @@ async fn viewer(root: &Client, name: &str) -> String {
     format!("Bearer {}", token["secret"].as_str().unwrap())
 }
 
-/// Begins a stream; what its head says, and the connection that it needs.
+/// Begins a stream; returns its head and its connection.
 async fn stream(member: &Member, bearer: &str) -> (u16, TcpStream, Vec<u8>) {
     let mut stream = TcpStream::connect(member.client).await.unwrap();
     let headers = [("accept", "text/event-stream"), ("authorization", bearer)];
@@ -53,7 +53,7 @@ async fn hardening_7_one_caller_does_not_use_up_the_streams() {
     assert_eq!((refused.status, refused.problem().code), (429, Code::TooManyRequests));
     assert!(refused.headers.contains_key("retry-after"));
     assert_eq!(stream(member, &modest).await.0, 200, "another caller has a share of its own");
-    // One that ends makes room.
+    // A closed one frees a slot.
     drop(open.pop());
     crate::support::until("there is room again", async || match stream(member, &greedy).await {
         (200, ..) => Ok(()),

@@ -1,4 +1,4 @@
-//! Clients who come without TLS, with too much of it, or with a certificate that isn't theirs to show.
+//! Clients without TLS, with other protocols, or with a foreign certificate.
 
 use std::path::Path;
 use std::time::Duration;

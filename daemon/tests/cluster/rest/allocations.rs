@@ -1,4 +1,4 @@
-//! Giving and taking back, with the answers that programs read.
+//! Allocation and release, with responses for programs.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ async fn all_interfaces_get_all_addresses_in_one_step() {
     assert_eq!(pools, [vec!["web", "web6"], vec!["storage"]]);
     let eth0 = &answer["interfaces"][0]["addresses"][0];
     assert_eq!((&eth0["address"], &eth0["gateway"]), (&json!("10.7.0.2/16"), &json!("10.7.0.1")));
-    // Through another member, with the same key: the same answer, and it says so.
+    // Through another member, with the same key: the same response, marked as a repetition.
     let again = ask(cluster.members[2].client, "POST", "/v1/allocations", &key, &body).await;
     assert_eq!((again.status, &again.headers["idempotency-replayed"]), (201, &"true".to_owned()));
     assert_eq!(again.json::<Value>(), answer);
@@ -43,7 +43,7 @@ fn pools_of(interface: &Value) -> Vec<&str> {
     addresses.iter().map(|address| address["pool"].as_str().unwrap()).collect()
 }
 
-/// All that people are told of a refusal comes from what programs are told.
+/// The text of a refusal comes from its machine-readable context.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusal_says_why_each_pool_could_not_give() {
     let cluster = Cluster::up(1).await;
@@ -80,7 +80,7 @@ async fn a_refusal_says_why_each_pool_could_not_give() {
         (&json!("off"), &json!("disabled"))
     );
     assert_eq!(context.get("next_free_ms"), None, "nothing rests");
-    // Where nothing fits at all it is said in the same words.
+    // If nothing fits, the same text is used.
     let none = ask(to, "POST", "/v1/allocations", &[], &body("c", &["off"])).await;
     let none: Value = none.json();
     assert_eq!(

@@ -162,7 +162,7 @@ async fn all_pages_are_from_one_state_whatever_happens_meanwhile() {
             items.extend(page["items"].as_array().unwrap().clone());
             assert_eq!(page["revision"], revision);
             let Some(next) = page.get("next").and_then(Value::as_str) else { break };
-            // One comes, one goes, one changes.
+            // One is created, one deleted, one changed.
             let name = format!("n-new-{}", items.len());
             put(&client, "networks", json!({"name": name})).await;
             put(&client, "networks", json!({"name": "n-19", "description": name})).await;

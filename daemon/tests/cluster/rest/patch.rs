@@ -97,7 +97,7 @@ const BETWEEN_EDITS: u64 = 250;
 const WINDOW: Duration = Duration::from_millis(250);
 const EDITS: u32 = 12;
 
-/// Transactions under way at most: on a machine that is further behind than this, the clock waits.
+/// Maximum number of concurrent transactions: the clock waits on a slower machine.
 const UNDER_WAY_MAX: usize = 10;
 
 /// Starts transactions by the clock, regardless of running ones, until it is stopped. All must succeed;
@@ -178,8 +178,8 @@ async fn a_pool_is_edited_under_a_thousand_allocations_a_second() {
 
     let total = *acknowledged.borrow();
     println!("{EDITS} edits while {rate:.0} allocations a second were acknowledged, {total} in all");
-    // Each edit came after as many allocations as there are in its window at that rate. A slow machine makes
-    // the windows longer, and that says nothing about edits.
+    // Each edit follows as many allocations as its window has at that rate. A slow machine makes the windows
+    // longer, which doesn't affect the edits.
     if rate < 1000.0 {
         println!("THIS MACHINE IS TOO SLOW to show 1,000 allocations a second: it was {rate:.0}");
     }
@@ -203,7 +203,7 @@ async fn a_managed_resource_is_changed_by_its_manager_only() {
         client.send(patch("/v1/networks/lab?manager=ansible", json!({"description": "y"}))).await,
         Code::ManagedElsewhere,
     );
-    // Who sends the whole names the manager in it.
+    // A complete body names the manager itself.
     put(&client, "networks", json!({"name": "lab", "description": "z", "managed_by": "argocd/infra"})).await;
     client.send(patch("/v1/networks/lab?take_over=true", json!({"managed_by": null}))).await.unwrap();
     client.send(Call::delete("/v1/networks/lab")).await.unwrap();

@@ -81,7 +81,7 @@ async fn a_repetition_is_answered_the_same_by_every_member_and_the_next_leader()
     assert_eq!(other.status, 422);
 }
 
-/// A change that was merged and came too late is merged anew under the same key.
+/// A merged change that lost to another write is merged again under the same key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn racing_patches_with_keys_all_come_about_once() {
     let cluster = with_pools(3).await;

@@ -9,7 +9,7 @@ use crate::support::raw::ask;
 
 const PATH: &str = "/v1/transactions";
 
-/// The eighth pair of the conventions, and everything else that can be a step.
+/// Eighth pair of the conventions, and every other kind of step.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn steps_of_all_kinds_come_about_together() {
     let cluster = with_pools(3).await;
@@ -133,7 +133,7 @@ async fn one_step_that_is_refused_undoes_all_and_is_named() {
     assert_eq!(ask(to, "POST", PATH, &[], &all).await.status, 200);
 }
 
-/// The bodies say together in whose name they are, or it is said for all of them.
+/// The manager comes from all bodies together, or from the parameter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_manager_changes_its_own_in_one_step() {
     let cluster = with_pools(1).await;
