@@ -1,4 +1,4 @@
-//! `CNI_ARGS`: `key=value;key=value`, the oldest way of orchestrators to pass the identity of a workload.
+//! `CNI_ARGS`: `key=value;key=value`, the oldest way of orchestrators to identify a workload.
 //!
 //! An unknown key is refused unless `IgnoreUnknown` is `1` or `true`, as the convention specifies. Known keys
 //! are those of Kubernetes and Nomad, and that of main plugins (`MAC`).

@@ -31,7 +31,7 @@ impl CniVersion {
     /// All versions, in order.
     pub const ALL: [CniVersion; 7] =
         [Self::V010, Self::V020, Self::V030, Self::V031, Self::V040, Self::V100, Self::V110];
-    /// Default version of errors before the configuration is read.
+    /// Latest version: the default of VERSION, and of errors before the configuration is read.
     pub const LATEST: CniVersion = Self::V110;
 
     /// Notation in configurations and results.
