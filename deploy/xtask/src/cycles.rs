@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::imports::{self, Import, Method};
 
-/// A source tree whose folders are checked.
+/// Source tree whose folders are checked.
 struct Tree {
     path: &'static str,
     /// All folders, lowest first; empty if only cycles are forbidden.
@@ -147,7 +147,7 @@ struct File<'a> {
     content: imports::File,
 }
 
-/// All files of a tree but those of tests.
+/// Files of a tree, without tests.
 fn files<'a>(tree: &Tree, sources: &[(&'a str, String)]) -> Vec<File<'a>> {
     let root: Vec<String> = modules(tree.path.split_once("src").map_or("", |(_, below)| below));
     let mut files = Vec::new();

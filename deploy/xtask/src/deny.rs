@@ -83,7 +83,7 @@ fn sources(rules: &Table, packages: &[Package<'_>]) -> Result<Vec<String>> {
     Ok(packages.iter().filter_map(strange).collect())
 }
 
-/// Packages that are banned, but for those that wrap them.
+/// Banned packages, unless a permitted wrapper uses them.
 fn bans(rules: &Table, packages: &[Package<'_>]) -> Result<Vec<String>> {
     let banned = rules.get("bans").and_then(|bans| bans.get("deny")).and_then(Value::as_array);
     let mut complaints = Vec::new();
@@ -170,7 +170,7 @@ impl Expression {
         if self.take("WITH") {
             licence = format!("{licence} WITH {}", self.next().unwrap_or_default());
         }
-        // A licence in this version or a later one may be taken in this version.
+        // A licence "or later" permits the named version.
         allowed(licence.trim_end_matches('+'))
     }
 

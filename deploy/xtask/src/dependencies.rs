@@ -1,6 +1,6 @@
-//! Dependencies that crates of the workspace may have, read from what cargo resolves.
+//! Permitted dependencies of crates, compared with cargo's resolution.
 //!
-//! **Invariant:** what these crates know is decided by their manifests, so no word list defends it.
+//! **Invariant:** the manifests of these crates determine their dependencies, so no word list is needed.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -27,7 +27,7 @@ const BOUNDARIES: [Boundary; 3] = [
     Boundary { package: "ipam-cni", not_directly: &[] },
 ];
 
-/// Asks cargo for the tree of each package, and refuses what its boundary forbids.
+/// Reads cargo's tree of each package, and refuses dependencies beyond its boundary.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut complaints = Vec::new();
     for boundary in &BOUNDARIES {

@@ -24,7 +24,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     );
     let ipamd = binaries::build_quickly(workspace, binaries::PROGRAMS)?.join("ipamd");
     println!();
-    // `ipamd dev` finds the plugin beside its own executable.
+    // `ipamd dev` finds the plugin next to its own executable.
     let error = Command::new(&ipamd).arg("dev").args(&arguments.rest).exec();
     Err(anyhow!(error).context(format!("can't start {}", ipamd.display())))
 }

@@ -31,7 +31,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         }
     }
     let built = resolve(workspace, &["--workspace", "--edges", "normal,build"])?;
-    // Otherwise the check above would have looked for something that no longer has this name.
+    // Otherwise the check above would look for a renamed feature.
     let tested = testing(&built);
     if !TESTED.iter().all(|package| tested.iter().any(|name| is_package(name, package))) {
         bail!("the tests need the feature `{TESTING}` of {TESTED:?}; found that of {tested:?}");
@@ -46,7 +46,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     }
 }
 
-/// Asks cargo what a build consists of.
+/// Reads cargo's resolution of a build.
 fn resolve(workspace: &Workspace, arguments: &[&str]) -> Result<Features> {
     let words = ["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"];
     let output = workspace.cargo(words).args(arguments).output().context("can't start cargo")?;
@@ -78,7 +78,7 @@ fn is_package(listed: &str, name: &str) -> bool {
     listed.split(' ').next() == Some(name)
 }
 
-/// The first package that one build has with a feature set that the other doesn't.
+/// First package that the two builds have with different features.
 fn unshared<'a>(build: &'a Features, tests: &Features) -> Option<(&'a str, &'a str)> {
     let sets = build.iter().flat_map(|(package, sets)| sets.iter().map(move |set| (package, set)));
     let mut missing =

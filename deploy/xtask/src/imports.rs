@@ -1,6 +1,6 @@
 //! Module paths that a Rust file names: of its imports, of its expressions and types. Tests don't count.
 
-/// One lexical token, with its line. Of comments and literals nothing is left.
+/// Lexical token with its line; comments and literals are skipped.
 #[derive(Debug)]
 struct Token<'a> {
     text: &'a str,
@@ -34,7 +34,7 @@ pub(crate) struct Method {
     pub(crate) line: usize,
 }
 
-/// Reads a file whose module path from the root of the crate is `module`.
+/// Parses a file whose module path from the crate's root is `module`.
 pub(crate) fn read(text: &str, module: &[String]) -> File {
     let tokens = tokens(text);
     let mut file = File::default();
@@ -153,7 +153,7 @@ fn inherent<'a>(tokens: &[Token<'a>]) -> Option<&'a str> {
     }
 }
 
-/// Reads a path or a tree of paths below `prefix` and gives its length in tokens.
+/// Parses a path or a tree of paths below `prefix`; returns its length in tokens.
 fn tree(tokens: &[Token<'_>], mut prefix: Vec<String>, found: &mut Vec<Import>) -> usize {
     let mut at = 0;
     let line = tokens.first().map_or(0, |token| token.line);
@@ -193,7 +193,7 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Words, `::`, `->` and single characters.
+/// Splits text into words, `::`, `->` and single characters.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);
@@ -284,7 +284,7 @@ fn raw(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Imports of a file `crate::a::b`, as words.
+    /// Imports of a file `crate::a::b`, as text.
     fn imports(text: &str) -> Vec<String> {
         let module = ["a", "b"].map(str::to_owned);
         read(text, &module).imports.into_iter().map(|import| import.path.join("::")).collect()

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::workspace::call;
 
-/// A package, what the tests want of it, and where that may lie.
+/// System package that the tests need, with its possible paths.
 struct Package {
     name: &'static str,
     wanted: &'static str,
@@ -48,7 +48,7 @@ const NEEDED: &[Package] = &[
     },
 ];
 
-/// Installs what is missing, or says how.
+/// Installs missing packages, or prints the command.
 pub(crate) fn ensure() -> Result<()> {
     let missing = missing(|place| Path::new(place).exists());
     if missing.is_empty() {

@@ -25,9 +25,9 @@ pub(crate) const POWERCUT: &str = "powercut";
 pub(crate) const SLOW_DISKS: &str = "slow-disks";
 /// Exit code of `ipam-jepsen` for a broken guarantee; other codes except 0 mean an incomplete run.
 const LOST: i32 = 1;
-/// Enough for every kind of cut, and the same each time as far as the bench decides.
+/// Arguments of the short run: every kind of cut, with a fixed seed.
 const SHORT: [&str; 4] = ["--cuts", "20", "--seed", "20"];
-/// Little is enough where nothing is synced.
+/// Arguments of the run without fsync, where a few cuts suffice.
 const WITHOUT_FSYNC: [&str; 5] = ["--cuts", "3", "--seed", "3", "--without-fsync"];
 
 /// Builds the daemon that ships and the bench, and runs one of its tasks.
@@ -43,7 +43,7 @@ pub(crate) fn build_and_run(workspace: &Workspace, task: &str, arguments: &Argum
     )
 }
 
-/// The short form: nothing is lost, and where fsync does nothing the bench sees what that loses.
+/// Short run: nothing is lost, and without fsync the bench detects the loss.
 pub(crate) fn test(workspace: &Workspace, ipamd: &Path) -> Result<()> {
     let program = binaries::build_quickly(workspace, &[BENCH])?.join(BENCH);
     let bench = || {

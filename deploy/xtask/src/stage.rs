@@ -70,7 +70,7 @@ fn again(name: &str) -> String {
     format!("cargo xtask test --only {name}")
 }
 
-/// Says what must not be overlooked.
+/// Prints a warning.
 fn warn(text: &str) {
     println!();
     for line in text.lines() {

@@ -86,7 +86,7 @@ const fn beside(stage: Stage<Checkout>) -> Stage<Checkout> {
     Stage { beside_previous: true, ..stage }
 }
 
-/// Runs all stages, or those that were asked for.
+/// Runs all stages, or the selected ones.
 pub(crate) fn run(workspace: Workspace, arguments: &Arguments) -> Result<()> {
     let checkout = Checkout { workspace, shipped: arguments.shipped };
     run_all(&checkout, &chosen(arguments), arguments.keep_going)
