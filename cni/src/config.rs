@@ -1,6 +1,6 @@
 //! Network configuration: the part that an IPAM plugin reads.
 //!
-//! Each operation reads only what it needs, so that a pool's misspelt name never keeps a DEL from working.
+//! Each operation reads only its own keys, so that a misspelt pool name never fails a DEL.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! The CNI behaviours of `reference/cni-and-peers.md` §2, by their numbers, against the real program.
 //!
-//! In this file: 1–23, 25–26, 29–34, 36–38, 44–45, 47–51. They are about the plugin: what it accepts, asks
-//! and prints. The others are about allocating, freeing and replicating, where the plugin only hands on what
-//! it is told (24, 27–28, 35, 39–43, 46, 52–54); those are tested with the state machine and the daemon. Of
-//! 46, 47 and 49 only the plugin's side is here: without an agent, GC frees nothing.
+//! In this file: 1–23, 25–26, 29–34, 36–38, 44–45, 47–51. They are about the plugin: its input, its requests
+//! and its output. The others are about allocation, release and replication, where the plugin only forwards
+//! (24, 27–28, 35, 39–43, 46, 52–54); those are tested with the state machine and the daemon. Of 46, 47 and
+//! 49 only the plugin's side is here: without an agent, GC frees nothing.
 
 use crate::support::plugin::{Outcome, Plugin, network};
 use crate::support::server::{Server, ServerBehavior, nobody};

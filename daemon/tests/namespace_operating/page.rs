@@ -1,6 +1,6 @@
 //! The operator's page as a list of steps.
 //!
-//! | in the page | what it means |
+//! | in the page | meaning |
 //! |---|---|
 //! | a block `sh HOST…` | run on each host, in turn; it must succeed, with `fails` behind the hosts it must not |
 //! | a block `text` | what the block before it printed, on its last host; `…` stands for anything |

@@ -1,9 +1,9 @@
 //! Free addresses of a block, for any fill level and any size.
 //!
-//! A path-compressed binary trie of what is *taken*, with bitmaps of 64 addresses at its leaves; what it
-//! doesn't mention is free. It answers "the lowest free address from x" and "the lowest free aligned block
-//! of 2^n addresses" in steps that grow with the length of an address, not with how many are taken. Nodes
-//! are shared between clones and copied on the way to a change.
+//! A path-compressed binary trie of what is *taken*, with bitmaps of 64 addresses at its leaves; all other
+//! addresses are free. It answers "the lowest free address from x" and "the lowest free aligned block of 2^n
+//! addresses" in steps that grow with the length of an address, not with how many are taken. Nodes are shared
+//! between clones and copied on the way to a change.
 
 use std::sync::Arc;
 

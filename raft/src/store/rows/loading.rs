@@ -1,7 +1,7 @@
 //! State built from rows as they are read: this thread reads and checks sums, one per lane decodes.
 //!
-//! What is read and not yet decoded waits as it was read: a sixth of what it becomes, and it shrinks as the
-//! state grows, so that a start needs no more memory than the state itself.
+//! Undecoded rows wait in their encoding: a sixth of their decoded size, shrinking as the state grows, so
+//! that a start needs no more memory than the state itself.
 
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,7 +1,7 @@
 //! Thread that writes rows after the log.
 //!
-//! No acknowledgement waits for it: it follows the applied state a quarter of a second
-//! behind, one batch at a time, and keeps the marker. What it hasn't written yet is in the log.
+//! No acknowledgement waits for it: it follows the applied state a quarter of a second behind, one batch at a
+//! time, and keeps the marker. Unwritten rows are in the log.
 
 use std::path::PathBuf;
 use std::sync::Arc;

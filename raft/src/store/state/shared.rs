@@ -1,7 +1,7 @@
 //! Applied state: published by the thread that applies, read by all others.
 //!
 //! One thread owns the state and changes it ([`super::apply_thread`]). After each bounded number of commands
-//! it publishes what it has, which costs a clone of persistent maps. Readers use the last published state and
+//! it publishes the state, which costs a clone of persistent maps. Readers use the last published state and
 //! wait for no command; a reader that needs a newer one waits for its publication.
 
 use std::future::poll_fn;
