@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{commits, cycles, map};
 
-/// All that may lie at the top, beside names that begin with a dot.
+/// Permitted names at the top level, besides those that begin with a dot.
 const TOP_LEVEL: [&str; 17] = [
     "api",
     "raft",
@@ -37,7 +37,7 @@ const TOP_LEVEL: [&str; 17] = [
 /// table.
 const LINES_MAX: usize = 900;
 
-/// Words that must not be left in code, written so that this file doesn't contain them.
+/// Forbidden words of code, written so that this file doesn't contain them.
 const LEFTOVERS: [(&str, &str); 7] = [
     (concat!("to", "do!("), "unfinished"),
     (concat!("unimple", "mented!("), "unfinished"),
@@ -197,7 +197,7 @@ fn is_text(path: &str) -> bool {
     endings.iter().any(|ending| path.ends_with(ending)) || path == ".ci/run"
 }
 
-/// One complaint for each line of which `wrong` says something.
+/// One complaint for each line for which `wrong` returns one.
 fn lines<'a>(
     path: &'a str,
     text: &'a str,

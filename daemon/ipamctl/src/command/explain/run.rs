@@ -180,7 +180,7 @@ mod tests {
         let (_, text) = explain("pools").await;
         assert!(text.contains("cooling_ms") && text.contains("milliseconds of log time"), "{text}");
         let (_, text) = explain("pool.status.counts.free").await;
-        assert!(text.contains("Can be given out."), "{text}");
+        assert!(text.contains("Free for allocation."), "{text}");
         let (_, text) = explain("subnet.meta").await;
         assert!(text.contains("revision") && text.contains("the `ETag`"), "{text}");
     }
