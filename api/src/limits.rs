@@ -58,7 +58,7 @@ pub const TOKENS_MAX: usize = 100_000;
 pub const TOKEN_TTL_MS_MAX: u64 = 10 * 366 * 24 * 3600 * 1000;
 /// Longest life of a join token: thirty days.
 pub const JOIN_TOKEN_TTL_MS_MAX: u64 = 30 * 24 * 3600 * 1000;
-/// Lifetime of a joined node's token, in log time: ninety days unless the node renews it.
+/// Validity of a node token obtained by joining, in log time, unless renewed: 90 days.
 pub const NODE_TOKEN_TTL_MS: u64 = 90 * 24 * 3600 * 1000;
 /// Log time after a renewal of a node token in which another renewal has no effect: one hour.
 pub const NODE_TOKEN_DAMPING_MS: u64 = 3600 * 1000;
@@ -66,7 +66,7 @@ pub const NODE_TOKEN_DAMPING_MS: u64 = 3600 * 1000;
 pub const NODE_TOKENS_MAX: usize = 16;
 /// Bytes of an idempotency key.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
-/// Retention of an idempotency key, in log time.
+/// Retention of an idempotency key, in milliseconds of log time.
 pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 3600 * 1000;
 /// Idempotency keys remembered for one principal; above it the oldest is dropped.
 pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
@@ -74,7 +74,7 @@ pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
 pub const IDEMPOTENCY_KEYS_MAX: usize = 200_000;
 /// Bytes of one row of the state, as snapshots, backups and peers carry it.
 pub const ROW_BYTES_MAX: usize = 8 << 20;
-/// Bytes of one response. Its stored row also has the principal and the idempotency key.
+/// Bytes of one response; its row for replays also holds the principal and the key.
 pub const RESPONSE_BYTES_MAX: usize = 7 << 20;
 /// Bytes of the responses remembered for one principal; above it the oldest is dropped.
 pub const REPLAY_BYTES_PER_PRINCIPAL_MAX: usize = 16 << 20;
@@ -106,7 +106,7 @@ pub const INTERFACES_MAX: usize = 16;
 pub const POOLS_NAMED_MAX: usize = 64;
 /// Pools of one subnet that a request names as a whole.
 pub const POOLS_OF_SUBNET_MAX: usize = 1024;
-/// Pools whose rejection a refusal explains.
+/// Pools with a reason in the text of a refusal.
 pub const REASONS_MAX: usize = 16;
 /// Candidates of one family that an explanation shows.
 pub const CANDIDATES_EXPLAINED_MAX: usize = 256;
@@ -126,7 +126,7 @@ pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 /// Attachments of one node that may hold one address at once; above it the oldest is detached.
 pub const ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX: usize = 2;
-/// Addresses or leases listed in one response; the rest is counted.
+/// Addresses or leases listed in one response; others are only counted.
 pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
 /// Steps and preconditions of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1024;
@@ -136,7 +136,7 @@ pub const RESOURCES_MAX: usize = 100_000;
 pub const COOLING_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
 /// Default cooling time of a pool.
 pub const COOLING_MS_DEFAULT: u64 = 30_000;
-/// Lifetime of a tombstone, in log time: a released attachment refuses an ADD that started earlier.
+/// Log time for which the release of an attachment rejects an ADD that started before it.
 pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
 /// Tombstones of one node; above it the oldest is dropped.
 pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
@@ -148,13 +148,13 @@ pub const PREFIX_LEVELS_MAX: usize = 16;
 pub const PREFIX_TTL_MS_MIN: u64 = 1_000;
 /// Longest time that a prefix may live without being refreshed: a year.
 pub const PREFIX_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
-/// Minimum extension that a prefix refresh records; a quarter of the prefix's TTL if that is less.
+/// Least extension of a prefix that a renewal records; a quarter of its lifetime if that is less.
 pub const PREFIX_DAMPING_MS_MAX: u64 = 60_000;
 /// Shortest lease.
 pub const LEASE_TTL_MS_MIN: u64 = 1_000;
 /// Longest lease: a year.
 pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
-/// Default time after the start of a leadership in which no lease and no prefix ends, in log time.
+/// Default log time at the start of a leadership in which no lease or prefix ends.
 pub const LEASE_GRACE_MS_DEFAULT: u64 = 30_000;
 /// Longest lease grace: one hour.
 pub const LEASE_GRACE_MS_MAX: u64 = 3_600_000;
@@ -202,13 +202,13 @@ pub const AUTOMATIC_POOLS_PER_NODE_MAX: usize = 256;
 pub const HOLDERS_COUNTED_MAX: usize = 65_536;
 /// Parameters of one list.
 pub const LIST_PARAMETERS_MAX: usize = 256;
-/// States that one member keeps for lists in progress.
+/// List states of one member, retained for paged lists.
 pub const LIST_STATES_MAX: usize = 32;
-/// States kept for one caller; above it the oldest is dropped.
+/// List states of one caller; the oldest is dropped first.
 pub const LIST_STATES_PER_CALLER_MAX: usize = 8;
-/// Time after its last use at which such a state is dropped.
+/// Retention of an unused list state, in milliseconds.
 pub const LIST_STATE_IDLE_MS_MAX: u64 = 60_000;
-/// Maximum age of such a state.
+/// Longest retention of a list state, in milliseconds.
 pub const LIST_STATE_AGE_MS_MAX: u64 = 10 * 60_000;
 
 /// Longest time a request may wait in a daemon.
@@ -221,7 +221,7 @@ pub const CNI_DEADLINE_MS: u64 = 55_000;
 pub const ATTEMPT_MS_FIRST: u64 = 800;
 /// Longest timeout of a server while others are left; a single server gets it each time.
 pub const ATTEMPT_MS_MAX: u64 = 3_200;
-/// Time limit of a peer or client for the head of a request.
+/// Timeout of a request head, in milliseconds.
 pub const HEAD_READ_MS_MAX: u64 = 10_000;
 
 /// Bytes of a file with certificates or a key.
@@ -235,15 +235,15 @@ pub const HEAD_BYTES_MAX: usize = 64 << 10;
 pub const HEADERS_MAX: usize = 64;
 /// Bytes of a request's path and query.
 pub const URI_BYTES_MAX: usize = 16 << 10;
-/// Time limit of a request's body.
+/// Timeout of a request body, in milliseconds.
 pub const BODY_READ_MS_MAX: u64 = 15_000;
-/// Time limit of a client that doesn't read its response.
+/// Write timeout of a response to a client that does not read, in milliseconds.
 pub const WRITE_STALL_MS_MAX: u64 = 15_000;
 /// Bytes of an unread body that are discarded before the connection of a refused request closes.
 pub const LINGER_BYTES_MAX: usize = BODY_BYTES_MAX;
 /// Wait for a silent client of a rejected request before the connection is closed, in milliseconds.
 pub const LINGER_MS_MAX: u64 = 2_000;
-/// Idle time after which our client closes a connection: shorter than the server's.
+/// Idle timeout of client connections in the client library, shorter than that of members, in milliseconds.
 pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
 
 /// Client connections of one member over the network.
@@ -252,7 +252,7 @@ pub const CONNECTIONS_MAX: usize = 4096;
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 1024;
 /// Client connections of one member over its unix socket.
 pub const SOCKET_CONNECTIONS_MAX: usize = 256;
-/// Time limit of the TLS handshake with a client.
+/// Timeout of a TLS handshake with a client, in milliseconds.
 pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
 /// Concurrent TLS handshakes with clients; further connections are closed.
 pub const TLS_HANDSHAKES_MAX: usize = 1024;
@@ -287,9 +287,9 @@ pub const ELECTION_TIMEOUT_MS_MAX: u64 = 10_000;
 pub const MEMBERS_MAX: usize = 9;
 /// Bytes of the first frame between peers, which is read before authentication.
 pub const PREFACE_BYTES_MAX: usize = 4096;
-/// Time limit of a peer's first frame.
+/// Timeout of the first frame of a peer, in milliseconds.
 pub const PREFACE_MS_MAX: u64 = 3_000;
-/// Time limit of the TLS handshake with a peer.
+/// Timeout of a TLS handshake with a peer, in milliseconds.
 pub const PEER_HANDSHAKE_MS_MAX: u64 = 2_000;
 /// Connections that may be waiting for their handshake or first frame at once; more are closed.
 pub const PREFACES_WAITING_MAX: usize = 256;
@@ -303,11 +303,11 @@ pub const CLIENT_URL_CHARS_MAX: usize = 300;
 pub const PEER_LOG_LINES_MAX: usize = 64;
 /// Length of that interval, within which the same line is not repeated either.
 pub const PEER_LOG_INTERVAL_MS: u64 = 30_000;
-/// Time limit of connecting to a peer.
+/// Timeout of a connection attempt to a peer, in milliseconds.
 pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
-/// Interval of pings to a peer.
+/// Interval of pings to a peer, in milliseconds.
 pub const PEER_PING_MS: u64 = 300;
-/// Silence of a peer after which its connection is closed.
+/// Silence of a peer after which its connection is closed, in milliseconds.
 pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
 /// Time in which a replaced leader may still answer a request without a replicated identity.
 pub const PEER_LAST_WORD_MS: u64 = 100;
@@ -315,13 +315,13 @@ pub const PEER_LAST_WORD_MS: u64 = 100;
 pub const CHECKPOINT_EVERY_ENTRIES: u64 = 64;
 /// Checkpoints that a member keeps; a member that lags further is compared once it has caught up.
 pub const CHECKPOINTS_KEPT: usize = 128;
-/// Interval in which members compare checkpoints.
+/// Interval of checkpoint comparisons between members, in milliseconds.
 pub const CHECKPOINT_COMPARE_MS: u64 = 1_000;
-/// Time that two differing members keep serving while a third, which could decide, is silent.
+/// Time for which two members with different states serve on without the answer of a third, in milliseconds.
 pub const CHECKPOINT_UNDECIDED_MS_MAX: u64 = 3_000;
-/// Time after which applied entries are compared if no further entry arrives.
+/// Time until the last applied entries are compared on an idle cluster, in milliseconds.
 pub const CHECKPOINT_IDLE_MS: u64 = 10_000;
-/// Rebuilds of a member's state before the process exits.
+/// Rebuilds of its state by a member before it exits.
 pub const STATE_REBUILDS_MAX: u32 = 3;
 /// Calls to one peer that wait or run at once; more are refused.
 pub const PEER_CALLS_MAX: usize = 4096;
@@ -329,7 +329,7 @@ pub const PEER_CALLS_MAX: usize = 4096;
 /// Bytes of events after which a segment of the journal is sealed. Like the next two part of what `apply`
 /// does: another value needs another level.
 pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
-/// Age at which a segment of the journal is sealed, in log time: a day.
+/// Log time for which a journal segment stays open: one day.
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Events in one frame of the journal; a command with more has several.
 pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
@@ -341,17 +341,17 @@ pub const EVENT_STREAMS_MAX: usize = 256;
 pub const EVENT_STREAMS_PER_CALLER_MAX: usize = 32;
 /// Events that a stream reads and sends at once.
 pub const EVENT_STREAM_PAGE: usize = 500;
-/// Interval of progress messages on an idle event stream.
+/// Interval of progress events on an idle stream, in milliseconds.
 pub const EVENT_PROGRESS_MS: u64 = 15_000;
-/// Time after which an event stream is closed if its reader accepts no data.
+/// Time after which a stream with a stalled reader is closed, in milliseconds.
 pub const EVENT_READER_MS_MAX: u64 = 30_000;
-/// Time without a leader after which a member ends its event streams, so that readers reconnect.
+/// Time without a leader after which a member closes its streams, so that clients reconnect to another member.
 pub const EVENT_STALE_MS_MAX: u64 = 3_000;
 /// Bytes of frames in one block of a segment: what a look at one event reads at most.
 pub const JOURNAL_BLOCK_BYTES: usize = 64 << 10;
-/// Journal blocks that one page of events reads; then the page ends with a cursor.
+/// Journal blocks read for one page of events; a shorter page has a cursor to continue.
 pub const EVENT_PAGE_BLOCKS_MAX: usize = 128;
-/// Segments whose index one page of events reads; then the page ends with a cursor.
+/// Journal segments searched for one page of events; a shorter page has a cursor to continue.
 pub const EVENT_PAGE_SEGMENTS_MAX: usize = 1024;
 /// Characters of an old or new value in an event.
 pub const FIELD_CHANGE_CHARS_MAX: usize = 256;
