@@ -133,7 +133,7 @@ pub struct AllocateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
     /// Attachment of the allocations; makes them `attached`. Its interface must be among the interfaces; the
-    /// others are allocated with it, all or none, and stay *unclaimed* until their own ADD. The whole list
+    /// others are allocated with it, all or none, and stay *preallocated* until their own ADD. The whole list
     /// may be repeated with each ADD: existing allocations are unaffected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,

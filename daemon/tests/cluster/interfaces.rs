@@ -99,7 +99,7 @@ async fn the_second_interface_is_allocated_with_the_first_and_waits_for_its_own_
         run("DEL", interface).await.succeeds();
     }
     assert_eq!(held(&cluster).await, 0);
-    // An unclaimed one ends with the other.
+    // A preallocated one ends with the other.
     run("ADD", "eth0").await.succeeds();
     assert_eq!(held(&cluster).await, 2);
     run("DEL", "eth0").await.succeeds();

@@ -91,7 +91,10 @@ async fn a_pool_in_use_is_drained_and_goes_with_its_last_address() {
     assert_eq!(view.status.conditions[0].reason, "Terminating");
     // It allocates nothing more, but existing allocations stay and can be requested again.
     refused(allocate(&client, &allocate_request("h3", &["web"])).await, Code::Terminating);
-    assert_eq!(allocate(&client, &allocate_request("h1", &["web"])).await.unwrap().interfaces, first.interfaces);
+    assert_eq!(
+        allocate(&client, &allocate_request("h1", &["web"])).await.unwrap().interfaces,
+        first.interfaces
+    );
 
     let id = first.interfaces[0].addresses[0].allocation;
     let gone = client.send(Call::delete(format!("/v1/allocations/{id}"))).await.unwrap();

@@ -39,7 +39,7 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     const SHAPE: &'static Shape;
 
     fn name(spec: &Self::Spec) -> ResourceName;
-    /// The intention as the log has it.
+    /// Spec in the form of the log.
     fn put(spec: Self::Spec, expect: Expect) -> Action;
     fn labels(spec: &Self::Spec) -> &Labels;
     /// The addresses that it is about.

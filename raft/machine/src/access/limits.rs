@@ -1,6 +1,6 @@
 //! Limits of a token by realms and labels: they hold for all that a write affects, before and after it.
 //!
-//! [`Action::deed`] maps an action to a permission, and [`effect`] maps the permission to what the limit
+//! [`Action::permission`] maps an action to a permission, and [`effect`] maps the permission to what the limit
 //! means. This module looks up what the write affects:
 //!
 //! | action | affects, for labels |
@@ -130,7 +130,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Refuses a release of another realm's endpoint, or of unclaimed addresses in pools beyond the limits.
+    /// Refuses a release of another realm's endpoint, or of preallocated addresses in pools beyond the limits.
     fn released(self, endpoint: Option<EndpointId>) -> Result<(), Refusal> {
         let Some(row) = endpoint.map(|id| self.state.endpoints.named(id)) else { return Ok(()) };
         permit_realm(self.grant, &row.key.realm)?;

@@ -92,7 +92,8 @@ impl<'a> Choosing<'a> {
         courses: &mut Courses<'a>,
     ) -> Result<Vec<Course<'a>>, Refusal> {
         // Only a search for any address of any pool continues where another one stopped.
-        let is_plain = portable.is_empty() && requester.interface.addresses.is_empty() && !requester.has_own_pools();
+        let is_plain =
+            portable.is_empty() && requester.interface.addresses.is_empty() && !requester.has_own_pools();
         match is_plain.then(|| courses.take(requester)).flatten() {
             Some(courses) => Ok(courses),
             None => self.candidates(requester),

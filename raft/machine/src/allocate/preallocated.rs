@@ -1,7 +1,7 @@
-//! Preallocation: the first ADD allocates all named interfaces; the others stay *unclaimed*.
+//! Preallocation: the first ADD allocates all named interfaces; the others stay *preallocated*.
 //!
 //! An attachment is of one interface. Each ADD of an endpoint repeats the list of all interfaces and has no
-//! effect on interfaces that are allocated already. An unclaimed allocation waits for the ADD of its
+//! effect on interfaces that are allocated already. A preallocated allocation waits for the ADD of its
 //! interface, and ends with the last attachment.
 
 use crate::allocate::choosing::Choosing;
@@ -17,7 +17,7 @@ use ipam_api::resource::Lifecycle;
 pub(crate) enum Needs {
     /// Nothing: another ADD has seen to it.
     Nothing,
-    /// The unclaimed allocations of the interface, all unchanged.
+    /// The preallocated allocations of the interface, all unchanged.
     Claims(Vec<AllocationId>),
     /// An address of each family: one of these, which its endpoint has, or another one.
     Addresses(Vec<AllocationId>),
@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-/// True if an allocation is unclaimed and the ADD on this node may claim it.
+/// True if an allocation is preallocated and the ADD on this node may claim it.
 fn is_claimable(row: &Allocation, request: &Allocate) -> bool {
     row.awaits_attachment() && row.node.as_ref() == request.place()
 }

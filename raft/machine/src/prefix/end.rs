@@ -29,7 +29,7 @@ impl Step<'_> {
         Ok(Answer::PrefixReleased { cidrs, ending: self.state.prefixes.get(id).is_some() })
     }
 
-    /// Removes one prefix: the lowest one below `anchor`, or that one itself.
+    /// Removes one prefix: the lowest one below `selector_key`, or that one itself.
     pub(crate) fn clear_below(&mut self, selector_key: PrefixId) -> Option<IpNet> {
         let released = self.state.prefixes.get(selector_key).is_some_and(|row| row.released);
         let below = |id: &PrefixId| self.state.prefixes_below((*id).into()).next();

@@ -104,7 +104,7 @@ impl Space {
     }
 
     /// Reshapes the pool. `occupied` lists the ends of the pool's occupied addresses in a range; addresses
-    /// outside the new `giveable` must be released already.
+    /// outside the new `allocatable` must be released already.
     pub(crate) fn reshape<Occupied>(&mut self, shape: Shape, occupied: impl Fn(u128, u128) -> Occupied)
     where
         Occupied: Iterator<Item = (u128, u128)>,

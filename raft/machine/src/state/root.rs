@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::ops::Deref;
 
-/// A generation's share of the revision's bits.
+/// Bits of a revision below those of its epoch.
 const EPOCH_SHIFT: u32 = 40;
 /// Bits of the largest integer that JSON represents exactly.
 const REVISION_BITS: u32 = 53;

@@ -120,7 +120,7 @@ fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explain
     let asked_by_value = choosing.asked_by_value();
     let mut courses = Courses::default();
     for (place, interface) in request.interfaces.iter().enumerate() {
-        // Existing and unclaimed allocations aren't chosen now.
+        // Existing and preallocated allocations aren't chosen now.
         let Needs::Addresses(portable) = choosing.needs(interface) else { continue };
         let requester = choosing.requester(interface);
         // Without candidates the explanation ends; the outcome has the reason.

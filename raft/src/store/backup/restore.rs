@@ -108,8 +108,7 @@ fn state(dir: &Path) -> PathBuf {
     dir.join("restored")
 }
 
-/// Creates a data directory from a backup. `generation` is the next one by default. `generation` is the next
-/// one if nothing is said.
+/// Creates a data directory from a backup. `epoch` is the next one by default.
 ///
 /// # Errors
 /// See [`RestoreError`].

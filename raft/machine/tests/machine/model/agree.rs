@@ -84,7 +84,7 @@ fn allocations(state: &State, model: &Model) {
         let ids = row.also_attached.iter().chain(&row.attachment);
         let keys: Vec<_> = ids.map(|one| state.attachments.get(*one).unwrap().key.clone()).collect();
         assert_eq!(keys, held.attachments);
-        // A kept address belongs to its endpoint, an attached one to its attachment; an unclaimed one waits
+        // A kept address belongs to its endpoint, an attached one to its attachment; a preallocated one waits
         // while its endpoint has an attachment.
         let mut all = model.held.iter().filter(|one| one.endpoint == held.endpoint);
         let living = held.lifecycle != Lifecycle::Attached || all.any(|one| !one.attachments.is_empty());

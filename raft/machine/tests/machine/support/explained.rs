@@ -48,7 +48,8 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
             };
             let given = interfaces.iter().filter(is_chosen).flat_map(|interface| {
                 let name = interface.name.clone();
-                let is_elsewhere = interface.attachment.is_some() && interface.attachment != request.attachment;
+                let is_elsewhere =
+                    interface.attachment.is_some() && interface.attachment != request.attachment;
                 // A lease beside kept addresses wasn't chosen, and stays until it ends.
                 let is_choice = move |one: &&Given| {
                     (one.lease.is_none() || request.options.ttl_ms.is_some())

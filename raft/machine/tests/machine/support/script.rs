@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time of its
-//! deadline. Revisions and ids are written without their generation. `65*10.0.0.0` is a list of 65 addresses,
+//! deadline. Revisions and ids are written without their epoch. `65*10.0.0.0` is a list of 65 addresses,
 //! each two behind the one before.
 
 mod words;

@@ -56,7 +56,8 @@ impl Model {
     /// Addresses of an answer: those attached here on the attachment's interface, all on others.
     pub(crate) fn asked_for(&self, request: &Allocate, endpoint: u64, claimed: Vec<Held>) -> Vec<Held> {
         let Some(key) = &request.attachment else { return claimed };
-        let is_named = |one: &Held| request.interfaces.iter().any(|interface| interface.name == one.interface);
+        let is_named =
+            |one: &Held| request.interfaces.iter().any(|interface| interface.name == one.interface);
         let is_sticky = self.endpoints.iter().any(|one| one.number == endpoint && one.sticky.is_some());
         let is_shown = |one: &&Held| {
             one.endpoint == endpoint

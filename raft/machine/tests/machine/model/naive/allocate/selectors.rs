@@ -6,7 +6,7 @@ use ipam_machine::command::{Allocate, InterfaceRequest, Metadata, PoolSelectors}
 
 use crate::model::naive::{Model, Pool};
 
-/// Whether a pattern of those that are tried here stands for a name.
+/// True if one of the patterns used here matches a name.
 pub(super) fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
     let (pattern, name) = (pattern.as_str(), name.as_str());
     match pattern.strip_suffix('*') {
@@ -17,7 +17,7 @@ pub(super) fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
     }
 }
 
-/// How little a pool asks for, in the order of what counts most.
+/// Inverse specificity of a pool, most significant criterion first.
 pub(super) fn unspecific(selectors: &PoolSelectors) -> [bool; 7] {
     [
         selectors.endpoint_selector.is_empty(),
@@ -51,7 +51,7 @@ pub(super) fn may_take(selectors: &PoolSelectors, request: &Allocate, interface:
 }
 
 impl Model {
-    /// Why a pool gives nothing at all now, or not to this one.
+    /// Reason for which a pool allocates nothing now, or nothing to this endpoint.
     pub(crate) fn reject_reason(
         &self,
         pool: &Pool,
@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
+    /// True if the labels of node and namespace match the pool's selectors, where it names none.
     pub(super) fn is_selected(&self, selectors: &PoolSelectors, request: &Allocate) -> bool {
         let selects = |selector: &Selector, metadata: Option<&Metadata>| {
             selector.is_empty()
