@@ -345,7 +345,8 @@ pub const EVENT_STREAM_PAGE: usize = 500;
 pub const EVENT_PROGRESS_MS: u64 = 15_000;
 /// Time after which a stream with a stalled reader is closed, in milliseconds.
 pub const EVENT_READER_MS_MAX: u64 = 30_000;
-/// Time without a leader after which a member closes its streams, so that clients reconnect to another member.
+/// Time without a leader after which a member closes its streams, so that clients reconnect to another
+/// member.
 pub const EVENT_STALE_MS_MAX: u64 = 3_000;
 /// Bytes of frames in one block of a segment: what a look at one event reads at most.
 pub const JOURNAL_BLOCK_BYTES: usize = 64 << 10;

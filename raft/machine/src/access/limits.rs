@@ -1,7 +1,7 @@
 //! Limits of a token by realms and labels: they hold for all that a write affects, before and after it.
 //!
-//! [`Action::permission`] maps an action to a permission, and [`effect`] maps the permission to what the limit
-//! means. This module looks up what the write affects:
+//! [`Action::permission`] maps an action to a permission, and [`effect`] maps the permission to what the
+//! limit means. This module looks up what the write affects:
 //!
 //! | action | affects, for labels |
 //! |---|---|
@@ -130,7 +130,8 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Refuses a release of another realm's endpoint, or of preallocated addresses in pools beyond the limits.
+    /// Refuses a release of another realm's endpoint, or of preallocated addresses in pools beyond the
+    /// limits.
     fn released(self, endpoint: Option<EndpointId>) -> Result<(), Refusal> {
         let Some(row) = endpoint.map(|id| self.state.endpoints.named(id)) else { return Ok(()) };
         permit_realm(self.grant, &row.key.realm)?;

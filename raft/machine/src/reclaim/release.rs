@@ -126,7 +126,8 @@ impl Step<'_> {
         space.occupy(number(address));
     }
 
-    /// Releases the preallocated allocations of an endpoint after its last attachment. A sticky one keeps them.
+    /// Releases the preallocated allocations of an endpoint after its last attachment. A sticky one keeps
+    /// them.
     fn release_preallocated(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
         let Some(row) = self.state.endpoints.get(endpoint) else { return Vec::new() };
         if row.sticky.is_some() || self.state.is_attached(endpoint) {

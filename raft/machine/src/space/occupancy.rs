@@ -12,8 +12,8 @@ use crate::value::id::CoolingId;
 
 /// Addresses of a pool, derived from its rows.
 ///
-/// `ranges ⊇ allocatable ⊇ occupied`, `offered = allocatable − reservations`, `reserved = ranges ∩ reservations`,
-/// and the free set is `offered − occupied`.
+/// `ranges ⊇ allocatable ⊇ occupied`, `offered = allocatable − reservations`, `reserved = ranges ∩
+/// reservations`, and the free set is `offered − occupied`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
     /// Its subnet's family.
