@@ -9,7 +9,7 @@ use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::screen::{self, Tone};
 
-/// Asks about something moderate: `summary` says what it will touch, with counts.
+/// Asks for confirmation of a moderate change: `summary` lists the affected objects, with counts.
 pub(crate) async fn moderate(session: &Session, summary: &[String], question: &str) -> Result<(), Failure> {
     if session.writing.yes {
         return Ok(());

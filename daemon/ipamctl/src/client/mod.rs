@@ -1,4 +1,4 @@
-//! Talk with the servers: the session of a command, what it asks and writes, and how it shows an answer.
+//! Communication with the servers: the session of a command, its calls, and the display of answers.
 
 pub(crate) mod confirm;
 mod curl;

@@ -97,7 +97,7 @@ impl Session {
         self.try_out(call.within(self.reading.timeout)).await
     }
 
-    /// Sends a write that changes nothing. Whatever happens to it on the way, nothing was changed.
+    /// Sends a write that changes nothing. A failure on the way changes nothing either.
     async fn try_out(&self, call: Call) -> Result<Answer, Failure> {
         let call = call.query("dry_run", "true").repeatable().slow();
         let answer = self.send(call).await.map_err(|mut problem| {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_is_told_for_what() {
+    async fn a_wait_names_its_reason() {
         let (told, waits) = tokio::sync::oneshot::channel();
         // It ends only after the notice.
         noticed(waits, Duration::from_millis(1), || told.send(()).unwrap()).await.unwrap();

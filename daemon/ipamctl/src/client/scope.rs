@@ -120,7 +120,7 @@ impl Session {
         ))
     }
 
-    /// The same for an object that was read, of whatever kind.
+    /// Like the above, for an object of any kind that was read.
     pub(crate) fn check_placed(&self, what: &str, plural: &str, body: &[u8]) -> Result<(), Failure> {
         if self.said.network.is_none() {
             return Ok(());

@@ -198,7 +198,7 @@ pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Res
     Ok(())
 }
 
-/// One line an address. No titles: each value says what it is.
+/// One line for each address, without titles: the values explain themselves.
 fn shown(allocated: &Allocated) -> String {
     let given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
     let line = |given: &GivenAddress| {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_has_a_line_each() {
+    fn each_allocation_has_a_line() {
         let allocated: Allocated = serde_json::from_value(serde_json::json!({
             "endpoint": {"realm": "default", "kind": "host", "namespace": "default", "name": "db-07"},
             "interfaces": [{"name": "eth0", "addresses": [

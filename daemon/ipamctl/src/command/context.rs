@@ -93,7 +93,7 @@ pub(crate) fn run(
                     "Name them with --server, as https://n1.ipam.example:7440,https://n2.ipam.example:7440.",
                 ));
             }
-            // Whoever makes the only one there is means to use it.
+            // The first context becomes the present one.
             if first {
                 config.current = Some(name.clone());
             }

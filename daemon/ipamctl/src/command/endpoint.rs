@@ -126,7 +126,7 @@ fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
 
 fn addresses(endpoint: &Read) -> String {
     let interfaces = &endpoint.status.interfaces;
-    // Who waits has nothing yet on what it waits for, and mostly nothing at all.
+    // A waiting endpoint has no addresses of the awaited pools, and mostly none at all.
     match endpoint.status.conditions.first().filter(|_| interfaces.is_empty()) {
         Some(why) => format!("waits ({})", why.reason),
         None => {

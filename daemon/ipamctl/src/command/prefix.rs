@@ -1,4 +1,4 @@
-//! `ipamctl prefix`: blocks of addresses for those who divide them further.
+//! `ipamctl prefix`: blocks of addresses whose owners divide them further.
 
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
         session.check_named("pool", "pools", pool.as_str()).await?;
     }
     let repeat = format!("run the same command again; it shows an existing prefix of {}", request.owner);
-    // The servers know it again by its owner and what it is cut from.
+    // The servers know it again by its owner and its parent.
     let call = Call::post("/v1/prefixes").json(&request)?.repeatable();
     let answer = session.write(call, Again::Same(repeat)).await?;
     let delegated: Delegated = answer.read()?;

@@ -2,7 +2,7 @@
 
 use ipam_api::{AddressRange, Family, RangeSet};
 
-/// The list with `more`; what it covers already isn't written twice.
+/// List extended by `more`; ranges that it covers already aren't repeated.
 pub(crate) fn with(mut list: Vec<AddressRange>, more: &[AddressRange]) -> Vec<AddressRange> {
     for range in more {
         if !list.iter().any(|known| known.contains(range)) {

@@ -84,7 +84,7 @@ async fn of_address(session: &Session, at: IpAddr) -> Result<String, Failure> {
     }
 }
 
-/// One line a lease. No titles: each value says what it is.
+/// One line for each lease, without titles: the values explain themselves.
 fn shown(renewed: &Renewed) -> String {
     let line = |one: &RenewedLease| {
         [

@@ -112,7 +112,8 @@ fn client(servers: &[String], now: Timestamp) -> Vec<u8> {
     json!({"ipamctl": env!("CARGO_PKG_VERSION"), "at": now, "servers": servers}).to_string().into_bytes()
 }
 
-/// Everything of one server, with how many questions it answered. What it doesn't answer is told instead.
+/// All diagnostics of one server, with the number of answered calls. A failed call is recorded with its
+/// error.
 async fn ask(session: &Session, server: &str) -> (Vec<Piece>, usize) {
     let folder: String = server
         .chars()

@@ -138,7 +138,7 @@ async fn past(session: &Session, path: &str, wanted: usize) -> Result<(Vec<Event
 fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
     let mut fields = Fields::default();
     let state = history.state.as_deref().unwrap_or("unknown");
-    // Whoever has held it all along is known all the same.
+    // A holder from before the start of history is known all the same.
     let state = if begins.is_some() && state != "allocated" { "unknown" } else { state };
     let at = history.at.map(text::moment).unwrap_or_default();
     fields.line(&history.address.to_string(), format!("{state:<12} network {} · at {at}", history.network));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_history_is_not_known() {
+    fn a_state_before_the_history_is_unknown() {
         let history: AddressHistory = serde_json::from_value(serde_json::json!({
             "address": "10.10.0.77", "network": "default", "at": "2026-11-19T22:13:10Z", "state": "free",
             "events": [], "revision": 9

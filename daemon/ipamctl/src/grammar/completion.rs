@@ -1,7 +1,7 @@
-//! `ipamctl completion`: what may stand next on a command line, with the names that the servers know.
+//! `ipamctl completion`: possible next words of a command line, with names from the servers.
 //!
-//! The script that a shell gets asks this program at each TAB. Who waits for a TAB waits only briefly, and
-//! wants to read nothing but names: whatever goes wrong is silent.
+//! The script that a shell gets asks this program at each TAB. A user waits only briefly for a TAB and
+//! expects names only, so every failure is silent.
 
 use std::time::Duration;
 

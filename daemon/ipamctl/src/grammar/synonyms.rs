@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_is_said_to_be_so() {
+    fn an_absent_command_is_answered_with_ours() {
         let absent = |line: &str| absent(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
         assert!(absent("ipamctl -o json realms list").unwrap().starts_with("Realms are part"));
         assert!(absent("ipamctl gc --dry-run").unwrap().contains("ipamctl release"));

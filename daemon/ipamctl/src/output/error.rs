@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     },
     /// A question was answered with no.
     Declined,
-    /// It ran fine and found something; what it found is already printed.
+    /// The command completed and found differences or problems, which are printed already.
     Found,
     /// It ran fine and explained why a request would be refused; that is already printed.
     Explained(Code),

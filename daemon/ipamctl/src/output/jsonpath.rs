@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn a_malformed_path_is_refused() {
         for bad in ["", "{.a", "{.a[}", "{end}", "{range .a}{.b}", "{\"a}", "{}"] {
             assert!(bad.parse::<Template>().is_err(), "{bad}");
         }

@@ -184,7 +184,7 @@ pub(crate) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-/// The first line of `show`: what it is, on the right which one of its namesakes.
+/// First line of `show`: kind and name, then the id, which distinguishes namesakes.
 pub(crate) fn heading(word: &str, name: &str, meta: &Meta, network: Option<&str>) -> String {
     let left = format!("{word} {name}");
     let network = network.map(|network| format!("   network {network}")).unwrap_or_default();

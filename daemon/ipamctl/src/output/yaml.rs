@@ -12,7 +12,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_something_else_is_quoted() {
+    fn an_ambiguous_scalar_is_quoted() {
         let json = br#"{"name":"web","description":"yes: \"no\"\nand # more","labels":{"a":"1204","b":"true","c":"","d":"null","e":"0x1f","f":"1e3","g":"2001:db8::","h":"12:30:45","i":"010"},"ranges":["10.0.0.1-10.0.0.9"],"exclude":[],"cooling_ms":30000,"default":false,"gateway":null}"#;
         let data = Data::of(json).unwrap();
         let yaml = text(&data).unwrap();

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_configuration_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("below/config.toml");
         assert_eq!(read(&path).unwrap(), Config::default());

@@ -1,4 +1,4 @@
-//! The lab CA: what it writes, and that it doesn't write over anything.
+//! The lab CA: its files, which it never overwrites.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn what_it_issues_names_whom_it_is_for_and_keys_are_for_nobody_else() {
+async fn certificates_name_their_subjects_and_keys_are_private() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("ca");
     let at = place.display();

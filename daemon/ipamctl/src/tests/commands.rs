@@ -66,7 +66,7 @@ async fn an_edit_without_a_difference_writes_nothing() {
 }
 
 #[tokio::test]
-async fn what_hurts_needs_a_word() {
+async fn a_dangerous_command_needs_confirmation() {
     let (server, seen) = pretend(|method, path, _| match (method, path) {
         ("DELETE", "/v1/pools/web?drain=true" | "/v1/networks/lab") => Some((200, json!({}))),
         ("DELETE", "/v1/allocations/4819") => {

@@ -40,7 +40,7 @@ async fn refused_by_a_rule_is_one() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_two() {
+async fn a_usage_error_is_two() {
     assert_eq!(ended(refusing!(Code::InvalidField), CREATE).await.0, 2);
     let (code, said) = ended(|_, _, _| None, "apply -f /nowhere.yaml").await;
     assert!(code == 2 && said.starts_with("usage: /nowhere.yaml can't be read"), "{said}");

@@ -68,7 +68,7 @@ async fn every_format_shows_the_same() {
 }
 
 #[tokio::test]
-async fn what_is_read_is_asked_of_the_server() {
+async fn filters_and_fields_are_sent_to_the_server() {
     let (server, seen) = pretend(pools).await;
     for (line, asked) in [
         ("pool list -l team=web,tier!=db", "/v1/pools?labels=team%3Dweb%2Ctier%21%3Ddb&limit=1000"),

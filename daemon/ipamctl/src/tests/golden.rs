@@ -113,7 +113,7 @@ async fn tables_are_what_they_were() {
     }
 }
 
-/// Every example of every help does what it is there for.
+/// Every example of every help succeeds.
 #[tokio::test]
 async fn examples_work() {
     let (server, _) = pretend(world).await;

@@ -114,7 +114,7 @@ fn a_flag_that_is_not_there_says_which_one_is() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_usage() {
+fn a_contradictory_line_is_a_usage_error() {
     for line in [
         "ipamctl pool create Web --subnet lan",
         "ipamctl pool create web --subnet lan --range 10.0.0.9-10.0.0.1",

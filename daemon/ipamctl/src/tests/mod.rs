@@ -1,4 +1,4 @@
-//! The command line as a whole: its help, its words, and what it sends to a server that only pretends.
+//! Command line as a whole: help, words, and requests to a fake server.
 
 mod changes;
 mod cluster;

@@ -49,7 +49,7 @@ async fn a_list_is_narrowed_by_what_the_command_line_says() {
 }
 
 #[tokio::test]
-async fn what_a_list_cannot_be_narrowed_by_is_refused() {
+async fn an_unsupported_filter_of_a_list_is_refused() {
     let (server, seen) = pretend(two_networks).await;
     for (line, flag) in [
         ("endpoint list --network lab", "--network"),
@@ -89,7 +89,7 @@ async fn a_contexts_realm_narrows_nothing() {
     for (line, asked) in [
         ("endpoint list", "/v1/endpoints?limit=1000"),
         ("node list", "/v1/nodes?limit=1000"),
-        // A network is what somebody looks at; it always narrowed.
+        // A network option selects the listed objects; it always narrowed.
         ("allocation list", "/v1/allocations?network=w&limit=1000"),
     ] {
         assert_eq!(code(&run_within(&around, line).await.0), 0, "{line}");

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_list_shows_can_be_sent_back() {
+    fn the_output_of_a_list_can_be_applied() {
         let text = "items:\n  - name: web\n    subnet: lan\n    meta: {revision: 1204, id: 4}\n    status: {x: 1}\n\
                     revision: 9\n";
         let found = documents(text).unwrap();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn an_error_names_its_document_and_field() {
         for (text, word) in [
             ("kind: prefix\nname: a\n", "network, subnet, pool, reservation, node and namespace"),
             ("name: foo\n", "the kind of \"foo\" is missing"),

@@ -171,7 +171,7 @@ fn newer(problem: Problem) -> Failure {
     )
 }
 
-/// Refuses what the servers would refuse, before anybody is asked.
+/// Refuses steps that the servers would refuse, before any call.
 fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
     if take_over {
         return Ok(());

@@ -103,7 +103,7 @@ async fn a_file_that_was_made_from_an_older_state_does_not_undo_a_newer_one() {
 }
 
 #[tokio::test]
-async fn what_a_manager_no_longer_has_goes_when_somebody_says_so() {
+async fn resources_missing_from_the_files_are_pruned_on_request() {
     let (_, text, _) = with_file(FILE, "diff -f FILE --manager argocd").await;
     assert!(text.contains("! pool old        not in these files (kept; --prune would delete it: 11 in use, so it would drain)\n"), "{text}");
     let (code, _, seen) = with_file(FILE, "apply -f FILE --manager argocd --prune").await;
@@ -123,7 +123,7 @@ async fn what_a_manager_no_longer_has_goes_when_somebody_says_so() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_manages_is_left_alone_unless_taken_over() {
+async fn a_resource_of_another_manager_is_changed_with_take_over_only() {
     let text = "kind: pool\nname: old\nsubnet: lan-10\n";
     let (code, _, seen) = with_file(text, "apply -f FILE").await;
     assert_eq!((code, seen.iter().any(|line| line.starts_with("POST"))), (1, false));
@@ -256,7 +256,7 @@ async fn spider_subnets_become_subnets_beside_our_own_documents() {
             json!({}),
         ]
     );
-    // Without `ips` nothing may be cut from it, whatever it excludes.
+    // Without `ips` nothing may be cut from it, regardless of its exclusions.
     let second = body(1, &["name", "gateway", "vlan", "routes", "automatic"]);
     assert_eq!(second, [json!("lan-12-v6"), Value::Null, Value::Null, Value::Null, Value::Null]);
 }
@@ -275,7 +275,7 @@ async fn addresses_of_spider_subnets_are_read_in_all_their_forms() {
 }
 
 #[tokio::test]
-async fn what_spider_subnets_cannot_say_is_refused_with_the_field() {
+async fn an_unsupported_field_of_spider_subnets_is_refused() {
     let long = format!("name: {}", "n".repeat(64));
     let whole = SPIDER_SUBNETS;
     for (from, to, said) in [

@@ -1,4 +1,4 @@
-//! `ipamctl cluster ca`: a CA in a directory, for those who have none, and what it issues.
+//! `ipamctl cluster ca`: a CA in a directory for a lab, and its certificates.
 
 use std::fs::DirBuilder;
 use std::io;

@@ -1,4 +1,4 @@
-//! The members of the cluster, and changes of them: each says first what it will do.
+//! Members of the cluster and their changes: each change shows its effect first.
 
 use ipam_api::Name;
 use ipam_api::client::Call;

@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_there_is_said_with_what_is() {
+    async fn an_unknown_field_is_a_usage_error() {
         assert_eq!(explain("pool.rangs").await.0, 2);
         assert_eq!(explain("prefixe").await.0, 2);
         assert_eq!(explain("pool.ranges.first").await.0, 2);
     }
 
-    /// The source is read here as text; whatever is in it must be found.
+    /// The source is read here as text; every field in it must be found.
     #[test]
     fn every_field_that_is_sent_has_words() {
         for (resource_type, name, status) in RESOURCES {

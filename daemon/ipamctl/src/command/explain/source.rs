@@ -15,7 +15,7 @@ const SOURCE: &str = concat!(
     include_str!("../../../../../api/src/resource/lease.rs")
 );
 
-/// A type: what it is, and its fields.
+/// Type with its description and its fields.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Shape {
     /// Its doc comment.

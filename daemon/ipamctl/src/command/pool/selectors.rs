@@ -61,7 +61,7 @@ fn either(names: String, selector: &Selector) -> String {
     if names == "-" { selector.to_string() } else { names }
 }
 
-/// The lines of `pool show`; none for a pool that anybody may take from.
+/// Lines of `pool show`; none for a pool without selectors.
 pub(super) fn lines(fields: &mut Fields, pool: &Pool) {
     let named = [
         ("nodes", either(text::joined(&pool.node_names), &pool.node_selector)),

@@ -144,7 +144,7 @@ async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), 
     if arguments.drains() {
         let (mut pool, _) = resource::fetch::<Pool>(session, name).await?;
         let goes_already = pool.spec.terminating;
-        // What can't be meant is said before anybody is asked.
+        // Contradictory options are refused before any call.
         arguments.apply(&mut pool.spec, &pool.status)?;
         if !goes_already {
             confirm_draining(session, &pool, "Drain it anyway?").await?;

@@ -191,7 +191,7 @@ fn without_answers_there_is_no_judgement() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_so() {
+fn a_refused_client_gets_the_remedy() {
     let mut observed = healthy();
     observed[0] = down(1, "the certificate is for n9.ipam.example");
     observed[2] = down(3, "unauthenticated: the request has no credentials");

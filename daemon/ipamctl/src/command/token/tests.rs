@@ -79,7 +79,7 @@ async fn a_file_that_cannot_be_written_makes_no_token() {
 }
 
 #[tokio::test]
-async fn what_cuts_somebody_off_needs_a_word() {
+async fn invalidating_a_token_needs_confirmation() {
     let (server, seen) = pretend(answers).await;
     for line in ["token delete ci", "token rotate ci"] {
         assert_eq!(code(&run(&server, line).await.0), 2, "{line}");
