@@ -16,6 +16,7 @@ mod imports;
 mod map;
 mod packages;
 mod powercut;
+mod prose;
 mod stage;
 mod suites;
 mod test;

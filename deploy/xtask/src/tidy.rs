@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{commits, cycles, map};
+use crate::{commits, cycles, map, prose};
 
 /// Permitted names at the top level, besides those that begin with a dot.
 const TOP_LEVEL: [&str; 17] = [
@@ -140,6 +140,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         sources.push((path.as_str(), text));
     }
     complaints.extend(cycles::check(&sources));
+    complaints.extend(prose::check(&sources));
     complaints.extend(commits::check(root)?);
     for complaint in &complaints {
         println!("{complaint}");
