@@ -116,7 +116,11 @@ async fn an_impossible_lease_is_refused_with_the_reason() {
         (json!({"ttl_ms": "1h"}), "invalid-field", "expected a non-negative integer"),
         (json!({"ttl_ms": null, "lifecycle": "leased"}), "conflicting-fields", "requires ttl_ms"),
         (json!({"lifecycle": "held"}), "conflicting-fields", "ttl_ms requires lifecycle leased"),
-        (json!({"attachment": key, "started": started}), "conflicting-fields", "ttl_ms requires lifecycle leased"),
+        (
+            json!({"attachment": key, "started": started}),
+            "conflicting-fields",
+            "ttl_ms requires lifecycle leased",
+        ),
         (
             json!({"attachment": key, "started": started, "lifecycle": "leased"}),
             "conflicting-fields",

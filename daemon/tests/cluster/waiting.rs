@@ -122,7 +122,12 @@ async fn a_request_that_cannot_wait_is_refused() {
     let asked = json!([{"name": "eth0", "ipv4_pools": ["lab"], "addresses": ["10.30.0.5"]}]);
     let nowhere = json!([{"name": "eth0", "ipv4_pools": ["nowhere"]}]);
     for (more, status, code, says) in [
-        (json!({"attachment": key, "started": started}), 422, "conflicting-fields", "an attachment cannot wait"),
+        (
+            json!({"attachment": key, "started": started}),
+            422,
+            "conflicting-fields",
+            "an attachment cannot wait",
+        ),
         (json!({"interfaces": asked}), 422, "conflicting-fields", "requests a specific address"),
         (json!({"interfaces": asked, "adopt": true}), 422, "conflicting-fields", "cannot wait"),
         (json!({"interfaces": nowhere}), 404, "not-found", "nowhere"),
