@@ -25,8 +25,7 @@ enum Command {
     Serve(Box<config::Flags>),
     /// Run a demo cluster of three members on this machine, with a real interface.
     Dev(dev::Arguments),
-    /// Read a configuration and all files that it names; say what is wrong, or what is in force and who said
-    /// it.
+    /// Validate a configuration and the files that it names, and print the effective settings with their sources.
     CheckConfig(Box<config::Flags>),
     /// Verify the event journal of a stopped member.
     CheckJournal(check_journal::Arguments),

@@ -26,7 +26,7 @@ pub(super) struct FileTls {
     /// Key of that certificate.
     #[arg(id = "tls-key", long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// CAs of client certificates.
+    /// CAs of client certificates (PEM).
     #[arg(id = "tls-client-ca", long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
 }
