@@ -11,7 +11,7 @@ use ipam_raft::{JournalReport, check_journal};
 
 use crate::screen;
 
-/// Which member's.
+/// Arguments of `ipamd check-journal`: the directory of a stopped member.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Read-only. Exits with 7 if a file is damaged, and names the file.\n\nExamples:\n  ipamd check-journal\n  ipamd check-journal --data-dir /var/lib/ipamd"

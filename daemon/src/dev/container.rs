@@ -154,7 +154,7 @@ impl Lab {
         ))
     }
 
-    /// How long one run of our plugin may take from now on.
+    /// Sets the time limit of later runs of the plugin.
     #[cfg(feature = "testing")]
     pub fn set_deadline(&mut self, deadline: Duration) {
         self.deadline_ms = u64::try_from(deadline.as_millis()).ok();

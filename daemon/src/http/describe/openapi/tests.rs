@@ -47,7 +47,7 @@ fn whatever_is_referred_to_is_there() {
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
 }
 
-/// What can be shown of an item exists in its type.
+/// Each field that a list shows exists in the type of its items.
 #[test]
 fn lists_name_fields_that_there_are() {
     let schemas = components();
