@@ -133,7 +133,7 @@ items:
   metadata:
     creationTimestamp: \"2026-03-02T09:14:55Z\"
     finalizers: [spiderpool.spidernet.io]
-    epoch: 1
+    generation: 1
     labels: {ipam.spidernet.io/subnet-cidr: 10-1-0-0-24, team: web}
     name: lan
     resourceVersion: \"4819\"

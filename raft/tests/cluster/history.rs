@@ -71,7 +71,7 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
     assert_eq!(expected.len(), number);
     for (which, event) in expected.iter().enumerate() {
         assert_eq!(&*event.by.request_id, format!("n-{which}"));
-        assert_eq!((&*event.by.principal, event.number), ("test", 0));
+        assert_eq!((&*event.by.principal, event.number), ("tester", 0));
     }
     for member in 0..3 {
         eventually("a member has all of history", || async { history(&cluster, member).await.is_some() })

@@ -58,7 +58,8 @@ impl Quarantine {
 }
 
 impl StoredJson for Quarantine {
-    const FILE: &'static str = "quarantine.json";
+    // The name in directories of the first version.
+    const FILE: &'static str = "doubt.json";
 }
 
 #[cfg(test)]
