@@ -38,7 +38,7 @@ async fn a_disk_that_refuses_a_write_ends_its_member_and_the_others_go_on() {
     let member = &scene.cluster.members[failing];
     assert_eq!(code, Some(DISK_FAILED), "{}", member.tail());
     let last = member.last_line();
-    assert!(last.contains("can't be written") && last.contains("start it again"), "{last}");
+    assert!(last.contains("can't be written") && last.contains("start the member again"), "{last}");
     scene.works_again("after").await;
     scene.holds(&acknowledged).await;
     // Mended, it is a member like the others.

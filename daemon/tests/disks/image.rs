@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::fs::statvfs;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use tempfile::TempDir;
 
 /// As root one may write to the last byte; the journal of the file system is as small as it can be.
@@ -52,8 +52,18 @@ impl Image {
         self.dir.path().join("disk")
     }
 
+    /// Mounts the image. The kernel detaches a loop device some time after `umount`, and a mount on a device
+    /// that has failed writes behind it is read-only: such a mount is repeated.
     pub(crate) fn mount(&self) {
-        run(Command::new("mount").args(["-o", "loop"]).arg(self.file()).arg(self.path()));
+        let begun = Instant::now();
+        loop {
+            run(Command::new("mount").args(["-o", "loop"]).arg(self.file()).arg(self.path()));
+            if !statvfs(self.path()).unwrap().f_flag.contains(StatVfsMountFlags::RDONLY) {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{} stays read-only", self.path().display());
+            self.unmount();
+        }
     }
 
     /// Waits for the last file to be closed.

@@ -69,7 +69,7 @@ def schema_valid_requests_are_accepted(ctx, response, case):
     named = case.operation.definition.raw["responses"][str(response.status_code)]["description"].split(", ")
     if problem["code"] not in named:
         raise AssertionError(f"the document names no {problem['code']} here: {problem['detail']}")
-    if case.meta.epoch.mode.is_positive and not is_reason(problem):
+    if case.meta.generation.mode.is_positive and not is_reason(problem):
         raise AssertionError(f"schema-valid request refused: {problem['code']}: {problem['detail']}")
 
 

@@ -167,7 +167,7 @@ def allocations(member):
     shown = member.call("addresses.get_v1_addresses_ip", 200, ip, network="lab")
     expect("holder", (shown.state, shown.allocation.endpoint.name), ("allocated", "db-07"))
     history = member.call("addresses.get_v1_addresses_ip_history", 200, ip, network="lab", limit=1)
-    expect("events of an address", history.events[0].what, "address.allocated")
+    expect("events of an address", history.events[0].type_, "address.allocated")
     expect(
         "holders", member.call("pools.get_v1_pools_name_holders", 200, "web", limit=10).items[0].allocated, 1
     )
@@ -275,7 +275,7 @@ def transactions(member):
 
 def events(member):
     page = member.call("events.get_v1_events", 200, kind="network,pool", limit=3)
-    expect("first events", [event.what.split(".")[0] for event in page.items], ["network"] * 3)
+    expect("first events", [event.type_.split(".")[0] for event in page.items], ["network"] * 3)
     after = member.call("events.get_v1_events", 200, after=page.next_, reverse=False, since=BEGINNING)
     expect("events behind a place", len(after.items) > 0, True)
 
