@@ -131,7 +131,7 @@ async fn pool_selectors_are_shown_kept_and_checked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn takers_are_named_and_forgotten_on_the_command_line() {
+async fn selectors_are_set_and_cleared_on_the_command_line() {
     let cluster = Cluster::up(1).await;
     let servers = cluster.urls();
     let done = async |line: &str| ipamctl(&servers, line).await.ends(0);

@@ -76,6 +76,11 @@ const VAGUE: [&[&str]; 9] = [
     &["what", "it"],
 ];
 
+/// Terms that standard ones replaced (DESIGN, section 2), as parts of identifiers and words. This file and the
+/// changelog list them.
+const RETIRED: [&str; 9] =
+    ["acquaintance", "giveable", "intention", "nudge", "remarks", "taker", "tenure", "unclaimed", "wish"];
+
 /// Findings of a file, with their lines, and the totals that shares refer to.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Scan {
@@ -105,7 +110,8 @@ pub(crate) fn check(sources: &[(&str, String)]) -> Vec<String> {
             ratchet(folder, rule, places.get(&(*folder, rule)).map_or(&[], Vec::as_slice), ceiling)
         })
     });
-    ratchets.chain(shares(&total)).collect()
+    let retired = sources.iter().flat_map(|(path, text)| retired(path, text));
+    ratchets.chain(shares(&total)).chain(retired).collect()
 }
 
 fn scan(path: &str, text: &str) -> Scan {
@@ -116,6 +122,19 @@ fn scan(path: &str, text: &str) -> Scan {
     } else {
         Scan::default()
     }
+}
+
+/// Complaints about retired terms in Rust and Markdown.
+fn retired(path: &str, text: &str) -> Vec<String> {
+    let is_checked = path.ends_with(".rs") && !path.ends_with("xtask/src/prose.rs")
+        || path.ends_with(".md") && !["CHANGELOG.md", "MUTANTS.md"].iter().any(|name| path.ends_with(name));
+    let lines = text.lines().zip(1..).filter(|_| is_checked);
+    let complaints = lines.filter_map(|(line, number)| {
+        let line = line.to_lowercase();
+        let term = RETIRED.iter().find(|term| line.contains(**term))?;
+        Some(format!("{path}:{number}: {term} is a retired term"))
+    });
+    complaints.collect()
 }
 
 /// Complaint about a count that isn't its ceiling.
@@ -257,6 +276,13 @@ mod tests {
     fn a_vague_pronoun_of_markdown_is_found_in_tables_too() {
         let text = "# Pools\n| somebody | a |\n```sh\nsu nobody\n```\nAsk anyone.\n";
         assert_eq!(markdown(text), [(Rule::VagueMarkdown, 2), (Rule::VagueMarkdown, 6)]);
+    }
+
+    #[test]
+    fn a_retired_term_is_found_in_identifiers_and_prose() {
+        let found = retired("api/src/a.rs", "struct InterfaceWish;\n// Pools.\n/// Its takers.\n");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(retired("CHANGELOG.md", "`wish` is a request").is_empty());
     }
 
     #[test]

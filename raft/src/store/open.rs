@@ -107,7 +107,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     durable.set_snapshot(snapshots.last());
     let begin = opened.mark.end.saturating_sub(opened.log.on_disk_size());
     let reach = EntrySizes::new(Arc::clone(&durable), begin, purged);
-    let (notifier, nudges) = Notifier::new();
+    let (notifier, wakeups) = Notifier::new();
     journal.fit(&start.instant.state);
     let (failed, failed_watch) = watch::channel(None);
     let shared = SharedState::start(start.instant, notifier.clone(), Arc::clone(&counters), failed.clone())
@@ -137,7 +137,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     };
     let rows_thread = thread::Builder::new()
         .name("ipamd-rows".to_owned())
-        .spawn(move || behind.run(&nudges))
+        .spawn(move || behind.run(&wakeups))
         .map_err(StoreError::io(dir))?;
     // Rows that must be made afresh don't wait for the first change.
     notifier.changed();

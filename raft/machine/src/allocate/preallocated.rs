@@ -63,7 +63,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Unclaimed allocations of the attachment's interface that the request doesn't reuse.
+    /// Preallocated allocations of the attachment's interface that the request doesn't reuse.
     pub(super) fn preallocated_and_unwanted(self, reused: &[AllocationId]) -> Vec<AllocationId> {
         let (Some(row), Some(key)) = (self.row, &self.request.attachment) else { return Vec::new() };
         let is_own = |held: &Allocation| held.interface == key.interface && is_claimable(held, self.request);

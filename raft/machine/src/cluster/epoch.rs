@@ -7,7 +7,6 @@
 
 use crate::apply::step::Step;
 use crate::apply::work::{Serving, Work};
-use crate::command::validate::within;
 use crate::command::{
     Answer, Cause, ConfirmEpoch, Credential, Grant, Kind, Manager, Origin, Purpose, Refusal, Text, Via,
 };
@@ -18,10 +17,8 @@ use crate::state::refuse::not_found;
 use crate::state::row::{Epoch, Pool};
 use crate::state::{Header, State};
 use crate::value::At;
-use crate::value::cause::Counted;
 use crate::value::refuse_if;
 use ipam_api::access::Role;
-use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::Name;
 use std::collections::BTreeSet;
 
@@ -94,12 +91,6 @@ impl State {
         let whats = step.events;
         self.write_down(at, &Happened { revision, wall_ms, by: By::of(&origin), due: 0, whats });
         Ok(())
-    }
-}
-
-impl ConfirmEpoch {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        within(Counted::PoolsToConfirm, self.pools.as_ref().map_or(0, Vec::len), RESOURCES_MAX)
     }
 }
 

@@ -121,7 +121,7 @@ impl State {
         Err(Cause::PoolDelegatesNot { pool: spec.name.clone(), why }.into())
     }
 
-    /// Refuses to answer with a prefix that is not as wished.
+    /// Refuses to answer with a prefix that differs from the request.
     fn check_same(&self, id: PrefixId, row: &Prefix, level: &PrefixLevel) -> Result<(), Refusal> {
         let prefix = NamedPrefix::of(id, row);
         if self.has_ended(id) {

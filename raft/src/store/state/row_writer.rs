@@ -55,10 +55,10 @@ impl Drop for Behind {
 }
 
 impl Behind {
-    pub(in crate::store) fn run(mut self, nudges: &Receiver<Wakeup>) {
+    pub(in crate::store) fn run(mut self, wakeups: &Receiver<Wakeup>) {
         background::step_back();
-        while let Ok(first) = nudges.recv() {
-            let waiting = Waiting::gather(first, nudges);
+        while let Ok(first) = wakeups.recv() {
+            let waiting = Waiting::gather(first, wakeups);
             self.pending.store(0, Ordering::Release);
             // Rows and marker must not record a state that breaks an invariant, nor a clean log.
             if let Some(board) = self.shared.board()
@@ -178,7 +178,7 @@ struct Waiting {
 
 impl Waiting {
     /// Lets changes gather until the lag is used up or a wakeup can't wait.
-    fn gather(first: Wakeup, nudges: &Receiver<Wakeup>) -> Self {
+    fn gather(first: Wakeup, wakeups: &Receiver<Wakeup>) -> Self {
         let until = Instant::now() + LAG;
         let mut waiting = Self::default();
         let mut wakeup = first;
@@ -196,7 +196,7 @@ impl Waiting {
                     return waiting;
                 }
             }
-            match nudges.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            match wakeups.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(next) => wakeup = next,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return waiting,
             }

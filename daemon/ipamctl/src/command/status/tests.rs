@@ -156,7 +156,7 @@ fn different_states_and_different_clusters_are_told() {
 }
 
 #[test]
-fn a_member_in_doubt_is_told() {
+fn a_quarantined_member_is_reported() {
     let mut observed = healthy();
     if let Ok(report) = &mut observed[1].answer {
         report.cluster.members[2].quarantined = Some("its state is quarantined: it differs".to_owned());
@@ -186,7 +186,7 @@ fn a_reason_is_cut_out_of_the_problem() {
 }
 
 #[test]
-fn without_answers_there_is_no_judgement() {
+fn without_answers_there_is_no_diagnosis() {
     assert!(Diagnosis::of(&[down(1, "timed out")]).is_none());
 }
 

@@ -10,7 +10,7 @@ use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, COOLING_MS_MAX, DNS_DOMAIN_CHARS_MAX,
     DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX, LABEL_KEY_CHARS_MAX,
     LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX,
-    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX,
+    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, RESOURCES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX,
     SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::name::Name;
@@ -21,8 +21,9 @@ use ipnet::IpNet;
 
 use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
 use crate::command::{
-    Action, Allocate, AllocationMetadata, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, Metadata,
-    NamespaceSpec, PoolPatterns, PoolSelectors, PoolSpec, Refusal, ReservationSpec, SubnetSpec, Terms, Text,
+    Action, Allocate, AllocationMetadata, AutomaticRules, Cause, ConfirmEpoch, Dns, Kind, KnownMember,
+    Manager, Metadata, NamespaceSpec, PoolPatterns, PoolSelectors, PoolSpec, Refusal, ReservationSpec,
+    SubnetSpec, Terms, Text,
 };
 use crate::value::cause::{Counted, KeyedField, SpecialUse, TextField};
 use crate::value::refuse_if;
@@ -94,6 +95,12 @@ impl Action {
             | Action::RaiseLevel { .. }
             | Action::SealJournal => Ok(()),
         }
+    }
+}
+
+impl ConfirmEpoch {
+    fn check(&self) -> Result<(), Refusal> {
+        within(Counted::PoolsToConfirm, self.pools.as_ref().map_or(0, Vec::len), RESOURCES_MAX)
     }
 }
 

@@ -4,6 +4,7 @@ mod check;
 mod claim;
 mod gateway;
 mod terms;
+mod token;
 
 pub(crate) use self::check::{check_host_bits, inside, one_family, text, within};
 use self::claim::{check_adoption, check_wait};

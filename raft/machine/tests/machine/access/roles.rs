@@ -10,7 +10,7 @@ use ipam_machine::command::{
 };
 use ipam_machine::{Action, Grant, Terms};
 
-/// One action of each deed that goes through the log, possible in a fresh world.
+/// One action of each permission that goes through the log, possible in a fresh world.
 fn actions(world: &mut World) -> Vec<Action> {
     let held = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/held", "web")));
     let id = crate::access::world::ids(&held)[0];

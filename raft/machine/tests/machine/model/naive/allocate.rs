@@ -234,7 +234,7 @@ impl Model {
                 .cloned()
                 .collect();
             let otherwise = |one: &Held| one.lifecycle != request.lifecycle;
-            let fits = self.as_wished(&held, interface) && self.in_subnets(&held, interface);
+            let fits = self.as_requested(&held, interface) && self.in_subnets(&held, interface);
             if !held.is_empty() && (held.iter().any(otherwise) || !fits) {
                 return Err(Code::AlreadyExists);
             }
@@ -261,7 +261,7 @@ impl Model {
 
 impl Model {
     /// True if a claim's addresses satisfy the interface's request.
-    pub(crate) fn as_wished(&self, held: &[Held], request: &InterfaceRequest) -> bool {
+    pub(crate) fn as_requested(&self, held: &[Held], request: &InterfaceRequest) -> bool {
         let needs = |family| request.families.is_empty() || request.families.contains(&family);
         let has = |family| held.iter().any(|one| Family::of(one.address) == family);
         let families_fit =

@@ -49,7 +49,7 @@ impl Model {
             return if settled { Found::Enough } else { Found::Nothing };
         }
         let waiting: Vec<Held> = of_it.into_iter().filter(|one| !sticky && waits_for(one, request)).collect();
-        let fits = self.as_wished(&waiting, interface) && self.in_subnets(&waiting, interface);
+        let fits = self.as_requested(&waiting, interface) && self.in_subnets(&waiting, interface);
         if waiting.is_empty() || !fits { Found::Nothing } else { Found::Waiting(waiting) }
     }
 
