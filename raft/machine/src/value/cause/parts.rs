@@ -188,9 +188,9 @@ pub enum Constant {
 /// The controller of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedController {
-    /// Its kind.
+    /// Kind of the object, e.g. `StatefulSet`.
     pub kind: crate::value::Text,
-    /// Its name.
+    /// Name of the object in its namespace.
     pub name: ObjectName,
 }
 
