@@ -76,8 +76,7 @@ const VAGUE: [&[&str]; 9] = [
     &["what", "it"],
 ];
 
-/// Terms that standard ones replaced (DESIGN, section 2), as parts of identifiers and words. This file and the
-/// changelog list them.
+/// Terms that standard ones replaced, as parts of identifiers and words. The changelog lists public ones.
 const RETIRED: [&str; 9] =
     ["acquaintance", "giveable", "intention", "nudge", "remarks", "taker", "tenure", "unclaimed", "wish"];
 
