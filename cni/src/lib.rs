@@ -41,10 +41,10 @@ use crate::version::CniVersion;
 /// Runs the operation of the environment, and prints its result or its error.
 #[must_use]
 pub fn plugin(environment: &dyn Fn(&str) -> Option<String>, started: Option<Started>) -> ExitCode {
-    let mut supported = CniVersion::LATEST;
-    let (output, code) = match run(environment, started, &mut supported) {
+    let mut version = CniVersion::LATEST;
+    let (output, code) = match run(environment, started, &mut version) {
         Ok(output) => (output, ExitCode::SUCCESS),
-        Err(failure) => (failure.to_json(supported), ExitCode::FAILURE),
+        Err(failure) => (failure.to_json(version), ExitCode::FAILURE),
     };
     // A runtime that closed its end has given up on this operation: it must not look like a success.
     match write_all(&output) {
@@ -59,16 +59,16 @@ pub fn plugin(environment: &dyn Fn(&str) -> Option<String>, started: Option<Star
 fn run(
     environment: &dyn Fn(&str) -> Option<String>,
     started: Option<Started>,
-    supported: &mut CniVersion,
+    version: &mut CniVersion,
 ) -> Result<Vec<u8>, Failure> {
     let environment = Environment::read(environment)?;
     if environment.verb == Verb::Version {
         return verbs::version::version();
     }
     let document = json::parse(&read_input()?)?;
-    *supported = CniVersion::of(&document)?;
-    environment.verb.check_version(*supported)?;
-    let network = Network::new(document, *supported)?;
+    *version = CniVersion::of(&document)?;
+    environment.verb.check_version(*version)?;
+    let network = Network::new(document, *version)?;
     // One thread and one connection suffice for one request.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::support::plugin::{Outcome, Plugin, network};
-use crate::support::server::{Server, ServerBehavior, nobody};
+use crate::support::server::{Server, ServerBehavior, unused_url};
 use ipam_api::Code;
 use ipam_api::limits::{ATTEMPT_MS_MAX, CNI_STDIN_BYTES_MAX};
 use serde_json::json;
@@ -27,7 +27,8 @@ fn in_time(run: impl FnOnce() -> Outcome) -> Outcome {
 #[test]
 fn no_server_listens() {
     for command in ["ADD", "DEL", "CHECK"] {
-        let outcome = in_time(|| Plugin::new(command).within_ms(200).run(conf(&[&nobody(), &nobody()])));
+        let outcome =
+            in_time(|| Plugin::new(command).within_ms(200).run(conf(&[&unused_url(), &unused_url()])));
         let texts = outcome.fails(11);
         assert!(texts.contains("No server reachable: unreachable:"), "{texts}");
         assert!(texts.contains("refused"), "{texts}");
@@ -65,9 +66,9 @@ fn another_server_helps() {
         ServerBehavior::Refuses(Code::ShuttingDown),
     ] {
         let bad = Server::start(behavior);
-        let outcome = in_time(|| Plugin::new("ADD").run(conf(&[&nobody(), &bad.url, &good.url])));
+        let outcome = in_time(|| Plugin::new("ADD").run(conf(&[&unused_url(), &bad.url, &good.url])));
         assert_eq!(outcome.addresses(), ["10.1.2.2", "2001:db8:1::2"], "{behavior:?}");
-        let outcome = in_time(|| Plugin::new("DEL").run(conf(&[&nobody(), &bad.url, &good.url])));
+        let outcome = in_time(|| Plugin::new("DEL").run(conf(&[&unused_url(), &bad.url, &good.url])));
         outcome.succeeds_in_silence();
         assert!(good.model().addresses().is_empty(), "{behavior:?}");
     }
@@ -146,7 +147,7 @@ fn an_agent_alone() {
 fn servers_from_the_environment() {
     let server = Server::start(ServerBehavior::Proper);
     let conf = network("1.1.0", "", &json!({"ipam": {"servers": null}}));
-    let servers = format!("{},{}", nobody(), server.url);
+    let servers = format!("{},{}", unused_url(), server.url);
     assert_eq!(Plugin::new("ADD").set("IPAM_SERVERS", &servers).run(&conf).code, Some(0));
     // No server is reachable: the address would be lost.
     Plugin::new("DEL").run(&conf).fails(11);
@@ -202,7 +203,7 @@ fn the_request_carries_the_trace_and_the_token() {
 #[test]
 fn a_huge_configuration_is_refused_without_being_read() {
     let padding = "x".repeat(100 << 20);
-    let huge = network("1.1.0", &nobody(), &json!({"padding": padding}));
+    let huge = network("1.1.0", &unused_url(), &json!({"padding": padding}));
     let texts = in_time(|| Plugin::new("ADD").run(huge)).fails(6);
     assert!(texts.contains("too long: at most 1048576 bytes"), "{texts}");
 

@@ -6,7 +6,7 @@
 //! 49 only the plugin's side is here: without an agent, GC frees nothing.
 
 use crate::support::plugin::{Outcome, Plugin, network};
-use crate::support::server::{Server, ServerBehavior, nobody};
+use crate::support::server::{Server, ServerBehavior, unused_url};
 use serde_json::{Value, json};
 
 const VERSIONS: [&str; 7] = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
@@ -105,7 +105,7 @@ fn vectors_7_to_14_36_37_45_refusals() {
         code: u64,
         says: &'static [&'static str],
     }
-    let server = nobody();
+    let server = unused_url();
     let valid = |version: &str| network(version, &server, &json!({}));
     let changed = |changes: Value| network("1.1.0", &server, &changes);
     let row = |vector, plugin: Plugin, input: String, code, says| Row { vector, plugin, input, code, says };
@@ -207,7 +207,7 @@ fn vectors_7_to_14_36_37_45_refusals() {
 
 #[test]
 fn vector_14_del_without_a_usable_ipam_section_succeeds_and_says_so() {
-    let server = nobody();
+    let server = unused_url();
     for ipam in [json!({"ipam": null}), json!({"ipam": []}), json!({"ipam": {"node": "../x"}})] {
         let outcome = Plugin::new("DEL").run(network("1.1.0", &server, &ipam));
         outcome.succeeds_in_silence();
@@ -385,9 +385,9 @@ fn vector_49_status() {
     let server = proper();
     status().run(conf(&server)).succeeds_in_silence();
     // One that is ready is enough.
-    let some = json!({"ipam": {"servers": [nobody(), server.url]}});
+    let some = json!({"ipam": {"servers": [unused_url(), server.url]}});
     status().run(network("1.1.0", "", &some)).succeeds_in_silence();
-    status().run(network("1.1.0", &nobody(), &json!({}))).fails(50);
+    status().run(network("1.1.0", &unused_url(), &json!({}))).fails(50);
     let socket = json!({"ipam": {"servers": null, "socket": "/nonexistent/agent.sock"}});
     let texts = status().run(network("1.1.0", "", &socket)).fails(50);
     assert!(texts.contains("agent-unreachable: no answer at /nonexistent/agent.sock"), "{texts}");

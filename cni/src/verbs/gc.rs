@@ -15,7 +15,7 @@ pub fn gc(network: &Network) -> Result<Vec<u8>, Failure> {
     let why = match network.valid_attachments()? {
         None => "no list of valid attachments was given; that is no order to free everything".to_owned(),
         Some(valid) => format!(
-            "{} valid attachments of {} were given; other attachments of are unknown are unknown without an \
+            "{} valid attachments of {} were given; other attachments of this node are unknown without an \
              agent",
             valid.len(),
             network.name

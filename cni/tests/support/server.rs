@@ -124,7 +124,7 @@ fn pass(gate: &Mutex<Option<Gate>>) {
 }
 
 /// An address that nothing listens on: it was free a moment ago, and connecting to it is refused.
-pub(crate) fn nobody() -> String {
+pub(crate) fn unused_url() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
