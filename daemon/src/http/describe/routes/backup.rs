@@ -9,19 +9,15 @@ use crate::http::cluster::{backup, epoch};
 
 pub(super) fn routes() -> [Handled; 3] {
     [
-        Route::get(
-            "/v1/cluster/backup",
-            Target::Backup,
-            "Writes all of the state, as of one revision, as a file that can be restored.",
-        )
-        .query(vec![parameter("history", "boolean", "With all of the history; true if nothing is said.")])
-        .text("application/octet-stream")
-        .refuses(&[Code::TooManyRequests])
-        .to(backup::write),
+        Route::get("/v1/cluster/backup", Target::Backup, "Returns a backup of the state at one revision.")
+            .query(vec![parameter("history", "boolean", "Includes the complete history; default: true.")])
+            .text("application/octet-stream")
+            .refuses(&[Code::TooManyRequests])
+            .to(backup::write),
         Route::get(
             "/v1/cluster/epoch",
             Target::Cluster,
-            "Shows what a restore has begun, and which pools wait to be confirmed.",
+            "Shows the epoch and the pools that await confirmation after a restore.",
         )
         .query(fresh())
         .json(200, "Epoch")
@@ -30,7 +26,7 @@ pub(super) fn routes() -> [Handled; 3] {
         Route::post(
             "/v1/cluster/epoch/confirm",
             (Verb::Write, Target::Cluster),
-            "Lets pools give again after a restore.",
+            "Confirms pools after a restore, so that they allocate again.",
         )
         .takes("ConfirmRequest")
         .json(200, "Epoch")

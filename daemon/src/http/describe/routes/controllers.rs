@@ -10,7 +10,7 @@ pub(super) fn routes() -> [Route; 2] {
             "POST",
             "/v1/controllers/scale",
             Access::Permission(Verb::Release, Target::Application),
-            "Takes back what sticky endpoints keep that their controller no longer wants.",
+            "Releases the allocations of sticky endpoints beyond the replicas of their controller.",
         )
         .takes("ScaleRequest")
         .json(200, "Released")
@@ -19,8 +19,7 @@ pub(super) fn routes() -> [Route; 2] {
             "POST",
             "/v1/controllers/end",
             Access::Permission(Verb::Release, Target::Application),
-            "Takes back what sticky endpoints of a controller that is gone keep, and the pools that were \
-             made for it.",
+            "Releases the allocations and the automatic pools of a deleted controller.",
         )
         .takes("EndRequest")
         .json(200, "Released")

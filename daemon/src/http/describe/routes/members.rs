@@ -12,7 +12,7 @@ const CHANGES: &[Code] = &[Code::NotFound, Code::MemberUnfit, Code::QuorumAtRisk
 pub(super) fn routes() -> [Handled; 6] {
     let write = (Verb::Write, Target::Cluster);
     [
-        Route::get("/v1/cluster/members", Target::Cluster, "Shows the members as the leader sees them.")
+        Route::get("/v1/cluster/members", Target::Cluster, "Shows the members as seen by the leader.")
             .query(fresh())
             .json(200, "Members")
             .to(list::list),
@@ -20,7 +20,7 @@ pub(super) fn routes() -> [Handled; 6] {
             "POST",
             "/v1/cluster/members",
             Access::MemberJoinToken,
-            "Takes a new member in, as a learner. The same again gets the same answer.",
+            "Adds a member as a learner. A repeated request gets the same response.",
         )
         .takes("JoinMemberRequest")
         .json(200, "MemberJoined")
@@ -29,7 +29,7 @@ pub(super) fn routes() -> [Handled; 6] {
         Route::delete(
             "/v1/cluster/members/{name}",
             write,
-            "Removes a member; with dry_run says what that would do.",
+            "Removes a member; dry_run returns the effect only.",
         )
         .json(200, "MemberChange")
         .refuses(CHANGES)
@@ -37,7 +37,7 @@ pub(super) fn routes() -> [Handled; 6] {
         Route::post(
             "/v1/cluster/members/{name}/promote",
             write,
-            "Gives a learner a vote; with dry_run says what that would do.",
+            "Promotes a learner to a voter; dry_run returns the effect only.",
         )
         .json(200, "MemberChange")
         .refuses(CHANGES)
@@ -45,8 +45,7 @@ pub(super) fn routes() -> [Handled; 6] {
         Route::post(
             "/v1/cluster/members/{name}/replace",
             write,
-            "Gives a learner a vote and removes the member whose place it takes, in one step; with dry_run \
-             says what that would do.",
+            "Replaces a voter by a learner in one step; dry_run returns the effect only.",
         )
         .takes("ReplaceRequest")
         .json(200, "MemberChange")
@@ -55,7 +54,7 @@ pub(super) fn routes() -> [Handled; 6] {
         Route::post(
             "/v1/cluster/transfer-leader",
             write,
-            "Makes another voter the leader; with dry_run says what that would do.",
+            "Transfers leadership to another voter; dry_run returns the effect only.",
         )
         .takes("TransferRequest")
         .json(200, "MemberChange")

@@ -34,7 +34,7 @@ fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 4]) -> [Handled; 6
     let (all, target) = (<K as NamedResource>::SHAPE.path, K::KIND.target());
     let item = format!("{all}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
     let write = Access::Permission(Verb::Write, target);
-    let drain = "If it is in use, lets it end: it gives nothing more and goes once it is empty.";
+    let drain = "Drains a pool in use: it allocates nothing, and is deleted when it is empty.";
     let drains = if target == Target::Pool { vec![parameter("drain", "boolean", drain)] } else { Vec::new() };
     [
         Route::list::<K>(format!("Lists {one}s."), page),
@@ -59,7 +59,7 @@ fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 4]) -> [Handled; 6
             .only(&[Condition::IfMatch])
             .refuses(OF_RULES)
             .to(named::patch::<K>),
-        Route::delete(&item, (Verb::Delete, target), format!("Removes a {one}."))
+        Route::delete(&item, (Verb::Delete, target), format!("Deletes a {one}."))
             .query(drains)
             .json(202, view)
             .gives(204, Body::Nothing)

@@ -17,60 +17,55 @@ pub(super) fn parameter(name: impl Into<String>, kind: &'static str, about: impl
 
 pub(super) fn fresh() -> Vec<Parameter> {
     vec![
-        parameter(
-            "consistency",
-            "consistency",
-            "How fresh the answer must be; linearizable if nothing is said.",
-        ),
+        parameter("consistency", "consistency", "Read consistency; default: `linearizable`."),
         parameter(
             "at_least_revision",
             "number",
-            "Waits until this member has seen that revision, and asks no other.",
+            "Waits until this member has applied this revision, and answers from its own state.",
         ),
     ]
 }
 
 pub(super) fn of_writes() -> Vec<Parameter> {
     vec![
-        parameter("dry_run", "boolean", "Only says what would happen."),
+        parameter("dry_run", "boolean", "Returns the outcome without applying the change."),
         parameter("take_over", "boolean", "Also change a resource of another manager."),
-        parameter(
-            "manager",
-            "line",
-            "In whose management it is changed; that of the body if nothing is said.",
-        ),
+        parameter("manager", "line", "Manager of the change; default: `managed_by` of the body."),
     ]
 }
 
 pub(super) fn of_list(shape: &Shape) -> Vec<Parameter> {
     let mut all = vec![
-        parameter("limit", "limit", "Items of one page, 1 to 1000."),
-        parameter("cursor", "cursor", "The `next` of the page before, with the same parameters."),
+        parameter("limit", "limit", "Items per page, 1 to 1000."),
+        parameter("cursor", "cursor", "`next` of the previous page; all other parameters must be the same."),
         parameter(
             "sort",
             "fields to sort by",
-            "Fields, divided by commas; a minus before one turns it round.",
+            "Fields, separated by commas; a leading minus sorts in descending order.",
         ),
-        parameter("fields", "fields", "What is shown of each item, divided by commas."),
-        parameter("count", "boolean", "Also says how many there are on all pages."),
-        parameter("q", "text", "Items that have this somewhere in their text."),
+        parameter("fields", "fields", "Fields of each item to return, separated by commas."),
+        parameter("count", "boolean", "Also returns the number of items on all pages."),
+        parameter("q", "text", "Items that contain this text."),
     ];
     all.extend(fresh());
     if shape.named {
-        all.push(parameter("labels", "selector", "A label selector, as Kubernetes writes it."));
+        all.push(parameter("labels", "selector", "A label selector, in the syntax of Kubernetes."));
     }
     if shape.addressed {
-        all.push(parameter("contains", "address", "Items that are about this address."));
-        all.push(parameter("within", "cidr", "Items that are about addresses of this CIDR only."));
+        all.push(parameter("contains", "address", "Items that contain this address."));
+        all.push(parameter("within", "cidr", "Items within this CIDR."));
     }
     for field in shape.fields() {
-        let about = format!("Items whose `{}` is this; repeated: one of these.", field.path);
+        let about = format!(
+            "Items whose `{}` equals this value; repeat the parameter for several values.",
+            field.path
+        );
         all.push(parameter(field.name, field.holds.kind(), about));
         if field.holds == Holds::Number {
             for (than, word) in
                 [("lt", "less than"), ("le", "at most"), ("gt", "more than"), ("ge", "at least")]
             {
-                let about = format!("Items whose `{}` is {word} this.", field.path);
+                let about = format!("Items whose `{}` is {word} this value.", field.path);
                 all.push(parameter(format!("{}.{than}", field.name), "number", about));
             }
         }

@@ -10,11 +10,11 @@ use crate::http::list::show_by_id;
 pub(super) fn routes() -> [Handled; 4] {
     let item = "/v1/prefixes/{id}";
     [
-        Route::list::<prefix::Prefixes>("Lists prefixes, the oldest first.", "PrefixPage"),
+        Route::list::<prefix::Prefixes>("Lists prefixes, oldest first.", "PrefixPage"),
         Route::post(
             "/v1/prefixes",
             (Verb::Allocate, Target::Prefix),
-            "Delegates the lowest free aligned block of a length, or refreshes the one that the owner has.",
+            "Delegates the lowest free aligned block of a length, or renews the prefix of this owner.",
         )
         .takes("DelegateRequest")
         .json(200, "Delegated")
@@ -31,13 +31,9 @@ pub(super) fn routes() -> [Handled; 4] {
         ])
         .to(prefix::delegate),
         Route::one(item, Target::Prefix, "Shows a prefix.", "Prefix").to(show_by_id::<prefix::Prefixes>),
-        Route::delete(
-            item,
-            (Verb::Release, Target::Prefix),
-            "Takes a prefix back, with everything below it.",
-        )
-        .json(200, "PrefixReleased")
-        .refuses(&[Code::NotFound])
-        .to(prefix::release),
+        Route::delete(item, (Verb::Release, Target::Prefix), "Releases a prefix and all prefixes below it.")
+            .json(200, "PrefixReleased")
+            .refuses(&[Code::NotFound])
+            .to(prefix::release),
     ]
 }

@@ -48,20 +48,20 @@ const HTML: &str = "text/html; charset=utf-8";
 
 fn holding() -> [Handled; 12] {
     let path = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
-    let network = || parameter("network", "name", "The address's network; `default` if nothing is said.");
+    let network = || parameter("network", "name", "Network of the address; default: `default`.");
     [
         Route::list::<endpoint::Endpoints>("Lists endpoints.", "EndpointPage"),
-        Route::one(path, Target::Endpoint, "Shows an endpoint with all that it holds.", "EndpointView")
+        Route::one(path, Target::Endpoint, "Shows an endpoint with its allocations.", "EndpointView")
             .to(endpoint::show),
-        Route::delete(path, (Verb::Release, Target::Endpoint), "Takes back all that an endpoint holds.")
+        Route::delete(path, (Verb::Release, Target::Endpoint), "Releases all allocations of an endpoint.")
             .json(200, "Released")
             .refuses(OF_RELEASES)
             .to(endpoint::release),
-        Route::list::<allocate::Allocations>("Lists allocations, the oldest first.", "AllocationPage"),
+        Route::list::<allocate::Allocations>("Lists allocations, oldest first.", "AllocationPage"),
         Route::post(
             "/v1/allocations",
             (Verb::Allocate, Target::Allocation),
-            "Gives addresses: all that are asked for, or none.",
+            "Allocates addresses: all that the request names, or none.",
         )
         .takes("AllocateRequest")
         .json(200, "Allocated")
@@ -72,13 +72,13 @@ fn holding() -> [Handled; 12] {
         Route::post(
             "/v1/allocations/explain",
             (Verb::Read, Target::Allocation),
-            "Says what a request would get, and why; gives nothing.",
+            "Explains the pool selection of a request without allocating.",
         )
         .takes("AllocateRequest")
         .query(vec![parameter(
             "all_skipped",
             "boolean",
-            "Names all default pools that are skipped, and not only the first for each reason.",
+            "Lists all skipped default pools, not only the first for each reason.",
         )])
         .json(200, "Explanation")
         .to(explain::of_allocation),
@@ -87,7 +87,7 @@ fn holding() -> [Handled; 12] {
         Route::delete(
             "/v1/allocations/{id}",
             (Verb::Release, Target::Allocation),
-            "Takes an allocation back, and no newer one of the same address.",
+            "Releases an allocation; a newer one of the same address is not affected.",
         )
         .json(200, "Released")
         .refuses(OF_RELEASES)
@@ -95,7 +95,7 @@ fn holding() -> [Handled; 12] {
         Route::post(
             "/v1/attachments/release",
             (Verb::Release, Target::Attachment),
-            "Takes back what an attachment holds.",
+            "Releases the allocations of an attachment.",
         )
         .takes("ReleaseAttachmentRequest")
         .json(200, "Released")
@@ -109,19 +109,19 @@ fn holding() -> [Handled; 12] {
         )
         .refuses(&[Code::ForeignNode])
         .to(attachment::show),
-        Route::get("/v1/addresses/{ip}", Target::Address, "Shows all that is known of one address.")
-            .query(vec![parameter("consistency", "consistency", "How fresh the answer must be."), network()])
+        Route::get("/v1/addresses/{ip}", Target::Address, "Shows the state and the holder of an address.")
+            .query(vec![parameter("consistency", "consistency", "Read consistency."), network()])
             .json(200, "Address")
             .refuses(OF_READS)
             .to(address::show),
-        Route::get("/v1/addresses/{ip}/history", Target::Event, "Shows who had an address, and when.")
+        Route::get("/v1/addresses/{ip}/history", Target::Event, "Shows the holders of an address over time.")
             .query(vec![
-                parameter("consistency", "consistency", "How fresh the answer must be."),
+                parameter("consistency", "consistency", "Read consistency."),
                 network(),
-                parameter("at", "time", "Who had it at that moment."),
-                parameter("since", "time", "Only what came after that moment."),
-                parameter("after", "event", "The `next` of the page before."),
-                parameter("limit", "limit", "Events of one page."),
+                parameter("at", "time", "Returns the holder at this time."),
+                parameter("since", "time", "Returns events after this time."),
+                parameter("after", "event", "`next` of the previous page."),
+                parameter("limit", "limit", "Events per page."),
             ])
             .json(200, "AddressHistory")
             .refuses(&[Code::NotFound, Code::InvalidCursor, Code::RevisionCompacted])
@@ -131,31 +131,26 @@ fn holding() -> [Handled; 12] {
 
 fn telling() -> Vec<Handled> {
     let events = vec![
-        parameter("consistency", "consistency", "How fresh the answer must be."),
-        parameter("after", "event", "Only what came after this event."),
-        parameter("limit", "limit", "Events of one page."),
-        parameter("reverse", "boolean", "The newest first."),
-        parameter("kind", "kinds of events", "Only about such things, divided by commas."),
-        parameter("pool", "name", "Only about this pool."),
-        parameter("network", "name", "Only about this network."),
-        parameter("address", "address", "Only about this address."),
-        parameter("endpoint", "endpoint", "Only about this endpoint."),
-        parameter("principal", "principal", "Only what this one did."),
-        parameter("since", "time", "Only what came after that moment."),
-        parameter("until", "time", "Only what came before that moment."),
+        parameter("consistency", "consistency", "Read consistency."),
+        parameter("after", "event", "Returns events after this one."),
+        parameter("limit", "limit", "Events per page."),
+        parameter("reverse", "boolean", "Returns the newest events first."),
+        parameter("kind", "kinds of events", "Kinds of objects, separated by commas."),
+        parameter("pool", "name", "Returns events of this pool."),
+        parameter("network", "name", "Returns events of this network."),
+        parameter("address", "address", "Returns events of this address."),
+        parameter("endpoint", "endpoint", "Returns events of this endpoint."),
+        parameter("principal", "principal", "Returns events of this principal's requests."),
+        parameter("since", "time", "Returns events after this time."),
+        parameter("until", "time", "Returns events before this time."),
     ];
     vec![
-        Route::new(
-            "POST",
-            "/v1/transactions",
-            Access::EachStep,
-            "Makes several changes in one step, all or none.",
-        )
-        .takes("TransactionRequest")
-        .json(200, "TransactionAnswer")
-        .refuses(OF_RULES)
-        .refuses(OF_ALLOCATING)
-        .to(transact),
+        Route::new("POST", "/v1/transactions", Access::EachStep, "Applies several changes atomically.")
+            .takes("TransactionRequest")
+            .json(200, "TransactionAnswer")
+            .refuses(OF_RULES)
+            .refuses(OF_ALLOCATING)
+            .to(transact),
         Route::get(
             "/v1/events",
             Target::Event,
@@ -168,7 +163,7 @@ fn telling() -> Vec<Handled> {
         Route::get(
             "/v1/cluster",
             Target::Cluster,
-            "Shows the cluster as this member sees it. Needs no leader.",
+            "Shows the cluster as seen by this member; requires no leader.",
         )
         .query(fresh())
         .json(200, "Cluster")
@@ -176,12 +171,22 @@ fn telling() -> Vec<Handled> {
         Route::get("/metrics", Target::Metrics, "Metrics of this member.")
             .text(OPEN_METRICS)
             .to(health::metrics),
-        Route::public("/version", "Says what runs here.").json(200, "Version").to(status::version),
-        Route::public("/livez", "Answers while the process lives.").text(TEXT).to(async || "ok\n"),
-        Route::public("/readyz", "Says whether clients should come here.").text(TEXT).to(health::ready),
-        Route::public("/openapi.json", "This description.").text("application/json").to(docs::openapi),
-        Route::public("/docs", "This description, for people.").text(HTML).to(docs::api),
-        Route::public("/docs/problems", "What can go wrong, and what helps.").text(HTML).to(docs::problems),
+        Route::public("/version", "Shows the version of this member.")
+            .json(200, "Version")
+            .to(status::version),
+        Route::public("/livez", "Liveness probe: succeeds while the process runs.")
+            .text(TEXT)
+            .to(async || "ok\n"),
+        Route::public("/readyz", "Readiness probe: succeeds if this member can serve requests.")
+            .text(TEXT)
+            .to(health::ready),
+        Route::public("/openapi.json", "Returns this OpenAPI document.")
+            .text("application/json")
+            .to(docs::openapi),
+        Route::public("/docs", "Returns this description as a web page.").text(HTML).to(docs::api),
+        Route::public("/docs/problems", "Lists all problem codes with their remedies.")
+            .text(HTML)
+            .to(docs::problems),
     ]
 }
 
@@ -190,11 +195,15 @@ fn tokens() -> [Handled; 7] {
     let item = "/v1/tokens/{name}";
     [
         Route::list::<token::Tokens>("Lists tokens, without their secrets.", "TokenPage"),
-        Route::post("/v1/tokens", permission(Verb::Write), "Makes a token. The answer has its secret, once.")
-            .takes("TokenRequest")
-            .json(201, "Token")
-            .refuses(&[Code::AlreadyExists])
-            .to(token::create),
+        Route::post(
+            "/v1/tokens",
+            permission(Verb::Write),
+            "Creates a token. Only this response contains its secret.",
+        )
+        .takes("TokenRequest")
+        .json(201, "Token")
+        .refuses(&[Code::AlreadyExists])
+        .to(token::create),
         Route::one(item, Target::Token, "Shows a token, without its secret.", "Token").to(token::show),
         Route::delete(item, permission(Verb::Delete), "Revokes a token.")
             .gives(204, Body::Nothing)
@@ -204,7 +213,7 @@ fn tokens() -> [Handled; 7] {
         Route::post(
             "/v1/tokens/{name}/rotate",
             permission(Verb::Write),
-            "Gives a token another secret; the old one is worth nothing from then on.",
+            "Replaces the secret of a token; the old secret is invalid from then on.",
         )
         .json(200, "Token")
         .only(&[Condition::IfMatch])
@@ -213,11 +222,11 @@ fn tokens() -> [Handled; 7] {
         Route::post(
             "/v1/tokens/self/renew",
             permission(Verb::Renew),
-            "Lets a node's token that was made by joining, and is presented, live for its whole time again.",
+            "Renews the presented node token, which was created by joining, for its full validity.",
         )
         .json(200, "Token")
         .to(token::renew),
-        Route::new("POST", "/v1/join", Access::JoinToken, "Turns a join token into a node's token, once.")
+        Route::new("POST", "/v1/join", Access::JoinToken, "Exchanges a join token for a node token, once.")
             .takes("JoinRequest")
             .json(200, "Token")
             .json(201, "Token")
