@@ -6,179 +6,117 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, ObjectName};
 
+crate::named_enum! {
 /// Role of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads everything but tokens and backups.
-    Viewer,
+    Viewer = "viewer",
     /// Also writes networks, subnets, pools and reservations, and allocates and releases addresses.
-    Operator,
+    Operator = "operator",
     /// Everything.
-    Admin,
+    Admin = "admin",
     /// A node's agent or plugin: allocates and releases addresses of its own node only.
-    Node,
+    Node = "node",
+}
 }
 
-impl Role {
-    /// Every role.
-    pub const ALL: [Role; 4] = [Role::Viewer, Role::Operator, Role::Admin, Role::Node];
-
-    /// Name of the role in JSON and in configuration.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Viewer => "viewer",
-            Role::Operator => "operator",
-            Role::Admin => "admin",
-            Role::Node => "node",
-        }
-    }
-}
-
+crate::named_enum! {
 /// Verb of a permission: the operation. New ones are only ever appended (they travel between members by
 /// position).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verb {
     /// Looks at it.
-    Read,
+    Read = "read",
     /// Creates or changes it.
-    Write,
+    Write = "write",
     /// Removes it.
-    Delete,
+    Delete = "delete",
     /// Allocates addresses.
-    Allocate,
+    Allocate = "allocate",
     /// Takes addresses back.
-    Release,
+    Release = "release",
     /// Lets it live longer.
-    Renew,
+    Renew = "renew",
+    /// Reports its state.
+    Report = "report",
+    /// Frees the addresses of a node that is gone.
+    Reclaim = "reclaim",
+}
 }
 
-impl Verb {
-    /// Name of the verb in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verb::Read => "read",
-            Verb::Write => "write",
-            Verb::Delete => "delete",
-            Verb::Allocate => "allocate",
-            Verb::Release => "release",
-            Verb::Renew => "renew",
-        }
-    }
-}
-
+crate::named_enum! {
 /// Target of a permission: the kind of resource. New ones are only ever appended (they travel between members
 /// by position).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Target {
     /// Networks.
-    Network,
+    Network = "network",
     /// Subnets.
-    Subnet,
+    Subnet = "subnet",
     /// Pools.
-    Pool,
+    Pool = "pool",
     /// Reservations.
-    Reservation,
+    Reservation = "reservation",
     /// Endpoints.
-    Endpoint,
+    Endpoint = "endpoint",
     /// Attachments.
-    Attachment,
+    Attachment = "attachment",
     /// Allocations.
-    Allocation,
+    Allocation = "allocation",
     /// Single addresses and their history.
-    Address,
+    Address = "address",
     /// The journal of events.
-    Event,
+    Event = "event",
     /// The cluster and its members.
-    Cluster,
+    Cluster = "cluster",
     /// Tokens.
-    Token,
+    Token = "token",
     /// Metrics.
-    Metrics,
+    Metrics = "metrics",
     /// Backups of everything.
-    Backup,
+    Backup = "backup",
     /// Nodes.
-    Node,
+    Node = "node",
     /// Namespaces.
-    Namespace,
+    Namespace = "namespace",
     /// Delegated prefixes.
-    Prefix,
+    Prefix = "prefix",
     /// Applications: controllers with their endpoints and automatic pools.
-    Application,
+    Application = "application",
+    /// Addresses that foreign hosts use.
+    Quarantine = "quarantine",
+}
 }
 
-impl Target {
-    /// Name of the target in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Target::Network => "network",
-            Target::Subnet => "subnet",
-            Target::Pool => "pool",
-            Target::Reservation => "reservation",
-            Target::Endpoint => "endpoint",
-            Target::Attachment => "attachment",
-            Target::Allocation => "allocation",
-            Target::Address => "address",
-            Target::Event => "event",
-            Target::Cluster => "cluster",
-            Target::Token => "token",
-            Target::Metrics => "metrics",
-            Target::Backup => "backup",
-            Target::Node => "node",
-            Target::Namespace => "namespace",
-            Target::Prefix => "prefix",
-            Target::Application => "application",
-        }
-    }
+/// Lists the verbs of each target.
+macro_rules! deeds {
+    ($($target:ident: $($verb:ident)+;)+) => { &[$($((Verb::$verb, Target::$target),)+)+] };
 }
 
 /// Everything that can be done at all.
-pub const DEEDS: &[(Verb, Target)] = &[
-    (Verb::Read, Target::Network),
-    (Verb::Write, Target::Network),
-    (Verb::Delete, Target::Network),
-    (Verb::Read, Target::Subnet),
-    (Verb::Write, Target::Subnet),
-    (Verb::Delete, Target::Subnet),
-    (Verb::Read, Target::Pool),
-    (Verb::Write, Target::Pool),
-    (Verb::Delete, Target::Pool),
-    (Verb::Read, Target::Reservation),
-    (Verb::Write, Target::Reservation),
-    (Verb::Delete, Target::Reservation),
-    (Verb::Read, Target::Node),
-    (Verb::Write, Target::Node),
-    (Verb::Delete, Target::Node),
-    (Verb::Read, Target::Namespace),
-    (Verb::Write, Target::Namespace),
-    (Verb::Delete, Target::Namespace),
-    (Verb::Read, Target::Endpoint),
-    (Verb::Release, Target::Endpoint),
-    (Verb::Release, Target::Application),
-    (Verb::Read, Target::Attachment),
-    (Verb::Release, Target::Attachment),
-    (Verb::Read, Target::Allocation),
-    (Verb::Allocate, Target::Allocation),
-    (Verb::Release, Target::Allocation),
-    (Verb::Read, Target::Prefix),
-    (Verb::Allocate, Target::Prefix),
-    (Verb::Release, Target::Prefix),
-    (Verb::Read, Target::Address),
-    (Verb::Read, Target::Event),
-    (Verb::Delete, Target::Event),
-    (Verb::Read, Target::Cluster),
-    (Verb::Write, Target::Cluster),
-    (Verb::Read, Target::Token),
-    (Verb::Write, Target::Token),
-    (Verb::Delete, Target::Token),
-    (Verb::Renew, Target::Token),
-    (Verb::Read, Target::Metrics),
-    (Verb::Read, Target::Backup),
-];
+pub const DEEDS: &[(Verb, Target)] = deeds! {
+    Network: Read Write Delete;
+    Subnet: Read Write Delete;
+    Pool: Read Write Delete;
+    Reservation: Read Write Delete;
+    Node: Read Write Delete Report Reclaim;
+    Namespace: Read Write Delete;
+    Endpoint: Read Release;
+    Application: Release;
+    Attachment: Read Release;
+    Allocation: Read Allocate Release;
+    Prefix: Read Allocate Release;
+    Address: Read;
+    Quarantine: Read Release;
+    Event: Read Delete;
+    Cluster: Read Write;
+    Token: Read Write Delete Renew;
+    Metrics: Read;
+    Backup: Read;
+};
 
 /// Returns true if a role may apply a verb to a target. [`effect`] has the limits of tokens.
 #[must_use]
@@ -200,7 +138,7 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
         Role::Operator => {
             reads
                 || (matches!(verb, Verb::Write | Verb::Delete) && kept)
-                || matches!(verb, Verb::Allocate | Verb::Release)
+                || matches!(verb, Verb::Allocate | Verb::Release | Verb::Report | Verb::Reclaim)
         }
         Role::Node => matches!(
             (verb, target),
@@ -208,67 +146,44 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
                 | (Verb::Release, Target::Attachment | Target::Allocation | Target::Application)
                 | (Verb::Read, Target::Attachment | Target::Cluster)
                 | (Verb::Renew, Target::Token)
+                | (Verb::Report, Target::Node)
         ),
     }
 }
 
+crate::named_enum! {
 /// Limits of a token besides its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Realms.
-    Realms,
+    Realms = "realms",
     /// Labels.
-    Labels,
+    Labels = "labels",
     /// The node of a node's token.
-    Node,
+    Node = "node",
+}
 }
 
-impl Limit {
-    /// Every kind of limit.
-    pub const ALL: [Limit; 3] = [Limit::Realms, Limit::Labels, Limit::Node];
-
-    /// Name of the kind in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Limit::Realms => "realms",
-            Limit::Labels => "labels",
-            Limit::Node => "node",
-        }
-    }
-}
-
+crate::named_enum! {
 /// Effect of a limit on a permission of the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The limit changes nothing.
-    Free,
+    Free = "-",
     /// Only what belongs to the token's realms, or to its node.
-    Own,
+    Own = "own",
     /// Only with the token's explicit grant of shared resources.
-    Shared,
+    Shared = "shared",
     /// Only if everything that the write affects has the token's labels, before and after it.
-    Affected,
+    Affected = "affected",
     /// Only tokens whose rights lie within the caller's own.
-    Within,
+    Within = "within",
     /// Never: it concerns the whole cluster.
-    Refused,
+    Refused = "refused",
+}
 }
 
 impl Effect {
-    /// Name in `/v1/whoami`'s answer and in the table of roles.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Effect::Free => "-",
-            Effect::Own => "own",
-            Effect::Shared => "shared",
-            Effect::Affected => "affected",
-            Effect::Within => "within",
-            Effect::Refused => "refused",
-        }
-    }
-
     /// Its meaning, for the generated table.
     #[must_use]
     pub fn meaning(self) -> &'static str {
@@ -283,10 +198,6 @@ impl Effect {
             Effect::Refused => "never: it concerns the whole cluster",
         }
     }
-
-    /// Every effect.
-    pub const ALL: [Effect; 6] =
-        [Effect::Free, Effect::Own, Effect::Shared, Effect::Affected, Effect::Within, Effect::Refused];
 }
 
 /// Effect of a limit on a permission: the one table that `apply` and the documentation share.
@@ -303,9 +214,10 @@ pub fn effect(limit: Limit, verb: Verb, target: Target) -> Effect {
         return Effect::Free;
     }
     match (target, limit) {
-        (Target::Network | Target::Subnet | Target::Pool | Target::Reservation, Limit::Realms) => {
-            Effect::Shared
-        }
+        (
+            Target::Network | Target::Subnet | Target::Pool | Target::Reservation | Target::Quarantine,
+            Limit::Realms,
+        ) => Effect::Shared,
         (
             Target::Node
             | Target::Namespace
@@ -319,24 +231,6 @@ pub fn effect(limit: Limit, verb: Verb, target: Target) -> Effect {
         (Target::Token, _) => Effect::Within,
         (Target::Event | Target::Cluster | Target::Metrics | Target::Backup, _) => Effect::Refused,
         _ => Effect::Affected,
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::name::shown;
+use crate::name::is_not;
 use crate::problem::{Code, Problem};
 
 /// IPv4 or IPv6.
@@ -104,9 +104,7 @@ pub fn number(address: IpAddr) -> u128 {
 /// # Errors
 /// `invalid-field`.
 pub fn parse_address(text: &str) -> Result<IpAddr, Problem> {
-    text.parse::<IpAddr>()
-        .map(|address| address.to_canonical())
-        .map_err(|_| Problem::new(Code::InvalidField, format!("{} is not an IP address", shown(text))))
+    text.parse::<IpAddr>().map(|address| address.to_canonical()).map_err(|_| is_not(text, "an IP address"))
 }
 
 /// Canonical form of a MAC address: lower case, with colons. Other text is returned for the caller to check.
@@ -120,10 +118,7 @@ pub fn canonical_mac(text: &str) -> String {
 /// # Errors
 /// `invalid-field`, or `cidr-has-host-bits` with the corrected CIDR.
 pub fn parse_cidr(text: &str) -> Result<IpNet, Problem> {
-    let net: IpNet = text.parse().map_err(|_| {
-        Problem::new(Code::InvalidField, format!("{} is not a CIDR such as 10.0.0.0/24", shown(text)))
-    })?;
-    check_cidr(net)
+    check_cidr(text.parse().map_err(|_| is_not(text, "a CIDR such as 10.0.0.0/24"))?)
 }
 
 /// Refuses a CIDR with host bits.

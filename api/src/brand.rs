@@ -28,10 +28,18 @@ pub const KEY_FILE_ENV: &str = "IPAM_KEY_FILE";
 pub const CTL_CONFIG_FILE: &str = "ipamctl/config.toml";
 /// Environment variable with the time limit of a plugin run, in milliseconds.
 pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
+/// Path of the agent's configuration file.
+pub const AGENT_CONFIG_FILE: &str = "/etc/ipamd/agent.toml";
+/// Path of the agent's state directory.
+pub const AGENT_STATE_DIR: &str = "/var/lib/ipam-agent";
+/// Path of the unix socket on which the agent serves the plugin.
+pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
 /// `ipam.type` in a CNI network configuration, and the plugin's file name.
 pub const CNI_TYPE: &str = "ipam-cni";
 /// Default name of a network, realm and namespace.
 pub const DEFAULT: &str = "default";
+/// Annotation with a resource's name in the system that it was imported from, where that differs.
+pub const FOREIGN_NAME: &str = "ipamd.internal/foreign-name";
 /// End of the DNS name by which a certificate names a member; the member's name stands before it.
 pub const CERTIFICATE_MEMBER_SUFFIX: &str = ".member.ipamd.internal";
 /// End of the DNS name by which a certificate names a client; the client's name stands before it.
@@ -67,3 +75,10 @@ pub const HEADER_SERVER_TIMING: &str = "server-timing";
 pub const HEADER_IDEMPOTENCY_REPLAYED: &str = "idempotency-replayed";
 /// Request header: the trace that a request belongs to (W3C Trace Context).
 pub const HEADER_TRACE_PARENT: &str = "traceparent";
+/// Request header of the plugin to the agent: device, inode and path of the container's network namespace.
+pub const HEADER_NETNS: &str = "cni-netns";
+/// Request header of the plugin to the agent: name of the runtime that runs the container.
+pub const HEADER_RUNTIME: &str = "cni-runtime";
+/// Request header of the plugin to the agent: interface of the host that the main plugin connects containers
+/// to, on whose link their addresses are.
+pub const HEADER_LINK: &str = "cni-link";

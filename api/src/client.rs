@@ -18,13 +18,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, IF_MATCH, IF_NONE_MATCH};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 
-pub use self::call::{Answer, Call, Expect, with_query};
+pub use self::call::{Answer, Call, Expect, push_encoded, with_query};
 pub use self::download::Download;
 pub use self::options::Options;
 use self::options::Token;
+pub use self::server::unresolved_host;
 use self::server::{Place, Server, builder};
 pub use self::stream::EventStream;
 use crate::brand::{HEADER_BUDGET_MS, HEADER_LEADER, HEADER_REVISION};
@@ -204,18 +205,24 @@ impl Client {
         Duration::from_millis(doubled)
     }
 
+    /// A request to a server, with the token.
+    fn request(&self, server: &Server, method: Method, path: &str) -> Result<RequestBuilder, Problem> {
+        let wrong = |error| Problem::new(Code::InvalidField, format!("{path} is not a path: {error}"));
+        let request = server.http.request(method, server.base.join(path).map_err(wrong)?);
+        Ok(match &self.token {
+            Some(Token(token)) => request.header(AUTHORIZATION, token.clone()),
+            None => request,
+        })
+    }
+
     async fn attempt(&self, server: &Server, call: &Call, limit: Duration) -> Result<Answer, Miss> {
-        let url = server.base.join(&call.path).map_err(|error| Miss::Unsent(error.to_string()))?;
-        let mut request = server
-            .http
-            .request(call.method.clone(), url)
+        let request = self.request(server, call.method.clone(), &call.path);
+        let request = request
+            .map_err(|problem| Miss::Unsent(problem.detail))?
             .timeout(limit)
             .headers(call.headers.clone())
             .header(HEADER_BUDGET_MS, limit.as_millis().to_string());
-        if let Some(Token(token)) = &self.token {
-            request = request.header(AUTHORIZATION, token.clone());
-        }
-        request = match call.expect {
+        let mut request = match call.expect {
             Expect::Anything => request,
             Expect::Absent => request.header(IF_NONE_MATCH, "*"),
             Expect::Revision(revision) => request.header(IF_MATCH, format!("\"{revision}\"")),

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mac::MacAddress;
 use crate::name::{InterfaceName, Name, ObjectName};
 use crate::resource::EndpointKey;
 use crate::time::Timestamp;
@@ -49,6 +50,9 @@ pub struct Event {
     /// On which node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
+    /// MAC addresses of the stations that answered probes: the endpoint's first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub macs: Vec<MacAddress>,
     /// Principal and origin of the request.
     pub by: By,
     /// Reason of the change, determined by the state machine.

@@ -12,6 +12,7 @@
 
 pub mod access;
 pub mod address;
+pub mod agent;
 pub mod annotations;
 #[cfg(feature = "backup")]
 pub mod backup;
@@ -22,10 +23,18 @@ pub mod cluster;
 pub mod event;
 pub mod explain;
 pub mod limits;
+pub mod mac;
 pub mod name;
+mod named;
+pub mod node_report;
 pub mod place;
+pub mod probe;
 pub mod problem;
+pub mod process;
+pub mod reclaim;
 pub mod request;
+#[cfg(feature = "names")]
+pub mod resolve;
 pub mod resource;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -37,6 +46,7 @@ pub mod time;
 pub mod tls;
 pub mod token;
 pub mod transaction;
+pub mod workload;
 
 pub use address::{AddressRange, Family, RangeSet};
 pub use name::{Name, NamePattern, ObjectName};

@@ -136,12 +136,22 @@ pub const RESOURCES_MAX: usize = 100_000;
 pub const COOLING_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
 /// Default cooling time of a pool.
 pub const COOLING_MS_DEFAULT: u64 = 30_000;
+/// Cooling addresses that a pool may keep when no other address is free.
+pub const COOLING_RESERVE_MAX: usize = 65_536;
 /// Log time for which the release of an attachment rejects an ADD that started before it.
 pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
 /// Tombstones of one node; above it the oldest is dropped.
 pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
 /// Earlier boots retained for each node, to recognise their late requests.
 pub const PAST_BOOTS_MAX: usize = 4;
+/// Orphans in one report of an agent.
+pub const ORPHANS_MAX: usize = 1024;
+/// Characters of an agent's version.
+pub const AGENT_VERSION_CHARS_MAX: usize = 64;
+/// Time between two heartbeats of a node's agent, in milliseconds.
+pub const HEARTBEAT_INTERVAL_MS: u64 = 10_000;
+/// Time that a member gathers heartbeats for one log entry, in milliseconds.
+pub const HEARTBEAT_TICK_MS: u64 = 1_000;
 /// Levels of prefixes in one request, the requested one included.
 pub const PREFIX_LEVELS_MAX: usize = 16;
 /// Shortest time that a prefix may live without being refreshed.
@@ -165,7 +175,7 @@ pub const QUOTA_APPLICATIONS_MAX: usize = 256;
 /// Units of work (pools or addresses examined) of one command. The waiting requests that it serves get as
 /// many again. Part of the behaviour of `apply`: another value needs another feature level.
 pub const WORK_PER_COMMAND_MAX: u64 = 6_500;
-/// Claims that wait for addresses.
+/// Claims that wait for addresses or prefixes.
 pub const WAITING_MAX: usize = 4096;
 /// Claims of one node that wait for addresses; a node's grant adds no more.
 pub const WAITING_PER_NODE_MAX: usize = 256;
@@ -217,6 +227,91 @@ pub const BUDGET_MS_MAX: u64 = 120_000;
 pub const BUDGET_MS_DEFAULT: u64 = 10_000;
 /// Deadline of one run of the plugin, below the four minutes of the kubelet and Docker's two.
 pub const CNI_DEADLINE_MS: u64 = 55_000;
+/// Deadline of the plugin's STATUS. Runtimes call it every few seconds.
+pub const STATUS_MS_MAX: u64 = 1_000;
+/// Time for which a DEL waits for its delivery before the agent answers it from its journal.
+pub const DEL_WAIT_MS_MAX: u64 = 1_000;
+/// Attachments in an agent's journal, undelivered DELs among them; further ones are refused.
+pub const JOURNAL_ATTACHMENTS_MAX: usize = 2 * ATTACHMENTS_PER_NODE_MAX;
+/// Bytes of a DEL that an agent's journal keeps.
+pub const JOURNAL_DEL_BYTES_MAX: usize = 64 << 10;
+/// DELs that an agent delivers at once.
+pub const DELIVERIES_AT_ONCE_MAX: usize = 16;
+/// Shortest configurable interval of an agent's tasks, in milliseconds.
+pub const AGENT_INTERVAL_MS_MIN: u64 = 50;
+/// Longest configurable interval of an agent's tasks: one hour.
+pub const AGENT_INTERVAL_MS_MAX: u64 = 3_600_000;
+/// Bytes of an agent's configuration file.
+pub const AGENT_CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a network namespace's path (Linux PATH_MAX).
+pub const NETNS_PATH_BYTES_MAX: usize = 4096;
+/// Time for which a probe of an address waits for an answer, in milliseconds; then the address is silent.
+pub const PROBE_ANSWER_MS: u64 = 100;
+/// Repetitions of a probe that could not be sent.
+pub const PROBE_SEND_RETRIES_MAX: u32 = 3;
+/// Pause before such a repetition, in milliseconds.
+pub const PROBE_SEND_PAUSE_MS: u64 = 10;
+/// Addresses of one probe; their answers fit into the receive buffer of a socket.
+pub const PROBE_ADDRESSES_MAX: usize = 256;
+/// Bytes of a frame that a probe looks at: Ethernet's header and its standard payload.
+pub const PROBE_FRAME_BYTES_MAX: usize = 14 + 1500;
+/// Frames that a probe takes from its socket at once.
+pub const PROBE_FRAMES_AT_ONCE_MAX: usize = 2 * PROBE_ADDRESSES_MAX;
+/// Results of probes in one request, and jobs in its answer.
+pub const PROBE_RESULTS_MAX: usize = PROBE_ADDRESSES_MAX;
+/// MAC addresses of one result: two different ones show that two stations use the address.
+pub const PROBE_MACS_MAX: usize = 2;
+/// Links of one node.
+pub const LINKS_PER_NODE_MAX: usize = 64;
+/// Addresses of a pool that agents probe ahead of requests.
+pub const PROBED_AHEAD_MAX: usize = 8;
+/// Default validity of a probe ahead of a request, in milliseconds of log time.
+pub const PROBE_VALID_MS_DEFAULT: u64 = 600_000;
+/// Shortest configurable validity of a probe: ten seconds.
+pub const PROBE_VALID_MS_MIN: u64 = 10_000;
+/// Longest configurable validity of a probe: one day.
+pub const PROBE_VALID_MS_MAX: u64 = 24 * 3600 * 1000;
+/// Time after which another agent takes over the probes of a subnet, in milliseconds of log time.
+pub const PROBER_TERM_MS: u64 = 600_000;
+/// Time without a heartbeat after which a node gets no probes, in milliseconds of log time.
+pub const PROBER_SILENCE_MS_MAX: u64 = 3 * HEARTBEAT_INTERVAL_MS;
+/// Agents that probe one subnet at the same time.
+pub const PROBERS_PER_SUBNET: usize = 2;
+/// Interval of an agent that has probes to make, in milliseconds.
+pub const PROBE_INTERVAL_MS: u64 = 1_000;
+/// Time between two sweeps over allocated addresses, in milliseconds of log time.
+pub const SWEEP_INTERVAL_MS: u64 = 30_000;
+/// Time without an answer of a second station after which a collision has ended, in milliseconds of log time.
+pub const COLLISION_MS: u64 = 600_000;
+/// Time between two probes of a quarantined address, in milliseconds of log time.
+pub const QUARANTINE_RECHECK_MS: u64 = 60_000;
+/// Quarantined addresses that one node has reported and no other node has confirmed.
+pub const QUARANTINES_PER_NODE_MAX: usize = 16;
+/// Conflicts of one ADD, after which it fails.
+pub const CONFLICTS_PER_ADD_MAX: usize = 4;
+/// Nodes that are remembered as having heard an allocated address.
+pub const HEARD_BY_MAX: usize = 4;
+/// Silent rounds of each prober after which an address of a silent node is free.
+pub const SILENT_ROUNDS: u32 = 3;
+/// Time for which the newest silent round proves something, in milliseconds of log time.
+pub const SILENCE_VALID_MS: u64 = 120_000;
+/// Shortest time between two silent rounds of one prober, in milliseconds of log time.
+pub const SILENT_ROUND_MS_MIN: u64 = 10_000;
+/// Shortest configurable time without a heartbeat after which a node is silent: 30 seconds.
+pub const NODE_GRACE_MS_MIN: u64 = 30_000;
+/// Default time without a heartbeat after which a node is silent: five minutes.
+pub const NODE_GRACE_MS_DEFAULT: u64 = 300_000;
+/// Longest configurable time without a heartbeat after which a node is silent: one day.
+pub const NODE_GRACE_MS_MAX: u64 = 24 * 3600 * 1000;
+/// Allocations in one report of garbage collection.
+pub const RECLAIM_LINES_MAX: usize = 256;
+/// Workloads in one report of an orchestrator.
+pub const WORKLOADS_MAX: usize = 256;
+/// Age of an observation by which addresses of a workload that may still exist are reclaimed, in milliseconds
+/// of wall time; the clocks of the observer and of the member differ by less.
+pub const WORKLOAD_OBSERVATION_MS_MAX: u64 = 60_000;
+/// Longest configurable additional grace of workloads: one hour.
+pub const WORKLOAD_DELAY_MS_MAX: u64 = 3_600_000;
 /// Timeout of the first server while others are left; doubles with each later server.
 pub const ATTEMPT_MS_FIRST: u64 = 800;
 /// Longest timeout of a server while others are left; a single server gets it each time.
@@ -226,6 +321,8 @@ pub const HEAD_READ_MS_MAX: u64 = 10_000;
 
 /// Bytes of a file with certificates or a key.
 pub const PEM_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of `/etc/hosts` and of `/etc/resolv.conf` that are read.
+pub const NAMES_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a file with a token.
 pub const TOKEN_BYTES_MAX: u64 = 16 << 10;
 
@@ -367,6 +464,7 @@ const _: () = assert!(ATTEMPT_MS_FIRST < ATTEMPT_MS_MAX && ATTEMPT_MS_MAX < BUDG
 const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
 const _: () = assert!(BUDGET_MS_MAX < IDEMPOTENCY_TTL_MS, "a retry must still meet its key");
 const _: () = assert!(NODE_TOKEN_DAMPING_MS < NODE_TOKEN_TTL_MS && NODE_TOKEN_TTL_MS <= TOKEN_TTL_MS_MAX);
+const _: () = assert!(HEARTBEAT_TICK_MS < HEARTBEAT_INTERVAL_MS);
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
 const _: () = assert!(PREFIX_TTL_MS_MIN < PREFIX_TTL_MS_MAX);
 const _: () = assert!(LEASE_TTL_MS_MIN < LEASE_TTL_MS_MAX);

@@ -1,5 +1,6 @@
 //! Names, validated when they are parsed.
 
+mod foreign;
 mod wildcard;
 
 use std::fmt;
@@ -237,16 +238,13 @@ fn check_name(text: &str) -> Result<(), Problem> {
     {
         return Ok(());
     }
-    Err(Problem::new(
-        Code::InvalidField,
-        format!(
-            "{} is not a name: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with a letter or digit \
-             at both ends",
-            shown(text)
-        ),
-    ))
+    let rule =
+        format!("a name: up to {NAME_CHARS_MAX} of {NAME_CHARACTERS}, with a letter or digit at both ends");
+    Err(is_not(text, &rule))
 }
 
+/// Characters of a [`Name`], as messages list them.
+const NAME_CHARACTERS: &str = r#"a-z, 0-9, "-" and ".""#;
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
 fn check_name_pattern(text: &str) -> Result<(), Problem> {
@@ -257,13 +255,10 @@ fn check_name_pattern(text: &str) -> Result<(), Problem> {
     if text.len() <= NAME_CHARS_MAX && text.chars().all(plain) && wildcard::is_sound(text) {
         return Ok(());
     }
-    Err(Problem::new(
-        Code::InvalidField,
-        format!(
-            "{} is not a pattern of names: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with \"*\", \"?\" or [a-z]",
-            shown(text)
-        ),
-    ))
+    let rule = format!(
+        "a pattern of names: up to {NAME_CHARS_MAX} of {NAME_CHARACTERS}, with \"*\", \"?\" or [a-z]"
+    );
+    Err(is_not(text, &rule))
 }
 
 fn check_network_attachment(text: &str) -> Result<(), Problem> {
@@ -271,10 +266,7 @@ fn check_network_attachment(text: &str) -> Result<(), Problem> {
     if check_object_name(namespace).and_then(|()| check_object_name(name)).is_ok() {
         return Ok(());
     }
-    Err(Problem::new(
-        Code::InvalidField,
-        format!("{} is not a network attachment; write name or namespace/name", shown(text)),
-    ))
+    Err(is_not(text, "a network attachment; write name or namespace/name"))
 }
 
 fn check_resource_name(text: &str) -> Result<(), Problem> {
@@ -292,14 +284,11 @@ fn check_object_name(text: &str) -> Result<(), Problem> {
     {
         return Ok(());
     }
-    Err(Problem::new(
-        Code::InvalidField,
-        format!(
-            "{} is not an object's name: up to {OBJECT_NAME_CHARS_MAX} letters, digits, \"_\", \".\", \":\" \
-             and \"-\", the first one a letter or digit",
-            shown(text)
-        ),
-    ))
+    let rule = format!(
+        "an object's name: up to {OBJECT_NAME_CHARS_MAX} letters, digits, \"_\", \".\", \":\" and \"-\", the \
+         first one a letter or digit"
+    );
+    Err(is_not(text, &rule))
 }
 
 fn check_interface_name(text: &str) -> Result<(), Problem> {
@@ -319,14 +308,16 @@ fn check_interface_name(text: &str) -> Result<(), Problem> {
     {
         return Ok(());
     }
-    Err(Problem::new(
-        Code::InvalidField,
-        format!(
-            "{} is not an interface's name: up to {INTERFACE_NAME_CHARS_MAX} bytes, not \".\" or \"..\", \
-             without \"/\", \":\" and white space",
-            shown(text)
-        ),
-    ))
+    let rule = format!(
+        "an interface's name: up to {INTERFACE_NAME_CHARS_MAX} bytes, not \".\" or \"..\", without \"/\", \
+         \":\" and white space"
+    );
+    Err(is_not(text, &rule))
+}
+
+/// Problem of a text that breaks a rule.
+pub(crate) fn is_not(text: &str, rule: &str) -> Problem {
+    Problem::new(Code::InvalidField, format!("{} is not {rule}", shown(text)))
 }
 
 /// Quotes, escapes and truncates input, so that it is safe to print.

@@ -237,6 +237,8 @@ catalogue! {
         "Boot of the node not confirmed", "Retry with a new process; container runtimes do so automatically.";
     ConflictingFields "conflicting-fields" 422 / 7 exit USAGE retry Changed
         "Conflicting fields", "Change one of the fields, or omit it.";
+    JournalUnwritable "journal-unwritable" 507 / 11 exit UNAVAILABLE retry After
+        "Journal of the node's agent not writable", "Free disk space on the node; see ipam-agent doctor.";
 }
 
 impl fmt::Display for Code {

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{AddressRange, Family};
+use crate::client::push_encoded;
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
 use crate::resource::{
     Allocation, Condition, Controller, EndpointKey, Interface, Labels, Lease, Lifecycle, Route, ScaleDown,
@@ -37,6 +38,21 @@ pub struct AttachmentKey {
 impl std::fmt::Display for AttachmentKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}/{}/{}/{}", self.realm, self.node, self.config, self.container_id, self.interface)
+    }
+}
+
+impl AttachmentKey {
+    /// Path of the attachment in the HTTP API.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let Self { realm, node, config, container_id, interface } = self;
+        let segments =
+            [realm.as_str(), node.as_str(), config.as_str(), container_id.as_str(), interface.as_str()];
+        segments.iter().fold("/v1/attachments".to_owned(), |mut path, segment| {
+            path.push('/');
+            push_encoded(&mut path, segment);
+            path
+        })
     }
 }
 
@@ -222,6 +238,13 @@ pub struct ReleaseAttachmentRequest {
     /// Start time of the requesting process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
+    /// Endpoint that the runtime ends. Without such an attachment, the request releases what the endpoint
+    /// with this `uid` has adopted on the attachment's node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointKey>,
+    /// Incarnation of the endpoint; without it nothing adopted is released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
 }
 
 /// Request to split ranges off a pool into a new one.
@@ -282,7 +305,7 @@ pub struct ScaleRequest {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
@@ -349,4 +372,21 @@ pub struct Attachment {
     pub interface: Interface,
     /// The state that this was read from.
     pub revision: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_carries_any_name() {
+        let path = |interface: &str| {
+            let name = |text| ObjectName::new(text).unwrap();
+            let (node, config, container_id) = (name("node:1"), name("net"), name("c1"));
+            let interface = InterfaceName::new(interface).unwrap();
+            AttachmentKey { realm: Name::default_name(), node, config, container_id, interface }.path()
+        };
+        assert_eq!(path("eth0"), "/v1/attachments/default/node%3A1/net/c1/eth0");
+        assert_eq!(path("é%?#"), "/v1/attachments/default/node%3A1/net/c1/%C3%A9%25%3F%23");
+    }
 }

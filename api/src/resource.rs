@@ -21,7 +21,9 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{AddressRange, Family};
+use crate::mac::MacAddress;
 use crate::name::{InterfaceName, Name, ObjectName};
+use crate::probe::{NeededProbes, Probing};
 use crate::request::AttachmentKey;
 use crate::time::Timestamp;
 
@@ -32,7 +34,7 @@ pub use lease::Lease;
 pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
 pub use namespace::{HeldAddresses, Namespace, NamespaceStatus};
 pub use node::{Node, NodeStatus};
-pub use pool::{Counts, Pool, PoolStatus, Strategy};
+pub use pool::{COLLISION_MEANING, Counts, IP_COLLISION, Pool, PoolStatus, Strategy, TWO_STATIONS};
 pub use pool_size::PoolSize;
 pub use prefix::Prefix;
 pub use quota::{AddressLimits, ApplicationQuota, Quota};
@@ -95,6 +97,9 @@ pub struct Condition {
 pub struct Network {
     /// Name of the network.
     pub name: Name,
+    /// Probes that its addresses need, as far as subnets and pools don't specify others.
+    #[serde(default, skip_serializing_if = "Probing::is_empty")]
+    pub probing: Probing,
     /// Description for people.
     #[serde(default)]
     pub description: String,
@@ -201,6 +206,9 @@ pub struct Subnet {
     /// Automatic pools that may be cut from it; without it none are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic: Option<AutomaticRules>,
+    /// Probes that its addresses need, as far as pools don't specify others.
+    #[serde(default, skip_serializing_if = "Probing::is_empty")]
+    pub probing: Probing,
     /// Description for people.
     #[serde(default)]
     pub description: String,
@@ -264,27 +272,19 @@ pub struct ReservationStatus {
     pub held: u64,
 }
 
+crate::named_enum! {
 /// Lifecycle of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Lifecycle {
     /// With its attachment.
-    Attached,
+    Attached = "attached",
     /// By log time.
-    Leased,
+    Leased = "leased",
     /// Ends on explicit release; no task ever reclaims it.
-    Held,
+    Held = "held",
 }
-
-impl std::fmt::Display for Lifecycle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Lifecycle::Attached => "attached",
-            Lifecycle::Leased => "leased",
-            Lifecycle::Held => "held",
-        })
-    }
 }
 
 /// A workload or machine that holds addresses.
@@ -373,6 +373,9 @@ pub struct GivenAddress {
     pub allocation: u64,
     /// True if a probe found the address unused on the wire.
     pub checked: bool,
+    /// Probes that the agent makes before the address is used.
+    #[serde(default, skip_serializing_if = "NeededProbes::is_none")]
+    pub probes: NeededProbes,
     /// End of the lease, if it is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
@@ -425,6 +428,12 @@ pub struct Allocation {
     pub description: String,
     /// True if a probe found the address unused on the wire.
     pub checked: bool,
+    /// Station that answers probes of the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub station: Option<MacAddress>,
+    /// Another station that answers for the address, too: a collision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colliding: Option<MacAddress>,
     /// Creation time.
     pub created_at: Timestamp,
     /// Principal that requested it.

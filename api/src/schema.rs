@@ -9,6 +9,7 @@ use crate::limits::{
     AUTOMATIC_POOL_ADDRESSES_MAX, INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX,
     SELECTOR_BYTES_MAX, SELECTOR_REQUIREMENTS_MAX,
 };
+use crate::mac::MacAddress;
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
 use crate::resource::PoolSize;
 use crate::selector::Selector;
@@ -112,6 +113,12 @@ macro_rules! schemas {
 }
 
 schemas! {
+    MacAddress "MacAddress" => {
+        "type": "string",
+        "description": "An Ethernet address.",
+        "examples": ["02:00:00:00:00:01"],
+        "pattern": "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"
+    }
     IpAddress "IpAddress" => {
         "type": "string",
         "description": "An IPv4 or IPv6 address.",

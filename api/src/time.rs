@@ -16,6 +16,13 @@ impl Timestamp {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
+
+    /// Reads the header `Date` (RFC 9110), which has whole seconds. Nothing if it is malformed.
+    #[must_use]
+    pub fn from_http_date(text: &str) -> Option<Self> {
+        let moment = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+        u64::try_from(moment.as_millisecond()).ok().map(Self)
+    }
 }
 
 impl fmt::Display for Timestamp {
@@ -62,5 +69,14 @@ mod tests {
         assert!("yesterday".parse::<Timestamp>().is_err());
         assert_eq!("1815-12-10T00:00:00Z".parse::<Timestamp>().unwrap(), Timestamp(0));
         assert!(!Timestamp(u64::MAX).to_string().is_empty());
+    }
+
+    #[test]
+    fn reads_dates_of_http() {
+        let read = Timestamp::from_http_date;
+        assert_eq!(read("Fri, 20 Nov 2026 00:00:00 GMT"), Some(Timestamp(1_795_132_800_000)));
+        for malformed in ["", "now", "2026-11-20T00:00:00Z", "Fri, 20 Nov 1815 00:00:00 GMT"] {
+            assert_eq!(read(malformed), None, "{malformed}");
+        }
     }
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore, SupportedProtocolVersion};
+use rustls::{AlertDescription, CertificateError as Why, Error, InvalidMessage};
+use rustls::{RootCertStore, SupportedProtocolVersion};
 use webpki::{EndEntityCert, KeyUsage};
 
 use crate::certificate::Identity;
@@ -133,33 +134,28 @@ pub fn identity_of(certificate: &CertificateDer<'_>) -> Result<Option<Identity>,
 
 /// Describes a TLS error with its usual cause.
 #[must_use]
-pub fn reason(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::InvalidCertificate(why) => match why {
-            CertificateError::UnknownIssuer => {
-                "its certificate is of a CA that isn't trusted here".to_owned()
+pub fn reason(error: &Error) -> String {
+    let known = match error {
+        Error::InvalidCertificate(why) => match why {
+            Why::UnknownIssuer => "its certificate is of a CA that isn't trusted here",
+            Why::BadSignature => {
+                "its certificate is of another CA than the one that is trusted here by that name"
             }
-            CertificateError::BadSignature => {
-                "its certificate is of another CA than the one that is trusted here by that name".to_owned()
+            Why::Expired | Why::ExpiredContext { .. } => "its certificate has expired",
+            Why::NotValidYet | Why::NotValidYetContext { .. } => {
+                "its certificate isn't valid yet; are the clocks right?"
             }
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "its certificate has expired".to_owned()
+            Why::NotValidForName | Why::NotValidForNameContext { .. } => {
+                "its certificate is for another name"
             }
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "its certificate isn't valid yet; are the clocks right?".to_owned()
-            }
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "its certificate is for another name".to_owned()
-            }
-            other => format!("its certificate can't be accepted: {other}"),
+            other => return format!("its certificate can't be accepted: {other}"),
         },
-        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "it doesn't speak TLS".to_owned()
-        }
-        rustls::Error::NoCertificatesPresented => "it showed no certificate".to_owned(),
-        rustls::Error::AlertReceived(alert) => format!("it refused the TLS handshake ({alert:?})"),
-        other => other.to_string(),
-    }
+        Error::InvalidMessage(InvalidMessage::InvalidContentType) => "it doesn't speak TLS",
+        Error::NoCertificatesPresented => "it showed no certificate",
+        Error::AlertReceived(alert) => return format!("it refused the TLS handshake ({alert:?})"),
+        other => return other.to_string(),
+    };
+    known.to_owned()
 }
 
 /// True if the server's alert rejects the client's certificate, or the lack of one.
@@ -181,7 +177,7 @@ pub fn is_about_certificates(alert: AlertDescription) -> bool {
 
 /// TLS error inside an I/O error, if any.
 #[must_use]
-pub fn in_io(error: &std::io::Error) -> Option<&rustls::Error> {
+pub fn in_io(error: &std::io::Error) -> Option<&Error> {
     let inner = error.get_ref()?;
     // hyper-rustls wraps it twice.
     inner.downcast_ref().or_else(|| inner.downcast_ref().and_then(in_io))

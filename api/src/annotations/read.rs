@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{DEFAULT_ROUTE, IP_NUMBER, PREFIX, RECLAIM, RECLAIM_OLD, ROUTES, key};
-use crate::name::{InterfaceName, Name, NamePattern, shown};
+use crate::name::{InterfaceName, Name, NamePattern, ObjectName, shown};
 use crate::resource::{Labels, PoolSize, Route};
 use crate::strict::{nearest, unknown_word};
 use crate::{Code, Problem};
@@ -28,6 +28,15 @@ pub(super) struct Item<N> {
     /// True if the interface gets no default route.
     #[serde(default, alias = "cleanGateway")]
     pub(super) cleangateway: bool,
+}
+
+impl Item<ObjectName> {
+    /// The item with the names that `ipamctl apply` gives to imported subnets.
+    fn converted(self) -> Item<Name> {
+        let names = |names: &[ObjectName]| names.iter().map(Name::from_foreign).collect();
+        let Self { interface, ipv4, ipv6, cleangateway } = self;
+        Item { interface, ipv4: names(&ipv4), ipv6: names(&ipv6), cleangateway }
+    }
 }
 
 /// A route.
@@ -57,8 +66,13 @@ pub(super) fn read(annotations: &Labels) -> Result<Overrides, Problem> {
     for (name, text) in annotations {
         let Some(word) = name.strip_prefix(PREFIX) else { continue };
         match word {
-            super::SUBNETS => overrides.subnets = Some(items(word, text)?),
-            super::SUBNET => overrides.subnet = Some(named(word, json(word, text)?)?),
+            super::SUBNETS => {
+                let items = items(word, text)?.into_iter();
+                overrides.subnets = Some(items.map(Item::<ObjectName>::converted).collect());
+            }
+            super::SUBNET => {
+                overrides.subnet = Some(named(word, json::<Item<ObjectName>>(word, text)?)?.converted());
+            }
             super::POOLS => overrides.pools = Some(items(word, text)?),
             super::POOL => overrides.pool = Some(named(word, json(word, text)?)?),
             IP_NUMBER => {

@@ -64,6 +64,19 @@ fn each_says_the_same_as_our_own_words() {
             json!({"interfaces": [{"name": "eth0", "subnets": ["lan", "six"]}],
                    "replicas": 3, "automatic_pool": {"size": "+1", "reclaim": true}}),
         ),
+        // Names that are converted when subnets are imported.
+        (
+            json!({"subnets": [{"interface": "eth0", "ipv4": ["Lan_12"]}]}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0", "subnets": ["lan-12-9cdc9be2"]}],
+                   "automatic_pool": {"size": "+1", "reclaim": true}}),
+        ),
+        (
+            json!({"subnet": {"ipv6": ["Lan_12"]}}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0", "subnets": ["lan-12-9cdc9be2"]}],
+                   "automatic_pool": {"size": "+1", "reclaim": true}}),
+        ),
         (
             json!({"subnets": [{"interface": "eth0", "ipv4": ["lan"]}, {"interface": "net1", "ipv4": ["back"]}],
                    "ippool-ip-number": "+2", "ippool-reclaim": "false"}),

@@ -188,14 +188,19 @@ impl Call {
 pub fn with_query(path: &str, key: &str, value: &str) -> String {
     let separator = if path.contains('?') { '&' } else { '?' };
     let mut query = format!("{path}{separator}{key}=");
-    for byte in value.bytes() {
+    push_encoded(&mut query, value);
+    query
+}
+
+/// Appends a text to a URL, percent-encoded except for unreserved characters (RFC 3986).
+pub fn push_encoded(url: &mut String, text: &str) {
+    for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            query.push(char::from(byte));
+            url.push(char::from(byte));
         } else {
-            let _ = write!(query, "%{byte:02X}");
+            let _ = write!(url, "%{byte:02X}");
         }
     }
-    query
 }
 
 /// An answer that is no problem.

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::header::AUTHORIZATION;
+use reqwest::Method;
 
-use super::{Call, Client, Token, reason};
-use crate::problem::{Code, Problem, Retry};
+use super::stream::helps_elsewhere;
+use super::{Call, Client, reason};
+use crate::problem::{Code, Problem};
 
 /// Silence of a server in the middle of a response after which the download fails.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -27,13 +28,7 @@ impl Client {
         let begun = Instant::now();
         let mut problem = Problem::new(Code::Unreachable, "no server is named");
         for server in &self.servers {
-            let url = server.base.join(&call.path).map_err(|error| {
-                Problem::new(Code::InvalidField, format!("{} is not a path: {error}", call.path))
-            })?;
-            let mut request = server.http.get(url).headers(call.headers.clone());
-            if let Some(Token(token)) = &self.token {
-                request = request.header(AUTHORIZATION, token.clone());
-            }
+            let request = self.request(server, Method::GET, &call.path)?.headers(call.headers.clone());
             let left = call.deadline.saturating_sub(begun.elapsed());
             let why = match tokio::time::timeout(left, request.send()).await {
                 Ok(Ok(response)) if response.status().is_success() => {
@@ -42,7 +37,7 @@ impl Client {
                 Ok(Ok(response)) => {
                     let status = response.status();
                     match serde_json::from_slice::<Problem>(&response.bytes().await.unwrap_or_default()) {
-                        Ok(refused) if matches!(refused.retry, Retry::Same | Retry::After) => {
+                        Ok(refused) if helps_elsewhere(&refused) => {
                             problem = refused;
                             continue;
                         }

@@ -19,6 +19,13 @@ pub(super) enum Place {
     Socket(PathBuf),
 }
 
+/// Returns the host of a server's address if it is a name, which the client has to resolve.
+#[must_use]
+pub fn unresolved_host(server: &str) -> Option<String> {
+    let url: Url = server.trim().parse().ok()?;
+    url.domain().map(str::to_owned)
+}
+
 /// Server with its HTTP client.
 #[derive(Debug)]
 pub(super) struct Server {
@@ -84,7 +91,10 @@ impl Place {
 
 /// Common settings of all connections.
 pub(super) fn builder() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
+    let builder = reqwest::Client::builder();
+    #[cfg(feature = "names")]
+    let builder = builder.dns_resolver(std::sync::Arc::new(crate::resolve::Names));
+    builder
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true)
@@ -95,6 +105,23 @@ pub(super) fn builder() -> reqwest::ClientBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn host_names_are_told_from_addresses() {
+        for (server, name) in [
+            ("http://n1:7440", Some("n1")),
+            (" https://N1.ipam.example ", Some("n1.ipam.example")),
+            ("http:n1", Some("n1")),
+            ("http://user@localhost:1", Some("localhost")),
+            ("http://127.0.0.1:7440", None),
+            ("http://[::1]:7440", None),
+            ("http://127.1", None),
+            ("unix:/run/x.sock", None),
+            ("n1", None),
+        ] {
+            assert_eq!(unresolved_host(server).as_deref(), name, "{server}");
+        }
+    }
 
     #[test]
     fn addresses_are_read_strictly() {

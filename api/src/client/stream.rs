@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 
-use super::{Client, Token, reason};
+use super::{Client, reason};
 use crate::event::Event;
 use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX, EVENT_PROGRESS_MS};
 use crate::problem::{Code, Problem, Retry};
@@ -94,13 +95,8 @@ impl EventStream<'_> {
             };
             // The next time another one.
             self.at = self.at.wrapping_add(1);
-            let url = server.base.join(&self.path).map_err(|error| {
-                Problem::new(Code::InvalidField, format!("{} is not a path: {error}", self.path))
-            })?;
-            let mut request = server.http.get(url).header(ACCEPT, "text/event-stream");
-            if let Some(Token(token)) = &self.client.token {
-                request = request.header(AUTHORIZATION, token.clone());
-            }
+            let request = self.client.request(server, Method::GET, &self.path)?;
+            let mut request = request.header(ACCEPT, "text/event-stream");
             if let Some(last) = &self.last {
                 request = request.header("last-event-id", last);
             }
@@ -178,7 +174,7 @@ fn streams(response: &reqwest::Response) -> bool {
 }
 
 /// True if another server, or a later attempt, may succeed.
-fn helps_elsewhere(problem: &Problem) -> bool {
+pub(super) fn helps_elsewhere(problem: &Problem) -> bool {
     matches!(problem.retry, Retry::Same | Retry::After)
 }
 

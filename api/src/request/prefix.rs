@@ -36,6 +36,10 @@ pub struct DelegateRequest {
     /// released, and an existing one keeps its TTL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
+    /// True to wait while no block is free: the request is queued and served as soon as possible. A
+    /// repetition returns the prefix; a release by the returned id withdraws the request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
 }
 
 /// A prefix on the way to another.
@@ -60,7 +64,7 @@ pub struct PrefixLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegated {
-    /// Requested prefix.
+    /// Requested prefix; without `cidr` while the request waits.
     pub prefix: Prefix,
     /// Intermediate prefixes from the top down.
     pub through: Vec<Prefix>,

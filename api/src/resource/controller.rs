@@ -21,6 +21,7 @@ pub struct Controller {
     pub uid: Option<String>,
 }
 
+crate::named_enum! {
 /// Policy for the addresses of a sticky endpoint that its controller no longer wants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -28,21 +29,13 @@ pub struct Controller {
 pub enum ScaleDown {
     /// The addresses become free.
     #[default]
-    Release,
+    Release = "release",
     /// They wait for the endpoint, in case that it is wanted again.
-    Keep,
+    Keep = "keep",
+}
 }
 
 impl ScaleDown {
-    /// Name of the policy in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Release => "release",
-            Self::Keep => "keep",
-        }
-    }
-
     /// True if it is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
@@ -50,16 +43,10 @@ impl ScaleDown {
     }
 }
 
-impl std::fmt::Display for ScaleDown {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 impl std::str::FromStr for ScaleDown {
     type Err = crate::Problem;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Release, Self::Keep].into_iter().find(|one| one.as_str() == text).ok_or_else(|| {
+        Self::ALL.into_iter().find(|one| one.as_str() == text).ok_or_else(|| {
             crate::Problem::new(
                 crate::Code::InvalidField,
                 format!("{} is neither release nor keep", crate::name::shown(text)),

@@ -2,69 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::{Name, ObjectName};
+use crate::name::{Name, ObjectName, is_not};
 
+crate::named_enum! {
 /// Kind of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum EndpointKind {
     /// A Kubernetes pod.
-    Pod,
+    Pod = "pod",
     /// A virtual machine.
-    Vm,
+    Vm = "vm",
     /// A machine of an operator, with or without an orchestrator.
-    Host,
+    Host = "host",
     /// A machine of Cluster API.
-    Machine,
+    Machine = "machine",
     /// A claim for an address by name.
-    Claim,
+    Claim = "claim",
     /// A container that no orchestrator named.
-    Container,
+    Container = "container",
 }
-
-impl EndpointKind {
-    /// Every kind.
-    pub const ALL: [EndpointKind; 6] = [
-        EndpointKind::Pod,
-        EndpointKind::Vm,
-        EndpointKind::Host,
-        EndpointKind::Machine,
-        EndpointKind::Claim,
-        EndpointKind::Container,
-    ];
-
-    /// Name of the kind in URLs and on the command line.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EndpointKind::Pod => "pod",
-            EndpointKind::Vm => "vm",
-            EndpointKind::Host => "host",
-            EndpointKind::Machine => "machine",
-            EndpointKind::Claim => "claim",
-            EndpointKind::Container => "container",
-        }
-    }
-}
-
-impl std::fmt::Display for EndpointKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 impl std::str::FromStr for EndpointKind {
     type Err = crate::Problem;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            crate::Problem::new(
-                crate::Code::InvalidField,
-                format!(
-                    "{} is not a kind of endpoint; the kinds are pod, vm, host, machine, claim, container",
-                    crate::name::shown(text)
-                ),
-            )
+            is_not(text, "a kind of endpoint; the kinds are pod, vm, host, machine, claim, container")
         })
     }
 }
@@ -111,13 +76,9 @@ impl std::str::FromStr for EndpointKey {
             [kind, namespace, name] => (kind, crate::brand::DEFAULT, *namespace, name),
             [kind, realm, namespace, name] => (kind, *realm, *namespace, name),
             _ => {
-                return Err(crate::Problem::new(
-                    crate::Code::InvalidField,
-                    format!(
-                        "{} is not an endpoint; write kind/name, kind/namespace/name or kind/realm/namespace/name, for example host/db-07",
-                        crate::name::shown(text)
-                    ),
-                ));
+                let rule = "an endpoint; write kind/name, kind/namespace/name or kind/realm/namespace/name, \
+                            for example host/db-07";
+                return Err(is_not(text, rule));
             }
         };
         Ok(Self {

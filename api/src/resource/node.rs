@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Labels;
 use crate::name::{Name, ObjectName};
+use crate::node_report::NodeAgent;
 
 /// Host with its labels. A node without such a resource may send requests, but no pool selects it by labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +34,10 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeStatus {
-    /// Boot id of its newest request; absent before the first one.
+    /// Boot id of its present boot; absent before the first request or heartbeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// Newest report of its agent; absent before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<NodeAgent>,
 }

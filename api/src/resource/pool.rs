@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{Application, Condition, Labels, Route, ScaleDown};
 use crate::address::{AddressRange, Family};
 use crate::name::{Name, NetworkAttachment, ObjectName};
+use crate::probe::Probing;
 use crate::selector::Selector;
 
+crate::named_enum! {
 /// Order in which a pool allocates its free addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -17,21 +19,12 @@ use crate::selector::Selector;
 pub enum Strategy {
     /// The next one after the last allocated, cyclically: a freed address comes last.
     #[default]
-    Next,
+    Next = "next",
     /// The lowest free one.
-    Sequential,
+    Sequential = "sequential",
     /// Any free one: the next one after a random address.
-    Random,
+    Random = "random",
 }
-
-impl std::fmt::Display for Strategy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Next => "next",
-            Self::Sequential => "sequential",
-            Self::Random => "random",
-        })
-    }
 }
 
 /// A named set of addresses of one subnet: ranges minus exclusions.
@@ -61,6 +54,9 @@ pub struct Pool {
     /// True if a cooling address isn't allocated even when no other address is free.
     #[serde(default)]
     pub strict_cooling: bool,
+    /// Number of cooling addresses that stay cooling when no other address is free.
+    #[serde(default, skip_serializing_if = "crate::request::is_zero")]
+    pub cooling_reserve: u64,
     /// True if the pool allocates the edge addresses of its subnet. IPv4: the first and last address; IPv6:
     /// the subnet-router address.
     #[serde(default)]
@@ -111,6 +107,9 @@ pub struct Pool {
     /// True if the pool is deleted with its application, once it is empty. Automatic pools only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<bool>,
+    /// Probes that its addresses need, in place of those of its subnet.
+    #[serde(default, skip_serializing_if = "Probing::is_empty")]
+    pub probing: Probing,
     /// Description for people.
     #[serde(default)]
     pub description: String,
@@ -150,6 +149,14 @@ pub struct Counts {
     /// True if a number above exceeds 2^53 − 1, the exact range of JSON, and is shown as that.
     pub saturated: bool,
 }
+
+/// Type of the condition of a pool with an allocated address for which two stations answer.
+pub const IP_COLLISION: &str = "IPCollision";
+/// Reason of that condition.
+pub const TWO_STATIONS: &str = "TwoStations";
+/// Meaning of that reason.
+pub const COLLISION_MEANING: &str =
+    "Two stations answer probes of an allocated address; the condition is absent otherwise.";
 
 /// Status of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::AUTOMATIC_POOL_ADDRESSES_MAX;
+use crate::name::is_not;
 use crate::{Code, Problem};
+
+const HELP: &str = "Write how many, as 5, or how many more than replicas, as +2.";
 
 /// Number of an automatic pool's addresses: fixed (`5`), or more than the replicas (`+2`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,15 +52,12 @@ impl FromStr for PoolSize {
         match count {
             Some(count) if count > AUTOMATIC_POOL_ADDRESSES_MAX => Err(too_many(text)),
             None if is_number => Err(too_many(text)),
-            Some(0) if !flexible => Err(Problem::new(Code::InvalidField, "a pool needs at least 1 address")
-                .help("Write how many, as 5, or how many more than replicas, as +2.")),
+            Some(0) if !flexible => {
+                Err(Problem::new(Code::InvalidField, "a pool needs at least 1 address").help(HELP))
+            }
             Some(count) if flexible => Ok(Self::Flexible(count)),
             Some(count) => Ok(Self::Fixed(count)),
-            None => Err(Problem::new(
-                Code::InvalidField,
-                format!("{} is not a number of addresses", crate::name::shown(text)),
-            )
-            .help("Write how many, as 5, or how many more than replicas, as +2.")),
+            None => Err(is_not(text, "a number of addresses").help(HELP)),
         }
     }
 }

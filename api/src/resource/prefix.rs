@@ -4,17 +4,22 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, ObjectName};
+use crate::resource::Condition;
 use crate::time::Timestamp;
 
 /// Block of addresses that is delegated to an owner and can be divided further.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prefix {
-    /// Revision that created the prefix; never reused.
+    /// Revision that created the prefix; never reused. A request that waits has an id of its own.
     pub id: u64,
-    /// CIDR of the prefix.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
-    pub cidr: IpNet,
+    /// CIDR of the prefix; absent while its request waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Cidr>"))]
+    pub cidr: Option<IpNet>,
+    /// Requested length while the request waits, unless the prefix had to exist already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u8>,
     /// Network of the prefix.
     pub network: Name,
     /// Subnet of the prefix.
@@ -40,7 +45,12 @@ pub struct Prefix {
     pub ends_in_ms: Option<u64>,
     /// Prefixes that are cut from it.
     pub children: u64,
-    /// Time of the delegation.
+    /// Condition `Ready` with the reason for waiting; absent once the prefix is delegated. Reasons:
+    /// `PoolExhausted` while no block is free, `PoolNotReady` while the pool delegates nothing, and
+    /// `AllocationFailed` if the request may not have a prefix any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Condition>,
+    /// Time of the delegation, or since when the request waits.
     pub created_at: Timestamp,
     /// Principal that requested it.
     pub created_by: String,

@@ -1,0 +1,147 @@
+//! Requests of the plugin that only the node's agent serves. All others are those of the servers, with the
+//! headers [`HEADER_NETNS`] and [`HEADER_RUNTIME`].
+//!
+//! [`HEADER_RUNTIME`]: crate::brand::HEADER_RUNTIME
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::brand::HEADER_NETNS;
+use crate::limits::NETNS_PATH_BYTES_MAX;
+use crate::name::{InterfaceName, ObjectName};
+use crate::{Code, Problem};
+
+/// Path of CNI GC.
+pub const GC_PATH: &str = "/v1/gc";
+/// Path of the agent's report about itself and its node.
+pub const DOCTOR_PATH: &str = "/v1/doctor";
+
+/// `POST /v1/gc`: the attachments of a network configuration that a runtime still knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GcRequest {
+    /// `name` of the network configuration.
+    pub config: ObjectName,
+    /// Runtime whose list it is. Attachments of other runtimes are unaffected.
+    pub runtime: String,
+    /// All valid attachments.
+    pub valid: Vec<ValidAttachment>,
+}
+
+/// Attachment that a runtime still knows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ValidAttachment {
+    /// The container's id.
+    pub container_id: ObjectName,
+    /// The interface's name.
+    pub interface: InterfaceName,
+}
+
+/// The answer to a GC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collected {
+    /// Number of attachments that the list lacks.
+    pub orphans: u64,
+    /// Number of those that are not released yet; the agent goes on.
+    pub pending: u64,
+}
+
+/// Network namespace as a process sees it: a path, and the file that it names (namespaces(7)).
+///
+/// Some runtimes name a namespace by a process (`/proc/PID/ns/net`). The kernel shows that file to privileged
+/// processes only, so the start of the process stands for it: both end with the container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Netns {
+    /// Device of the file, or [`Netns::PROCESS`].
+    pub device: u64,
+    /// Inode of the file, or the start of the process in ticks since boot. A new namespace under the same
+    /// path has another one.
+    pub inode: u64,
+    /// Absolute path.
+    pub path: String,
+}
+
+impl Netns {
+    /// Device of a namespace that a process stands for. No file has it.
+    pub const PROCESS: u64 = 0;
+
+    /// Process that a path names.
+    #[must_use]
+    pub fn process(path: &str) -> Option<u32> {
+        path.strip_prefix("/proc/")?.strip_suffix("/ns/net")?.parse().ok()
+    }
+}
+
+/// `device:inode:path`, as a header carries it.
+impl fmt::Display for Netns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.device, self.inode, self.path)
+    }
+}
+
+impl FromStr for Netns {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        let mut parts = text.splitn(3, ':');
+        let mut number = || parts.next().and_then(|part| part.parse().ok());
+        let (device, inode) = (number(), number());
+        let path = parts.next().filter(|path| path.starts_with('/') && path.len() <= NETNS_PATH_BYTES_MAX);
+        match (device, inode, path) {
+            (Some(device), Some(inode), Some(path)) => Ok(Self { device, inode, path: path.to_owned() }),
+            _ => Err(Problem::new(
+                Code::InvalidField,
+                format!("the header {HEADER_NETNS} must be device:inode:path"),
+            )),
+        }
+    }
+}
+
+/// Report of `ipam-agent doctor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoctorReport {
+    /// Checks in the order of their importance.
+    pub checks: Vec<DoctorCheck>,
+}
+
+/// One check of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoctorCheck {
+    /// Subject of the check.
+    pub name: String,
+    /// Result of the check.
+    pub verdict: Verdict,
+    /// Observation with names and numbers.
+    pub detail: String,
+    /// Remedy, unless the verdict is `ok`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
+}
+
+/// Result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Works, with a limitation.
+    Warning,
+    /// Does not work.
+    Failed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_survives_its_header() {
+        let netns = Netns { device: 4, inode: 4_026_532_008, path: "/run/netns/a:b".to_owned() };
+        assert_eq!(netns.to_string().parse(), Ok(netns));
+        for text in ["", "4:5", "4:5:relative", "x:5:/a", "4:-5:/a", "4::/a"] {
+            assert!(text.parse::<Netns>().is_err(), "{text}");
+        }
+        assert!(format!("1:2:/{}", "x".repeat(NETNS_PATH_BYTES_MAX)).parse::<Netns>().is_err());
+    }
+}
