@@ -8,7 +8,8 @@ use ipam_api::resource::Lifecycle;
 
 use crate::command::{
     Action, Allocate, AllocateOptions, AutomaticRules, Command, Expect, Grant, InterfaceRequest, Metadata,
-    NetworkSpec, Origin, PoolPatterns, PoolSpec, Put, Routing, Stickiness, SubnetSpec, Terms, Text, Via,
+    NetworkSpec, Origin, PoolPatterns, PoolSpec, Probing, Put, Routing, Stickiness, SubnetSpec, Terms, Text,
+    Via,
 };
 
 /// Origin of a command that a principal sends over HTTP.
@@ -38,7 +39,7 @@ pub fn put<Spec>(spec: Spec) -> Put<Spec> {
 /// Network without metadata.
 #[must_use]
 pub fn network(name: &str) -> NetworkSpec {
-    NetworkSpec { name: name.parse().unwrap(), metadata: Metadata::default() }
+    NetworkSpec { name: name.parse().unwrap(), probing: Probing::default(), metadata: Metadata::default() }
 }
 
 /// Subnet of the default network that allows automatic pools.

@@ -22,6 +22,8 @@ pub mod fixtures;
 pub mod invariant;
 pub mod journal;
 mod prefix;
+mod prefix_claims;
+mod probe;
 mod reclaim;
 mod resource;
 pub mod space;
@@ -38,6 +40,8 @@ pub use command::{Action, Answer, Applied, Cause, Command, Grant, Origin, Outcom
 pub use dispatch::{apply, carry_out, dry_run};
 pub use event::{Event, EventKind, field_change as change};
 pub use journal::{By, EventId, Happened, Journaled};
+pub use probe::{ProbeJobs, Sweep};
+pub use reclaim::node::Suspect;
 pub use space::free_set;
 pub use state::damaged::Damaged;
 pub use state::id::{self, Id};

@@ -62,7 +62,7 @@ impl State {
         let held = space.ranges.ranges().flat_map(|range| self.occupied(subnet.network, range));
         let mut held = held.take_while(|_| work.take(1)).filter_map(|(_, occupant)| match occupant {
             Occupant::Allocation(id) => self.allocations.get(id),
-            Occupant::Cooling(_) => None,
+            Occupant::Cooling(_) | Occupant::Quarantine(_) => None,
         });
         held.any(|row| !self.is_on(row, node))
     }

@@ -13,6 +13,7 @@
 //! | put or delete a reservation | the reservation, and where its addresses change: the pools that own them, else the subnets that contain them, else the network |
 //! | put a node, a namespace | the row as it is: none is created or deleted; its labels and its quota decide for other resources and do not change; default pools are named without wildcards and have the labels |
 //! | allocate, release, renew, delegate, scale, end | the pools of the addresses and prefixes, and of preallocated addresses that go along; the subnet of an automatic pool lends it its labels |
+//! | report the state of a node | the node, unless it is the caller |
 //! | create, rotate or delete a token | the rights of that token, which must lie within the caller's |
 //! | members, level, epoch, journal | the whole cluster: refused |
 //! | a transaction | each of its steps, on what the steps before it made |
@@ -32,7 +33,7 @@ use crate::state::id::{AllocationId, EndpointId, NetworkId};
 use crate::state::row::{Network, Pool, Reservation, Subnet};
 use crate::value::field_name::FieldName;
 use crate::value::shape::{owned, ranges};
-use ipam_api::access::{Effect, Limit, Target, Verb, effect};
+use ipam_api::access::{Effect, Limit, NodeKey, Target, Verb, effect};
 use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::{Family, RangeSet};
@@ -65,8 +66,29 @@ impl State {
             Action::ReleaseAttachment(release) => {
                 write.released(self.attachment(&release.key).map(|(_, row)| row.endpoint))
             }
+            Action::ReleaseAttachmentOf(of) => {
+                write.released(self.attachment(&of.release.key).map(|(_, row)| row.endpoint))
+            }
             Action::ReleaseAllocation { id } => {
                 write.released(self.allocations.get(*id).map(|row| row.endpoint))
+            }
+            Action::ReleaseOrphans(request) => {
+                let keys = request.orphans.iter().map(|orphan| orphan.key(&request.node));
+                let rows = keys.map(|key| self.attachment(&key).map(|(_, row)| row.endpoint));
+                rows.map(|endpoint| write.released(endpoint)).find(Result::is_err).unwrap_or(Ok(()))
+            }
+            // Results concern pools and allocations of all realms. A node's own token has its own limits.
+            Action::ReportProbes(_) if grant.node.is_none() => {
+                check_limits(grant, Verb::Write, Target::Cluster)
+            }
+            Action::Heartbeat(heartbeat) if grant.node.is_none() && !heartbeat.links.is_empty() => {
+                check_limits(grant, Verb::Write, Target::Cluster)
+            }
+            Action::Heartbeat(heartbeat) => write.heard(&heartbeat.node),
+            Action::Reclaim(reclaim) => {
+                let rows = reclaim.allocations.iter().filter_map(|id| self.allocations.get(*id));
+                let mut rows = rows.map(|row| write.released(Some(row.endpoint)));
+                rows.find(Result::is_err).unwrap_or(Ok(()))
             }
             // `permit` looks at the endpoints, attachments, allocations and prefixes.
             Action::Allocate(_)
@@ -75,6 +97,9 @@ impl State {
             | Action::ScaleController(_)
             | Action::EndController(_)
             | Action::Delegate(_)
+            | Action::DelegateOrWait(_)
+            | Action::ReportProbes(_)
+            | Action::EndQuarantine(_)
             | Action::ReleasePrefix { .. } => Ok(()),
             // Each step is authorized separately; join tokens and renewals concern only the caller's token.
             Action::Transaction(_) | Action::Join { .. } | Action::JoinMember(_) | Action::RenewToken => {
@@ -238,6 +263,18 @@ impl<'a> Write<'a> {
             next = to.checked_add(1);
         }
         Ok(())
+    }
+
+    /// Refuses a heartbeat of a node without the labels: it renews leases of any pool.
+    fn heard(self, node: &NodeKey) -> Result<(), Refusal> {
+        if self.grant.labels.is_empty() || self.grant.node.as_ref() == Some(node) {
+            return Ok(());
+        }
+        let name = ResourceName::in_realm(&node.realm, &node.name);
+        match self.state.node(&node.realm, &node.name) {
+            Some(row) if fits(self.grant, &row.spec.metadata) => Ok(()),
+            _ => Err(not_labelled(self.grant, Kind::Node, name)),
+        }
     }
 
     fn node(self, put: &Put<NodeSpec>) -> Result<(), Refusal> {

@@ -4,6 +4,7 @@ mod application;
 mod limits;
 mod node;
 mod permit;
+mod waiter;
 mod within;
 
 pub use self::permit::*;

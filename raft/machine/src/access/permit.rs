@@ -7,7 +7,7 @@ use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
 use crate::command::{
     Action, Allocate, Cause, Credential, Grant, Kind, Leases, Manager, Metadata, PrefixSource, Purpose,
-    Refusal, Renew, ScaleController, Text,
+    Refusal, ReleaseAttachment, Renew, ScaleController, Text,
 };
 use crate::state::State;
 use crate::state::id::{AllocationId, EndpointId, PoolId, PrefixId, TokenId};
@@ -46,7 +46,9 @@ impl Action {
             Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
             Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
             Action::Allocate(_) | Action::Renew(_) => Some((Verb::Allocate, Target::Allocation)),
-            Action::ReleaseAttachment(_) => Some((Verb::Release, Target::Attachment)),
+            Action::ReleaseAttachment(_) | Action::ReleaseAttachmentOf(_) => {
+                Some((Verb::Release, Target::Attachment))
+            }
             Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
             Action::ReleaseEndpoint { .. } => Some((Verb::Release, Target::Endpoint)),
             Action::ScaleController(_) | Action::EndController(_) => {
@@ -62,8 +64,13 @@ impl Action {
             // Each step has its own.
             Action::Transaction(_) => None,
             Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),
-            Action::Delegate(_) => Some((Verb::Allocate, Target::Prefix)),
+            Action::Delegate(_) | Action::DelegateOrWait(_) => Some((Verb::Allocate, Target::Prefix)),
             Action::ReleasePrefix { .. } => Some((Verb::Release, Target::Prefix)),
+            Action::Heartbeat(_) => Some((Verb::Report, Target::Node)),
+            Action::ReportProbes(_) => Some((Verb::Report, Target::Node)),
+            Action::EndQuarantine(_) => Some((Verb::Release, Target::Quarantine)),
+            Action::Reclaim(_) => Some((Verb::Reclaim, Target::Node)),
+            Action::ReleaseOrphans(_) => Some((Verb::Release, Target::Attachment)),
             // Allowed by the token itself.
             Action::Join { .. } | Action::JoinMember(_) | Action::RenewToken => None,
         }
@@ -110,11 +117,33 @@ impl State {
         self.permit_affected(grant, action, work)?;
         match action {
             Action::Allocate(request) => self.permit_allocate(grant, request),
-            Action::ReleaseAttachment(release) => {
-                permit_realm(grant, &release.key.realm)?;
-                permit_attachment(grant, &release.key)?;
-                let held = self.attachment(&release.key).map(|(_, row)| row.allocations.as_slice());
-                self.permit_labels_of(grant, held.unwrap_or_default())
+            Action::ReleaseAttachment(release) => self.permit_release_attachment(grant, release),
+            Action::ReleaseAttachmentOf(of) => {
+                self.permit_release_attachment(grant, &of.release)?;
+                self.permit_labels_of(grant, &self.adopted_for(of))
+            }
+            Action::Heartbeat(heartbeat) => {
+                permit_realm(grant, &heartbeat.node.realm)?;
+                permit_report(grant, &heartbeat.node)
+            }
+            Action::ReportProbes(report) => {
+                permit_realm(grant, &report.node.realm)?;
+                permit_report(grant, &report.node)
+            }
+            Action::EndQuarantine(end) => match self.quarantine_at(&end.network, end.address) {
+                Some((_, row)) => self.permit_pool(grant, row.pool),
+                None => Ok(()),
+            },
+            Action::Reclaim(reclaim) => {
+                permit_realm(grant, &reclaim.node.realm)?;
+                self.permit_labels_of(grant, &self.present_of(&reclaim.allocations))
+            }
+            Action::ReleaseOrphans(request) => {
+                permit_realm(grant, &request.node.realm)?;
+                permit_report(grant, &request.node)?;
+                let rows = request.orphans.iter().map(|orphan| self.attachment(&orphan.key(&request.node)));
+                let mut held = rows.flatten().map(|(_, row)| &row.allocations);
+                held.try_for_each(|ids| self.permit_labels_of(grant, ids))
             }
             Action::ReleaseAllocation { id } => self.permit_release(grant, *id),
             Action::Renew(request) => self.permit_renew(grant, request),
@@ -128,7 +157,7 @@ impl State {
             }
             Action::ScaleController(scale) => self.permit_scale(scale, Search { grant, work }),
             Action::EndController(end) => self.permit_scale(&end.to_none(), Search { grant, work }),
-            Action::Delegate(request) => {
+            Action::Delegate(request) | Action::DelegateOrWait(request) => {
                 permit_realm(grant, &request.realm)?;
                 match request.from {
                     PrefixSource::Prefix(id) => self.permit_prefix(grant, id),
@@ -138,6 +167,13 @@ impl State {
             Action::ReleasePrefix { id } => self.permit_prefix(grant, *id),
             _ => Ok(()),
         }
+    }
+
+    fn permit_release_attachment(&self, grant: &Grant, release: &ReleaseAttachment) -> Result<(), Refusal> {
+        permit_realm(grant, &release.key.realm)?;
+        permit_attachment(grant, &release.key)?;
+        let held = self.attachment(&release.key).map(|(_, row)| row.allocations.as_slice());
+        self.permit_labels_of(grant, held.unwrap_or_default())
     }
 
     fn permit_allocate(&self, grant: &Grant, request: &Allocate) -> Result<(), Refusal> {
@@ -193,9 +229,13 @@ impl State {
     }
 
     fn permit_prefix(&self, grant: &Grant, id: PrefixId) -> Result<(), Refusal> {
-        let Some(row) = self.prefixes.get(id) else { return Ok(()) };
-        permit_realm(grant, &row.owner.realm)?;
-        self.permit_pool(grant, row.pool)
+        let (realm, pool) = match (self.prefixes.get(id), self.prefix_claims.get(id.claim())) {
+            (Some(row), _) => (&row.owner.realm, row.pool),
+            (None, Some(claim)) => (&claim.request.realm, claim.pool),
+            (None, None) => return Ok(()),
+        };
+        permit_realm(grant, realm)?;
+        self.permit_pool(grant, pool)
     }
 
     /// Refuses access to resources of a pool without the labels of the rights.
@@ -323,6 +363,15 @@ fn permit_attachment(grant: &Grant, key: &AttachmentKey) -> Result<(), Refusal> 
     match &grant.node {
         Some(node) if node.realm != key.realm || node.name != key.node => {
             Err(Cause::AttachmentElsewhere { attachment: key.clone(), node: node.clone() }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn permit_report(grant: &Grant, reported: &NodeKey) -> Result<(), Refusal> {
+    match &grant.node {
+        Some(node) if node != reported => {
+            Err(Cause::ReportElsewhere { reported: reported.clone(), node: node.clone() }.into())
         }
         _ => Ok(()),
     }

@@ -142,6 +142,8 @@ impl Step<'_> {
             None if is_sticky => Reason::Reattached,
             None => Reason::Claimed,
         };
+        // Another host may have taken the address while it was kept.
+        row.checked &= reason != Reason::Reattached;
         row.also_attached.extend(row.attachment.replace(attachment));
         row.node = request.place().cloned();
         row.mac = request.mac_of(&row.interface).or(row.mac);
@@ -150,7 +152,7 @@ impl Step<'_> {
             row.route_config = route_config;
         }
         self.events.extend(self.state.tied(true, id, &row, reason));
-        self.state.write(id, row);
+        self.state.rewrite_allocation(id, row);
     }
 
     /// Detaches a node's oldest attachments of an allocation above its bound, or above that of all nodes.

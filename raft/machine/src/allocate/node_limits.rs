@@ -5,14 +5,11 @@ use crate::allocate::pick::Pick;
 use crate::apply::step::Step;
 use crate::command::{Allocate, Answer, Cause, Refusal};
 use crate::state::id::AllocationId;
-use crate::state::row::{Allocation, BootHistory, Source, Waiting};
+use crate::state::row::{Allocation, Source, Waiting};
 use crate::value::cause::Counted;
 use ipam_api::Family;
 use ipam_api::access::NodeKey;
-use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, ALLOCATIONS_PER_NODE_MAX, ATTACHMENTS_PER_NODE_MAX, EVENTS_PER_NODE_MAX,
-    EVENTS_PER_NODE_WINDOW_MS,
-};
+use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, ALLOCATIONS_PER_NODE_MAX, ATTACHMENTS_PER_NODE_MAX};
 
 /// Maximum allocations of one node for an endpoint that others hold, too.
 const SHARED_ENDPOINT_ALLOCATIONS_MAX: usize = ALLOCATIONS_PER_ENDPOINT_MAX / 4;
@@ -92,11 +89,7 @@ impl Step<'_> {
     pub(crate) fn allocate_in_budget(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         let Some(node) = &grant.node else { return self.allocate(request) };
-        let now_ms = self.state.log_time_ms();
-        let spent = self.state.boots_of(&node.realm, &node.name).map_or(0, |(_, row)| row.spent(now_ms));
-        if spent >= EVENTS_PER_NODE_MAX {
-            return Err(Cause::NodeEventsSpent { node: node.clone(), events: spent }.into());
-        }
+        self.check_event_budget(node)?;
         let before = self.events.len();
         let answer = self.allocate(request).map_err(|refusal| without_foreign_realms(refusal, node))?;
         let events = self.events.len().saturating_sub(before) as u64;
@@ -104,17 +97,6 @@ impl Step<'_> {
             self.spend_events(node, events);
         }
         Ok(answer)
-    }
-
-    fn spend_events(&mut self, node: &NodeKey, events: u64) {
-        let now_ms = self.state.log_time_ms();
-        let (id, mut row) = self.boots_or_none(&node.realm, &node.name);
-        if row.window_ends_ms <= now_ms {
-            row.window_ends_ms = now_ms.saturating_add(EVENTS_PER_NODE_WINDOW_MS);
-            row.window_events = 0;
-        }
-        row.window_events = row.window_events.saturating_add(events);
-        self.state.write(id, row);
     }
 }
 
@@ -126,11 +108,4 @@ fn without_foreign_realms(mut refusal: Refusal, node: &NodeKey) -> Refusal {
         holder.0 = None;
     }
     refusal
-}
-
-impl BootHistory {
-    /// Events that the node's requests have caused in the present window.
-    fn spent(&self, now_ms: u64) -> u64 {
-        if self.window_ends_ms > now_ms { self.window_events } else { 0 }
-    }
 }

@@ -41,9 +41,22 @@ pub(crate) struct Claimed<'a> {
 }
 
 impl Claimed<'_> {
-    fn has(&self, pool: PoolId, address: IpAddr) -> bool {
+    /// Choices of interfaces before this one, and requested addresses of those behind it.
+    fn all(&self) -> impl Iterator<Item = &Pick> {
         let behind = self.asked.iter().filter(|(place, _)| *place > self.place).map(|(_, pick)| pick);
-        self.picked.iter().chain(behind).any(|pick| pick.pool == pool && pick.address == address)
+        self.picked.iter().chain(behind)
+    }
+
+    fn has(&self, pool: PoolId, address: IpAddr) -> bool {
+        self.all().any(|pick| pick.pool == pool && pick.address == address)
+    }
+
+    /// Number of cooling addresses of a pool among these.
+    fn cooling(&self, state: &State, candidate: &Candidate<'_>) -> usize {
+        let network = state.subnets.named(candidate.pool.subnet).network;
+        let picks = self.all().filter(|pick| pick.pool == candidate.id);
+        let occupants = picks.map(|pick| state.occupant(network, pick.address));
+        occupants.filter(|occupant| matches!(occupant, Some(Occupant::Cooling(_)))).count()
     }
 }
 
@@ -296,24 +309,21 @@ impl<'a> Choosing<'a> {
             let cursor = self.state.pool_states.get(candidate.id)?.cursor?;
             from(number(cursor).checked_add(1)?)
         };
+        let checked = || self.state.next_checked(candidate.id, space, |address| !is_picked(address));
         let fresh = match spec.strategy {
             _ if space.counts().free == 0 => None,
+            _ if let Some(checked) = checked() => Some(checked),
             Strategy::Sequential => from(0),
             Strategy::Next => behind_cursor().or_else(|| from(0)),
             Strategy::Random => {
                 self.drawn(candidate.id, space, claimed.picked).and_then(from).or_else(|| from(0))
             }
         };
-        if fresh.is_some() || spec.strict_cooling {
+        let spare = self.state.cooling_to_spare(spec, space);
+        if fresh.is_some() || claimed.cooling(self.state, candidate) >= spare {
             return fresh;
         }
-        space
-            .cooling
-            .iter()
-            .take_while(|_| self.work.take(1))
-            .filter_map(|id| self.state.coolings.get(*id))
-            .map(|row| row.address)
-            .find(|address| space.offered.contains(number(*address)) && !is_picked(*address))
+        self.state.cooling_offered(space, self.work).find(|address| !is_picked(*address))
     }
 
     /// One of the pool's addresses, drawn by lot: the same on every member, and another one each time.
@@ -390,11 +400,16 @@ impl<'a> Choosing<'a> {
     ) -> Result<(), Refusal> {
         self.check_not_held(address, candidate)?;
         let pool = &candidate.pool.spec;
-        if let Some(Occupant::Cooling(id)) = self.state.occupant(self.network_of(candidate), address)
-            && pool.strict_cooling
-        {
-            let left = self.state.coolings.named(id).until_ms.saturating_sub(self.state.log_time_ms());
-            return Err(Cause::Cooling { address, pool: pool.name.clone(), left_ms: left }.into());
+        match self.state.occupant(self.network_of(candidate), address) {
+            Some(Occupant::Cooling(id)) if pool.strict_cooling => {
+                let left = self.state.coolings.named(id).until_ms.saturating_sub(self.state.log_time_ms());
+                return Err(Cause::Cooling { address, pool: pool.name.clone(), left_ms: left }.into());
+            }
+            Some(Occupant::Quarantine(id)) => {
+                let mac = self.state.quarantines.named(id).mac;
+                return Err(Cause::Quarantined { address, pool: pool.name.clone(), mac }.into());
+            }
+            _ => {}
         }
         self.check_not_in_prefix(address, candidate)?;
         let is_reserved =

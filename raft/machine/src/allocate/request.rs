@@ -135,6 +135,8 @@ impl Step<'_> {
         let network_name = self.state.name_of_network(network);
         match self.state.occupant(network, pick.address) {
             Some(Occupant::Cooling(cooling)) => drop(self.state.end_cooling(cooling)),
+            // An adoption reports a fact, and more than a probe did.
+            Some(Occupant::Quarantine(id)) => drop(self.lift_quarantine(id, None)),
             Some(Occupant::Allocation(other)) => {
                 broken(PROMISED_ADDRESS, format!("{} is held by allocation {other}", pick.address))
             }
@@ -154,7 +156,7 @@ impl Step<'_> {
             node: request.place().cloned(),
             lifecycle: request.lifecycle,
             lease: request.options.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
-            checked: false,
+            checked: self.state.use_check(pick.pool, pick.address),
             mac: request.mac_of(&pick.interface),
             metadata: request.options.metadata.clone(),
             route_config,
@@ -168,7 +170,7 @@ impl Step<'_> {
         let space = self.state.space_mut(pick.pool);
         space.allocated += 1;
         space.occupy(number(pick.address));
-        self.state.write(id, row);
+        self.state.write_allocation(id, row, &request.endpoint.realm);
         let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.write(pick.pool, moved);
@@ -258,6 +260,7 @@ impl State {
     fn given_address(&self, id: AllocationId, row: &Allocation) -> Option<Given> {
         let pool = self.pools.get(row.pool)?;
         let subnet = &self.subnets.get(pool.subnet)?.spec;
+        let probing = self.probing(row.pool);
         let pool = &pool.spec;
         Some(Given {
             allocation: id,
@@ -270,7 +273,13 @@ impl State {
             mtu: subnet.mtu,
             pool: pool.name.clone(),
             checked: row.checked,
-            lease: row.lease.clone(),
+            // An agent probes for its own ADD only, and not while another container uses the address, too.
+            probes_conflicts: probing.conflicts()
+                && !row.checked
+                && row.lifecycle == Lifecycle::Attached
+                && row.also_attached.is_empty(),
+            probes_gateway: probing.gateway(),
+            lease: self.lease_of(row),
             mac: row.mac.clone(),
             metadata: row.metadata.clone(),
         })

@@ -11,11 +11,12 @@ use crate::apply::step::Step;
 use crate::apply::work::Search;
 use crate::broken::broken;
 use crate::command::validate::within;
-use crate::command::{Action, Allocate, Answer, Cause, Manager, Origin, Pending, Refusal, Text, Via};
+use crate::command::{Action, Allocate, Answer, Cause, Pending, Refusal, Text};
 use crate::event::EventKind;
 use crate::invariant::CLAIM_OF_WAITER;
 use crate::state::State;
 use crate::state::id::EndpointId;
+use crate::state::key::Waiter;
 use crate::state::row::{WaitTarget, Waiting};
 use crate::value::cause::{Closed, Counted};
 use crate::value::condition::WaitReason;
@@ -33,7 +34,7 @@ impl State {
                 let spec = &self.pools.get(*pool)?.spec;
                 Some((&spec.name, self.closed_reason(*pool, spec)))
             }
-            WaitTarget::Quota(..) => None,
+            WaitTarget::Quota(..) | WaitTarget::Block(_) | WaitTarget::Open(_) => None,
         });
         let pools: Vec<_> = pools.collect();
         let closed: Vec<(Name, Closed)> =
@@ -123,47 +124,30 @@ impl Step<'_> {
     /// rest.
     pub(crate) fn serve_waiting(&mut self) {
         while let Some((order, _)) = self.state.index.ready_waiters.get_min() {
-            let Some(endpoint) = self.state.index.waiting.get(order).copied() else {
+            let Some(waiter) = self.state.index.waiting.get(order).copied() else {
                 broken(CLAIM_OF_WAITER, format!("place {order}"))
             };
             if !self.serving.begin_try() {
                 return;
             }
-            self.serve(endpoint);
+            match waiter {
+                Waiter::Endpoint(endpoint) => self.serve(endpoint),
+                Waiter::Prefix(claim) => self.serve_prefix_claim(claim),
+            }
         }
     }
 
     fn serve(&mut self, endpoint: EndpointId) {
         let Some(waiting) = self.state.waiting(endpoint).cloned() else { return };
-        let rights = self.state.grant(&waiting.credential);
-        let origin = Origin {
-            principal: Text::clone(&waiting.principal),
-            via: Via::Http,
-            request_id: Text::clone(&waiting.request_id),
-            comment: None,
-            not_after_ms: None,
-        };
-        // Allocated as if the request had just arrived.
-        let mut step = Step {
-            state: &mut *self.state,
-            at: self.at,
-            origin: &origin,
-            credential: &waiting.credential,
-            manager: &Manager::Nobody,
-            rights: &rights,
-            work: &self.serving.work,
-            serving: self.serving,
-            events: std::mem::take(&mut self.events),
-        };
-        let spent = step.work.spent();
-        let refused = step.try_waiting(endpoint, &waiting).err();
-        self.events = step.events;
-        let Some(refusal) = refused else { return };
-        let missing = rights.as_ref().map(|(grant, _)| {
-            let search = Search { grant, work: &self.serving.work };
-            Choosing::of(self.state, &waiting.request, Some(endpoint), search).missing()
+        let spent = self.serving.work.spent();
+        let refused = self.for_waiter(&waiting.credential, &waiting.principal, &waiting.request_id, |step| {
+            let refusal = step.try_waiting(endpoint, &waiting).err()?;
+            let missing = step
+                .search()
+                .map(|search| Choosing::of(step.state, &waiting.request, Some(endpoint), search).missing());
+            Some((refusal, missing.unwrap_or_default()))
         });
-        let missing = missing.unwrap_or_default();
+        let Some((refusal, missing)) = refused else { return };
         if self.serving.work.is_exceeded() && spent > 0 {
             // The others before it used up what there was; the next command begins with it.
             return;

@@ -2,6 +2,7 @@
 
 mod change;
 mod draft;
+mod holding;
 mod journal;
 pub(crate) mod step;
 pub(crate) mod work;

@@ -3,13 +3,16 @@
 use crate::apply::work::{Search, Serving, Work};
 use crate::command::{Credential, Grant, Manager, Origin, Purpose, Refusal, Text};
 use crate::event::EventKind;
+use crate::space::Space;
 use crate::state::id::{CoolingId, NetworkId, PoolId};
-use crate::state::row::{Meta, PoolState, WaitTarget};
+use crate::state::row::{Cooling, Meta, PoolState, WaitTarget};
 use crate::state::{Occupant, State};
 use crate::value::At;
 use crate::value::condition::Readiness;
 use crate::value::level::FIRST_LEVEL;
 use ipam_api::RangeSet;
+use ipam_api::address::number;
+use std::net::IpAddr;
 
 /// State, time of the entry, caller, and the events so far.
 ///
@@ -59,7 +62,9 @@ impl Step<'_> {
 
     /// Records the readiness of a pool, and reports a change of it.
     pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
-        self.state.refresh_waiter(&WaitTarget::Pool(pool));
+        for of in [WaitTarget::Pool(pool), WaitTarget::Block(pool.into()), WaitTarget::Open(pool)] {
+            self.state.refresh_waiter(&of);
+        }
         let row = self.state.pools.named(pool);
         let readiness = match self.state.closed_reason(pool, &row.spec) {
             Some(closed) => closed.into(),
@@ -78,33 +83,78 @@ impl Step<'_> {
         self.emit(EventKind::PoolReady { pool: name, readiness });
     }
 
-    /// Removes cooling addresses of a pool that leave it or are deleted with it.
-    pub(crate) fn drop_coolings(&mut self, pool: PoolId, ids: Vec<CoolingId>) {
-        let name = self.state.pools.named(pool).spec.name.clone();
-        for id in ids {
-            let row = self.state.end_cooling(id);
-            let network = self.state.name_of_network(row.network);
-            self.emit(EventKind::Cooled { network, address: row.address, pool: name.clone() });
+    /// Lets a freed address cool.
+    pub(crate) fn cool(
+        &mut self,
+        id: CoolingId,
+        network: NetworkId,
+        pool: PoolId,
+        address: IpAddr,
+        cooling_ms: u64,
+    ) {
+        let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
+        self.state.write(id, Cooling { address, network, pool, until_ms });
+        let space = self.state.space_mut(pool);
+        space.cooling.insert(id);
+        space.occupy(number(address));
+    }
+
+    /// Frees cooling and quarantined addresses of a pool that leave it or are deleted with it.
+    pub(crate) fn drop_unheld(&mut self, pool: PoolId, unheld: Vec<Occupant>) {
+        let pool = self.state.pools.named(pool).spec.name.clone();
+        for occupant in unheld {
+            match occupant {
+                Occupant::Cooling(id) => {
+                    let row = self.state.end_cooling(id);
+                    let network = self.state.name_of_network(row.network);
+                    self.emit(EventKind::Cooled { network, address: row.address, pool: pool.clone() });
+                }
+                Occupant::Quarantine(id) => {
+                    let row = self.state.end_quarantine(id);
+                    let network = self.state.name_of_network(row.network);
+                    let (address, pool) = (row.address, pool.clone());
+                    self.emit(EventKind::QuarantineEnded { network, address, pool, by: None });
+                }
+                Occupant::Allocation(_) => {}
+            }
         }
     }
 }
 
 impl State {
-    /// Cooling addresses of a pool in some ranges, oldest first. The cost depends on their number, not on
-    /// that of the pool's others.
-    pub(crate) fn cooling_in(&self, pool: PoolId, network: NetworkId, ranges: &RangeSet) -> Vec<CoolingId> {
-        let cooling = ranges.ranges().flat_map(|range| {
+    /// Cooling addresses that a pool may allocate as the last resort, the longest-free first.
+    pub(crate) fn cooling_offered<'a>(
+        &'a self,
+        space: &'a Space,
+        work: &'a Work,
+    ) -> impl Iterator<Item = IpAddr> + 'a {
+        let rows = space.cooling.iter().take_while(|_| work.take(1));
+        let addresses = rows.filter_map(|id| self.coolings.get(*id)).map(|row| row.address);
+        addresses.filter(|address| space.offered.contains(number(*address)))
+    }
+
+    /// Cooling and quarantined addresses of a pool in some ranges, the cooling ones first, oldest first. The
+    /// cost depends on their number, not on that of the pool's others.
+    pub(crate) fn unheld_in(&self, pool: PoolId, network: NetworkId, ranges: &RangeSet) -> Vec<Occupant> {
+        let unheld = ranges.ranges().flat_map(|range| {
             let range = (network, range.first_address())..=(network, range.last_address());
-            self.index.cooling.range(range)
+            self.index.unheld.range(range)
         });
-        let ids = cooling.filter_map(|(network, address)| match self.occupant(*network, *address)? {
-            Occupant::Cooling(id) => Some(id),
-            Occupant::Allocation(_) => None,
-        });
-        // Cooling addresses of a split are in another pool already.
-        let mut ids: Vec<CoolingId> = ids.filter(|id| self.coolings.named(*id).pool == pool).collect();
-        ids.sort_unstable();
-        ids
+        let (mut cooling, mut quarantined) = (Vec::new(), Vec::new());
+        for (network, address) in unheld {
+            // Addresses of a split are in another pool already.
+            match self.occupant(*network, *address) {
+                Some(Occupant::Cooling(id)) if self.coolings.named(id).pool == pool => cooling.push(id),
+                Some(Occupant::Quarantine(id)) if self.quarantines.named(id).pool == pool => {
+                    quarantined.push(id);
+                }
+                _ => {}
+            }
+        }
+        cooling.sort_unstable();
+        quarantined.sort_unstable();
+        let cooling = cooling.into_iter().map(Occupant::Cooling);
+        cooling.chain(quarantined.into_iter().map(Occupant::Quarantine)).collect()
     }
 }
 

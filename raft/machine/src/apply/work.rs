@@ -7,7 +7,7 @@
 //! be the same on every member.
 
 use crate::apply::step::Step;
-use crate::command::{Action, Cause, Grant, Leases, Refusal, Renew, ScaleController};
+use crate::command::{Action, Cause, Grant, Leases, Refusal, ReleaseOrphans, Renew, ScaleController};
 use crate::state::State;
 use ipam_api::limits::{WAITING_TRIED_PER_COMMAND_MAX, WORK_PER_COMMAND_MAX};
 use ipam_api::name::{NamePattern, ResourceName};
@@ -91,6 +91,9 @@ impl Step<'_> {
             Action::Renew(Renew { which: Leases::Endpoint(key), .. }) => self.state.allocations_of(key),
             Action::ScaleController(scale) => self.state.endpoints_of_controller(scale),
             Action::EndController(end) => self.state.endpoints_of_controller(&end.to_none()),
+            Action::ReleaseOrphans(request) => self.state.allocations_of_orphans(request),
+            Action::ReportProbes(report) => Box::new(report.results.iter().map(|_| ())),
+            Action::Reclaim(reclaim) => Box::new(reclaim.allocations.iter().map(|_| ())),
             _ => return Ok(()),
         };
         rows.all(|()| self.work.take_rows(1));
@@ -103,6 +106,18 @@ impl State {
     fn allocations_of<'a>(&'a self, key: &'a EndpointKey) -> Box<dyn Iterator<Item = ()> + 'a> {
         let rows = self.incarnations(key).map(|id| self.endpoints.named(id));
         Box::new(rows.flat_map(|row| row.allocations.iter().map(|_| ())))
+    }
+
+    /// One for each orphan, and for each allocation of its attachment.
+    fn allocations_of_orphans<'a>(
+        &'a self,
+        request: &'a ReleaseOrphans,
+    ) -> Box<dyn Iterator<Item = ()> + 'a> {
+        let rows = request.orphans.iter().map(|orphan| self.attachment(&orphan.key(&request.node)));
+        Box::new(rows.flat_map(|row| {
+            let held = row.map(|(_, row)| row.allocations.as_slice()).unwrap_or_default();
+            std::iter::once(()).chain(held.iter().map(|_| ()))
+        }))
     }
 
     /// One for each sticky endpoint of a controller, and for each of its allocations.

@@ -121,7 +121,7 @@ pub enum Action {
     SplitPool(SplitPool),
     /// Delegate a block of addresses to an owner, or refresh the one that it has.
     Delegate(Delegate),
-    /// Take a prefix back, with everything below it.
+    /// Take a prefix back, with everything below it; or withdraw a prefix claim with this id.
     ReleasePrefix { id: PrefixId },
     /// Releases the kept addresses of endpoints that the controller no longer wants.
     ScaleController(ScaleController),
@@ -131,6 +131,21 @@ pub enum Action {
     EndController(EndController),
     /// Renews the token of the calling node for its full TTL.
     RenewToken,
+    /// Records the present boot and the readiness of a node, and renews its leases.
+    Heartbeat(Heartbeat),
+    /// Releases attachments of a node whose containers are gone.
+    ReleaseOrphans(ReleaseOrphans),
+    /// Releases the allocations of an attachment, and leaves a tombstone; without such an attachment, the
+    /// allocations of the endpoint that were adopted on its node.
+    ReleaseAttachmentOf(ReleaseAttachmentOf),
+    /// Delegates a block like [`Action::Delegate`]; while none is free, the request waits.
+    DelegateOrWait(Delegate),
+    /// Records results of a node's probes: checks, conflicts, and the stations of allocated addresses.
+    ReportProbes(ReportProbes),
+    /// Ends the quarantine of an address.
+    EndQuarantine(EndQuarantine),
+    /// Releases attached allocations whose node is gone or silent.
+    Reclaim(Reclaim),
 }
 
 /// Create or replace.

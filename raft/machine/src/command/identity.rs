@@ -18,7 +18,11 @@ impl Action {
     fn names_its_identity(&self) -> bool {
         match self {
             // An attachment, or an endpoint's claim to addresses or to a block.
-            Action::Allocate(_) | Action::ReleaseAttachment(_) | Action::Delegate(_) => true,
+            Action::Allocate(_)
+            | Action::ReleaseAttachment(_)
+            | Action::ReleaseAttachmentOf(_)
+            | Action::Delegate(_)
+            | Action::DelegateOrWait(_) => true,
             // A token that works once, with the secret that it was used for; a data directory.
             Action::Join { .. } | Action::JoinMember(_) => true,
             // A second copy comes too soon after the first to change anything.
@@ -44,6 +48,10 @@ impl Action {
             | Action::RotateToken { .. }
             | Action::ChangeMembers(_)
             | Action::Transaction(_) => false,
+            // A second copy meets a newer quarantine or allocation.
+            Action::EndQuarantine(_) | Action::Reclaim(_) => false,
+            // The agent repeats it. A second copy could report an old readiness, or finds no orphan any more.
+            Action::Heartbeat(_) | Action::ReleaseOrphans(_) | Action::ReportProbes(_) => false,
             // The next round of its task does it.
             Action::Expire | Action::TrimJournal { .. } | Action::SealJournal | Action::RaiseLevel { .. } => {
                 false

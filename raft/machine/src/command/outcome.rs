@@ -1,13 +1,14 @@
 //! Outcomes of commands: an answer, or a refusal with its reason.
 
-use crate::command::{AllocationMetadata, Dns, GivenPrefix, Text};
+use crate::command::{AllocationMetadata, Dns, GivenPrefix, ReportedBoot, Text};
 use crate::value::Refusal;
 use crate::value::cause::Cause;
 use crate::value::condition::WaitReason;
-use crate::value::id::AllocationId;
+use crate::value::id::{AllocationId, PrefixClaimId, PrefixId};
 use crate::value::row::{Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
 use ipam_api::limits::RESPONSE_ADDRESSES_MAX;
-use ipam_api::name::{InterfaceName, Name};
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::node_report::Inventory;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Route;
 use ipnet::IpNet;
@@ -118,6 +119,40 @@ pub enum Answer {
     },
     /// It waits for addresses.
     Pending(Pending),
+    /// A node was heard.
+    Heard {
+        /// The node's present boot.
+        boot: ReportedBoot,
+        /// Attachments of the node.
+        inventory: Inventory,
+    },
+    /// Orphans of a node were released.
+    OrphansReleased {
+        /// Released addresses, the first [`RESPONSE_ADDRESSES_MAX`].
+        addresses: Vec<IpAddr>,
+        /// Number of orphans that were left alone.
+        stale: u64,
+    },
+    /// A prefix request waits for a block.
+    PrefixPending {
+        /// True if it waited already.
+        repeated: bool,
+        pending: Box<PendingPrefix>,
+    },
+    /// Results of probes were recorded.
+    Probed {
+        /// Number of results that changed the state.
+        recorded: u64,
+        /// Number of conflicts that exceeded the bound of the node.
+        refused: u64,
+    },
+    /// Allocations of a node were reclaimed.
+    Reclaimed {
+        /// Released addresses, the first [`RESPONSE_ADDRESSES_MAX`].
+        addresses: Vec<IpAddr>,
+        /// Number of allocations that were left alone.
+        stale: u64,
+    },
 }
 
 impl Answer {
@@ -130,6 +165,16 @@ impl Answer {
     pub(crate) fn released(addresses: Vec<IpAddr>) -> Self {
         let (addresses, more) = listed(addresses);
         Self::Released { addresses, more, late: false }
+    }
+
+    /// Orphans were released.
+    pub(crate) fn orphans_released(addresses: Vec<IpAddr>, stale: u64) -> Self {
+        Self::OrphansReleased { addresses: listed(addresses).0, stale }
+    }
+
+    /// Allocations of a node were reclaimed.
+    pub(crate) fn reclaimed(addresses: Vec<IpAddr>, stale: u64) -> Self {
+        Self::Reclaimed { addresses: listed(addresses).0, stale }
     }
 
     /// Leases last longer.
@@ -163,6 +208,37 @@ pub struct Pending {
     pub cause: Box<Cause>,
     /// Since when, as a label.
     pub since_wall_ms: u64,
+}
+
+/// A prefix request that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingPrefix {
+    /// Id of the claim, which withdraws it.
+    pub claim: PrefixClaimId,
+    pub network: Name,
+    pub subnet: Name,
+    /// Pool at the root of the tree.
+    pub pool: Name,
+    /// Prefix that the request names as its source; none for the pool itself.
+    pub parent: Option<PrefixId>,
+    /// Owners from the pool down to the requested prefix.
+    pub path: Vec<ObjectName>,
+    /// Realm of the owners.
+    pub realm: Name,
+    /// Length of the requested prefix.
+    pub length: Option<u8>,
+    /// True if the first and the last address are never to be allocated.
+    pub keep_edges: bool,
+    /// TTL of the requested prefix without a refresh, in log time.
+    pub ttl_ms: Option<u64>,
+    /// Reason as a word.
+    pub why: WaitReason,
+    /// Cause with names and numbers.
+    pub cause: Box<Cause>,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+    /// Principal of the request.
+    pub created_by: Text,
 }
 
 /// A lease as it stands once it is renewed.
@@ -224,6 +300,10 @@ pub struct Given {
     pub pool: Name,
     /// True if a probe found no other holder on the wire.
     pub checked: bool,
+    /// True if it must be probed for other hosts before it is used.
+    pub probes_conflicts: bool,
+    /// True if its gateway must answer before it is used.
+    pub probes_gateway: bool,
     /// End of the lease, if it is leased.
     pub lease: Option<Lease>,
     /// The interface's hardware address.

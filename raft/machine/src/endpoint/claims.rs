@@ -16,7 +16,7 @@ impl State {
         let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
         let Some(waiting) = &row.waiting else { return Vec::new() };
         let brought = waiting.missing.iter().map(|(of, _)| match of {
-            WaitTarget::Pool(_) => 0,
+            WaitTarget::Pool(_) | WaitTarget::Block(_) | WaitTarget::Open(_) => 0,
             WaitTarget::Quota(scope, family) => {
                 u32::try_from(self.brought(row, scope, *family)).unwrap_or(u32::MAX)
             }

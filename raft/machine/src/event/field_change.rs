@@ -10,8 +10,8 @@ use ipam_api::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{
-    AddressLimits, AutomaticRules, Dns, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Quota,
-    ReservationSpec, SubnetSpec,
+    AddressLimits, AutomaticRules, Dns, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Probing,
+    Quota, ReservationSpec, SubnetSpec,
 };
 use crate::state::row::Token;
 pub use crate::value::field_name::FieldName;
@@ -140,9 +140,19 @@ impl Fields for Dns {
     }
 }
 
+impl Fields for Probing {
+    fn fields(&self) -> Vec<Field> {
+        vec![
+            (FieldName::ProbingConflicts, optional(self.conflicts.as_ref())),
+            (FieldName::ProbingGateway, optional(self.gateway.as_ref())),
+            (FieldName::ProbingValidMs, optional(self.valid_ms.as_ref())),
+        ]
+    }
+}
+
 impl Fields for NetworkSpec {
     fn fields(&self) -> Vec<Field> {
-        self.metadata.fields()
+        [self.probing.fields(), self.metadata.fields()].concat()
     }
 }
 
@@ -155,7 +165,7 @@ impl Fields for SubnetSpec {
             (FieldName::Routes, routes(&self.routes)),
         ];
         let automatic = (FieldName::Automatic, self.automatic.as_ref().map(automatic).unwrap_or_default());
-        [own, self.dns.fields(), vec![automatic], self.metadata.fields()].concat()
+        [own, self.dns.fields(), vec![automatic], self.probing.fields(), self.metadata.fields()].concat()
     }
 }
 
@@ -176,6 +186,7 @@ impl Fields for PoolSpec {
             (FieldName::Strategy, self.strategy.to_string()),
             (FieldName::CoolingMs, self.cooling_ms.to_string()),
             (FieldName::StrictCooling, self.strict_cooling.to_string()),
+            (FieldName::CoolingReserve, self.cooling_reserve.to_string()),
             (FieldName::AllowEdges, self.allow_edges.to_string()),
             (FieldName::Gateway, optional(self.gateway.as_ref())),
             (FieldName::Routes, routes(&self.routes)),
@@ -193,7 +204,7 @@ impl Fields for PoolSpec {
             (FieldName::DrainsTo, optional(self.drains_to.as_ref())),
             (FieldName::Reclaim, optional(self.reclaim.as_ref())),
         ];
-        [own, self.metadata.fields()].concat()
+        [own, self.probing.fields(), self.metadata.fields()].concat()
     }
 }
 

@@ -4,11 +4,14 @@ use crate::command::Kind;
 use crate::event::By;
 use crate::event::field_change::FieldChange;
 use crate::event::reason::Reason;
-use crate::state::id::{AllocationId, PrefixId};
+use crate::state::id::{AllocationId, PrefixClaimId, PrefixId};
 use crate::state::row::{MemberStanding, PrefixOwner};
 use crate::value::condition::{Readiness, WaitReason};
 use crate::value::event_id::EventId;
+use crate::value::{AgentReadiness, ReportedBoot};
+use ipam_api::access::NodeKey;
 use ipam_api::address::AddressRange;
+use ipam_api::mac::MacAddress;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::resource::EndpointKey;
 use ipnet::IpNet;
@@ -66,6 +69,17 @@ pub struct Delegation {
     pub pool: Name,
     pub owner: PrefixOwner,
     pub prefix: PrefixId,
+}
+
+/// Prefix that a request waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedPrefix {
+    /// Id of the claim.
+    pub claim: PrefixClaimId,
+    /// Pool at the root of its tree.
+    pub pool: Name,
+    /// Owner of the requested prefix. A path would make the events of a deleted pool too large.
+    pub owner: PrefixOwner,
 }
 
 /// Event without its origin. Variants are only ever appended: the journal keeps them for years.
@@ -183,6 +197,54 @@ pub enum EventKind {
     },
     /// A claim ended without an allocation.
     Withdrawn { endpoint: EndpointKey },
+    /// The agent of a node reported its first boot, or a later one than before.
+    NodeBooted {
+        node: NodeKey,
+        /// The boot.
+        boot: ReportedBoot,
+    },
+    /// The readiness of a node changed, according to its agent.
+    NodeReady {
+        node: NodeKey,
+        /// Its readiness now.
+        readiness: AgentReadiness,
+    },
+    /// A prefix request waits for a block, or for another reason than before.
+    PrefixWaits {
+        of: AwaitedPrefix,
+        /// Reason.
+        why: WaitReason,
+    },
+    /// A prefix claim ended without a prefix.
+    PrefixWithdrawn { of: AwaitedPrefix },
+    /// A foreign host was found with a free address, or with one that an ADD was about to use.
+    Quarantined {
+        network: Name,
+        address: IpAddr,
+        pool: Name,
+        /// The foreign host.
+        mac: MacAddress,
+        /// Node whose agent found it.
+        by: NodeKey,
+    },
+    /// The quarantine of an address ended.
+    QuarantineEnded {
+        network: Name,
+        address: IpAddr,
+        pool: Name,
+        /// Node whose agent found the address unused; none for an operator.
+        by: Option<NodeKey>,
+    },
+    /// Another station than before answers for an allocated address.
+    Collided {
+        of: Holding,
+        /// Station of the endpoint.
+        mac: MacAddress,
+        /// The other one.
+        other: MacAddress,
+        /// Node whose agent found it.
+        by: NodeKey,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -206,6 +268,8 @@ pub const NAMES: &[(&str, &str)] = &[
     ("node.created", "The description of a node was created."),
     ("node.changed", "The description of a node was changed."),
     ("node.deleted", "The description of a node was deleted; its allocations remain."),
+    ("node.booted", "The agent of a node reported its first boot, or a later boot than before."),
+    ("node.condition", "The Ready condition of a node changed; `reason` is the new reason."),
     ("namespace.created", "The description of a namespace was created."),
     ("namespace.changed", "The description of a namespace was changed."),
     ("namespace.deleted", "The description of a namespace was deleted; its allocations remain."),
@@ -214,8 +278,16 @@ pub const NAMES: &[(&str, &str)] = &[
     ("address.attached", "An attachment was added to an allocated address."),
     ("address.detached", "An attachment was removed; the address stays allocated for `reason`."),
     ("address.cooled", "The cooling period of a released address ended."),
+    ("address.quarantined", "A foreign host uses an address that is not allocated; it is not allocated."),
+    (
+        "address.unquarantined",
+        "The quarantine of an address ended: a probe was silent, or an operator ended it.",
+    ),
+    ("address.collision", "Two stations answer for an allocated address."),
     ("prefix.delegated", "A prefix was delegated to an owner."),
     ("prefix.released", "A prefix delegation ended; `reason` is the cause."),
+    ("prefix.waiting", "A prefix request waits for a free block; repeated when `reason` changes."),
+    ("prefix.withdrawn", "A prefix request stopped waiting without a prefix."),
     ("endpoint.waiting", "An endpoint waits for addresses; repeated when `reason` changes."),
     ("endpoint.withdrawn", "An endpoint stopped waiting without an allocation."),
     ("journal.trimmed", "The oldest segment of the journal was deleted."),
@@ -256,6 +328,13 @@ impl EventKind {
             EventKind::Member { standing: MemberStanding::Removed, .. } => "member.removed",
             EventKind::Delegated { .. } => "prefix.delegated",
             EventKind::TakenBack { .. } => "prefix.released",
+            EventKind::PrefixWaits { .. } => "prefix.waiting",
+            EventKind::PrefixWithdrawn { .. } => "prefix.withdrawn",
+            EventKind::NodeBooted { .. } => "node.booted",
+            EventKind::NodeReady { .. } => "node.condition",
+            EventKind::Quarantined { .. } => "address.quarantined",
+            EventKind::QuarantineEnded { .. } => "address.unquarantined",
+            EventKind::Collided { .. } => "address.collision",
         }
     }
 
@@ -273,7 +352,8 @@ impl EventKind {
             EventKind::Allocated(of)
             | EventKind::Released { of, .. }
             | EventKind::Attached(of)
-            | EventKind::Detached(of) => Some(of),
+            | EventKind::Detached(of)
+            | EventKind::Collided { of, .. } => Some(of),
             _ => None,
         }
     }
@@ -282,7 +362,9 @@ impl EventKind {
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         match self {
-            EventKind::Cooled { address, .. } => Some(*address),
+            EventKind::Cooled { address, .. }
+            | EventKind::Quarantined { address, .. }
+            | EventKind::QuarantineEnded { address, .. } => Some(*address),
             _ => self.holding().map(|of| of.address),
         }
     }
@@ -292,7 +374,9 @@ impl EventKind {
     pub fn network(&self) -> Option<Name> {
         match self {
             EventKind::Delegated { of, .. } | EventKind::TakenBack { of, .. } => Some(of.network.clone()),
-            EventKind::Cooled { network, .. } => Some(network.clone()),
+            EventKind::Cooled { network, .. }
+            | EventKind::Quarantined { network, .. }
+            | EventKind::QuarantineEnded { network, .. } => Some(network.clone()),
             _ => self.holding().map(|of| of.network.clone()).or_else(|| self.resource(Kind::Network)),
         }
     }
@@ -302,10 +386,13 @@ impl EventKind {
     pub fn pool(&self) -> Option<Name> {
         match self {
             EventKind::Cooled { pool, .. }
+            | EventKind::Quarantined { pool, .. }
+            | EventKind::QuarantineEnded { pool, .. }
             | EventKind::PoolReady { pool, .. }
             | EventKind::PoolSplit { pool, .. }
             | EventKind::PoolConfirmed { pool, .. } => Some(pool.clone()),
             EventKind::Delegated { of, .. } | EventKind::TakenBack { of, .. } => Some(of.pool.clone()),
+            EventKind::PrefixWaits { of, .. } | EventKind::PrefixWithdrawn { of } => Some(of.pool.clone()),
             _ => self.holding().map(|of| of.pool.clone()).or_else(|| self.resource(Kind::Pool)),
         }
     }

@@ -42,5 +42,17 @@ words! {
         Migrated = "migrated",
         /// Its node attached the allocation again and is above its bound of attachments.
         Superseded = "superseded",
+        /// The agent of its node found no network namespace of its container any more.
+        OrphanNetnsGone = "orphaned-netns-gone",
+        /// Its container began in an earlier boot of its node.
+        OrphanEarlierBoot = "orphaned-earlier-boot",
+        /// The runtime of its node does not know its container any more.
+        OrphanNotInGcList = "orphaned-not-in-gc-list",
+        /// A foreign host uses the address.
+        Conflict = "conflict",
+        /// The orchestrator or an operator states that its node is gone.
+        NodeGone = "node-gone",
+        /// Its node is silent, and probes of the address have had no answer for several rounds.
+        NodeSilent = "node-silent",
     }
 }

@@ -8,26 +8,30 @@ use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Delegate, GivenPrefix, PrefixLevel, Refusal, Text};
 use crate::event::EventKind;
 use crate::prefix::plan::Plan;
-use crate::state::State;
 use crate::state::id::{ParentId, PrefixId};
-use crate::state::row::{Prefix, PrefixOwner};
+use crate::state::row::{Prefix, PrefixOwner, WaitTarget};
+use crate::state::{Occupant, State};
 use ipam_api::limits::PREFIX_DAMPING_MS_MAX;
 use ipnet::IpNet;
 
 impl Step<'_> {
     pub(crate) fn delegate(&mut self, request: &Delegate) -> Result<Answer, Refusal> {
-        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let plan = self.state.plan_prefixes(request, grant)?;
-        self.refresh_prefixes(&plan, request);
+        let plan = self.state.plan_prefixes(request, self.search()?)?;
+        Ok(self.write_prefixes(request, &plan))
+    }
+
+    /// Writes what was planned.
+    pub(super) fn write_prefixes(&mut self, request: &Delegate, plan: &Plan) -> Answer {
+        self.refresh_prefixes(plan, request);
         let mut ids = plan.known.clone();
         let mut parent = ids.last().copied().map_or(plan.source, ParentId::from);
         for (level, cidr) in request.levels.iter().skip(plan.known.len()).zip(&plan.fresh) {
-            let id = self.write_prefix(&plan, request, level, *cidr, parent);
+            let id = self.write_prefix(plan, request, level, *cidr, parent);
             ids.push(id);
             parent = id.into();
         }
         let prefixes = ids.iter().filter_map(|id| self.state.given_prefix(*id)).collect();
-        Ok(Answer::Delegated { repeated: plan.fresh.is_empty(), prefixes })
+        Answer::Delegated { repeated: plan.fresh.is_empty(), prefixes }
     }
 
     fn write_prefix(
@@ -54,16 +58,28 @@ impl Step<'_> {
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
         };
+        if let Some(Occupant::Cooling(cooling)) = self.state.occupant(network, cidr.addr()) {
+            drop(self.state.end_cooling(cooling));
+        }
+        if let Some(cooling) = self.state.prefix_cooling_at(parent.prefix(), cidr.addr()) {
+            drop(self.state.end_prefix_cooling(cooling));
+        }
         self.state.cut(&row);
         let of = self.state.delegation(id, &row);
         self.emit(EventKind::Delegated {
             of,
             parent: (parent != plan.pool.into()).then_some(parent.prefix()),
         });
+        let owner = row.owner.clone();
         self.state.write(id, row);
-        if parent == plan.pool.into() {
-            self.refresh_readiness(plan.pool);
+        match parent == plan.pool.into() {
+            true => {
+                self.state.end_checks_of_unfree(plan.pool);
+                self.refresh_readiness(plan.pool);
+            }
+            false => self.state.refresh_waiter(&WaitTarget::Block(parent)),
         }
+        self.turn_claims_awaiting(parent, &owner);
         id
     }
 
@@ -87,6 +103,8 @@ impl Step<'_> {
         }
         for (id, row) in later {
             self.state.write(id, row);
+            // A claim may have met it at its end, before a new leadership gave it more time.
+            self.turn_claims_for_block_of(id.into());
         }
     }
 }

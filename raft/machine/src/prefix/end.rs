@@ -9,39 +9,89 @@ use crate::command::{Answer, Refusal};
 use crate::event::{Delegation, EventKind};
 use crate::prefix::delegate::no_prefix;
 use crate::state::State;
-use crate::state::id::PrefixId;
-use crate::state::row::Prefix;
+use crate::state::id::{PrefixCoolingId, PrefixId};
+use crate::state::row::{Prefix, PrefixCooling, WaitTarget};
 use crate::value::row::RELEASED_MS;
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipnet::IpNet;
 
 impl Step<'_> {
     pub(crate) fn release_prefix(&mut self, id: PrefixId) -> Result<Answer, Refusal> {
+        if self.state.prefix_claims.get(id.claim()).is_some() {
+            self.withdraw_prefix_claim(id.claim());
+            return Ok(Answer::PrefixReleased { cidrs: Vec::new(), ending: false });
+        }
         let row = self.state.prefixes.get(id).ok_or_else(|| no_prefix(id))?.clone();
         self.state.tick();
         let ended = Prefix { until_ms: Some(RELEASED_MS), released: true, ..row };
         self.state.write(id, ended);
         let mut cidrs = Vec::new();
-        while cidrs.len() < EXPIRIES_PER_COMMAND_MAX && self.state.prefixes.get(id).is_some() {
+        for _ in 0..EXPIRIES_PER_COMMAND_MAX {
+            if self.state.prefixes.get(id).is_none() {
+                break;
+            }
             cidrs.extend(self.clear_below(id));
         }
         cidrs.reverse();
         Ok(Answer::PrefixReleased { cidrs, ending: self.state.prefixes.get(id).is_some() })
     }
 
-    /// Removes one prefix: the lowest one below `selector_key`, or that one itself.
+    /// Removes one prefix: the lowest one below `selector_key`, or that one itself. If blocks of it cool,
+    /// it removes one of these instead, and returns none.
     pub(crate) fn clear_below(&mut self, selector_key: PrefixId) -> Option<IpNet> {
         let released = self.state.prefixes.get(selector_key).is_some_and(|row| row.released);
         let below = |id: &PrefixId| self.state.prefixes_below((*id).into()).next();
         let id = std::iter::successors(Some(selector_key), below).last()?;
+        let cooling = self.state.prefix_coolings_of(id).next();
+        if let Some(cooling) = cooling {
+            drop(self.state.end_prefix_cooling(cooling));
+            self.state.refresh_waiter(&WaitTarget::Block(id.into()));
+            return None;
+        }
         let row = self.state.erase::<Prefix>(id)?;
         self.state.give_back(&row);
         let of = self.state.delegation(id, &row);
         self.emit(EventKind::TakenBack { of, with: selector_key, released });
-        if row.parent == row.pool.into() && !self.remove_if_drained(row.pool) {
+        self.withdraw_prefix_claims_from(id.into());
+        self.turn_claims_for_block_of(id.into());
+        if row.parent != row.pool.into() {
+            self.cool_block(&row);
+            self.state.refresh_waiter(&WaitTarget::Block(row.parent));
+        } else if !self.remove_if_drained(row.pool) {
+            self.cool_block(&row);
             self.refresh_readiness(row.pool);
         }
         Some(row.cidr)
+    }
+}
+
+impl Step<'_> {
+    /// Lets a block of one address cool, as its pool lets its addresses. Larger blocks don't cool.
+    fn cool_block(&mut self, row: &Prefix) {
+        let Prefix { cidr, network, pool, parent, .. } = *row;
+        let (address, cooling_ms) = (cidr.addr(), self.state.pools.named(pool).spec.cooling_ms);
+        if cooling_ms == 0 || cidr.prefix_len() < cidr.max_prefix_len() {
+            return;
+        }
+        if parent == pool.into() {
+            let id = self.state.new_id();
+            self.cool(id, network, pool, address, cooling_ms);
+        } else if !self.state.has_ended(parent.prefix()) {
+            // A parent that has ended allocates nothing more, and would first have to be cleared of it.
+            let id = self.state.new_id();
+            let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
+            let parent = parent.prefix();
+            self.state.cool_in_prefix(id, PrefixCooling { parent, network, pool, address, until_ms });
+        }
+    }
+
+    /// Ends the cooling of a block whose time has passed.
+    pub(crate) fn prefix_cooled(&mut self, id: PrefixCoolingId) {
+        let row = self.state.end_prefix_cooling(id);
+        let pool = self.state.pools.named(row.pool).spec.name.clone();
+        let network = self.state.name_of_network(row.network);
+        self.emit(EventKind::Cooled { network, address: row.address, pool });
+        self.state.refresh_waiter(&WaitTarget::Block(row.parent.into()));
     }
 }
 

@@ -3,3 +3,4 @@
 mod delegate;
 mod end;
 mod plan;
+mod waiting;

@@ -1,13 +1,14 @@
 //! Plan of a delegation: the existing prefixes and the blocks of the new ones, chosen before any write.
 
-use crate::command::{Cause, Delegate, Grant, Kind, PoolSelectors, PrefixLevel, PrefixSource, Refusal};
+use crate::apply::work::{Search, Work};
+use crate::command::{Cause, Delegate, Kind, PoolSelectors, PrefixLevel, PrefixSource, Refusal};
 use crate::prefix::delegate::no_prefix;
 use crate::space::free_set::FreeSet;
 use crate::state::State;
 use crate::state::division::Division;
 use crate::state::id::{ParentId, PoolId, PrefixId};
 use crate::state::refuse::not_found;
-use crate::state::row::{Pool, Prefix, PrefixOwner};
+use crate::state::row::{Prefix, PrefixOwner};
 use crate::value::cause::{NamedPrefix, RejectReason};
 use ipam_api::Family;
 use ipnet::IpNet;
@@ -27,18 +28,14 @@ pub(crate) struct Plan {
 
 impl State {
     /// Finds what is there, and a block for each level that isn't.
-    pub(super) fn plan_prefixes(&self, request: &Delegate, grant: &Grant) -> Result<Plan, Refusal> {
-        let (source, pool) = match &request.from {
-            PrefixSource::Pool(name) => {
-                let id = self.find::<Pool>(name).ok_or_else(|| not_found(Kind::Pool, name))?;
-                (id.into(), id)
-            }
-            PrefixSource::Prefix(id) => {
-                let row = self.prefixes.get(*id).filter(|_| !self.has_ended(*id));
-                ((*id).into(), row.ok_or_else(|| no_prefix(*id))?.pool)
-            }
-        };
-        self.permit_pool(grant, pool)?;
+    pub(super) fn plan_prefixes(&self, request: &Delegate, search: Search<'_>) -> Result<Plan, Refusal> {
+        let source = self.source_of(&request.from);
+        let (source, pool) =
+            source.filter(|(id, _)| !self.has_ended(id.prefix())).ok_or_else(|| match &request.from {
+                PrefixSource::Pool(name) => not_found(Kind::Pool, name),
+                PrefixSource::Prefix(id) => no_prefix(*id),
+            })?;
+        self.permit_pool(search.grant, pool)?;
         let mut plan = Plan {
             pool,
             source,
@@ -67,7 +64,7 @@ impl State {
                 Some((cidr, keep_edges)) => {
                     lowest_in(cidr, &Division::none_of(cidr, keep_edges).free, length)?
                 }
-                None => self.lowest_block(plan.pool, parent, request, length)?,
+                None => self.lowest_block(plan.pool, parent, request, (length, search.work))?,
             };
             plan.fresh.push(cidr);
         }
@@ -80,13 +77,18 @@ impl State {
         pool: PoolId,
         parent: ParentId,
         request: &Delegate,
-        length: u8,
+        (length, work): (u8, &Work),
     ) -> Result<IpNet, Refusal> {
         self.check_delegates(pool, request)?;
         if let Some(row) = self.prefixes.get(parent.prefix()) {
             let division = self.index.divided.get(&parent.prefix()).cloned();
             let division = division.unwrap_or_else(|| Division::none_of(row.cidr, row.keep_edges).into());
-            return lowest_in(row.cidr, &division.free, length);
+            // As with addresses of pools.
+            let may_cool = length == row.cidr.max_prefix_len();
+            return lowest_in(row.cidr, &division.free, length).or_else(|refusal| {
+                let offered = self.prefix_cooling_offered(parent.prefix()).filter(|_| may_cool);
+                offered.map(IpNet::from).ok_or(refusal)
+            });
         }
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else {
             return Err(Cause::PoolGone.into());
@@ -94,7 +96,11 @@ impl State {
         let name = &row.spec.name;
         let bits = space.family.bits();
         check_fits(length, bits)?;
-        let block = space.free.lowest_block(bits - length).map(|first| space.family.address(first));
+        let free = space.free.lowest_block(bits - length).map(|first| space.family.address(first));
+        // As with addresses. A shorter prefix would need neighbours that cool together.
+        let may_cool = length == bits && self.cooling_to_spare(&row.spec, space) > 0;
+        let block = free.or_else(|| self.cooling_offered(space, work).next().filter(|_| may_cool));
+        work.check()?;
         block.and_then(|first| IpNet::new(first, length).ok()).ok_or_else(|| {
             let counts = space.counts();
             Cause::NoBlock { length, pool: name.clone(), free: counts.free, size: counts.size }.into()

@@ -8,12 +8,13 @@
 //! one. So a DEL is proof of a living boot, which deletes the sandboxes that the boot before it left: all
 //! boots heard of before it are past. An ADD proves nothing. It makes no other boot's DEL late, and it is
 //! refused where another boot has released its attachment, until an earlier process of its own boot was heard
-//! (ADR 20).
+//! (ADR 20). Boots that the node's agent has reported need no proof: it numbers them.
 
 use crate::apply::step::Step;
 use crate::command::{Cause, Refusal, Started};
 use crate::state::State;
 use crate::state::id::{BootHistoryId, Id};
+use crate::state::key::node_of;
 use crate::state::row::{Attachment, Boot, BootHistory, Tombstone};
 use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
 use ipam_api::name::{Name, ObjectName};
@@ -28,7 +29,11 @@ impl State {
         if releases().any(|release| self.order(key, started, release).is_some_and(Ordering::is_le)) {
             return Err(Cause::ReleasedSince { attachment: key.clone() }.into());
         }
-        let is_of_another = releases().any(|release| release.boot_id != started.boot_id);
+        let node = node_of(key);
+        let is_of_another = releases().any(|release| {
+            release.boot_id != started.boot_id
+                && !self.is_present_after(&node, &started.boot_id, &release.boot_id)
+        });
         let boots = self.boots_of(&key.realm, &key.node).map(|(_, row)| row);
         // A copy of this very request is no proof that its boot lives.
         if is_of_another && !boots.is_some_and(|row| row.have_confirmed(started)) {
@@ -42,6 +47,9 @@ impl State {
     pub(crate) fn order(&self, key: &AttachmentKey, request: &Started, kept: &Started) -> Option<Ordering> {
         if request.boot_id == kept.boot_id {
             return Some(request.order_in_boot(kept));
+        }
+        if let Some(order) = self.order_of_boots(&node_of(key), &request.boot_id, &kept.boot_id) {
+            return Some(order);
         }
         let (_, boots) = self.boots_of(&key.realm, &key.node)?;
         match (boots.place(request), boots.place(kept)) {

@@ -1,7 +1,7 @@
 //! Detaching: the end of one attachment of an allocation that outlives it.
 
 use crate::apply::step::Step;
-use crate::event::{EventKind, Holding, Reason};
+use crate::event::{EventKind, Reason};
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId};
 use crate::state::row::Allocation;
@@ -24,11 +24,7 @@ impl State {
         row: &Allocation,
         reason: Reason,
     ) -> Option<EventKind> {
-        let network = self.name_of_network(row.network);
-        let pool = self.pools.named(row.pool).spec.name.clone();
-        let endpoint = self.endpoints.named(row.endpoint).key.clone();
-        let Allocation { address, interface, node, .. } = row.clone();
-        let of = Holding { network, address, pool, endpoint, interface, node, allocation, reason };
+        let of = self.holding(allocation, row, reason);
         Some(if comes { EventKind::Attached(of) } else { EventKind::Detached(of) })
     }
 }
@@ -48,6 +44,6 @@ impl Step<'_> {
         self.forget_in_attachment(attachment, id);
         let left = Allocation { node: Some(gone), ..row.clone() };
         self.events.extend(self.state.tied(false, id, &left, reason));
-        self.state.write(id, row);
+        self.state.rewrite_allocation(id, row);
     }
 }

@@ -1,4 +1,4 @@
-//! Expiry by log time: cooling, leases, tombstones and prefixes.
+//! Expiry by log time: cooling, leases, checks, tombstones and prefixes.
 //!
 //! Every command expires a bounded number, in order, so that no command has to clear an hour's backlog.
 
@@ -15,16 +15,22 @@ impl Step<'_> {
         let mut rows = 0;
         while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
             let cooled = self.state.index.cooling_until.get_min().copied().filter(|(until, _)| *until <= now);
-            let ended = self.state.index.lease_ends.get_min().copied();
-            let ended = ended.filter(|(until, _)| *until <= leases_until_ms);
+            let ended = self.state.index.leases.first();
+            let ended = ended.filter(|(end_ms, _)| *end_ms <= leases_until_ms);
+            let unchecked =
+                self.state.index.checks_until.get_min().copied().filter(|(until, _)| *until <= now);
             let forgotten = self.state.tombstones.first().filter(|(_, row)| row.until_ms <= now);
             let replayed =
                 self.state.replays.first().filter(|(_, row)| row.until_ms <= now).map(|(id, _)| id);
             if let Some((_, id)) = cooled {
                 self.cooled(id);
+            } else if let Some(id) = self.state.cooled_prefix() {
+                self.prefix_cooled(id);
             } else if let Some((_, id)) = ended {
                 rows += self.end_leases(id);
                 continue;
+            } else if let Some((_, id)) = unchecked {
+                self.state.end_check(id);
             } else if let Some((id, _)) = forgotten {
                 self.state.erase::<Tombstone>(id);
             } else if let Some(id) = replayed {

@@ -25,7 +25,7 @@ impl Step<'_> {
         self.renew_all(&ids, request.ttl_ms);
         let renewed = |id: &AllocationId| {
             let row = self.state.allocations.get(*id)?;
-            Some(Renewed { allocation: *id, address: row.address, lease: row.lease.clone()? })
+            Some(Renewed { allocation: *id, address: row.address, lease: self.state.lease_of(row)? })
         };
         Ok(Answer::renewed(ids.iter().filter_map(renewed).collect()))
     }
@@ -47,7 +47,7 @@ impl Step<'_> {
             }
             let Some(mut row) = self.state.allocations.get(*id).cloned() else { continue };
             row.lease = Some(lease);
-            self.state.write(*id, row);
+            self.state.rewrite_allocation(*id, row);
         }
     }
 
@@ -55,7 +55,8 @@ impl Step<'_> {
     /// without the other. Returns the number of ended leases.
     pub(super) fn end_leases(&mut self, id: AllocationId) -> u64 {
         let now = self.state.ended_until_ms();
-        let has_ended = |row: &Allocation| row.lease.as_ref().is_some_and(|lease| lease.until_ms <= now);
+        let has_ended =
+            |row: &Allocation| self.state.lease_of(row).is_some_and(|lease| lease.until_ms <= now);
         let endpoint = self.state.allocations.get(id).and_then(|row| self.state.endpoints.get(row.endpoint));
         let ids = endpoint.map_or_else(Vec::new, |row| self.state.those_that(&row.allocations, has_ended));
         self.release_all(&ids, Reason::LeaseEnded).len() as u64

@@ -1,11 +1,11 @@
 //! Release of addresses, each from exactly the named allocation.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, Cause, Refusal, ReleaseAttachment};
-use crate::event::{EventKind, Holding, Reason};
-use crate::state::id::{AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId};
+use crate::command::{Answer, Cause, Refusal, ReleaseAttachment, ReleaseAttachmentOf};
+use crate::event::{EventKind, Reason};
+use crate::state::id::{AllocationId, AttachmentId, EndpointId, Id};
 use crate::state::indexed::less;
-use crate::state::row::{Allocation, Cooling};
+use crate::state::row::{Allocation, Attachment};
 use ipam_api::address::number;
 use ipam_api::resource::EndpointKey;
 use std::cmp::Ordering;
@@ -14,7 +14,13 @@ use std::net::IpAddr;
 impl Step<'_> {
     /// CNI DEL. Releasing what isn't there succeeds, and is remembered all the same: the ADD may still be
     /// on its way.
-    pub(crate) fn release_attachment(&mut self, release: &ReleaseAttachment) -> Answer {
+    ///
+    /// An adopted endpoint has addresses without an attachment of its runtime. Its DEL releases them, too.
+    pub(crate) fn release_attachment(
+        &mut self,
+        release: &ReleaseAttachment,
+        of: Option<&ReleaseAttachmentOf>,
+    ) -> Answer {
         let (key, started) = (&release.key, &release.started);
         let live = self.state.attachment(key).map(|(id, row)| (id, row.clone()));
         if let Some((_, row)) = &live
@@ -25,12 +31,12 @@ impl Step<'_> {
         }
         self.write_tombstone(key, started);
         let addresses = match live {
-            Some((id, row)) => {
-                let mut addresses = self.detach_all(id, &row.allocations);
-                addresses.extend(self.release_preallocated(row.endpoint));
-                addresses
+            Some((id, row)) => self.detach_attachment(id, &row, Reason::AttachmentReleased),
+            None => {
+                let mut adopted = of.map(|of| self.state.adopted_for(of)).unwrap_or_default();
+                adopted.retain(|id| self.may_free(*id));
+                self.release_all(&adopted, Reason::AttachmentReleased)
             }
-            None => Vec::new(),
         };
         Answer::released(addresses)
     }
@@ -58,16 +64,23 @@ impl Step<'_> {
         Ok(Answer::released(self.release_all(&held, Reason::EndpointReleased)))
     }
 
-    /// Removes an attachment with the allocations that no other attachment holds and that aren't kept.
-    fn detach_all(&mut self, attachment: AttachmentId, allocations: &[AllocationId]) -> Vec<IpAddr> {
+    /// Removes an attachment with the allocations that no other attachment holds and that aren't kept, and
+    /// with the last one of its endpoint the preallocated ones.
+    pub(crate) fn detach_attachment(
+        &mut self,
+        attachment: AttachmentId,
+        row: &Attachment,
+        reason: Reason,
+    ) -> Vec<IpAddr> {
         let mut addresses = Vec::new();
-        for id in allocations {
+        for id in &row.allocations {
             let pinned = || (!self.may_free(*id)).then_some(Reason::Kept);
             match self.state.outlives(*id).or_else(pinned) {
-                Some(reason) => self.detach(*id, attachment, reason),
-                None => addresses.extend(self.release_one(*id, Reason::AttachmentReleased)),
+                Some(outlives) => self.detach(*id, attachment, outlives),
+                None => addresses.extend(self.release_one(*id, reason)),
             }
         }
+        addresses.extend(self.release_preallocated(row.endpoint));
         addresses
     }
 
@@ -76,14 +89,24 @@ impl Step<'_> {
     }
 
     fn release_one(&mut self, id: AllocationId, reason: Reason) -> Option<IpAddr> {
+        self.release_to(id, reason, true)
+    }
+
+    /// Releases an allocation whose address a foreign host uses. The address neither cools nor leaves its
+    /// pool: the caller quarantines it.
+    pub(crate) fn release_in_conflict(&mut self, id: AllocationId) {
+        self.release_to(id, Reason::Conflict, false);
+    }
+
+    /// Releases an allocation. `is_reusable` is false if its address is quarantined next.
+    fn release_to(&mut self, id: AllocationId, reason: Reason, is_reusable: bool) -> Option<IpAddr> {
         let row = self.state.allocations.get(id)?.clone();
-        let pool = &self.state.pools.named(row.pool).spec;
-        let (pool_name, cooling_ms) = (pool.name.clone(), pool.cooling_ms);
-        let holder = self.state.endpoints.named(row.endpoint);
-        let (endpoint, scopes) = (holder.key.clone(), self.state.scopes(holder, row.pool));
+        let of = self.state.holding(id, &row, reason);
+        let cooling_ms = self.state.pools.named(row.pool).spec.cooling_ms;
+        let scopes = self.state.scopes(self.state.endpoints.named(row.endpoint), row.pool);
         let revision = self.state.tick();
         self.with_its_needs(row.endpoint, |step| {
-            step.state.erase::<Allocation>(id);
+            step.state.erase_allocation(id);
             step.forget_in_endpoint(row.endpoint, id);
         });
         for attachment in row.attachment.iter().chain(&row.also_attached) {
@@ -96,19 +119,9 @@ impl Step<'_> {
         self.state.count_address(scopes, address, false);
         let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.spec.terminating);
         let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
-        let cools = cooling_ms > 0 && !drained;
-        let of = Holding {
-            network: self.state.name_of_network(row.network),
-            address,
-            pool: pool_name,
-            endpoint,
-            interface: row.interface.clone(),
-            node: row.node.clone(),
-            allocation: id,
-            reason,
-        };
+        let cools = cooling_ms > 0 && !drained && is_reusable;
         self.emit(EventKind::Released { of, cools });
-        if !self.remove_if_drained(row.pool) {
+        if !self.remove_if_drained(row.pool) && is_reusable {
             if cools {
                 self.cool(Id::new(revision), row.network, row.pool, address, cooling_ms);
             }
@@ -118,17 +131,9 @@ impl Step<'_> {
         Some(address)
     }
 
-    fn cool(&mut self, id: CoolingId, network: NetworkId, pool: PoolId, address: IpAddr, cooling_ms: u64) {
-        let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
-        self.state.write(id, Cooling { address, network, pool, until_ms });
-        let space = self.state.space_mut(pool);
-        space.cooling.insert(id);
-        space.occupy(number(address));
-    }
-
     /// Releases the preallocated allocations of an endpoint after its last attachment. A sticky one keeps
     /// them.
-    fn release_preallocated(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
+    pub(crate) fn release_preallocated(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
         let Some(row) = self.state.endpoints.get(endpoint) else { return Vec::new() };
         if row.sticky.is_some() || self.state.is_attached(endpoint) {
             return Vec::new();

@@ -94,6 +94,10 @@ impl Step<'_> {
             let row = Pool { meta, ..row };
             step.state.rewrite_pool(id, &old, row.clone(), &subnet);
             step.reshape(id, &subnet);
+            let cools = |spec: &PoolSpec| (spec.strict_cooling, spec.cooling_reserve);
+            if cools(&old.spec) != cools(&row.spec) {
+                step.state.refresh_waiters_below(id);
+            }
             Stored::Pool(row)
         })
     }
@@ -151,11 +155,15 @@ impl Step<'_> {
         u64::try_from(held).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
     }
 
-    /// Removes a pool without held addresses, and its cooling rows.
+    /// Removes a pool without held addresses, with its cooling and quarantined ones.
     fn remove_pool(&mut self, id: PoolId) {
-        let cooling =
-            self.state.space(id).map_or_else(Vec::new, |space| space.cooling.iter().copied().collect());
-        self.drop_coolings(id, cooling);
+        let space = self.state.space_of(id);
+        let cooling = space.cooling.iter().copied().map(Occupant::Cooling);
+        let unheld = cooling.chain(space.quarantined.iter().copied().map(Occupant::Quarantine)).collect();
+        let checks: Vec<_> = space.checks.values().copied().collect();
+        self.drop_unheld(id, unheld);
+        checks.into_iter().for_each(|check| self.state.end_check(check));
+        self.withdraw_prefix_claims_from(id.into());
         let row = self.state.erase_named::<Pool>(id);
         self.state.erase::<PoolState>(id);
         let subnet = self.subnet_row(row.subnet);

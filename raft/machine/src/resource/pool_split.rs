@@ -10,7 +10,7 @@ use crate::resource::described::check_room;
 use crate::state::Occupant;
 use crate::state::id::PoolId;
 use crate::state::indexed::less;
-use crate::state::row::{Allocation, Cooling, Pool, PoolState, Subnet};
+use crate::state::row::{Allocation, Cooling, Neighbor, Pool, PoolState, Quarantine, Subnet};
 use crate::value::cause::Counted;
 use crate::value::shape::{allocatable, ranges};
 use ipam_api::address::AddressRange;
@@ -24,7 +24,7 @@ struct Plan {
     subnet: Subnet,
     remaining: PoolSpec,
     split_off: PoolSpec,
-    /// Held and cooling addresses of the part that is split off.
+    /// Occupied addresses of the part that is split off.
     moving: Vec<(u128, Occupant)>,
 }
 
@@ -121,7 +121,14 @@ impl Step<'_> {
             match *occupant {
                 Occupant::Allocation(own) => {
                     state.write(own, Allocation { pool: new_id, ..state.allocations.named(own).clone() });
+                    if let Some(neighbor) = state.neighbors.get(own).cloned() {
+                        state.write(own, Neighbor { pool: new_id, ..neighbor });
+                    }
                     less(&mut state.space_mut(id).allocated, 1);
+                }
+                Occupant::Quarantine(own) => {
+                    state.write(own, Quarantine { pool: new_id, ..state.quarantines.named(own).clone() });
+                    state.space_mut(id).quarantined.remove(&own);
                 }
                 Occupant::Cooling(own) => {
                     state.write(own, Cooling { pool: new_id, ..state.coolings.named(own).clone() });
@@ -139,6 +146,9 @@ impl Step<'_> {
                 Occupant::Allocation(_) => space.allocated += 1,
                 Occupant::Cooling(own) => {
                     space.cooling.insert(own);
+                }
+                Occupant::Quarantine(own) => {
+                    space.quarantined.insert(own);
                 }
             }
             space.occupy(*address);

@@ -83,16 +83,17 @@ impl Step<'_> {
     }
 
     /// Reshapes a pool according to its rows, its subnet and the reservations. Addresses outside the new
-    /// shape are at most cooling: held ones were checked before.
+    /// shape are at most cooling or quarantined: held ones were checked before.
     pub(crate) fn reshape(&mut self, pool: PoolId, subnet: &Subnet) {
         let row = self.state.pools.named(pool);
         let spec = row.spec.clone();
         let allocatable = allocatable(&spec, &subnet.spec);
         let lost = self.state.space(pool).map(|space| space.allocatable.minus(&allocatable));
-        let gone = lost.map_or_else(Vec::new, |lost| self.state.cooling_in(pool, subnet.network, &lost));
-        self.drop_coolings(pool, gone);
+        let gone = lost.map_or_else(Vec::new, |lost| self.state.unheld_in(pool, subnet.network, &lost));
+        self.drop_unheld(pool, gone);
         let shape = self.state.shape_of(&spec, subnet);
         self.state.reshape_pool(pool, shape, subnet.network);
+        self.state.end_checks_of_unfree(pool);
         self.refresh_readiness(pool);
     }
 }

@@ -143,6 +143,12 @@ impl FreeSet {
         }
     }
 
+    /// Order of the largest free aligned block.
+    #[must_use]
+    pub fn widest(&self) -> Option<u8> {
+        self.root.as_ref().map_or(Some(self.order), |root| root.widest_in(self.order))
+    }
+
     /// Nodes in memory, for tests of the memory promise.
     #[cfg(test)]
     fn nodes(&self) -> usize {

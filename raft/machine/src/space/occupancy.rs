@@ -3,12 +3,12 @@
 pub use crate::value::counts::Counts;
 use std::sync::Arc;
 
-use imbl::OrdSet;
+use imbl::{OrdMap, OrdSet};
 use ipam_api::{Family, RangeSet};
 use ipnet::IpNet;
 
 use crate::space::free_set::FreeSet;
-use crate::value::id::CoolingId;
+use crate::value::id::{CheckId, CoolingId, QuarantineId};
 
 /// Addresses of a pool, derived from its rows.
 ///
@@ -33,6 +33,10 @@ pub struct Space {
     pub delegated: u128,
     /// Ids of its cooling addresses, oldest first.
     pub cooling: OrdSet<CoolingId>,
+    /// Ids of its quarantined addresses.
+    pub quarantined: OrdSet<QuarantineId>,
+    /// Checks by the numbers of their addresses, which need not be free.
+    pub(crate) checks: OrdMap<u128, CheckId>,
     /// Occupied addresses that reservations cover.
     occupied_reserved: u128,
     /// Sizes, kept so that counting costs nothing.
@@ -71,6 +75,8 @@ impl Space {
             allocated: 0,
             delegated: 0,
             cooling: OrdSet::new(),
+            quarantined: OrdSet::new(),
+            checks: OrdMap::new(),
             occupied_reserved: 0,
             sizes: Sizes::default(),
         }
@@ -79,12 +85,13 @@ impl Space {
     /// Numbers of addresses by state.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let occupied = self.held() + self.cooling.len() as u128;
+        let quarantined = self.quarantined.len() as u128;
+        let occupied = self.held() + self.cooling.len() as u128 + quarantined;
         Counts {
             size: self.sizes.ranges,
             allocated: self.held(),
             cooling: self.cooling.len() as u128,
-            quarantined: 0,
+            quarantined,
             reserved: self.sizes.reserved - self.occupied_reserved,
             excluded: self.sizes.excluded,
             free: self.sizes.offered - (occupied - self.occupied_reserved),

@@ -20,13 +20,39 @@ impl State {
             self.space_mut(row.pool).delegate(range.first(), range.last());
             return;
         }
-        let parent = self.prefixes.named(row.parent.prefix());
-        let (cidr, keep_edges) = (parent.cidr, parent.keep_edges);
+        self.take_in_prefix(row.parent.prefix(), range, |division| &mut division.children);
+    }
+
+    /// Takes addresses out of what is free in a prefix, as one more of what `count` counts.
+    pub(super) fn take_in_prefix(
+        &mut self,
+        parent: PrefixId,
+        range: AddressRange,
+        count: fn(&mut Division) -> &mut u64,
+    ) {
+        let Prefix { cidr, keep_edges, .. } = *self.prefixes.named(parent);
         let whole = || Division::none_of(cidr, keep_edges).into();
-        let division = self.index.divided.entry(row.parent.prefix()).or_insert_with(whole);
-        let division = Arc::make_mut(division);
+        let division = Arc::make_mut(self.index.divided.entry(parent).or_insert_with(whole));
         division.free.take(range.first(), range.last());
-        division.children += 1;
+        *count(division) += 1;
+    }
+
+    /// Returns addresses to what is free in a prefix.
+    pub(super) fn give_in_prefix(
+        &mut self,
+        parent: PrefixId,
+        range: AddressRange,
+        count: fn(&mut Division) -> &mut u64,
+    ) {
+        let Some(division) = self.index.divided.get_mut(&parent) else {
+            broken(DIVISION_OF_PARENT, format!("prefix {parent}"))
+        };
+        let division = Arc::make_mut(division);
+        division.free.give(range.first(), range.last());
+        less(count(division), 1);
+        if division.is_none() {
+            self.index.divided.remove(&parent);
+        }
     }
 
     /// A prefix and all above it, the lowest first; nothing for a pool.
@@ -78,15 +104,7 @@ impl State {
             self.space_mut(row.pool).take_back(range.first(), range.last());
             return;
         }
-        let Some(division) = self.index.divided.get_mut(&row.parent.prefix()) else {
-            broken(DIVISION_OF_PARENT, format!("prefix {}", row.parent))
-        };
-        let division = Arc::make_mut(division);
-        division.free.give(range.first(), range.last());
-        less(&mut division.children, 1);
-        if division.children == 0 {
-            self.index.divided.remove(&row.parent.prefix());
-        }
+        self.give_in_prefix(row.parent.prefix(), range, |division| &mut division.children);
     }
 
     /// Takes all blocks out of what they are cut from, once all rows are there.
@@ -102,7 +120,7 @@ impl State {
             }
             self.cut(&row);
         }
-        Ok(())
+        self.index_prefix_coolings()
     }
 
     /// Returns true if a prefix lies in its parent and overlaps nothing else there.

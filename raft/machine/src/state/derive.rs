@@ -6,7 +6,7 @@ use crate::invariant::SPACE_OF_POOL;
 use crate::space::{Shape, Space};
 use crate::state::State;
 use crate::state::damaged::Damaged;
-use crate::state::id::{CoolingId, EndpointId, NetworkId, PoolId};
+use crate::state::id::{CheckId, CoolingId, EndpointId, NetworkId, PoolId, QuarantineId};
 use crate::state::index::{DefaultKey, Index};
 use crate::state::indexed::Change;
 use crate::state::row::{Pool, Subnet};
@@ -51,6 +51,23 @@ impl State {
         for (id, pool, address) in coolings {
             self.loaded_space(pool, address)?.cooling.insert(id);
         }
+        let quarantines: Vec<(QuarantineId, PoolId, IpAddr)> =
+            self.quarantines.iter().map(|(id, row)| (id, row.pool, row.address)).collect();
+        for (id, pool, address) in quarantines {
+            self.loaded_space(pool, address)?.quarantined.insert(id);
+        }
+        let checks: Vec<(CheckId, PoolId, IpAddr)> =
+            self.checks.iter().map(|(id, row)| (id, row.pool, row.address)).collect();
+        for (id, pool, address) in checks {
+            let space = self.space_mut(pool);
+            if Family::of(address) != space.family {
+                return Err(Damaged(format!("{address} is checked and of another family than its pool")));
+            }
+            if space.checks.insert(number(address), id).is_some() {
+                return Err(Damaged(format!("{address} has two checks")));
+            }
+        }
+        self.index_leases();
         self.index_blocks()?;
         self.refresh_all_waiters();
         Ok(())

@@ -7,11 +7,13 @@ use ipnet::IpNet;
 use crate::space::free_set::FreeSet;
 use crate::value::id::{ParentId, PrefixId};
 
-/// Remains of a prefix that others are cut from.
+/// Remains of a prefix that others are, or were lately, cut from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Division {
     pub(crate) free: FreeSet,
     pub(crate) children: u64,
+    /// Number of cooling addresses. They aren't free.
+    pub(crate) cooling: u64,
 }
 
 impl Division {
@@ -22,7 +24,12 @@ impl Division {
         let edge = u128::from(keep_edges);
         // Saturated, since both ends of the address space are addresses.
         free.give(range.first().saturating_add(edge), range.last().saturating_sub(edge));
-        Self { free, children: 0 }
+        Self { free, children: 0, cooling: 0 }
+    }
+
+    /// Returns true if nothing was cut out that isn't back.
+    pub(crate) fn is_none(&self) -> bool {
+        self.children == 0 && self.cooling == 0
     }
 }
 

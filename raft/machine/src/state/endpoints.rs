@@ -1,9 +1,9 @@
 //! Endpoints: their attachments, addresses and claims, looked up.
 
-use crate::command::{Allocate, ScaleController};
+use crate::command::{Allocate, ReleaseAttachmentOf, ScaleController};
 use crate::state::id::{AllocationId, AttachmentId, BootHistoryId, EndpointId, Id, NetworkId, TombstoneId};
 use crate::state::key::ControllerKey;
-use crate::state::row::{Allocation, Attachment, BootHistory, Endpoint, Sticky, Tombstone, Waiting};
+use crate::state::row::{Allocation, Attachment, BootHistory, Endpoint, Source, Sticky, Tombstone, Waiting};
 use crate::state::{Occupant, State};
 use crate::value::cause::HeldBy;
 use ipam_api::Family;
@@ -100,6 +100,25 @@ impl State {
         ids.iter().copied().filter(|id| fit(self.allocations.named(*id))).collect()
     }
 
+    /// Allocations that end with a DEL although its attachment doesn't exist. They were adopted, on the node
+    /// of the attachment, for exactly this incarnation; no attachment holds them, and no controller keeps
+    /// them.
+    pub(crate) fn adopted_for(&self, of: &ReleaseAttachmentOf) -> Vec<AllocationId> {
+        let key = &of.release.key;
+        if key.realm != of.endpoint.realm || self.attachment(key).is_some() {
+            return Vec::new();
+        }
+        let incarnations = self.incarnations(&of.endpoint).map(|id| self.endpoints.named(id));
+        let meant = incarnations.filter(|row| row.uid.as_ref() == Some(&of.uid));
+        let adopted = |row: &Allocation| {
+            row.source == Source::Adopted && row.attachment.is_none() && row.node.as_ref() == Some(&key.node)
+        };
+        let mut ids: Vec<AllocationId> =
+            meant.flat_map(|row| self.those_that(&row.allocations, adopted)).collect();
+        ids.retain(|id| !self.is_kept(*id));
+        ids
+    }
+
     /// Sticky endpoints of a controller.
     pub(crate) fn endpoints_scaled_by<'a>(
         &'a self,
@@ -125,7 +144,7 @@ impl State {
     ) -> Option<(AllocationId, &Allocation)> {
         match self.occupant(network, address)? {
             Occupant::Allocation(id) => Some((id, self.allocations.named(id))),
-            Occupant::Cooling(_) => None,
+            Occupant::Cooling(_) | Occupant::Quarantine(_) => None,
         }
     }
 

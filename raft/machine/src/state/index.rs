@@ -7,18 +7,22 @@ use crate::state::Occupant;
 use crate::state::attachment_index::ByAttachment;
 use crate::state::division::Division;
 use crate::state::id::{
-    AllocationId, BootHistoryId, CoolingId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, ReplayId,
-    SubnetId, TokenId, TombstoneId,
+    AllocationId, BootHistoryId, CheckId, CoolingId, EndpointId, Id, NetworkId, ParentId, PoolId,
+    PrefixClaimId, PrefixCoolingId, PrefixId, ReplayId, SubnetId, TokenId, TombstoneId,
 };
+use crate::state::inventory::Inventories;
 use crate::state::key::{
-    ControllerKey, GatewayKey, PoolNames, QuotaUsage, Rank, ReplayUsage, SelectorKey, Usage,
+    ControllerKey, GatewayKey, PoolNames, PrefixPath, QuotaUsage, Rank, ReplayUsage, SelectorKey, Usage,
+    Waiter,
 };
-use crate::state::row::{Attachment, PrefixOwner, QuotaScope, Tombstone, WaitTarget};
+use crate::state::lease_index::LeaseIndex;
+use crate::state::row::{Attachment, NodeReport, PrefixOwner, QuotaScope, Tombstone, WaitTarget};
 use imbl::{OrdMap, OrdSet};
 use ipam_api::access::NodeKey;
 use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, RangeSet};
+use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -108,14 +112,28 @@ index! {
     tombstones_of_node: OrdSet<(BootHistoryId, TombstoneId)>;
     tombstone_counts: OrdMap<BootHistoryId, usize>;
     boots: OrdMap<(Name, ObjectName), BootHistoryId>;
+    /// Newest reports of nodes' agents.
+    reports: OrdMap<NodeKey, Id<NodeReport>>;
     /// Use of the cluster by nodes.
     usage: UsageByNode;
-    /// Cooling addresses of networks.
-    cooling: OrdSet<(NetworkId, IpAddr)>;
+    /// Attachments of nodes, with their digests.
+    inventories: Inventories;
+    /// Occupied addresses of networks without a holder: cooling or quarantined.
+    unheld: OrdSet<(NetworkId, IpAddr)>;
+    /// Quarantined addresses of networks.
+    quarantined: OrdSet<(NetworkId, IpAddr)>;
+    /// Ends of checks.
+    checks_until: OrdSet<(u64, CheckId)>;
+    /// Allocated addresses for which two stations answer, by pool.
+    collisions: OrdSet<(PoolId, AllocationId)>;
+    /// Nodes by their links: network and addresses; none is empty.
+    links: OrdMap<(Name, IpNet), OrdSet<NodeKey>>;
+    /// Reports of nodes by the log time of the newest heartbeat.
+    heard: OrdSet<(u64, Id<NodeReport>)>;
     /// Ends of cooling times.
     cooling_until: OrdSet<(u64, CoolingId)>;
-    /// Endpoints by their place in line.
-    waiting: OrdMap<u64, EndpointId>;
+    /// Waiting claims by their place in line.
+    waiting: OrdMap<u64, Waiter>;
     /// Scarce resource, the number of addresses that it would have to have, and place in line.
     waiting_for: OrdSet<(WaitTarget, u32, u64)>;
     /// The first place in line that something could help now.
@@ -125,7 +143,7 @@ index! {
     /// Numbers of addresses that namespaces and applications have.
     used: OrdMap<QuotaScope, QuotaUsage>;
     /// Ends of leases.
-    lease_ends: OrdSet<(u64, AllocationId)>;
+    leases: LeaseIndex;
     token_secrets: OrdMap<SecretHash, TokenId>;
     /// Tokens that expire, by the log time at which they do.
     token_ends: OrdSet<(u64, TokenId)>;
@@ -148,6 +166,18 @@ index! {
     prefix_until: OrdSet<(u64, PrefixId)>;
     /// Remains of prefixes that others are cut from.
     divided: OrdMap<PrefixId, Arc<Division>>;
+    /// Prefix claims by their request.
+    prefix_claims: OrdMap<PrefixPath, PrefixClaimId>;
+    /// Prefix claims by the source that they name.
+    claims_from: OrdSet<(ParentId, PrefixClaimId)>;
+    /// Prefix claims by the parent and the owner of the prefix that they need next.
+    awaited_prefixes: OrdSet<(ParentId, PrefixOwner, PrefixClaimId)>;
+    /// Cooling blocks by the prefix that they were cut from, the longest-cooling first.
+    prefix_coolings_of: OrdSet<(PrefixId, PrefixCoolingId)>;
+    /// The same by address.
+    prefix_cooling_at: OrdMap<(PrefixId, u128), PrefixCoolingId>;
+    /// Ends of the cooling of these blocks.
+    prefix_cooling_until: OrdSet<(u64, PrefixCoolingId)>;
 }
 
 /// Network, family, what the pool is found by, how specific it is, its name and its id.

@@ -1,18 +1,18 @@
 //! Index entries that follow from a single row, by table.
 
 use crate::broken::broken;
-use crate::command::Purpose;
+use crate::command::{Link, Purpose};
 use crate::invariant::{COUNT, ROW_OF_ID};
 #[cfg(feature = "testing")]
 use crate::state::Header;
-use crate::state::id::Id;
+use crate::state::id::{AllocationId, Id};
 use crate::state::index::Index;
-use crate::state::key::{ControllerKey, node_of};
+use crate::state::key::{ControllerKey, Waiter, node_of};
 use crate::state::row::*;
 use crate::state::shape::all_unassigned;
 use crate::state::{Occupant, State};
 use imbl::{OrdMap, OrdSet};
-use ipam_api::address::AddressRange;
+use ipam_api::address::{AddressRange, number};
 use std::fmt::Display;
 use std::ops::{Add, Sub};
 use std::panic::Location;
@@ -215,7 +215,7 @@ impl Indexed for Endpoint {
             change.in_set(&mut index.controllers, (key, id));
         }
         if let Some(waiting) = &self.waiting {
-            change.in_map(&mut index.waiting, waiting.order, id);
+            change.in_map(&mut index.waiting, waiting.order, Waiter::Endpoint(id));
             for (of, need) in &waiting.missing {
                 change.in_set(&mut index.waiting_for, (of.clone(), *need, waiting.order));
             }
@@ -236,29 +236,28 @@ impl Indexed for Endpoint {
 impl Indexed for Attachment {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         index.attachments.change(&self.key, id, change);
-        index.usage.change(&node_of(&self.key), |usage| change.in_count(&mut usage.attachments, 1));
+        let node = node_of(&self.key);
+        index.usage.change(&node, |usage| change.in_count(&mut usage.attachments, 1));
+        index.inventories.change(node, id, self, change);
     }
 
     /// Its key is constant.
-    fn is_found_as(&self, _: &Self) -> bool {
-        true
+    fn is_found_as(&self, old: &Self) -> bool {
+        self.allocations == old.allocations
     }
 }
 
 impl Indexed for Allocation {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         change.in_map(&mut index.occupants, (self.network, self.address), Occupant::Allocation(id));
-        if let Some(lease) = &self.lease {
-            change.in_set(&mut index.lease_ends, (lease.until_ms, id));
-        }
         if let Source::Node(node) = &self.source {
             index.usage.change(node, |usage| change.in_count(&mut usage.allocations, 1));
         }
     }
 
-    /// Its address and its source are constant.
-    fn is_found_as(&self, old: &Self) -> bool {
-        self.lease == old.lease
+    /// Its address and its source are constant. The index of leases follows from several tables.
+    fn is_found_as(&self, _: &Self) -> bool {
+        true
     }
 }
 
@@ -277,7 +276,7 @@ impl Indexed for Tombstone {
 impl Indexed for Cooling {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         change.in_map(&mut index.occupants, (self.network, self.address), Occupant::Cooling(id));
-        change.in_set(&mut index.cooling, (self.network, self.address));
+        change.in_set(&mut index.unheld, (self.network, self.address));
         change.in_set(&mut index.cooling_until, (self.until_ms, id));
     }
 }
@@ -290,6 +289,56 @@ impl Indexed for BootHistory {
     /// Its node is constant.
     fn is_found_as(&self, _: &Self) -> bool {
         true
+    }
+}
+
+impl Indexed for NodeReport {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_map(&mut index.reports, self.node.clone(), id);
+        change.in_set(&mut index.heard, (self.heard_ms, id));
+        for Link { network, cidr } in &self.links {
+            let key = (network.clone(), *cidr);
+            let nodes = index.links.entry(key.clone()).or_default();
+            change.in_set(nodes, self.node.clone());
+            if nodes.is_empty() {
+                index.links.remove(&key);
+            }
+        }
+    }
+
+    /// Its node is constant.
+    fn is_found_as(&self, old: &Self) -> bool {
+        self.heard_ms == old.heard_ms && self.links == old.links
+    }
+}
+
+impl Indexed for Quarantine {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_map(&mut index.occupants, (self.network, self.address), Occupant::Quarantine(id));
+        change.in_set(&mut index.unheld, (self.network, self.address));
+        change.in_set(&mut index.quarantined, (self.network, self.address));
+        if self.confirmed_by.is_none() {
+            index.usage.change(&self.reported_by, |usage| change.in_count(&mut usage.quarantines, 1));
+        }
+    }
+
+    /// Its address and its reporter are constant.
+    fn is_found_as(&self, old: &Self) -> bool {
+        self.confirmed_by.is_none() == old.confirmed_by.is_none()
+    }
+}
+
+impl Indexed for Check {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_set(&mut index.checks_until, (self.until_ms, id));
+    }
+}
+
+impl Indexed for Neighbor {
+    fn change(&self, id: AllocationId, _: u64, index: &mut Index, change: Change) {
+        if self.other.is_some() {
+            change.in_set(&mut index.collisions, (self.pool, id));
+        }
     }
 }
 
@@ -326,5 +375,31 @@ impl Indexed for Prefix {
         if let Some(until_ms) = self.until_ms {
             change.in_set(&mut index.prefix_until, (until_ms, id));
         }
+    }
+}
+
+impl Indexed for PrefixClaim {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_map(&mut index.waiting, id.get(), Waiter::Prefix(id));
+        change.in_map(&mut index.prefix_claims, self.path(), id);
+        change.in_set(&mut index.claims_from, (self.source(), id));
+        let Some(MissingBlock { of, need, owner }) = &self.missing else { return };
+        change.in_set(&mut index.waiting_for, (of.clone(), *need, id.get()));
+        if let WaitTarget::Block(parent) = of {
+            change.in_set(&mut index.awaited_prefixes, (*parent, owner.clone(), id));
+        }
+    }
+
+    /// Its request is constant.
+    fn is_found_as(&self, old: &Self) -> bool {
+        self.missing == old.missing
+    }
+}
+
+impl Indexed for PrefixCooling {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_set(&mut index.prefix_coolings_of, (self.parent, id));
+        change.in_map(&mut index.prefix_cooling_at, (self.parent, number(self.address)), id);
+        change.in_set(&mut index.prefix_cooling_until, (self.until_ms, id));
     }
 }

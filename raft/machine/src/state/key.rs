@@ -9,7 +9,7 @@ use imbl::OrdMap;
 use ipam_api::Family;
 use ipam_api::name::{Name, NetworkAttachment, ObjectName, ResourceName};
 
-use crate::value::id::{NetworkId, PoolId};
+use crate::value::id::{EndpointId, NetworkId, ParentId, PoolId, PrefixClaimId};
 use crate::value::row::Endpoint;
 use crate::value::{Allocate, Controller, ControllerName, Text};
 
@@ -120,6 +120,8 @@ pub(crate) struct Usage {
     pub(crate) attachments: u64,
     /// Claims of the node that wait.
     pub(crate) waiting: u64,
+    /// Quarantines that the node has reported and no other node has confirmed.
+    pub(crate) quarantines: u64,
 }
 
 /// Number and bytes of kept answers, of one principal or of all.
@@ -131,6 +133,18 @@ pub struct ReplayUsage {
     pub bytes: u64,
 }
 
+/// Claim that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// Endpoint that waits for addresses.
+    Endpoint(EndpointId),
+    /// Prefix request that waits for a block.
+    Prefix(PrefixClaimId),
+}
+
+/// Source, realm, and owners of the levels of a prefix request: equal for a repetition.
+pub(crate) type PrefixPath = (ParentId, Name, Vec<ObjectName>);
+
 /// Network, family, address, and the pool with this gateway.
 pub(crate) type GatewayKey = (NetworkId, Family, u128, PoolId);
 
@@ -141,6 +155,7 @@ impl Usage {
             allocations: self.allocations + other.allocations,
             attachments: self.attachments + other.attachments,
             waiting: self.waiting + other.waiting,
+            quarantines: self.quarantines + other.quarantines,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! alone. Parts derived from several tables come last.
 
 use crate::state::damaged::Damaged;
-use crate::state::row::{Allocation, Attachment, Cooling, Endpoint};
+use crate::state::row::{Allocation, Attachment, Cooling, Endpoint, Quarantine};
 use crate::state::row_key::RowKey;
 use crate::state::table::{Row, decode};
 use crate::state::{HEADER, Header, State};
@@ -20,7 +20,7 @@ pub fn lane(table: u8) -> usize {
         Endpoint::TABLE => 1,
         Attachment::TABLE => 2,
         // Together: they share the addresses.
-        Allocation::TABLE | Cooling::TABLE => 3,
+        Allocation::TABLE | Cooling::TABLE | Quarantine::TABLE => 3,
         _ => 0,
     }
 }

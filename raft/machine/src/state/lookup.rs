@@ -1,6 +1,8 @@
 //! Rows by name and by application, and an endpoint's view of them.
 
-use crate::command::{InterfaceRequest, Kind, Metadata, NetworkSpec, Refusal, ScaleController, Text};
+use crate::command::{
+    InterfaceRequest, Kind, Metadata, NetworkSpec, Probing, Refusal, ScaleController, Text,
+};
 use crate::space::Space;
 use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
@@ -24,7 +26,11 @@ impl State {
             updated_by: founder,
             updated_fields: Vec::new(),
         };
-        let spec = NetworkSpec { name: Name::default_name(), metadata: Metadata::default() };
+        let spec = NetworkSpec {
+            name: Name::default_name(),
+            probing: Probing::default(),
+            metadata: Metadata::default(),
+        };
         self.write(Id::new(revision), Network { meta, spec });
     }
 

@@ -1,7 +1,9 @@
 //! State: rows, tables and the index that is derived from the rows.
 
+mod agents;
 pub(crate) mod attachment_index;
 mod blocks;
+mod checks;
 pub(crate) mod damaged;
 mod derive;
 pub(crate) mod division;
@@ -9,11 +11,17 @@ mod endpoints;
 pub mod id;
 pub(crate) mod index;
 pub(crate) mod indexed;
+pub(crate) mod inventory;
 pub(crate) mod key;
+pub(crate) mod lease_index;
 pub mod loading;
 mod lookup;
 mod named;
 pub(crate) mod owners;
+pub(crate) mod prefix_claims;
+mod prefix_coolings;
+mod probing;
+mod quarantines;
 mod ready_waiters;
 pub(crate) mod refuse;
 mod root;

@@ -59,6 +59,15 @@ impl State {
         Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))
     }
 
+    /// Number of cooling addresses that a pool may allocate as the last resort.
+    pub(crate) fn cooling_to_spare(&self, spec: &PoolSpec, space: &Space) -> usize {
+        if spec.strict_cooling {
+            return 0;
+        }
+        let reserve = usize::try_from(spec.cooling_reserve).unwrap_or(usize::MAX);
+        space.cooling.len().saturating_sub(reserve)
+    }
+
     /// Gateways of pools in a range, the lowest first, each with its pool.
     pub(crate) fn gateways_in(
         &self,

@@ -2,7 +2,9 @@
 
 use crate::space::Space;
 use crate::state::damaged::Damaged;
-use crate::state::id::{AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId, SubnetId};
+use crate::state::id::{
+    AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId, QuarantineId, SubnetId,
+};
 use crate::state::index::Index;
 use crate::state::loading::Loading;
 use crate::state::row::{Attachment, Rows, Subnet};
@@ -57,6 +59,8 @@ pub enum Occupant {
     Allocation(AllocationId),
     /// Cooling address with this id.
     Cooling(CoolingId),
+    /// Quarantined address with this id.
+    Quarantine(QuarantineId),
 }
 
 /// The replicated state. A clone costs microseconds and is not touched by later changes.
@@ -149,7 +153,9 @@ impl State {
     #[must_use]
     pub fn next_expiry_ms(&self) -> Option<u64> {
         let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
-        let ended = self.index.lease_ends.get_min().map(|(until, _)| self.end_of_lease_ms(*until));
+        let block_cooled = self.index.prefix_cooling_until.get_min().map(|(until, _)| *until);
+        let ended = self.index.leases.first().map(|(end_ms, _)| self.end_of_lease_ms(end_ms));
+        let unchecked = self.index.checks_until.get_min().map(|(until, _)| *until);
         let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
         let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
         let prefix_ended = self.index.prefix_until.get_min().map(|(until, _)| match *until {
@@ -158,7 +164,8 @@ impl State {
         });
         // A claim that can be served is served with the next command.
         let owed = self.index.ready_waiters.get_min().map(|_| self.log_time_ms());
-        [cooled, ended, forgotten, replayed, prefix_ended, owed].into_iter().flatten().min()
+        let all = [cooled, block_cooled, ended, unchecked, forgotten, replayed, prefix_ended, owed];
+        all.into_iter().flatten().min()
     }
 
     /// Returns the log time at which the next token expires, if one does.

@@ -153,4 +153,16 @@ rows! {
     namespaces: Namespace = 18, Id<Namespace>, "namespace";
     /// Blocks of addresses that their owners may divide.
     prefixes: Prefix = 19, PrefixId, "prefix";
+    /// Newest reports of nodes' agents.
+    reports: NodeReport = 20, Id<NodeReport>, "report of a node";
+    /// Prefix requests that wait.
+    prefix_claims: PrefixClaim = 21, PrefixClaimId, "prefix claim";
+    /// Cooling blocks of prefixes.
+    prefix_coolings: PrefixCooling = 22, PrefixCoolingId, "cooling block of a prefix";
+    /// Addresses that foreign hosts use.
+    quarantines: Quarantine = 23, QuarantineId, "quarantine";
+    /// Proofs that addresses are unused.
+    checks: Check = 24, CheckId, "check";
+    /// Stations that use allocated addresses, by the allocation's id.
+    neighbors: Neighbor = 25, AllocationId, "neighbor";
 }

@@ -2,8 +2,8 @@
 
 use crate::state::State;
 use crate::state::damaged::Damaged;
-use crate::state::id::{NetworkId, PoolId};
-use crate::state::row::{Endpoint, Network, Pool, Subnet};
+use crate::state::id::{AllocationId, EndpointId, NetworkId, PoolId};
+use crate::state::row::{Allocation, Endpoint, Network, Pool, Subnet};
 use crate::state::table::Row;
 use ipam_api::name::Name;
 use std::collections::BTreeMap;
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 impl State {
     /// Refuses rows that contradict each other. The index across tables and all commands rely on it.
     pub(super) fn check_rows(&self) -> Result<(), Damaged> {
-        if self.index.occupants.len() != self.allocations.len() + self.coolings.len() {
+        if self.index.occupants.len() != self.allocations.len() + self.coolings.len() + self.quarantines.len()
+        {
             return Err(Damaged("one address is occupied by two rows".to_owned()));
         }
         for (id, row) in self.subnets.iter() {
@@ -30,15 +31,58 @@ impl State {
         }
         let allocated = self.allocations.iter().map(|(_, row)| (row.pool, row.network));
         let cooling = self.coolings.iter().map(|(_, row)| (row.pool, row.network));
+        let quarantined = self.quarantines.iter().map(|(_, row)| (row.pool, row.network));
+        let checked = self.checks.iter().map(|(_, row)| (row.pool, row.network));
         let delegated = self.prefixes.iter().map(|(_, row)| (row.pool, row.network));
-        for (pool, network) in allocated.chain(cooling).chain(delegated) {
+        let cooling_blocks = self.prefix_coolings.iter().map(|(_, row)| (row.pool, row.network));
+        for (pool, network) in
+            allocated.chain(cooling).chain(quarantined).chain(checked).chain(delegated).chain(cooling_blocks)
+        {
             check_pool(&networks, pool, network)?;
         }
-        let mut holders = self.allocations.iter().map(|(_, row)| row.endpoint);
-        match holders.find(|id| self.endpoints.get(*id).is_none()) {
-            Some(endpoint) => Err(lost::<Endpoint>(endpoint)),
-            None => Ok(()),
+        for (_, row) in self.prefix_claims.iter() {
+            if !networks.contains_key(&row.pool) {
+                return Err(lost::<Pool>(row.pool));
+            }
         }
+        match self.pool_states.iter().find(|(id, _)| !networks.contains_key(id)) {
+            Some((pool, _)) => Err(lost::<Pool>(pool)),
+            None => self.check_holders(),
+        }
+    }
+
+    /// Refuses an allocation or an attachment without its endpoint, and an endpoint or an attachment that
+    /// lists an allocation that isn't there or is another endpoint's.
+    fn check_holders(&self) -> Result<(), Damaged> {
+        for endpoint in self.allocations.iter().map(|(_, row)| row.endpoint) {
+            self.endpoints.get(endpoint).ok_or_else(|| lost::<Endpoint>(endpoint))?;
+        }
+        for (id, row) in self.endpoints.iter() {
+            self.check_listed(&row.allocations, id)?;
+        }
+        for (_, row) in self.attachments.iter() {
+            self.endpoints.get(row.endpoint).ok_or_else(|| lost::<Endpoint>(row.endpoint))?;
+            self.check_listed(&row.allocations, row.endpoint)?;
+        }
+        for (id, row) in self.neighbors.iter() {
+            let allocation = self.allocations.get(id).ok_or_else(|| lost::<Allocation>(id))?;
+            if allocation.pool != row.pool {
+                return Err(Damaged(format!("the neighbor of allocation {id} is of another pool")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_listed(&self, allocations: &[AllocationId], endpoint: EndpointId) -> Result<(), Damaged> {
+        for id in allocations {
+            let holder = self.allocations.get(*id).ok_or_else(|| lost::<Allocation>(*id))?.endpoint;
+            if holder != endpoint {
+                return Err(Damaged(format!(
+                    "allocation {id} is of endpoint {holder}, and a row of it of endpoint {endpoint}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a missing network, or one with another name than in the row.

@@ -268,7 +268,7 @@ mod tests {
             updated_fields: Vec::new(),
         };
         let metadata = Metadata { description: Text::given("x".repeat(bytes)), ..Metadata::default() };
-        Network { meta, spec: NetworkSpec { name: "blue".parse().unwrap(), metadata } }
+        Network { meta, spec: NetworkSpec { metadata, ..crate::fixtures::network("blue") } }
     }
 
     #[test]

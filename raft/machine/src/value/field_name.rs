@@ -49,6 +49,10 @@ words! {
         Addresses = "addresses",
         ExpiresAt = "expires_at",
         Automatic = "automatic",
+        ProbingConflicts = "probing.conflicts",
+        ProbingGateway = "probing.gateway",
+        ProbingValidMs = "probing.valid_ms",
+        CoolingReserve = "cooling_reserve",
     }
 }
 

@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use crate::value::row::{
-    Allocation, Attachment, BootHistory, Cooling, Endpoint, Network, Pool, Prefix, Reservation, Subnet,
-    Token, Tombstone,
+    Allocation, Attachment, BootHistory, Check, Cooling, Endpoint, Network, Pool, Prefix, PrefixClaim,
+    PrefixCooling, Quarantine, Reservation, Subnet, Token, Tombstone,
 };
 
 /// Id of a row of type `T`. Its encoding is that of the number alone.
@@ -28,10 +28,18 @@ pub type AllocationId = Id<Allocation>;
 pub type TombstoneId = Id<Tombstone>;
 /// Id of a cooling address.
 pub type CoolingId = Id<Cooling>;
+/// Id of a quarantined address.
+pub type QuarantineId = Id<Quarantine>;
+/// Id of a proof that an address is unused.
+pub type CheckId = Id<Check>;
 /// Id of a node's boots.
 pub type BootHistoryId = Id<BootHistory>;
 pub type TokenId = Id<Token>;
 pub type PrefixId = Id<Prefix>;
+/// Id of a prefix request that waits; also its place in the queue.
+pub type PrefixClaimId = Id<PrefixClaim>;
+/// Id of a cooling block of a prefix.
+pub type PrefixCoolingId = Id<PrefixCooling>;
 /// Id of a pool or a prefix: of that which a prefix is cut from. Ids never repeat, so that it is one of the
 /// two only.
 pub type ParentId = Id<Parent>;
@@ -70,10 +78,24 @@ impl From<PrefixId> for ParentId {
     }
 }
 
+impl PrefixId {
+    /// As the id of a prefix claim. No row has it if this is a prefix.
+    #[must_use]
+    pub(crate) fn claim(self) -> PrefixClaimId {
+        Id::new(self.0)
+    }
+}
+
 impl ParentId {
     /// As the id of a prefix. No row has it if this is a pool.
     #[must_use]
     pub(crate) fn prefix(self) -> PrefixId {
+        Id::new(self.0)
+    }
+
+    /// As the id of a pool. No row has it if this is a prefix.
+    #[must_use]
+    pub(crate) fn pool(self) -> PoolId {
         Id::new(self.0)
     }
 }

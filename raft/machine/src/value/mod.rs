@@ -1,5 +1,6 @@
 //! Values that commands, rows and events share: specs, names, terms, and the causes of refusals.
 
+mod agent;
 mod automatic;
 pub mod cause;
 pub(crate) mod condition;
@@ -11,6 +12,7 @@ mod kind;
 pub(crate) mod level;
 mod options;
 pub(crate) mod prefix;
+mod probe;
 pub(crate) mod quota;
 mod refusal;
 mod routing;
@@ -23,18 +25,20 @@ mod text;
 mod time;
 pub(crate) mod words;
 
+pub use self::agent::{AgentReadiness, Heartbeat, Orphan, ReleaseOrphans, ReportedBoot};
 pub use self::automatic::{AutomaticPool, AutomaticRules, EndController};
 pub use self::cause::Cause;
 pub use self::kind::{Expect, Kind};
 pub use self::options::{AllocateOptions, AllocationMetadata, Leases, Renew};
 pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
+pub use self::probe::{EndQuarantine, Link, ProbeResult, Probing, Reclaim, ReclaimReason, ReportProbes};
 pub use self::quota::{AddressLimits, ControllerName, Quota};
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::refuse_if;
 pub use self::routing::{RouteConfig, Routing};
 pub use self::spec::{
     Allocate, Dns, InterfaceRequest, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
-    PoolSelectors, PoolSpec, ReleaseAttachment, ReservationSpec, Started, SubnetSpec,
+    PoolSelectors, PoolSpec, ReleaseAttachment, ReleaseAttachmentOf, ReservationSpec, Started, SubnetSpec,
 };
 pub use self::sticky::{Controller, ScaleController, Stickiness};
 pub use self::terms::{

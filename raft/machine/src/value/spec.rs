@@ -12,7 +12,9 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::value::{AllocateOptions, AutomaticPool, AutomaticRules, Quota, Routing, Stickiness, Text};
+use crate::value::{
+    AllocateOptions, AutomaticPool, AutomaticRules, Probing, Quota, Routing, Stickiness, Text,
+};
 
 /// Metadata that each resource can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +32,8 @@ pub struct Metadata {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkSpec {
     pub name: Name,
+    /// Probes that its addresses need.
+    pub probing: Probing,
     /// Metadata of operators.
     pub metadata: Metadata,
 }
@@ -53,6 +57,8 @@ pub struct SubnetSpec {
     pub dns: Dns,
     /// Automatic pools that may be cut from it; without it none are.
     pub automatic: Option<AutomaticRules>,
+    /// Probes that its addresses need, over the network's.
+    pub probing: Probing,
     /// Metadata of operators.
     pub metadata: Metadata,
 }
@@ -88,6 +94,8 @@ pub struct PoolSpec {
     pub cooling_ms: u64,
     /// True if cooling addresses aren't allocated even when no other is free.
     pub strict_cooling: bool,
+    /// Number of cooling addresses that stay cooling when no other address is free.
+    pub cooling_reserve: u64,
     /// True if the subnet's edge addresses may be allocated.
     pub allow_edges: bool,
     /// The router's address, in place of the subnet's.
@@ -108,6 +116,8 @@ pub struct PoolSpec {
     pub drains_to: Option<Name>,
     /// True if it is deleted with its application. Automatic pools only.
     pub reclaim: Option<bool>,
+    /// Probes that its addresses need, over the subnet's.
+    pub probing: Probing,
     /// Metadata of operators.
     pub metadata: Metadata,
 }
@@ -300,6 +310,15 @@ pub struct ReleaseAttachment {
     pub key: AttachmentKey,
     /// Start time of the requesting process.
     pub started: Started,
+}
+
+/// Release of an attachment, with the endpoint that the runtime ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseAttachmentOf {
+    pub release: ReleaseAttachment,
+    pub endpoint: EndpointKey,
+    /// Its incarnation.
+    pub uid: Text,
 }
 
 /// 802.1Q ids end here (4095 is reserved).

@@ -29,7 +29,7 @@ impl State {
         let held = space.allocatable.ranges().flat_map(|range| self.occupied(network, range));
         let endpoints = held.filter_map(|(_, occupant)| match occupant {
             Occupant::Allocation(id) => Some(self.endpoints.named(self.allocations.named(id).endpoint)),
-            Occupant::Cooling(_) => None,
+            Occupant::Cooling(_) | Occupant::Quarantine(_) => None,
         });
         let mut counts: BTreeMap<(&Name, &ObjectName), u64> = BTreeMap::new();
         let mut counted = 0;

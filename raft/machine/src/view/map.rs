@@ -1,8 +1,8 @@
 //! Address maps: runs of consecutive addresses in one state.
 //!
 //! The cost of a page is proportional to its runs, for a /8 and for an IPv6 /48 alike: addresses between two
-//! changes are skipped with the free set and the indexes. Only cooling addresses, and held ones that a
-//! reservation covers, are examined one by one, a bounded number on each page.
+//! changes are skipped with the free set and the indexes. Only cooling and quarantined addresses, and
+//! held ones that a reservation covers, are examined one by one, a bounded number on each page.
 
 use crate::space::Space;
 use crate::state::division::blocks_within;
@@ -21,6 +21,8 @@ words! {
     pub enum Standing {
         /// An endpoint holds it, or it is in a delegated prefix.
         Allocated = "allocated",
+        /// A foreign host uses it.
+        Quarantined = "quarantined",
         /// Freed, and cooling.
         Cooling = "cooling",
         /// A reservation keeps it.
@@ -162,11 +164,12 @@ impl Mapped<'_> {
             None => run(to, vacant, false),
             Some((found, _)) if found > at => run(found - 1, vacant, false),
             Some((_, Occupant::Cooling(_))) => run(at, Standing::Cooling, covered),
+            Some((_, Occupant::Quarantine(_))) => run(at, Standing::Quarantined, covered),
             Some((_, Occupant::Allocation(_))) if covered => run(at, Standing::Allocated, true),
             Some((_, Occupant::Allocation(_))) => {
-                let cooling = self.state.next_cooling(self.network, self.space.family, at, to);
+                let unheld = self.state.next_unheld(self.network, self.space.family, at, to);
                 let to = self.not_free_to(at, to);
-                run(cooling.map_or(to, |cooling| to.min(cooling - 1)), Standing::Allocated, false)
+                run(unheld.map_or(to, |unheld| to.min(unheld - 1)), Standing::Allocated, false)
             }
         }
     }
@@ -277,8 +280,8 @@ impl State {
         blocks.next().map(|(first, (last, _))| (first, last))
     }
 
-    fn next_cooling(&self, network: NetworkId, family: Family, from: u128, to: u128) -> Option<u128> {
+    fn next_unheld(&self, network: NetworkId, family: Family, from: u128, to: u128) -> Option<u128> {
         let range = (network, family.address(from))..=(network, family.address(to));
-        self.index.cooling.range(range).next().map(|(_, address)| number(*address))
+        self.index.unheld.range(range).next().map(|(_, address)| number(*address))
     }
 }

@@ -20,6 +20,7 @@ use ipam_machine::command::{
     AllocationMetadata, Dns, Expect, Given, GivenInterface, Idempotency, Kind, Metadata, PoolSpec, Put,
     Renewed, Transaction,
 };
+use ipam_machine::id::PrefixId;
 use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 use ipam_machine::model::Lease;
 use ipam_machine::{Action, Answer, At, Command, Outcome, State, apply};
@@ -107,6 +108,40 @@ fn one_command_clears_away_a_bounded_number_and_the_next_goes_on() {
     assert_eq!(state.next_expiry_ms(), Some(TOMBSTONE_TTL_MS));
     assert_eq!(expired(say(&mut state, TOMBSTONE_TTL_MS, "expire")), 1);
     assert_eq!(state.next_expiry_ms(), None);
+}
+
+#[test]
+fn cooling_blocks_of_a_released_prefix_are_cleared_a_bounded_number_at_a_time() {
+    let pool = "put pool lan subnet=lan cooling_ms=10 strict";
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", pool]);
+    let count = 2 * EXPIRIES_PER_COMMAND_MAX;
+    for i in 0..count {
+        say(&mut state, 0, &format!("delegate from=lan rack/25 + a{i}/32")).unwrap();
+    }
+    let rack = state.prefixes.first().unwrap().0;
+    let slots: Vec<_> = state.prefixes_below(rack.into()).collect();
+    let release = |id: PrefixId| format!("release prefix {}", id.get() & 0xff_ffff);
+    for slot in slots {
+        say(&mut state, 0, &release(slot)).unwrap();
+    }
+    let left = |state: &State| (state.prefixes.len(), state.prefix_coolings.len(), state.next_expiry_ms());
+    assert_eq!(left(&state), (1, count, Some(10)));
+    // By time,
+    let mut cooled = state.clone();
+    say(&mut cooled, 10, "expire").unwrap();
+    assert_eq!(left(&cooled), (1, count / 2, Some(10)));
+    say(&mut cooled, 10, "expire").unwrap();
+    assert_eq!(left(&cooled), (1, 0, None));
+    // and by the end of the prefix. A claim for a block of it then waits for its last row.
+    say(&mut state, 0, "delegate from=lan wait rack + late/32").unwrap();
+    let ended = say(&mut state, 0, &release(rack)).unwrap().answer;
+    assert_eq!(ended, Answer::PrefixReleased { cidrs: Vec::new(), ending: true });
+    assert_eq!(left(&state), (1, count / 2, Some(0)));
+    let rebuilt = State::from_rows(state.rows()).unwrap();
+    assert_eq!(state.index_differences(&rebuilt), [""; 0]);
+    say(&mut state, 0, "expire").unwrap();
+    say(&mut state, 0, "expire").unwrap();
+    assert_eq!(left(&state), (0, 0, None));
 }
 
 #[test]
@@ -289,6 +324,42 @@ fn so_many_claims_wait_and_are_served_in_order_a_bounded_number_with_each_comman
 }
 
 #[test]
+fn prefix_requests_share_the_queue_and_its_limit_with_endpoints() {
+    let mut state =
+        state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan ranges=10.0.0.1 cooling_ms=0"]);
+    say(&mut state, 0, "allocate host/first eth0 ipv4_pools=web").unwrap();
+    for i in 0..WAITING_MAX {
+        say(&mut state, 1, &format!("delegate from=web wait c{i}/32")).unwrap();
+    }
+    refused(&say(&mut state, 1, "delegate from=web wait late/32"), Code::LimitExceeded);
+    refused(&say(&mut state, 1, "allocate claim/late eth0 ipv4_pools=web wait"), Code::LimitExceeded);
+    say(&mut state, 1, "delegate from=web wait c9/32").unwrap();
+    // Each command tries a bounded number, the oldest first.
+    say(&mut state, 2, "put pool web subnet=lan").unwrap();
+    assert_eq!(state.prefix_claims.len(), WAITING_MAX - WAITING_TRIED_PER_COMMAND_MAX);
+    say(&mut state, 3, "expire").unwrap();
+    assert_eq!(state.prefix_claims.len(), WAITING_MAX - 2 * WAITING_TRIED_PER_COMMAND_MAX);
+    let oldest = state.prefix_claims.iter().next().map(|(_, claim)| claim.owner.name.to_string());
+    assert_eq!(oldest, Some(format!("c{}", 2 * WAITING_TRIED_PER_COMMAND_MAX)));
+}
+
+#[test]
+fn a_claim_below_a_prefix_that_a_new_leadership_keeps_is_served() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan"]);
+    say(&mut state, 0, "delegate from=web a/24 ttl_ms=60000").unwrap();
+    for i in 0..EXPIRIES_PER_COMMAND_MAX + 8 {
+        say(&mut state, 0, &format!("delegate from=web a + c{i}/32")).unwrap();
+    }
+    // The prefix has ended, and one command can't clear all of it.
+    say(&mut state, 60_000, "delegate from=web wait a/24 + late/30").unwrap();
+    assert_eq!((state.prefix_claims.len(), state.prefixes.len()), (1, 9));
+    // Its owner refreshes it in the grace of the next leadership.
+    state.begin_leadership(0, 30_000);
+    say(&mut state, 60_001, "delegate from=web a/24 ttl_ms=60000").unwrap();
+    assert_eq!((state.prefix_claims.len(), state.prefixes.len()), (0, 10));
+}
+
+#[test]
 fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_back() {
     let mut state = state(&["put subnet lan cidr=10.0.0.0/16 automatic automatic-max=65536"]);
     let count = 2 * RANGES_MAX + 100;
@@ -433,6 +504,8 @@ fn the_largest_answer_to_one_action_fits() {
         mtu: Some(u32::MAX),
         pool: realm,
         checked: true,
+        probes_conflicts: true,
+        probes_gateway: true,
         lease: Some(Lease { ttl_ms: u64::MAX, until_ms: u64::MAX, until_wall_ms: u64::MAX }),
         mac: Some(plain(17)),
         metadata: AllocationMetadata {

@@ -12,7 +12,11 @@ use crate::support::samples;
 use crate::support::samples::Rows;
 use ipam_api::Code;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::model::{Allocation, Cooling, Network, Pool, Prefix, Reservation, Subnet};
+use ipam_machine::command::PoolSpec;
+use ipam_machine::model::{
+    Allocation, Attachment, Cooling, Endpoint, Network, Pool, Prefix, PrefixCooling, PrefixOwner,
+    Reservation, Subnet,
+};
 use ipam_machine::{Action, At, Event, Id, Outcome, RowKey, State, apply};
 use proptest::prelude::*;
 
@@ -247,7 +251,7 @@ fn rows_of_another_network_are_damaged() {
         change(&samples::rows(), &mut rows);
         rows.state().map(|_| ()).unwrap_err().to_string()
     };
-    let of_pool: [fn(&State, &mut Rows); 3] = [
+    let of_pool: [fn(&State, &mut Rows); 4] = [
         |state, rows| {
             let (id, row) = state.allocations.first().unwrap();
             rows.put(id.get(), &Allocation { network: DEFAULT_NETWORK, ..row.clone() });
@@ -259,6 +263,10 @@ fn rows_of_another_network_are_damaged() {
         |state, rows| {
             let (id, row) = state.prefixes.first().unwrap();
             rows.put(id.get(), &Prefix { network: DEFAULT_NETWORK, ..row.clone() });
+        },
+        |state, rows| {
+            let (id, row) = state.prefix_coolings.first().unwrap();
+            rows.put(id.get(), &PrefixCooling { network: DEFAULT_NETWORK, ..row.clone() });
         },
     ];
     for change in of_pool {
@@ -289,6 +297,66 @@ fn rows_of_another_network_are_damaged() {
         rows.put(id.get(), &Cooling { pool: 7.into(), ..row.clone() });
     });
     assert_eq!(without_pool, "pool 7 is named by a row and not there");
+}
+
+/// All commands rely on it that what a row names is there.
+#[test]
+fn rows_that_name_a_missing_endpoint_allocation_or_pool_are_damaged() {
+    let rebuilt = |change: fn(&State, &mut Rows)| {
+        let mut rows = samples::all_rows();
+        change(&samples::rows(), &mut rows);
+        rows.state().map(|_| ()).unwrap_err().to_string()
+    };
+    type Case = (fn(&State, &mut Rows), &'static str);
+    let cases: [Case; 6] = [
+        (
+            |state, rows| {
+                let (id, row) = state.allocations.first().unwrap();
+                rows.put(id.get(), &Allocation { endpoint: 7.into(), ..row.clone() });
+            },
+            "endpoint 7 is named by a row and not there",
+        ),
+        (
+            |state, rows| {
+                let (id, row) = state.attachments.first().unwrap();
+                rows.put(id.get(), &Attachment { endpoint: 7.into(), ..row.clone() });
+            },
+            "endpoint 7 is named by a row and not there",
+        ),
+        (
+            |state, rows| {
+                let (id, row) = state.attachments.first().unwrap();
+                rows.put(id.get(), &Attachment { allocations: vec![7.into()], ..row.clone() });
+            },
+            "allocation 7 is named by a row and not there",
+        ),
+        (
+            |state, rows| {
+                let (id, row) = state.endpoints.first().unwrap();
+                rows.put(id.get(), &Endpoint { allocations: vec![7.into()], ..row.clone() });
+            },
+            "allocation 7 is named by a row and not there",
+        ),
+        (
+            |state, rows| {
+                let (_, row) = state.endpoints.first().unwrap();
+                let key = "host/other".parse().unwrap();
+                rows.put(700, &Endpoint { key, waiting: None, ..row.clone() });
+            },
+            "and a row of it of endpoint 700",
+        ),
+        (
+            |state, rows| {
+                let (_, row) = state.pool_states.first().unwrap();
+                rows.put(7, row);
+            },
+            "pool 7 is named by a row and not there",
+        ),
+    ];
+    for (change, why) in cases {
+        let damaged = rebuilt(change);
+        assert!(damaged.contains(why), "{why}: {damaged}");
+    }
 }
 
 /// Prefixes of a damaged snapshot are detected: each must lie in its parent and overlap nothing else.
@@ -326,6 +394,65 @@ fn prefixes_that_contradict_each_other_are_damaged() {
         let damaged = rebuilt(cidr, parent, owner).unwrap_err();
         assert!(damaged.contains(why), "{cidr} of {parent}: {damaged}");
     }
+}
+
+/// So are cooling blocks: each must lie in its prefix, outside of all that is cut from it.
+#[test]
+fn cooling_blocks_that_contradict_prefixes_are_damaged() {
+    let rebuilt = |change: fn(&mut PrefixCooling)| {
+        let (state, mut rows) = (samples::rows(), samples::all_rows());
+        let child = Prefix {
+            cidr: "10.1.2.140/30".parse().unwrap(),
+            parent: 115.into(),
+            ..state.prefixes.get(115.into()).unwrap().clone()
+        };
+        rows.put(116, &child);
+        let single = Prefix {
+            cidr: "10.1.2.136/32".parse().unwrap(),
+            owner: PrefixOwner { name: "other".parse().unwrap(), ..child.owner.clone() },
+            keep_edges: false,
+            ..child
+        };
+        rows.put(117, &single);
+        let mut row = state.prefix_coolings.get(119.into()).unwrap().clone();
+        change(&mut row);
+        rows.put(120, &row);
+        rows.state().map(|_| ()).map_err(|damaged| damaged.to_string())
+    };
+    rebuilt(|row| row.address = "10.1.2.129".parse().unwrap()).unwrap();
+    type Case = (fn(&mut PrefixCooling), &'static str);
+    let cases: [Case; 10] = [
+        (|_| {}, "one address of a prefix cools twice"),
+        (|row| (row.parent, row.address) = (7.into(), "10.1.2.131".parse().unwrap()), "isn't its prefix's"),
+        (|row| row.parent = 103.into(), "isn't its prefix's"),
+        (|row| row.address = "10.1.2.65".parse().unwrap(), "isn't its prefix's"),
+        (|row| row.address = "::a01:283".parse().unwrap(), "isn't its prefix's"),
+        (|row| row.address = "10.1.2.128".parse().unwrap(), "isn't its prefix's"),
+        (|row| row.address = "10.1.2.191".parse().unwrap(), "isn't its prefix's"),
+        (|row| row.address = "10.1.2.141".parse().unwrap(), "isn't its prefix's"),
+        (|row| (row.parent, row.address) = (117.into(), "10.1.2.136".parse().unwrap()), "isn't its prefix's"),
+        (|row| row.pool = 7.into(), "pool 7 is named by a row and not there"),
+    ];
+    for (change, why) in cases {
+        let damaged = rebuilt(change).unwrap_err();
+        assert!(damaged.contains(why), "{why}: {damaged}");
+    }
+    let of_other_pool = || {
+        let (state, mut rows) = (samples::rows(), samples::all_rows());
+        let pool = state.pools.get(103.into()).unwrap().clone();
+        let spec = PoolSpec {
+            name: "other".parse().unwrap(),
+            ranges: vec!["10.1.2.250-10.1.2.251".parse().unwrap()],
+            exclude: Vec::new(),
+            ..pool.spec.clone()
+        };
+        rows.put(130, &Pool { spec, automatic: None, ..pool });
+        rows.put(130, state.pool_states.get(103.into()).unwrap());
+        let row = state.prefix_coolings.get(119.into()).unwrap().clone();
+        rows.put(119, &PrefixCooling { pool: 130.into(), ..row });
+        rows.state().map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(of_other_pool().contains("isn't its prefix's"), "{}", of_other_pool());
 }
 
 /// The digest covers bytes: a duplicate or differently encoded row would change it.

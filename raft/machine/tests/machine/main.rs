@@ -9,6 +9,7 @@
 
 mod access;
 mod bounds;
+mod churn;
 mod epoch;
 mod golden;
 mod journal;

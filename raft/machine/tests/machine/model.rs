@@ -5,6 +5,7 @@
 mod agree;
 mod map;
 mod naive;
+mod probed;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,13 +17,18 @@ use ipam_api::limits::ROW_BYTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{Allocate, Kind, Metadata, NetworkSpec};
+use ipam_machine::command::{Allocate, Kind};
 use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
-use ipam_machine::{Action, Answer, At, Command, Event, EventKind, Outcome, RowKey, State, apply, dry_run};
+use ipam_machine::{
+    Action, Answer, At, Command, Event, EventKind, Outcome, RowKey, State, apply, dry_run, fixtures,
+};
 use map::maps_agree;
 use naive::{Model, Reply, skipped};
+use probed::Probed;
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::cell::RefCell;
 
 /// Runs in the time of a coffee; `PROPTEST_CASES` says otherwise.
 const CASES: u32 = 150;
@@ -42,6 +48,9 @@ struct Side {
     issued: Vec<u64>,
     asked: Vec<Allocate>,
     log: Vec<(At, Batch)>,
+    /// Draws the log time of the next command.
+    log_time: fn(&mut Draw<'_>, u64) -> u64,
+    probed: Probed,
 }
 
 impl Side {
@@ -49,7 +58,7 @@ impl Side {
         let state = State::new();
         let mut model = Model::default();
         let name = Name::default_name();
-        model.networks.insert(name.clone(), NetworkSpec { name, metadata: Metadata::default() });
+        model.networks.insert(name.clone(), fixtures::network(name.as_str()));
         let rows = state.rows().collect();
         let mut side = Self {
             twin: state.clone(),
@@ -60,16 +69,19 @@ impl Side {
             issued: Vec::new(),
             asked: Vec::new(),
             log: Vec::new(),
+            log_time: |draw, now| draw.log_time_ms(now),
+            probed: Probed::default(),
         };
         side.note_revisions();
         side
     }
 
-    fn step(&mut self, index: u64, seed: u64) {
+    /// Applies one random command, with the action that `action` draws, if any.
+    fn step(&mut self, index: u64, seed: u64, action: Option<fn(&mut Draw<'_>) -> Action>) {
         let now = self.state.log_time_ms();
         let (dice, state) = (Dice(seed), &self.state);
         let mut draw = Draw { dice, state, issued: &self.issued, asked: &self.asked, index };
-        let log_time_ms = draw.log_time_ms(now);
+        let log_time_ms = (self.log_time)(&mut draw, now);
         let leadership = self.model.leadership.0;
         let (begins, is_late) = (draw.dice.chance(1), draw.dice.chance(2));
         // An entry of the leadership before this one reaches the log late.
@@ -78,7 +90,10 @@ impl Side {
             wall_ms: 1 + index,
             leadership: leadership - u64::from(is_late && leadership > 0),
         };
-        let command = draw.command(now);
+        let mut command = draw.command(now);
+        if let Some(action) = action {
+            command.action = action(&mut draw);
+        }
         let rebuild = draw.dice.chance(10);
         if let Action::Allocate(request) = &command.action {
             self.asked.push(request.clone());
@@ -151,6 +166,7 @@ impl Side {
         if is_refused || (self.model == model_waited && events.len() == passed.len()) {
             assert_eq!(self.state.digest(), waited.digest(), "it changed something: {command:?}");
         }
+        self.probed.count(&before, &self.state, &events);
         self.note_ids(&events, before.revision());
         self.check_revisions(&before, &outcome);
         self.check_rows(&before);
@@ -204,6 +220,9 @@ impl Side {
         for (block, id) in self.model.blocks.iter_mut().filter(|one| one.id == 0).zip(lasting) {
             block.id = *id;
         }
+        for (claim, (id, _)) in self.model.prefix_claims.iter_mut().zip(self.state.prefix_claims.iter()) {
+            claim.id = id.get();
+        }
         self.note_revisions();
     }
 
@@ -216,6 +235,8 @@ impl Side {
                 self.model.revisions.insert((kind, name.clone()), revision);
             }
         }
+        let subnets = self.state.subnets.iter().map(|(id, row)| (row.spec.name.clone(), id.get()));
+        self.model.subnet_ids = subnets.collect();
     }
 
     /// A resource's revision moves with its spec, and with nothing else.
@@ -309,6 +330,9 @@ fn said(answer: &Answer) -> Reply {
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/epoch.rs does"),
         Answer::Pending(pending) => Reply::Pending { repeated: pending.repeated, why: pending.why },
+        Answer::PrefixPending { repeated, pending } => {
+            Reply::Pending { repeated: *repeated, why: pending.why }
+        }
         Answer::Renewed { leases, more: _ } => {
             Reply::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
         }
@@ -318,6 +342,14 @@ fn said(answer: &Answer) -> Reply {
         }
         Answer::PrefixReleased { cidrs, ending } => {
             Reply::TakenBack { cidrs: cidrs.clone(), ending: *ending }
+        }
+        Answer::Heard { boot, inventory } => Reply::Heard { boot: boot.clone(), inventory: *inventory },
+        Answer::OrphansReleased { addresses, stale } => {
+            Reply::OrphansReleased { addresses: addresses.clone(), stale: *stale }
+        }
+        Answer::Probed { recorded, refused } => Reply::Probed { recorded: *recorded, refused: *refused },
+        Answer::Reclaimed { addresses, stale } => {
+            Reply::Reclaimed { addresses: addresses.clone(), stale: *stale }
         }
         Answer::Steps(answers) => Reply::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Reply::Given {
@@ -345,7 +377,16 @@ proptest! {
     fn the_machine_does_what_a_naive_model_says(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
         let mut side = Side::new();
         for (index, seed) in (0..).zip(seeds) {
-            side.step(index, seed);
+            side.step(index, seed, None);
+        }
+        side.replay();
+    }
+
+    #[test]
+    fn prefixes_cool_as_a_naive_model_says(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
+        let mut side = Side::new();
+        for (index, seed) in (0..).zip(seeds) {
+            side.step(index, seed, Some(|draw| draw.prefixes_only()));
         }
         side.replay();
     }
@@ -376,6 +417,26 @@ proptest! {
         }
         assert_eq!(state.digest(), twin.digest());
     }
+}
+
+#[test]
+fn probes_do_as_a_naive_model_says() {
+    let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
+    let probed = RefCell::new(Probed::default());
+    let seeds = prop::collection::vec(any::<u64>(), 1..COMMANDS);
+    // The same seeds in each run: the counts below don't depend on chance.
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let run = TestRunner::new_with_rng(config, rng).run(&seeds, |seeds| {
+        let mut side = Side { log_time: |draw, now| draw.log_time_of_probes(now), ..Side::new() };
+        for (index, seed) in (0..).zip(seeds) {
+            side.step(index, seed, Some(|draw| draw.probes_only()));
+        }
+        side.replay();
+        probed.borrow_mut().add(&side.probed);
+        Ok(())
+    });
+    run.unwrap();
+    probed.borrow().check();
 }
 
 /// Lets all pools draw their addresses.

@@ -7,11 +7,12 @@ use std::net::IpAddr;
 use ipam_api::Family;
 use ipam_api::address::{AddressRange, check_cidr};
 use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, COOLING_MS_MAX, DNS_DOMAIN_CHARS_MAX,
-    DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX, LABEL_KEY_CHARS_MAX,
-    LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX,
-    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, RESOURCES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX,
-    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
+    ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, COOLING_MS_MAX, COOLING_RESERVE_MAX,
+    DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
+    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6,
+    OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, RESOURCES_MAX, ROUTES_MAX,
+    SELECTOR_NAMES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX,
+    TRANSACTION_STEPS_MAX,
 };
 use ipam_api::name::Name;
 use ipam_api::place::{PeerAddress, is_client_url};
@@ -41,7 +42,10 @@ impl Action {
     /// The refusal, as `apply` would give it.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
-            Action::PutNetwork(put) => put.spec.metadata.check(),
+            Action::PutNetwork(put) => {
+                put.spec.probing.check()?;
+                put.spec.metadata.check()
+            }
             Action::PutSubnet(put) => put.spec.check(),
             Action::PutPool(put) => put.spec.check(),
             Action::PutReservation(put) => put.spec.check(),
@@ -49,6 +53,10 @@ impl Action {
             Action::PutNamespace(put) => put.spec.check(),
             Action::Allocate(request) => request.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
+            Action::ReleaseAttachmentOf(of) => {
+                text(TextField::Uid, &of.uid)?;
+                check_boot_id(&of.release.started.boot_id)
+            }
             Action::Transaction(transaction) => {
                 within(Counted::Steps, transaction.steps.len(), TRANSACTION_STEPS_MAX)?;
                 within(Counted::Preconditions, transaction.preconditions.len(), TRANSACTION_STEPS_MAX)?;
@@ -81,13 +89,18 @@ impl Action {
                 }
                 within(Counted::Members, request.known.len(), MEMBERS_MAX)
             }
-            Action::Delegate(request) => request.check(),
+            Action::Delegate(request) | Action::DelegateOrWait(request) => request.check(),
             Action::Renew(request) => request.check(),
+            Action::Heartbeat(heartbeat) => heartbeat.check(),
+            Action::ReleaseOrphans(request) => request.check(),
+            Action::ReportProbes(report) => report.check(),
+            Action::Reclaim(reclaim) => reclaim.check(),
             Action::ReleasePrefix { .. }
             | Action::Delete(_)
             | Action::RotateToken { .. }
             | Action::Join { .. }
             | Action::RenewToken
+            | Action::EndQuarantine(_)
             | Action::ReleaseAllocation { .. }
             | Action::ReleaseEndpoint { .. }
             | Action::Expire
@@ -188,6 +201,7 @@ impl SubnetSpec {
         check_routes(self.cidr, &self.routes)?;
         self.dns.check()?;
         self.check_automatic()?;
+        self.probing.check()?;
         self.metadata.check()
     }
 
@@ -240,6 +254,12 @@ impl PoolSpec {
         if self.cooling_ms > COOLING_MS_MAX {
             return Err(Cause::CoolingTooLong { cooling_ms: self.cooling_ms }.into());
         }
+        within(
+            Counted::CoolingReserve,
+            usize::try_from(self.cooling_reserve).unwrap_or(usize::MAX),
+            COOLING_RESERVE_MAX,
+        )?;
+        self.probing.check()?;
         self.selectors.check()?;
         self.metadata.check()
     }
@@ -395,7 +415,7 @@ fn check_keys(field: KeyedField, all: &BTreeMap<Text, Text>) -> Result<(), Refus
     Ok(())
 }
 
-fn check_boot_id(boot_id: &Text) -> Result<(), Refusal> {
+pub(crate) fn check_boot_id(boot_id: &Text) -> Result<(), Refusal> {
     refuse_if(!(1..=BOOT_ID_BYTES_MAX).contains(&boot_id.len()), || Cause::BootIdSize)
 }
 

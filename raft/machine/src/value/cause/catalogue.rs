@@ -25,12 +25,14 @@ use ipam_api::access::{NodeKey, Role, Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, AUTOMATIC_POOL_ADDRESSES_MAX,
-    AUTOMATIC_POOLS_PER_NODE_MAX, COOLING_MS_MAX, EVENTS_PER_NODE_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX,
-    LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4,
-    NODE_TOKENS_MAX, POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, RESOURCES_MAX,
-    RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
+    AGENT_VERSION_CHARS_MAX, ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX,
+    AUTOMATIC_POOL_ADDRESSES_MAX, AUTOMATIC_POOLS_PER_NODE_MAX, COOLING_MS_MAX, EVENTS_PER_NODE_MAX,
+    JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN,
+    MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, NODE_GRACE_MS_MAX, NODE_GRACE_MS_MIN, NODE_TOKENS_MAX,
+    POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN,
+    RESOURCES_MAX, RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
 };
+use ipam_api::mac::MacAddress;
 use ipam_api::name::{InterfaceName, Name, NamePattern, ObjectName, ResourceName, shown};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
@@ -520,4 +522,25 @@ causes! {
     ApplicationOfOthers { controller: NamedController, node: NodeKey } => Forbidden:
         "node {node} may scale or end {controller} only while it holds all addresses of the controller, none of them sticky"
         help "Ask as an operator, or on the node that holds its last address.";
+    AgentVersion => InvalidField:
+        "an agent version has 1 to {AGENT_VERSION_CHARS_MAX} letters, digits, dots, plus signs and hyphens";
+    BootNumber => InvalidField: "a boot number is between 1 and {JSON_INTEGER_MAX}";
+    ReportElsewhere { reported: NodeKey, node: NodeKey } => ForeignNode:
+        "node {node} may only report its own state, not that of node {reported}";
+    PrefixWaitsAlready { owner: ObjectName, claim: u64 } => AlreadyExists:
+        "{owner} already waits for another prefix"
+        help "Repeat the earlier request, or withdraw it first: ipamctl prefix release {claim}.";
+    Quarantined { address: IpAddr, pool: Name, mac: MacAddress } => AddressQuarantined:
+        "{address} of pool {pool} is quarantined: the host {mac} uses it"
+        help "Find the host, then end the quarantine: ipamctl quarantine end {address}.";
+    NotQuarantined { address: IpAddr, network: Name } => NotFound:
+        "{address} of network {network} is not quarantined";
+    LinksUnsorted => InvalidField: "links are sorted by network and address, each one once";
+    ProbeValidity { valid_ms: u64 } => LimitExceeded:
+        "probing.valid_ms is {valid_ms} and must be between {PROBE_VALID_MS_MIN} and {PROBE_VALID_MS_MAX}";
+    NodeGrace { grace_ms: u64 } => LimitExceeded:
+        "the grace of a silent node is {grace_ms} ms; it is {NODE_GRACE_MS_MIN} to {NODE_GRACE_MS_MAX}";
+    NodeAlive { node: NodeKey, heard_ms_ago: u64 } => InUse:
+        "the agent of node {node} was heard {heard_ms_ago} ms ago, so the node is not gone"
+        help "Stop the agent of the node first, and try again half a minute later.";
 }

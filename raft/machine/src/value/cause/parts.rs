@@ -335,6 +335,20 @@ counted! {
     NodeAllocations = "allocations",
     /// Attachments on a node.
     NodeAttachments = "attachments",
+    /// Orphans in one report.
+    Orphans = "orphans",
+    /// Allocations that an agent observed on one orphan.
+    ObservedAllocations = "allocations of an orphan",
+    /// Links of a node.
+    Links = "links of a node",
+    /// Results of probes.
+    ProbeResults = "results of probes",
+    /// Stations of one result.
+    ProbeMacs = "MAC addresses of a result",
+    /// Allocations of a reclaim.
+    ReclaimedAllocations = "allocations of a reclaim",
+    /// Cooling addresses that a pool keeps.
+    CoolingReserve = "cooling addresses in reserve",
 }
 
 words! {

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use ipam_api::Family;
 use ipam_api::access::NodeKey;
+use ipam_api::mac::MacAddress;
 use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::node_report::Inventory;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize, ScaleDown};
 use ipnet::IpNet;
@@ -22,8 +24,9 @@ use serde::{Deserialize, Serialize};
 use crate::value::condition::{Readiness, WaitReason};
 use crate::value::field_name::FieldName;
 use crate::value::{
-    Allocate, AllocationMetadata, Cause, Controller, Credential, Grant, NamespaceSpec, NetworkSpec, NodeSpec,
-    PoolSpec, Purpose, ReservationSpec, RouteConfig, SecretHash, Started, SubnetSpec, Text,
+    AgentReadiness, Allocate, AllocationMetadata, Cause, Controller, Credential, Delegate, Grant, Link,
+    NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Purpose, ReportedBoot, ReservationSpec, RouteConfig,
+    SecretHash, Started, SubnetSpec, Text,
 };
 
 /// Identity and history of a spec.
@@ -193,6 +196,10 @@ pub enum WaitTarget {
     Pool(PoolId),
     /// Remains of a quota for a family.
     Quota(QuotaScope, Family),
+    /// Free block of a pool or a prefix. The need is log2 of its size, plus one.
+    Block(ParentId),
+    /// Pool that delegates nothing now, and may be opened. The need is one.
+    Open(PoolId),
 }
 
 /// Stickiness of an endpoint.
@@ -319,6 +326,87 @@ pub struct Boot {
     pub has_released: bool,
 }
 
+/// Newest report of a node's agent, with or without a row of the node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeReport {
+    pub node: NodeKey,
+    /// The node's present boot.
+    pub boot: ReportedBoot,
+    /// Ids of earlier boots, the oldest first.
+    pub past: Vec<Text>,
+    pub readiness: AgentReadiness,
+    /// Wall time of the last change of the readiness, as a label.
+    pub since_wall_ms: u64,
+    pub agent_version: Text,
+    /// Log time of the newest heartbeat.
+    pub heard_ms: u64,
+    /// Wall time of the newest heartbeat, as a label.
+    pub heard_wall_ms: u64,
+    /// Links that the agent can probe.
+    pub links: Vec<Link>,
+    /// Attachments in the agent's journal at the newest heartbeat.
+    pub inventory: Inventory,
+    /// True if that was the cluster's inventory when the heartbeat was applied.
+    pub inventory_matched: bool,
+}
+
+/// Address that a foreign host uses, and that is neither allocated nor delegated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantine {
+    pub address: IpAddr,
+    pub network: NetworkId,
+    pub pool: PoolId,
+    /// The foreign host.
+    pub mac: MacAddress,
+    /// Node whose agent reported it.
+    pub reported_by: NodeKey,
+    /// Node whose agent confirmed it.
+    pub confirmed_by: Option<NodeKey>,
+    /// Wall time of the report, as a label.
+    pub since_wall_ms: u64,
+    /// Log time of the newest answer.
+    pub heard_ms: u64,
+    /// Wall time of the newest answer, as a label.
+    pub heard_wall_ms: u64,
+}
+
+/// Proof that no host used an address when it was probed, made ahead of its allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub address: IpAddr,
+    pub network: NetworkId,
+    pub pool: PoolId,
+    /// Log time at which it ends.
+    pub until_ms: u64,
+}
+
+/// Stations that probes of an allocated address have found. Its id is that of the allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbor {
+    pub pool: PoolId,
+    /// Attachment of the allocation when its station was first heard.
+    pub attachment: Option<AttachmentId>,
+    /// Station that answered first.
+    pub mac: MacAddress,
+    /// Another station that answers for the address.
+    pub other: Option<MacAddress>,
+    /// Log time at which another station was last noted.
+    pub other_ms: u64,
+    /// Nodes whose agents heard it.
+    pub heard_by: Vec<NodeKey>,
+    /// Silence since the last answer, by node.
+    pub silence: Vec<Silence>,
+}
+
+/// Silent rounds of one prober.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    pub node: NodeKey,
+    pub rounds: u32,
+    /// Log time of the newest round.
+    pub last_ms: u64,
+}
+
 /// Credential of callers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
@@ -407,6 +495,59 @@ pub struct Prefix {
     /// Principal that requested it.
     pub created_by: Text,
 }
+
+/// Prefix request that waits for a block. Its id is its place in the queue, the revision in which it began to
+/// wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixClaim {
+    /// Id of the pool at the root of the tree.
+    pub pool: PoolId,
+    /// Owner of the last level.
+    pub owner: PrefixOwner,
+    /// Request that waits.
+    pub request: Delegate,
+    /// With which rights.
+    pub credential: Credential,
+    /// Principal of the request.
+    pub principal: Text,
+    /// Names the request.
+    pub request_id: Text,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+    /// Reason as a word.
+    pub why: WaitReason,
+    /// Cause with names and numbers.
+    pub cause: Box<Cause>,
+    /// Missing block; none if no later change alone helps.
+    pub missing: Option<MissingBlock>,
+}
+
+/// Block that a prefix claim needs next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingBlock {
+    /// Resource that it is waiting for.
+    pub of: WaitTarget,
+    /// Need of the resource: log2 of the block's size plus one, or `u32::MAX` until the prefix is cleared.
+    pub need: u32,
+    /// Owner of the first level that doesn't exist.
+    pub owner: PrefixOwner,
+}
+
+/// Cooling block of one address, cut from another prefix. Blocks of pools cool as [`Cooling`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixCooling {
+    /// Prefix that the block was cut from.
+    pub parent: PrefixId,
+    pub network: NetworkId,
+    /// Id of the pool at the root of the tree.
+    pub pool: PoolId,
+    pub address: IpAddr,
+    /// Log time at which the cooling ends.
+    pub until_ms: u64,
+}
+
+/// Need that no free block meets.
+pub(crate) const NEVER_ROOM: u32 = u32::MAX;
 
 impl NamedPrefix {
     pub(crate) fn of(id: PrefixId, row: &Prefix) -> Self {

@@ -18,7 +18,8 @@ fn every_action_says_whether_the_state_knows_it_again() {
     assert!(actions.iter().all(|(_, action)| with_key(action.clone()).has_replicated_identity()));
     let known = actions.into_iter().filter(|(_, action)| without(action.clone()).has_replicated_identity());
     let known: Vec<&str> = known.map(|(name, _)| name).collect();
-    assert_eq!(known, ["allocate", "release-attachment", "join", "join-member", "delegate", "renew-token"]);
+    let kinds = ["allocate", "release-attachment", "join", "join-member", "delegate", "delegate-or-wait"];
+    assert_eq!(known, [&kinds[..], &["renew-token", "release-attachment-of"]].concat());
 }
 
 #[test]

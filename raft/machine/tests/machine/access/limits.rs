@@ -2,14 +2,16 @@
 
 use ipam_api::Code;
 use ipam_api::access::Role;
+use ipam_api::node_report::Inventory;
 use ipam_machine::command::{
-    ConfirmEpoch, Expect, Kind, Metadata, NamespaceSpec, PoolSpec, Put, Quota, ReservationSpec, SplitPool,
-    SubnetSpec, Text, Transaction,
+    AgentReadiness, ConfirmEpoch, Expect, Heartbeat, Kind, Link, Metadata, NamespaceSpec, PoolSpec, Put,
+    Quota, ReportProbes, ReportedBoot, ReservationSpec, SplitPool, SubnetSpec, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
 use crate::access::world::{
-    World, add, admin, delete, labelled, name, network, pool, put_in_realm, reservation, subnet, with_labels,
+    World, add, admin, delete, labelled, name, network, node, node_key, pool, put_in_realm, reservation,
+    subnet, with_labels,
 };
 
 const FORBIDDEN: Option<Code> = Some(Code::Forbidden);
@@ -266,5 +268,34 @@ fn limited_administrators_leave_the_cluster_alone() {
         ] {
             assert_eq!(world.code(Terms::of(grant.clone()), action.clone()), FORBIDDEN, "{action:?}");
         }
+    }
+}
+
+/// Results and links concern addresses of all pools and realms.
+#[test]
+fn limited_operators_report_no_probes_and_no_links() {
+    let mut world = world();
+    let realm = || Terms::of(Grant { realms: vec![name("default")], ..Grant::of(Role::Operator) });
+    let results = Vec::new();
+    let report = Action::ReportProbes(ReportProbes { node: node_key("n1"), results });
+    let heartbeat = |links: Vec<Link>| {
+        Action::Heartbeat(Heartbeat {
+            node: node_key("n1"),
+            boot: ReportedBoot { id: Text::given("boot"), number: 1 },
+            readiness: AgentReadiness { ready: true, problem: None },
+            agent_version: Text::given("1.0"),
+            links,
+            inventory: Inventory::default(),
+        })
+    };
+    let links = vec![Link { network: name("default"), cidr: "10.0.0.0/24".parse().unwrap() }];
+    for limited in [web(), realm()] {
+        assert_eq!(world.code(limited.clone(), report.clone()), FORBIDDEN);
+        assert_eq!(world.code(limited, heartbeat(links.clone())), FORBIDDEN);
+    }
+    assert_eq!(world.code(realm(), heartbeat(Vec::new())), None);
+    for all in [admin(), Terms::of(Grant::of(Role::Operator)), node("n1")] {
+        assert_eq!(world.code(all.clone(), heartbeat(links.clone())), None);
+        assert_eq!(world.code(all, report.clone()), None);
     }
 }

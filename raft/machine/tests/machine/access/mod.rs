@@ -14,6 +14,7 @@ mod node_tokens;
 mod nodes;
 mod prefixes;
 mod replays;
+mod reports;
 mod roles;
 mod tokens;
-mod world;
+pub(crate) mod world;

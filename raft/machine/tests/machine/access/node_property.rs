@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipam_api::access::Role;
+use ipam_api::limits::QUARANTINES_PER_NODE_MAX;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
@@ -13,11 +14,11 @@ use ipam_machine::command::{
     Allocate, EndController, Leases, PoolPatterns, Renew, ScaleController, Started, Text,
 };
 use ipam_machine::event::{Holding, Reason};
-use ipam_machine::model::{Allocation, Endpoint};
+use ipam_machine::model::{Allocation, Endpoint, Prefix};
 use ipam_machine::{Action, At, Command, EventKind, Grant, Id, Outcome, State, Terms, apply};
 use proptest::prelude::*;
 
-use crate::access::world::{add, attachment, hold, node, started};
+use crate::access::world::{add, attachment, hold, node, node_key, started};
 use crate::support::random::{Dice, Draw};
 
 const COMMANDS: usize = 150;
@@ -73,6 +74,11 @@ impl Actor {
             }
             Action::ReleaseAttachment(release) => {
                 (release.key.realm, release.key.node) = (Name::default_name(), place);
+            }
+            Action::Heartbeat(heartbeat) => heartbeat.node = node_key(place.as_str()),
+            Action::ReportProbes(report) => report.node = node_key(place.as_str()),
+            Action::ReleaseAttachmentOf(of) => {
+                (of.release.key.realm, of.release.key.node) = (Name::default_name(), place);
             }
             Action::Transaction(transaction) => {
                 transaction.preconditions.clear();
@@ -208,7 +214,11 @@ fn check(model: &Model, claims: &Claims, before: &State, after: &State, done: &s
         let nodes = state.nodes.iter().map(|(id, row)| format!("{id} {row:?}"));
         let namespaces = state.namespaces.iter().map(|(id, row)| format!("{id} {row:?}"));
         let tokens = state.tokens.iter().map(|(id, row)| format!("{id} {row:?}"));
-        let prefixes = state.prefixes.iter().map(|(id, row)| format!("{id} {row:?}"));
+        // An address that n2 frees may serve a prefix request that waits.
+        let awaited = |row: &Prefix| before.prefix_claims.iter().any(|(_, claim)| claim.owner == row.owner);
+        let is_served = |id: Id<Prefix>, row: &Prefix| before.prefixes.get(id).is_none() && awaited(row);
+        let prefixes = state.prefixes.iter().filter(|(id, row)| !is_served(*id, row));
+        let prefixes = prefixes.map(|(id, row)| format!("{id} {row:?}"));
         pools
             .chain(subnets)
             .chain(networks)
@@ -220,6 +230,21 @@ fn check(model: &Model, claims: &Claims, before: &State, after: &State, done: &s
             .collect()
     };
     assert_eq!(resources(after), resources(before), "{done}");
+    check_quarantines(before, after, done);
+}
+
+/// Only the node's own reports quarantine addresses, and the unconfirmed ones are bounded.
+fn check_quarantines(before: &State, after: &State, done: &str) {
+    let second = node_key("n2");
+    let added = after.quarantines.iter().filter(|(id, _)| before.quarantines.get(*id).is_none());
+    for (_, row) in added {
+        assert_eq!(row.reported_by, second, "{done}");
+    }
+    let unconfirmed = |state: &State| {
+        let rows = state.quarantines.iter().map(|(_, row)| row);
+        rows.filter(|row| row.reported_by == second && row.confirmed_by.is_none()).count()
+    };
+    assert!(unconfirmed(after) <= QUARANTINES_PER_NODE_MAX.max(unconfirmed(before)), "{done}");
 }
 
 #[derive(Default)]
@@ -351,10 +376,15 @@ fn word(action: &Action) -> &'static str {
     match action {
         Action::Allocate(_) => "allocate",
         Action::ReleaseAttachment(_) => "release-attachment",
+        Action::ReleaseAttachmentOf(_) => "release-attachment-of",
         Action::ReleaseAllocation { .. } => "release-allocation",
         Action::Renew(_) => "renew",
         Action::ScaleController(_) | Action::EndController(_) => "scale",
         Action::Transaction(_) => "transaction",
+        Action::Heartbeat(_) => "heartbeat",
+        Action::ReleaseOrphans(_) => "release-orphans",
+        Action::ReportProbes(_) => "report-probes",
+        // The verb `release` of a quarantine, and `reclaim`, are no node's.
         _ => "another",
     }
 }
@@ -381,11 +411,23 @@ proptest! {
 #[test]
 fn random_requests_of_a_node_have_effects_of_each_kind() {
     let mut run = Run::default();
-    for index in 0..3_000 {
+    for index in 0..14_000 {
         run.step(index, index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
-    for kind in ["allocate", "release-attachment", "release-allocation", "renew", "scale", "transaction"] {
+    let kinds = [
+        "allocate",
+        "release-attachment",
+        "release-attachment-of",
+        "release-allocation",
+        "renew",
+        "scale",
+        "heartbeat",
+        "transaction",
+        "report-probes",
+    ];
+    for kind in kinds {
         assert!(run.effects.get(kind).is_some_and(|count| *count > 1), "{kind}: {:?}", run.effects);
     }
+    assert!(run.effects.contains_key("release-orphans"), "{:?}", run.effects);
     assert_eq!(run.effects.get("another"), None);
 }

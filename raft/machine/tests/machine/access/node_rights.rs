@@ -1,6 +1,7 @@
 //! Rights of a stolen node token: it detaches and frees its own allocations, and its usage is limited.
 
 use ipam_api::Code;
+use ipam_api::access::Role;
 use ipam_api::limits::{
     ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, EVENTS_PER_NODE_MAX,
     EVENTS_PER_NODE_WINDOW_MS, WAITING_PER_NODE_MAX,
@@ -13,7 +14,8 @@ use ipam_machine::command::{
 };
 
 use crate::access::world::{
-    World, add, admin, attachment, del, delete, hold, ids, labelled, name, node, pool, started,
+    World, add, admin, attachment, del, del_of, delete, hold, ids, labelled, name, node, pool, started,
+    with_labels,
 };
 
 const FOREIGN: Option<Code> = Some(Code::ForeignNode);
@@ -162,6 +164,55 @@ fn a_node_frees_what_was_adopted_for_its_pod_by_uid() {
     for id in [unnamed, elsewhere] {
         assert_eq!(world.code(node("n1"), release(id)), FOREIGN);
     }
+}
+
+#[test]
+fn red_team_a_node_names_adopted_endpoints_of_others_in_its_del() {
+    let mut world = World::new();
+    let mut adopt = |endpoint: &str, node: &str, uid: Option<&str>, address: &str| {
+        let mut request = hold(Some(node), endpoint, "web");
+        request.uid = uid.map(Text::given);
+        request.options = AllocateOptions { adopt: true, ..AllocateOptions::default() };
+        request.interfaces[0].addresses = vec![address.parse().unwrap()];
+        ids(&world.run(admin(), Action::Allocate(request)))[0]
+    };
+    let kept = [
+        adopt("pod/web/a", "n1", Some("u1"), "10.0.0.10"),
+        adopt("pod/web/b", "n2", None, "10.0.0.11"),
+        adopt("pod/prod/web/c", "n2", Some("u1"), "10.0.0.12"),
+    ];
+    let own = adopt("pod/web/d", "n2", Some("u1"), "10.0.0.13");
+    let operators = Allocate { uid: Some(Text::given("u2")), ..hold(Some("n2"), "pod/web/e", "web") };
+    let operators = ids(&world.run(admin(), Action::Allocate(operators)))[0];
+    for (number, endpoint) in
+        ["pod/web/a", "pod/web/b", "pod/prod/web/c", "pod/web/d", "pod/web/e"].iter().enumerate()
+    {
+        for uid in ["u1", "u2", "u9"] {
+            let of = |node| del_of(node, &format!("x{number}{uid}"), endpoint, uid);
+            assert_eq!(world.code(node("n2"), of("n1")), FOREIGN, "another node's attachment");
+            assert_eq!(world.code(node("n2"), of("n2")), None);
+        }
+    }
+    assert!(world.state.allocations.get(own.into()).is_none());
+    for id in kept.into_iter().chain([operators]) {
+        assert!(world.state.allocations.get(id.into()).is_some(), "{id}");
+    }
+}
+
+#[test]
+fn labels_limit_what_a_del_frees_of_an_adopted_endpoint() {
+    let mut world = World::new();
+    let mut request = hold(Some("n1"), "pod/web/a", "web");
+    request.uid = Some(Text::given("u1"));
+    request.options = AllocateOptions { adopt: true, ..AllocateOptions::default() };
+    request.interfaces[0].addresses = vec!["10.0.0.10".parse().unwrap()];
+    let id = ids(&world.run(admin(), Action::Allocate(request)))[0];
+    let release = del_of("n1", "a", "pod/web/a", "u1");
+    let db = with_labels(Role::Operator, "team=db");
+    assert_eq!(world.code(db, release.clone()), Some(Code::Forbidden));
+    assert!(world.state.allocations.get(id.into()).is_some());
+    assert_eq!(world.code(with_labels(Role::Operator, "team=web"), release), None);
+    assert!(world.state.allocations.get(id.into()).is_none());
 }
 
 #[test]

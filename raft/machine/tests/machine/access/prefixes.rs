@@ -2,10 +2,12 @@
 
 use ipam_api::Code;
 use ipam_api::access::Role;
-use ipam_machine::command::{Delegate, PrefixLevel, PrefixSource};
-use ipam_machine::{Action, Answer, Grant, Terms};
+use ipam_machine::command::{Credential, Delegate, Kind, PrefixLevel, PrefixSource, Purpose};
+use ipam_machine::event::WaitReason;
+use ipam_machine::id::PrefixClaimId;
+use ipam_machine::{Action, Answer, Grant, Outcome, Terms};
 
-use crate::access::world::{World, admin, name, with_labels};
+use crate::access::world::{World, admin, delete, name, token, with_labels};
 
 pub(crate) fn delegate(from: PrefixSource, realm: &str, owner: &str, length: u8) -> Action {
     let level =
@@ -55,4 +57,41 @@ fn a_token_of_labels_has_prefixes_of_pools_that_have_them() {
     assert_eq!(world.code(db(), Action::ReleasePrefix { id: id.into() }), Some(Code::Forbidden));
     let own = delegate(PrefixSource::Pool(name("db")), "default", "n1", 31);
     assert_eq!(world.code(db(), own), None);
+}
+
+#[test]
+fn a_claim_is_served_with_the_present_rights_of_its_token() {
+    let mut world = World::new();
+    let wait = |owner| match from_pool(owner, 31) {
+        Action::Delegate(request) => Action::DelegateOrWait(request),
+        other => panic!("{other:?}"),
+    };
+    // All blocks of the pool.
+    let mut held = Vec::new();
+    while world.code(admin(), from_pool(&format!("n{}", held.len()), 31)).is_none() {
+        held.push(delegated(&mut world, from_pool(&format!("n{}", held.len()), 31)));
+    }
+    let operator = Grant { realms: vec![name("default")], ..Grant::of(Role::Operator) };
+    let ci = token("ci", Purpose::Bearer, operator, None);
+    let made = world.run(admin(), Action::CreateToken(ci)).unwrap();
+    let ours = || Terms { credential: Credential::Token { id: made.revision.into() }, ..admin() };
+    let waits = |outcome: Outcome| match outcome.unwrap().answer {
+        Answer::PrefixPending { pending, .. } => pending.claim,
+        other => panic!("{other:?}"),
+    };
+    let first = waits(world.run(ours(), wait("waits")));
+    let theirs = match wait("theirs") {
+        Action::DelegateOrWait(request) => {
+            Action::DelegateOrWait(Delegate { realm: name("prod"), ..request })
+        }
+        other => panic!("{other:?}"),
+    };
+    let theirs = waits(world.run(admin(), theirs));
+    let withdraw = |id: PrefixClaimId| Action::ReleasePrefix { id: id.get().into() };
+    assert_eq!(world.code(ours(), withdraw(theirs)), Some(Code::Forbidden), "a claim of another realm");
+    world.run(admin(), delete(Kind::Token, "ci")).unwrap();
+    world.run(admin(), Action::ReleasePrefix { id: held[0].into() }).unwrap();
+    let claim = world.state.prefix_claims.get(first).unwrap();
+    assert_eq!((claim.why, claim.missing.as_ref()), (WaitReason::AllocationFailed, None));
+    assert!(world.state.prefix_claims.get(theirs).is_none(), "the next claim is served");
 }

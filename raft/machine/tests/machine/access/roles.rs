@@ -5,8 +5,11 @@ use crate::access::world::{
 };
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
+use ipam_api::node_report::Inventory;
 use ipam_machine::command::{
-    Controller, EndController, Expect, Kind, Metadata, Purpose, ScaleController, Text, Transaction,
+    AgentReadiness, Controller, EndController, EndQuarantine, Expect, Heartbeat, Kind, Link, Metadata,
+    ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans, ReportProbes, ReportedBoot,
+    ScaleController, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -20,6 +23,7 @@ fn actions(world: &mut World) -> Vec<Action> {
     let mut member = add("n1", "pod/web/a-0", "web");
     member.stickiness.controller = Some(application());
     world.run(crate::access::world::admin(), Action::Allocate(member)).unwrap();
+    quarantine(world);
     for action in [network("gone"), subnet("gone", "10.9.0.0/24"), reservation("gone")] {
         world.run(crate::access::world::admin(), action).unwrap();
     }
@@ -64,9 +68,66 @@ fn actions(world: &mut World) -> Vec<Action> {
         crate::access::world::del("n1", "other"),
         Action::CreateToken(token("new", Purpose::Bearer, Grant::of(Role::Viewer), None)),
         Action::RotateToken { name: "old".parse().unwrap(), secret_hash: [1; 32], expect: Expect::Anything },
+        Action::Heartbeat(Heartbeat {
+            node: crate::access::world::node_key("n1"),
+            boot: ReportedBoot { id: Text::given("boot"), number: 1 },
+            readiness: AgentReadiness { ready: true, problem: None },
+            agent_version: Text::given("1.0"),
+            links: Vec::new(),
+            inventory: Inventory::default(),
+        }),
+        Action::ReleaseOrphans(ReleaseOrphans {
+            node: crate::access::world::node_key("n1"),
+            orphans: Vec::new(),
+        }),
+        Action::ReportProbes(ReportProbes {
+            node: crate::access::world::node_key("n1"),
+            results: Vec::new(),
+        }),
+        Action::EndQuarantine(EndQuarantine {
+            network: ipam_api::Name::default_name(),
+            address: QUARANTINED.parse().unwrap(),
+        }),
+        Action::Reclaim(Reclaim {
+            node: crate::access::world::node_key("gone"),
+            reason: ReclaimReason::NodeGone,
+            allocations: Vec::new(),
+        }),
         Action::Expire,
         Action::RaiseLevel { level: 1 },
     ]
+}
+
+const QUARANTINED: &str = "10.0.0.90";
+
+/// A foreign host uses an address of a pool of its own.
+fn quarantine(world: &mut World) {
+    let node = crate::access::world::node_key("n1");
+    let link = Link { network: ipam_api::Name::default_name(), cidr: "10.0.0.0/24".parse().unwrap() };
+    let heartbeat = Action::Heartbeat(Heartbeat {
+        node: node.clone(),
+        boot: ReportedBoot { id: Text::given("boot"), number: 1 },
+        readiness: AgentReadiness { ready: true, problem: None },
+        agent_version: Text::given("1.0"),
+        links: vec![link],
+        inventory: Inventory::default(),
+    });
+    let probing = Probing { conflicts: Some(true), ..Probing::default() };
+    let Action::PutPool(mut put) = pool("probed", "lan", QUARANTINED, Metadata::default()) else {
+        unreachable!()
+    };
+    put.spec.probing = probing;
+    let result = ProbeResult {
+        network: ipam_api::Name::default_name(),
+        address: QUARANTINED.parse().unwrap(),
+        macs: vec!["02:00:00:00:00:09".parse().unwrap()],
+        allocation: None,
+    };
+    let report = Action::ReportProbes(ReportProbes { node, results: vec![result] });
+    for action in [heartbeat, Action::PutPool(put), report] {
+        world.run(crate::access::world::admin(), action).unwrap();
+    }
+    assert_eq!(world.state.quarantines.len(), 1);
 }
 
 fn application() -> Controller {

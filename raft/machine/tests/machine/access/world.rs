@@ -7,8 +7,8 @@ use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
     Allocate, CreateToken, Credential, Delete, Expect, Idempotency, Kind, Manager, Metadata, NamespaceSpec,
-    NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota, ReleaseAttachment, ReservationSpec, Started,
-    Stored, Text,
+    NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota, ReleaseAttachment, ReleaseAttachmentOf,
+    ReservationSpec, Started, Stored, Text,
 };
 use ipam_machine::fixtures::origin;
 use ipam_machine::{
@@ -120,6 +120,13 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
 
 pub(crate) fn del(node: &str, container: &str) -> Action {
     Action::ReleaseAttachment(ReleaseAttachment { key: attachment(node, container), started: started(2) })
+}
+
+/// A DEL that names its endpoint.
+pub(crate) fn del_of(node: &str, container: &str, endpoint: &str, uid: &str) -> Action {
+    let release = ReleaseAttachment { key: attachment(node, container), started: started(2) };
+    let (endpoint, uid) = (endpoint.parse().unwrap(), Text::given(uid));
+    Action::ReleaseAttachmentOf(ReleaseAttachmentOf { release, endpoint, uid })
 }
 
 pub(crate) fn token(name: &str, purpose: Purpose, grant: Grant, ttl_ms: Option<u64>) -> CreateToken {

@@ -1,12 +1,15 @@
 //! Comparison of the machine's state with the model, down to every address and every row.
 
+mod probes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use ipam_api::access::NodeKey;
 use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::resource::Lifecycle;
-use ipam_machine::command::Kind;
+use ipam_machine::command::{AgentReadiness, Kind, Text};
 use ipam_machine::event::{Delegation, Holding, NAMES, Readiness};
 use ipam_machine::state::Occupant;
 use ipam_machine::{Event, EventKind, Id, State};
@@ -20,7 +23,10 @@ pub(crate) fn agree(state: &State, model: &Model) {
     allocations(state, model);
     endpoints_and_attachments(state, model);
     memory(state, model);
+    reports(state, model);
     prefixes(state, model);
+    prefix_claims(state, model);
+    probes::agree(state, model);
     assert!(!model.gives_a_gateway());
     for name in model.pools.keys() {
         pool(state, model, name);
@@ -28,7 +34,7 @@ pub(crate) fn agree(state: &State, model: &Model) {
     addresses(state, model);
 }
 
-fn id(state: &State, kind: Kind, name: impl Into<ResourceName>) -> u64 {
+pub(super) fn id(state: &State, kind: Kind, name: impl Into<ResourceName>) -> u64 {
     let name = name.into();
     state.id_of(kind, &name).unwrap_or_else(|| panic!("{kind} {name} is gone"))
 }
@@ -92,12 +98,18 @@ fn allocations(state: &State, model: &Model) {
         assert!(keys.iter().all(|key| key.interface == row.interface));
         assert_eq!(row.route_config.as_deref().cloned().unwrap_or_default(), held.route_config);
         assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
+        assert_eq!(state.lease_of(row).map(|lease| lease.until_ms), model.end_of(held), "end of a lease");
         let pool = &model.pools.get(&held.pool).unwrap().spec;
         assert!(model.allocatable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
         let given = state.given(&[own], None);
         let [given] = given[0].addresses.as_slice() else { panic!("one address, and not {given:?}") };
         let routes = || given.routes.iter().map(|route| (route.destination, route.gateway));
         assert_eq!((given.gateway, routes().collect()), model.way_of(held));
+        let probing = model.probing(pool);
+        let is_unchecked =
+            !held.checked && held.lifecycle == Lifecycle::Attached && held.attachments.len() < 2;
+        let needs = (probing.conflicts == Some(true) && is_unchecked, probing.gateway == Some(true));
+        assert_eq!((given.probes_conflicts, given.probes_gateway), needs, "probes of {}", held.address);
         assert_eq!(routes().count(), model.way_of(held).1.len(), "two routes lead to one place");
     }
 }
@@ -148,25 +160,60 @@ fn memory(state: &State, model: &Model) {
         (network.into(), id(state, Kind::Pool, &one.pool).into(), one.address, one.until_ms)
     });
     assert_eq!(cooling, cools.collect::<Vec<_>>(), "coolings");
+    let blocks = state.prefix_coolings.iter().map(|(_, row)| {
+        let parent = state.prefixes.get(row.parent).unwrap();
+        assert_eq!((row.network, row.pool), (parent.network, parent.pool));
+        (row.parent.get(), row.address, row.until_ms)
+    });
+    let cools =
+        model.cooling_blocks.iter().map(|one| (model.block(one.parent).id, one.address, one.until_ms));
+    assert_eq!(blocks.collect::<Vec<_>>(), cools.collect::<Vec<_>>(), "cooling blocks of prefixes");
     let ends = model.cooling.iter().map(|one| one.until_ms);
+    let ends = ends.chain(model.cooling_blocks.iter().map(|one| one.until_ms));
     let graced = |until_ms: u64| until_ms.max(model.leadership.1);
     let blocks = model.blocks.iter().filter_map(|one| match one.released {
         true => Some(0),
         false => one.until_ms.map(graced),
     });
     let ends = ends.chain(blocks);
-    let leases = model.held.iter().filter_map(|one| Some(graced(one.lease?.1)));
+    let leases = model.held.iter().filter_map(|one| model.end_of(one).map(graced));
+    let ends = ends.chain(model.checks.iter().map(|one| one.until_ms));
     let next = ends.chain(leases).chain(model.tombstones.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     assert_eq!(state.boots.len(), model.boots.len(), "nodes with boots");
     for (_, row) in state.boots.iter() {
-        let boots = &model.boots[&row.name];
+        let boots = &model.boots[&NodeKey { realm: row.realm.clone(), name: row.name.clone() }];
         assert_eq!(row.boots.len(), boots.len(), "boots");
         for (own, boot) in row.boots.iter().zip(boots) {
             assert_eq!((&own.earliest.boot_id, own.has_released), (&boot.id, boot.has_released), "boots");
             assert_eq!(own.is_confirmed.then_some(&own.earliest), boot.heard.as_ref(), "boots");
         }
     }
+}
+
+fn reports(state: &State, model: &Model) {
+    assert_eq!(state.reports.len(), model.reports.len(), "reports of nodes");
+    for (node, report) in &model.reports {
+        let (_, row) = state.report_of(node).unwrap();
+        let boots: Vec<_> = row.past.iter().chain([&row.boot.id]).cloned().collect();
+        assert_eq!((boots, row.boot.number), (report.boots.clone(), report.number));
+        assert_eq!((row.readiness, row.heard_ms), (report.readiness, report.heard_ms));
+        assert_eq!((&row.agent_version, &row.links), (&report.agent_version, &report.links));
+        assert_eq!((row.inventory, row.inventory_matched), (report.inventory, report.inventory_matched));
+    }
+    for key in model.attachments.keys() {
+        let node = NodeKey { realm: key.realm.clone(), name: key.node.clone() };
+        let listed: Vec<_> = state.attachments_on(&node, None).map(|(_, row)| &row.key).collect();
+        assert!(listed.contains(&key), "attachments of a node");
+        assert_eq!(listed.len() as u64, state.inventory(&node).attachments());
+        assert_eq!(state.inventory(&node), model.inventory(&node), "inventory");
+    }
+}
+
+fn prefix_claims(state: &State, model: &Model) {
+    let claims = state.prefix_claims.iter().map(|(id, row)| (id.get(), row.request.clone(), row.why));
+    let expected = model.prefix_claims.iter().map(|one| (one.id, one.request.clone(), one.why));
+    assert_eq!(claims.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "prefix claims");
 }
 
 fn prefixes(state: &State, model: &Model) {
@@ -187,6 +234,10 @@ fn prefixes(state: &State, model: &Model) {
         children.sort_by_key(|one| one.cidr.network());
         let below: Vec<_> = children.iter().map(|one| Id::new(one.id)).collect();
         assert_eq!(state.prefixes_below(own.into()).collect::<Vec<_>>(), below);
+        let cooling =
+            state.prefix_coolings_of(own).map(|one| state.prefix_coolings.get(one).unwrap().address);
+        let expected = model.cooling_below(block.number).map(|one| one.address);
+        assert_eq!(cooling.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "cooling in {}", row.cidr);
         assert_eq!(state.given_prefix(own).unwrap().children, below.len() as u64);
         for (i, one) in children.iter().enumerate() {
             assert!(row.cidr.contains(&one.cidr) && one.cidr != row.cidr);
@@ -208,6 +259,7 @@ fn pool(state: &State, model: &Model, name: &Name) {
     let all = |what| model.in_state(&pool.spec, what).len() as u128;
     assert_eq!(counts.allocated, all("allocated"), "{name} allocated");
     assert_eq!(counts.cooling, all("cooling"), "{name} cooling");
+    assert_eq!(counts.quarantined, all("quarantined"), "{name} quarantined");
     assert_eq!(counts.reserved, all("reserved"), "{name} reserved");
     assert_eq!(counts.excluded, all("excluded"), "{name} excluded");
     assert_eq!(counts.free, all("free"), "{name} free");
@@ -244,6 +296,7 @@ fn addresses(state: &State, model: &Model) {
             for address in all_of(cidr.parse().unwrap()) {
                 let held = model.holder(name, address).map(|one| Occupant::Allocation(one.id.into()));
                 match state.occupant(network.into(), address) {
+                    Some(Occupant::Quarantine(_)) => assert!(model.quarantine(name, address).is_some()),
                     Some(Occupant::Cooling(_)) => assert!(model.rest(name, address).is_some(), "{address}"),
                     other => assert_eq!(other, held, "{address} of {name}"),
                 }
@@ -277,6 +330,9 @@ pub(crate) struct Follower {
     held: BTreeMap<u64, (IpAddr, Name)>,
     delegated: BTreeMap<u64, IpNet>,
     ready: BTreeMap<Name, Readiness>,
+    quarantined: BTreeSet<(Name, IpAddr)>,
+    node_boots: BTreeMap<NodeKey, Text>,
+    node_readiness: BTreeMap<NodeKey, AgentReadiness>,
 }
 
 impl Follower {
@@ -316,8 +372,17 @@ impl Follower {
                 | EventKind::Detached(Holding { address, pool, allocation, .. }) => {
                     assert_eq!(self.held.get(&allocation.get()), Some(&(address, pool)));
                 }
+                EventKind::Quarantined { network, address, .. } => {
+                    assert!(self.quarantined.insert((network, address)));
+                }
+                EventKind::QuarantineEnded { network, address, .. } => {
+                    assert!(self.quarantined.remove(&(network, address)));
+                }
+                EventKind::Collided { of, .. } => assert!(self.held.contains_key(&of.allocation.get())),
                 EventKind::Waits { .. }
                 | EventKind::Withdrawn { .. }
+                | EventKind::PrefixWaits { .. }
+                | EventKind::PrefixWithdrawn { .. }
                 | EventKind::Cooled { .. }
                 | EventKind::JournalTrimmed { .. }
                 | EventKind::LevelRaised { .. }
@@ -332,6 +397,10 @@ impl Follower {
                             *of = into.clone();
                         }
                     }
+                }
+                EventKind::NodeBooted { node, boot } => drop(self.node_boots.insert(node, boot.id)),
+                EventKind::NodeReady { node, readiness } => {
+                    self.node_readiness.insert(node, readiness);
                 }
                 EventKind::PoolReady { pool, readiness } => {
                     assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
@@ -349,8 +418,16 @@ impl Follower {
         let name = |pool| state.pools.get(pool).unwrap().spec.name.clone();
         let held = state.allocations.iter().map(|(id, row)| (id.get(), (row.address, name(row.pool))));
         assert!(held.eq(self.held.clone()), "allocations by events");
+        let network = |network| state.networks.get(network).unwrap().spec.name.clone();
+        let quarantined: BTreeSet<_> =
+            state.quarantines.iter().map(|(_, row)| (network(row.network), row.address)).collect();
+        assert_eq!(quarantined, self.quarantined, "quarantines by events");
         let delegated = state.prefixes.iter().map(|(id, row)| (id.get(), row.cidr));
         assert!(delegated.eq(self.delegated.clone()), "prefixes by events");
+        for (_, row) in state.reports.iter() {
+            assert_eq!(self.node_boots.get(&row.node), Some(&row.boot.id), "boots by events");
+            assert_eq!(self.node_readiness.get(&row.node), Some(&row.readiness), "readiness by events");
+        }
         for (pool, row) in state.pool_states.iter() {
             assert_eq!(self.ready.get(&name(pool)), Some(&row.readiness));
         }

@@ -38,7 +38,7 @@ fn of_pool(model: &Model, name: &Name, address: IpAddr) -> Known {
     let pool = &model.pools.get(name).unwrap().spec;
     let word = model.state_of(pool, address);
     let network = &model.subnet_of(pool).network;
-    let occupied = word == "allocated" || word == "cooling";
+    let occupied = ["allocated", "quarantined", "cooling"].contains(&word);
     (word, Some(name.clone()), occupied && model.is_reserved(network, address))
 }
 
@@ -115,6 +115,7 @@ fn counts_agree(state: &State, pool: u64, runs: &[Run]) {
     for (standing, count) in [
         (Standing::Allocated, counts.allocated),
         (Standing::Cooling, counts.cooling),
+        (Standing::Quarantined, counts.quarantined),
         (Standing::Reserved, counts.reserved),
         (Standing::Excluded, counts.excluded),
         (Standing::Free, counts.free),

@@ -2,6 +2,7 @@
 //! It says what the machine must answer, to the address, and what must be there afterwards.
 
 pub(crate) mod addresses;
+pub(crate) mod agent;
 pub(crate) mod allocate;
 pub(crate) mod automatic;
 pub(crate) mod boots;
@@ -9,6 +10,8 @@ pub(crate) mod change;
 pub(crate) mod lease;
 pub(crate) mod preallocated;
 pub(crate) mod prefix;
+pub(crate) mod prefix_waiting;
+pub(crate) mod probes;
 pub(crate) mod quota;
 pub(crate) mod routing;
 pub(crate) mod skipped;
@@ -18,14 +21,16 @@ pub(crate) mod waiting;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
+use ipam_api::access::NodeKey;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
+use ipam_api::node_report::Inventory;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, ReservationSpec, RouteConfig,
-    Started, SubnetSpec, Text,
+    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, ReportedBoot, ReservationSpec,
+    RouteConfig, Started, SubnetSpec, Text,
 };
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Automatic, Sticky};
@@ -33,8 +38,11 @@ use ipam_machine::{Action, At, Command};
 
 use ipnet::IpNet;
 
+use crate::model::naive::agent::Report;
 use crate::model::naive::boots::Boot;
-use crate::model::naive::prefix::Block;
+use crate::model::naive::prefix::{Block, CoolingBlock};
+use crate::model::naive::prefix_waiting::PrefixClaim;
+use crate::model::naive::probes::{Check, Neighbor, Quarantined};
 use crate::model::naive::waiting::Claim;
 
 /// The machine's answer, as far as the model can predict it.
@@ -52,6 +60,10 @@ pub(crate) enum Reply {
     Steps(Vec<Reply>),
     Delegated { repeated: bool, cidrs: Vec<IpNet> },
     TakenBack { cidrs: Vec<IpNet>, ending: bool },
+    Heard { boot: ReportedBoot, inventory: Inventory },
+    OrphansReleased { addresses: Vec<IpAddr>, stale: u64 },
+    Probed { recorded: u64, refused: u64 },
+    Reclaimed { addresses: Vec<IpAddr>, stale: u64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,12 +83,16 @@ pub(crate) struct Held {
     pub(crate) endpoint: u64,
     pub(crate) interface: InterfaceName,
     pub(crate) lifecycle: Lifecycle,
+    pub(crate) adopted: bool,
     pub(crate) node: Option<ObjectName>,
     pub(crate) route_config: RouteConfig,
     /// The oldest first.
     pub(crate) attachments: Vec<AttachmentKey>,
     /// TTL and end of its lease.
     pub(crate) lease: Option<(u64, u64)>,
+    pub(crate) checked: bool,
+    pub(crate) mac: Option<Text>,
+    pub(crate) neighbor: Option<Box<Neighbor>>,
 }
 
 /// Unique key of an address.
@@ -131,8 +147,13 @@ pub(crate) struct Model {
     pub(crate) attachments: BTreeMap<AttachmentKey, (Started, u64)>,
     pub(crate) tombstones: Vec<Tombstone>,
     pub(crate) blocks: Vec<Block>,
+    /// Addresses that cool in blocks, the longest-free first.
+    pub(crate) cooling_blocks: Vec<CoolingBlock>,
     pub(crate) numbered: u64,
-    pub(crate) boots: BTreeMap<ObjectName, Vec<Boot>>,
+    /// Prefix requests that wait, the oldest first.
+    pub(crate) prefix_claims: Vec<PrefixClaim>,
+    pub(crate) boots: BTreeMap<NodeKey, Vec<Boot>>,
+    pub(crate) reports: BTreeMap<NodeKey, Report>,
     /// As the machine said them: the model doesn't count revisions.
     pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
     pub(crate) incarnations: u64,
@@ -142,6 +163,15 @@ pub(crate) struct Model {
     pub(crate) told: VecDeque<Name>,
     /// Places in line that were ever given.
     pub(crate) places: u64,
+    /// Number of each living attachment, and the newest of them.
+    pub(crate) ties: BTreeMap<AttachmentKey, u64>,
+    pub(crate) tied: u64,
+    /// Quarantines, replacements and collisions that were reported.
+    pub(crate) noticed: u64,
+    pub(crate) quarantines: Vec<Quarantined>,
+    pub(crate) checks: Vec<Check>,
+    /// As the machine numbered them: their probers depend on it.
+    pub(crate) subnet_ids: BTreeMap<Name, u64>,
 }
 
 impl Model {
@@ -176,6 +206,7 @@ impl Model {
 
     fn single(&mut self, action: &Action) -> Result<Reply, Code> {
         let said = self.alone(action)?;
+        self.forget_useless_checks();
         self.serve_waiting();
         Ok(said)
     }
@@ -205,6 +236,7 @@ impl Model {
                 Ok(said)
             }
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
+            Action::ReleaseAttachmentOf(of) => Ok(self.release_attachment_of(of)),
             Action::ReleaseAllocation { id } => {
                 self.held.iter().find(|one| one.id == id.get()).ok_or(Code::AllocationChanged)?;
                 let said = self.release(|one| one.id == id.get());
@@ -239,8 +271,14 @@ impl Model {
                 panic!("the model has no members; tests/members.rs has")
             }
             Action::Delegate(request) => self.delegate(request),
+            Action::DelegateOrWait(request) => self.delegate_or_wait(request),
             Action::ReleasePrefix { id } => self.release_prefix((*id).get()),
             Action::Renew(request) => self.renew(request),
+            Action::Heartbeat(heartbeat) => Ok(self.hear_node(heartbeat)),
+            Action::ReleaseOrphans(request) => Ok(self.release_orphans(request)),
+            Action::ReportProbes(report) => Ok(self.report_probes(report)),
+            Action::EndQuarantine(of) => self.end_quarantine_of(of),
+            Action::Reclaim(request) => self.reclaim(request),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_)
             | Action::RotateToken { .. }
@@ -404,6 +442,9 @@ impl Model {
         if kind.is_in_realm() {
             self.nodes.retain(|key, _| kind != Kind::Node || key != name);
             self.namespaces.retain(|key, _| kind != Kind::Namespace || key != name);
+            if kind == Kind::Node {
+                self.forget_report(name);
+            }
             return Ok(Reply::Gone);
         }
         let name = &name.name().expect("it exists");
@@ -455,16 +496,24 @@ impl Model {
         self.pools.remove(name);
         self.made.retain(|one| one != name);
         self.cooling.retain(|one| one.pool != *name);
+        self.quarantines.retain(|one| one.pool != *name);
+        self.checks.retain(|one| one.pool != *name);
         self.forget_waiting_for(name);
+        self.prefix_claims.retain(|claim| claim.pool != *name);
     }
 
-    /// Drops cooling addresses that no pool contains any more.
+    /// Drops cooling and quarantined addresses that no pool contains any more.
     fn wake_what_left(&mut self) {
         let cooling = std::mem::take(&mut self.cooling);
         let kept = |one: &Cooling| {
             self.pools.get(&one.pool).is_some_and(|pool| self.allocatable(&pool.spec, one.address))
         };
         self.cooling = cooling.into_iter().filter(kept).collect();
+        let quarantines = std::mem::take(&mut self.quarantines);
+        let kept = |one: &Quarantined| {
+            self.pools.get(&one.pool).is_some_and(|pool| self.allocatable(&pool.spec, one.address))
+        };
+        self.quarantines = quarantines.into_iter().filter(kept).collect();
     }
 
     // === Taking back ===
@@ -483,13 +532,20 @@ impl Model {
             }
         }
         self.forget_empty();
-        let held = &self.held;
-        self.attachments.retain(|key, _| held.iter().any(|one| one.attachments.contains(key)));
+        self.forget_attachments();
         Reply::Released(gone.into_iter().map(|one| one.address).collect())
     }
 
+    /// Attachments that hold nothing are gone.
+    pub(crate) fn forget_attachments(&mut self) {
+        let held = &self.held;
+        self.attachments.retain(|key, _| held.iter().any(|one| one.attachments.contains(key)));
+        let attachments = &self.attachments;
+        self.ties.retain(|key, _| attachments.contains_key(key));
+    }
+
     /// Endpoints that neither hold nor wait for anything are gone.
-    fn forget_empty(&mut self) {
+    pub(crate) fn forget_empty(&mut self) {
         let held = &self.held;
         self.endpoints.retain(|endpoint| {
             endpoint.claim.is_some() || held.iter().any(|one| one.endpoint == endpoint.number)

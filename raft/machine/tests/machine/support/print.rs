@@ -1,5 +1,7 @@
 //! Outcomes, events and rows as a scenario shows them.
 
+mod probes;
+
 use std::fmt::Write;
 
 use ipam_api::Problem;
@@ -7,8 +9,8 @@ use ipam_api::address::parse_address;
 use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_machine::change::FieldChange;
-use ipam_machine::command::{Given, GivenPrefix, Kind, Renewed, Started};
-use ipam_machine::event::{Delegation, Holding, Reason};
+use ipam_machine::command::{AgentReadiness, Given, GivenPrefix, Kind, Renewed, Started};
+use ipam_machine::event::{AwaitedPrefix, Delegation, Holding, Reason};
 use ipam_machine::explain::{CandidateOutcome, Explanation};
 use ipam_machine::model::{Automatic, Boot, Endpoint};
 use ipam_machine::space::Counts;
@@ -105,11 +107,28 @@ fn answer(answer: &Answer, indent: &str) -> String {
             let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             format!("released {}", addresses.join(", "))
         }
+        Answer::Heard { boot, inventory } => {
+            format!("boot {} of {:?}, {} attachments", boot.number, &*boot.id, inventory.attachments())
+        }
+        Answer::OrphansReleased { addresses, stale } => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            format!("released [{}], {stale} stale", addresses.join(", "))
+        }
+        Answer::Probed { recorded, refused } => format!("recorded {recorded}, refused {refused}"),
+        Answer::Reclaimed { addresses, stale } => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            format!("reclaimed [{}], {stale} stale", addresses.join(", "))
+        }
         Answer::Expired { rows } => format!("expired {rows} rows"),
         Answer::Members { ids } => format!("members {ids:?}"),
         Answer::Pending(pending) => {
             let still = if pending.repeated { "still waits" } else { "waits" };
             format!("{still}, {}: {}", pending.why.as_str(), short(&pending.cause.detail()))
+        }
+        Answer::PrefixPending { repeated, pending } => {
+            let still = if *repeated { "still waits" } else { "waits" };
+            let claim = id(pending.claim.get());
+            format!("{still} as {claim}, {}: {}", pending.why.as_str(), short(&pending.cause.detail()))
         }
         Answer::Renewed { leases, more: _ } => {
             let until = |one: &Renewed| {
@@ -184,6 +203,15 @@ fn given(given: &Given) -> String {
     if !given.metadata.description.is_empty() {
         let _ = write!(text, ", {:?}", given.metadata.description);
     }
+    if given.checked {
+        text.push_str(", checked");
+    }
+    if given.probes_conflicts {
+        text.push_str(", to be probed");
+    }
+    if given.probes_gateway {
+        text.push_str(", gateway to be probed");
+    }
     if let Some(lease) = &given.lease {
         let _ = write!(text, ", lease until {}", lease.until_ms);
     }
@@ -209,6 +237,7 @@ fn what(what: &EventKind) -> String {
                 Reason::Moved => " (moved)",
                 Reason::Adopted => ", adopted",
                 Reason::Waited => ", waited for",
+                Reason::Conflict => ", after a conflict",
                 _ => "",
             };
             format!("{endpoint} holds {address} of {pool} on {interface} as {}{why}", id((*allocation).get()))
@@ -233,11 +262,30 @@ fn what(what: &EventKind) -> String {
             format!("{endpoint} no longer holds {address} of {pool}, {} ({reason})", id((*allocation).get()))
         }
         EventKind::Cooled { address, pool, .. } => format!("{address} of {pool} has rested"),
+        EventKind::Quarantined { address, pool, mac, by, .. } => {
+            format!("{address} of {pool} is quarantined: {by} found {mac}")
+        }
+        EventKind::QuarantineEnded { address, pool, by, .. } => {
+            let by = by.as_ref().map_or_else(String::new, |node| format!(": {node} found it unused"));
+            format!("{address} of {pool} is quarantined no longer{by}")
+        }
+        EventKind::Collided { of, mac, other, by } => {
+            format!("{} of {} at {mac} collides with {other}: {by} found it", of.address, of.endpoint)
+        }
         EventKind::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
         EventKind::JournalTrimmed { through, segments, .. } => {
             format!("gave up {segments} segments of the journal, through {through}")
         }
         EventKind::Waits { endpoint, why } => format!("{endpoint} waits, {}", why.as_str()),
+        EventKind::NodeBooted { node, boot } => {
+            format!("node {node} is in boot {} of {:?}", boot.number, &*boot.id)
+        }
+        EventKind::NodeReady { node, readiness: AgentReadiness { ready, problem } } => {
+            let problem = problem.map(|problem| format!(", {}", problem.as_str())).unwrap_or_default();
+            format!("node {node} is {}ready{problem}", if *ready { "" } else { "not " })
+        }
+        EventKind::PrefixWaits { of, why } => format!("{} waits, {}", awaited(of), why.as_str()),
+        EventKind::PrefixWithdrawn { of } => format!("{} waits no longer", awaited(of)),
         EventKind::Withdrawn { endpoint } => format!("{endpoint} waits no longer"),
         EventKind::LevelRaised { level } => format!("the level is {level}"),
         EventKind::EpochBegun { epoch, from_revision } => {
@@ -320,6 +368,7 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
             let row = state.boots.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();
             row.boots.iter().map(boot).collect()
         }
+        "checks" | "neighbor" | "collisions" | "jobs" | "inventory" => probes::show(state, what, which),
         "state" => format!(
             "revision {}, {} endpoints, {} attachments, {} allocations, {} tombstones, {} cooling, next expiry {:?}\n",
             id(state.revision()),
@@ -391,8 +440,10 @@ fn pool(state: &State, pool: u64) -> String {
     assert_eq!(size, allocated + cooling + quarantined + reserved + excluded + free, "conservation");
     let use_of = state.pool_states.get(pool.into()).unwrap();
     let cursor = use_of.cursor.map_or_else(|| "nothing given yet".to_owned(), |last| format!("last {last}"));
+    let quarantined = if quarantined > 0 { format!("{quarantined} quarantined, ") } else { String::new() };
     format!(
-        "{size}: {free} free, {allocated} held, {cooling} cooling, {reserved} reserved, {excluded} excluded; {}; {cursor}\n",
+        "{size}: {free} free, {allocated} held, {quarantined}{cooling} cooling, {reserved} reserved, \
+         {excluded} excluded; {}; {cursor}\n",
         use_of.readiness.as_str()
     ) + &automatic(state, pool)
 }
@@ -423,6 +474,10 @@ fn prefixes(state: &State, parent: u64, indent: &str) -> String {
             writeln!(text, "{indent}{} {}/{} ({})", row.cidr, row.owner.realm, row.owner.name, id(own.get()));
         text.push_str(&prefixes(state, own.get(), &format!("{indent}  ")));
     }
+    for own in state.prefix_coolings_of(parent.into()) {
+        let row = state.prefix_coolings.get(own).unwrap();
+        let _ = writeln!(text, "{indent}{} cooling until {}", row.address, row.until_ms);
+    }
     if text.is_empty() && indent.is_empty() { "none\n".to_owned() } else { text }
 }
 
@@ -441,6 +496,15 @@ fn address(state: &State, which: &str) -> String {
             let holder = state.endpoints.get(row.endpoint).unwrap();
             format!("held by {} as {}", holder.key, id(one.get()))
         }
+        Some(Occupant::Quarantine(one)) => {
+            let row = state.quarantines.get(one).unwrap();
+            let confirmed = row.confirmed_by.as_ref().map(|node| format!(", confirmed by {node}"));
+            let confirmed = confirmed.unwrap_or_default();
+            format!(
+                "quarantined for {} by {}{confirmed}, heard at {}",
+                row.mac, row.reported_by, row.heard_ms
+            )
+        }
         Some(Occupant::Cooling(one)) => {
             format!("cooling until {}", state.coolings.get(one).unwrap().until_ms)
         }
@@ -455,7 +519,7 @@ fn address(state: &State, which: &str) -> String {
     format!("{occupant}, {pool}{reserved}\n")
 }
 
-fn id(revision: u64) -> String {
+pub(crate) fn id(revision: u64) -> String {
     short(&revision.to_string())
 }
 
@@ -479,4 +543,9 @@ fn short(text: &str) -> String {
     }
     out.pop();
     out
+}
+
+/// Owner and pool of an awaited prefix, and its claim.
+fn awaited(of: &AwaitedPrefix) -> String {
+    format!("{}/{} of {} as {}", of.owner.realm, of.owner.name, of.pool, id(of.claim.get()))
 }

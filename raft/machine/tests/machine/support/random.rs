@@ -1,10 +1,12 @@
 //! Commands at random, in a world so small that they get in each other's way.
 
+mod agent;
 mod automatic;
 mod change;
 mod interfaces;
 mod options;
 mod prefix;
+mod probes;
 mod put;
 mod sticky;
 
@@ -209,9 +211,17 @@ impl Draw<'_> {
                     self.end()
                 }
             }
-            75..=84 => {
+            75 => self.heartbeat(),
+            76 | 77 => self.orphans(),
+            98 => self.probe_action(),
+            78..=84 => {
                 let key = self.attachment();
-                Action::ReleaseAttachment(ReleaseAttachment { started: self.started(&key), key })
+                let release = ReleaseAttachment { started: self.started(&key), key };
+                if self.dice.chance(60) {
+                    Action::ReleaseAttachment(release)
+                } else {
+                    self.release_of(release)
+                }
             }
             85..=90 if !self.issued.is_empty() => {
                 let i = usize::try_from(self.dice.below(self.issued.len() as u64)).unwrap();
@@ -273,6 +283,7 @@ impl Draw<'_> {
             strategy: if self.dice.chance(50) { Strategy::Next } else { Strategy::Sequential },
             cooling_ms: [0, 30, 200][usize::try_from(self.dice.below(3)).unwrap()],
             strict_cooling: self.dice.chance(30),
+            cooling_reserve: if self.dice.chance(60) { 0 } else { self.dice.below(4) },
             allow_edges: self.dice.chance(30),
             gateway: self.dice.chance(30).then_some(gateway),
             routes: self.routes(through),
@@ -283,6 +294,7 @@ impl Draw<'_> {
             terminating: self.dice.chance(3),
             drains_to: self.drains_to(),
             reclaim: None,
+            probing: self.probing(),
             metadata: self.metadata(),
         };
         Action::PutPool(Put { spec, expect })
@@ -394,7 +406,9 @@ impl Draw<'_> {
             endpoint: self.endpoint(),
             uid: self.dice.chance(40).then(|| Text::given(self.dice.pick(&["x", "y"]))),
             labels: self.labels(),
-            node: None,
+            // Without `node` no heartbeat renews the lease.
+            node: (ttl_ms.is_some() && self.dice.chance(60))
+                .then(|| self.dice.pick(&["n1", "n2"]).parse().unwrap()),
             stickiness: if may_last { self.stickiness() } else { Stickiness::default() },
             lifecycle: match (&attachment, ttl_ms) {
                 (Some(_), _) => Lifecycle::Attached,
@@ -483,7 +497,10 @@ impl Draw<'_> {
             default_pools,
             families,
             addresses,
-            mac: None,
+            mac: self
+                .dice
+                .chance(25)
+                .then(|| Text::given(self.dice.pick(&["02:00:00:00:00:01", "02:00:00:00:00:02"]))),
             network_attachment,
         }
     }

@@ -17,15 +17,18 @@ pub(crate) use rows::{Rows, all_rows, rows};
 use ipam_api::access::{NodeKey, Role};
 use ipam_machine::change::FieldName;
 use ipam_machine::command::{
-    AddressLimits, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool, AutomaticRules, Controller,
-    ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest, KnownMember, Manager,
-    Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Origin, PoolPatterns, PoolSelectors, PoolSpec, Quota,
-    ReservationSpec, Routing, Started, Stickiness, SubnetSpec, Text, Via,
+    AddressLimits, AgentReadiness, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool,
+    AutomaticRules, Controller, ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest,
+    KnownMember, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Origin, PoolPatterns,
+    PoolSelectors, PoolSpec, Probing, Quota, ReportedBoot, ReservationSpec, Routing, Started, Stickiness,
+    SubnetSpec, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
 
+use ipam_api::mac::MacAddress;
 use ipam_api::name::Name;
+use ipam_api::node_report::{AgentProblem, Inventory};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, PoolSize, Route, ScaleDown, Strategy};
 use ipam_machine::model::{Automatic, AutomaticStanding, Lease, Meta, PrefixOwner, QuotaScope};
@@ -71,6 +74,20 @@ fn attachment() -> AttachmentKey {
     }
 }
 
+fn reported_boot() -> ReportedBoot {
+    ReportedBoot { id: Text::given("boot-1"), number: 7 }
+}
+
+fn inventory() -> Inventory {
+    let mut inventory = Inventory::default();
+    inventory.add(&attachment(), [1 << 40 | 9]);
+    inventory
+}
+
+fn not_ready() -> AgentReadiness {
+    AgentReadiness { ready: false, problem: Some(AgentProblem::SocketUnavailable) }
+}
+
 fn metadata() -> Metadata {
     let one = |key: &str, value: &str| BTreeMap::from([(Text::given(key), Text::given(value))]);
     Metadata {
@@ -82,7 +99,7 @@ fn metadata() -> Metadata {
 }
 
 fn network() -> NetworkSpec {
-    NetworkSpec { name: name("blue"), metadata: metadata() }
+    NetworkSpec { name: name("blue"), probing: probing(), metadata: metadata() }
 }
 
 fn subnet() -> SubnetSpec {
@@ -101,8 +118,22 @@ fn subnet() -> SubnetSpec {
             exclude: vec!["10.1.2.70".parse().unwrap()],
             max_size: Some(8),
         }),
+        probing: probing(),
         metadata: metadata(),
     }
+}
+
+fn probing() -> Probing {
+    Probing { conflicts: Some(true), gateway: Some(false), valid_ms: Some(60_000) }
+}
+
+fn links() -> Vec<Link> {
+    let link = |cidr: &str| Link { network: name("blue"), cidr: cidr.parse().unwrap() };
+    vec![link("10.1.2.0/24"), link("2001:db8::/64")]
+}
+
+fn mac(last: u8) -> MacAddress {
+    MacAddress::new([2, 0, 0, 0, 0, last])
 }
 
 fn dns() -> Dns {
@@ -124,6 +155,7 @@ fn pool() -> PoolSpec {
         strategy: Strategy::Sequential,
         cooling_ms: 30_000,
         strict_cooling: true,
+        cooling_reserve: 5,
         allow_edges: false,
         gateway: Some("10.1.2.254".parse().unwrap()),
         routes: subnet().routes,
@@ -134,6 +166,7 @@ fn pool() -> PoolSpec {
         terminating: true,
         drains_to: Some(name("web-2")),
         reclaim: Some(false),
+        probing: probing(),
         metadata: metadata(),
     }
 }

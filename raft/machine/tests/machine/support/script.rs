@@ -14,14 +14,21 @@
 //! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
 //! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER]     end-of NAMESPACE/KIND/NAME[:UID]
 //! renew allocation ID [ttl=MS]        renew endpoint ENDPOINT [ttl=MS]
+//! heartbeat NODE boot=ID:NUMBER [problem=NAME] [links=CIDR,NETWORK@CIDR,…] [inventory=COUNT:DIGEST]
+//! probes NODE [NETWORK@]ADDRESS[#ALLOCATION]>[MAC[+MAC]] …     `m7` is the MAC address 02:00:00:00:00:07
+//! end-quarantine ADDRESS [network=NAME]        reclaim NODE gone|silent:GRACE ALLOCATION …
+//! orphans NODE CONFIG/CONTAINER/INTERFACE:ID,…:EVIDENCE …
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|namespace|attachment NAME        show state        show prefixes POOL
+//! show checks|collisions POOL        show neighbor ALLOCATION        show jobs NODE LIMIT [SUBNET [AFTER]]
+//! show inventory NODE                                 of the agent, and of the state
 //! ```
 //!
 //! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time of its
 //! deadline. Revisions and ids are written without their epoch. `65*10.0.0.0` is a list of 65 addresses,
 //! each two behind the one before.
 
+mod agent;
 mod words;
 
 use ipam_machine::{Action, Command, fixtures};
@@ -37,8 +44,9 @@ use ipam_api::{Family, Problem};
 use ipam_machine::command::{
     Allocate, AllocateOptions, AllocationMetadata, Controller, Delegate, Delete, Dns, EndController, Expect,
     InterfaceRequest, Kind, Leases, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
-    PoolSelectors, PoolSpec, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Renew,
-    ReservationSpec, Routing, ScaleController, SplitPool, Started, Stickiness, SubnetSpec, Text, Transaction,
+    PoolSelectors, PoolSpec, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
+    ReleaseAttachmentOf, Renew, ReservationSpec, Routing, ScaleController, SplitPool, Started, Stickiness,
+    SubnetSpec, Text, Transaction,
 };
 
 /// The first epoch's share of every revision and id.
@@ -125,6 +133,11 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         "delegate" => delegate(words),
         "release" => release(words),
         "renew" => renew(words),
+        "heartbeat" => agent::heartbeat(words),
+        "orphans" => agent::orphans(words),
+        "probes" => agent::probes(words),
+        "end-quarantine" => agent::end_quarantine(words),
+        "reclaim" => agent::reclaim(words),
         "expire" => Ok(Action::Expire),
         "scale" => scale(words),
         "end-of" => end_of(words),
@@ -149,7 +162,9 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
         Kind::Token | Kind::Node | Kind::Namespace => panic!("{kind}s are put elsewhere"),
-        Kind::Network => Action::PutNetwork(Put { spec: NetworkSpec { name, metadata }, expect }),
+        Kind::Network => {
+            Action::PutNetwork(Put { spec: NetworkSpec { name, probing: words.probing(), metadata }, expect })
+        }
         Kind::Subnet => {
             let cidr = words.field("cidr").unwrap();
             let spec = SubnetSpec {
@@ -169,6 +184,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                     ..Dns::default()
                 },
                 automatic: words.automatic_rules()?,
+                probing: words.probing(),
                 metadata,
             };
             Action::PutSubnet(Put { spec, expect })
@@ -188,6 +204,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 },
                 cooling_ms: words.field("cooling_ms").map_or(0, |text| text.parse().unwrap()),
                 strict_cooling: words.flag("strict"),
+                cooling_reserve: words.field("reserve").map_or(0, |text| text.parse().unwrap()),
                 allow_edges: words.flag("edges"),
                 gateway: words.field("gateway").map(|text| parse_address(&text)).transpose()?,
                 routes: words.all("route").iter().map(|text| route(text)).collect::<Result<_, _>>()?,
@@ -206,6 +223,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 terminating: words.flag("terminating"),
                 drains_to: words.field("drains_to").map(|text| Name::new(&text)).transpose()?,
                 reclaim: words.field("reclaim").map(|text| text == "yes"),
+                probing: words.probing(),
                 metadata,
             };
             Action::PutPool(Put { spec, expect })
@@ -371,10 +389,18 @@ fn renew(words: &mut Words) -> Result<Action, Problem> {
 
 fn release(words: &mut Words) -> Result<Action, Problem> {
     Ok(match words.take().as_str() {
-        "attachment" => Action::ReleaseAttachment(ReleaseAttachment {
-            key: attachment(&words.take())?,
-            started: started(&words.field("started").unwrap()),
-        }),
+        "attachment" => {
+            let key = attachment(&words.take())?;
+            let release = ReleaseAttachment { key, started: started(&words.field("started").unwrap()) };
+            match words.field("endpoint") {
+                None => Action::ReleaseAttachment(release),
+                Some(endpoint) => Action::ReleaseAttachmentOf(ReleaseAttachmentOf {
+                    release,
+                    endpoint: endpoint.parse()?,
+                    uid: Text::given(words.field("uid").unwrap()),
+                }),
+            }
+        }
         "allocation" => Action::ReleaseAllocation { id: revision(&words.take()).into() },
         "endpoint" => Action::ReleaseEndpoint { key: words.take().parse()? },
         "prefix" => Action::ReleasePrefix { id: revision(&words.take()).into() },
@@ -390,6 +416,7 @@ fn delegate(words: &mut Words) -> Result<Action, Problem> {
         None => PrefixSource::Pool(Name::new(&from)?),
     };
     let realm = words.field("realm").map_or(Ok(Name::default_name()), |text| Name::new(&text))?;
+    let wait = words.flag("wait");
     let mut levels = Vec::new();
     for mut words in words.split_at_plus() {
         let word = if words.is_empty() { break } else { words.take() };
@@ -402,7 +429,8 @@ fn delegate(words: &mut Words) -> Result<Action, Problem> {
         });
         assert!(words.is_empty(), "not understood: {words:?}");
     }
-    Ok(Action::Delegate(Delegate { from, realm, levels }))
+    let request = Delegate { from, realm, levels };
+    Ok(if wait { Action::DelegateOrWait(request) } else { Action::Delegate(request) })
 }
 
 fn transaction(words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, Problem> {

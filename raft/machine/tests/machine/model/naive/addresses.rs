@@ -60,6 +60,8 @@ impl Model {
             || self.block_at(network, address).is_some_and(|one| one.pool == pool.name)
         {
             "allocated"
+        } else if self.quarantine(network, address).is_some_and(|one| one.pool == pool.name) {
+            "quarantined"
         } else if self.rest(network, address).is_some_and(|one| one.pool == pool.name) {
             "cooling"
         } else if self.is_reserved(network, address) {
@@ -77,26 +79,41 @@ impl Model {
         all_of(cidr).filter(|a| self.has(pool, *a) && self.state_of(pool, *a) == state).collect()
     }
 
-    /// The address that a pool gives next.
-    pub(crate) fn next_in(&self, pool: &Pool, taken: &[Held]) -> Option<IpAddr> {
+    /// The free address that a pool gives next: a checked one, if it has one.
+    pub(crate) fn fresh_in(&self, pool: &Pool, taken: &[Held]) -> Option<IpAddr> {
         let spec = &pool.spec;
         let is_taken = |a: &IpAddr| taken.iter().any(|one| one.pool == spec.name && one.address == *a);
         let mut free = self.in_state(spec, "free");
         free.retain(|a| !is_taken(a));
         let behind = |a: &&IpAddr| pool.cursor.is_none_or(|cursor| **a > cursor);
-        let fresh = match spec.strategy {
-            ipam_api::resource::Strategy::Sequential => free.first(),
-            ipam_api::resource::Strategy::Random => panic!("nobody foresees a lot"),
-            ipam_api::resource::Strategy::Next => free.iter().find(behind).or(free.first()),
+        let first_of = |free: &[IpAddr]| {
+            let first = match spec.strategy {
+                ipam_api::resource::Strategy::Sequential => free.first(),
+                ipam_api::resource::Strategy::Random => panic!("the model does not foresee a draw"),
+                ipam_api::resource::Strategy::Next => free.iter().find(behind).or(free.first()),
+            };
+            first.copied()
         };
+        let checked: Vec<IpAddr> = free.iter().copied().filter(|a| self.is_checked(spec, *a)).collect();
+        first_of(&checked).or_else(|| first_of(&free))
+    }
+
+    /// The address that a pool gives next.
+    pub(crate) fn next_in(&self, pool: &Pool, taken: &[Held]) -> Option<IpAddr> {
+        let spec = &pool.spec;
+        let is_taken = |a: &IpAddr| taken.iter().any(|one| one.pool == spec.name && one.address == *a);
+        let fresh = self.fresh_in(pool, taken);
         let network = &self.subnet_of(spec).network;
         let longest = || {
             let mut cooling = self.cooling.iter().filter(|one| one.pool == spec.name);
             cooling.find(|one| !self.is_reserved(network, one.address) && !is_taken(&one.address))
         };
+        let of_pool = || self.cooling.iter().filter(|one| one.pool == spec.name);
+        let used = of_pool().filter(|one| is_taken(&one.address)).count();
+        let kept = usize::try_from(spec.cooling_reserve).unwrap();
         match fresh {
-            Some(address) => Some(*address),
-            None if spec.strict_cooling => None,
+            Some(address) => Some(address),
+            None if spec.strict_cooling || of_pool().count() <= used + kept => None,
             None => longest().map(|one| one.address),
         }
     }

@@ -17,6 +17,7 @@ use ipam_machine::command::{Allocate, InterfaceRequest, RouteConfig, Started};
 use selectors::{stands_for, unspecific};
 
 use crate::model::naive::preallocated::{Found, own, waits_for};
+use crate::model::naive::probes::Quarantined;
 use crate::model::naive::waiting::Claim;
 use crate::model::naive::{Held, Incarnation, Model, Pool, Reply, Spot};
 
@@ -77,6 +78,8 @@ impl Model {
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.hear(key, started, false);
             self.attachments.insert(key.clone(), (started.clone(), endpoint));
+            self.tied += 1;
+            self.ties.insert(key.clone(), self.tied);
         }
         let said = self.give(request, meant.as_ref(), plan);
         self.trim(&used);
@@ -117,10 +120,14 @@ impl Model {
                 endpoint,
                 interface: interface.name.clone(),
                 lifecycle: request.lifecycle,
+                adopted: request.options.adopt,
                 route_config: RouteConfig::default(),
                 node: request.node.clone().or(request.attachment.as_ref().map(|key| key.node.clone())),
                 attachments: request.attachment.iter().filter(|_| own(request, interface)).cloned().collect(),
                 lease: request.options.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
+                checked: false,
+                mac: interface.mac.clone(),
+                neighbor: None,
             }));
         }
         let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();
@@ -174,13 +181,20 @@ impl Model {
                 if !is_said_before {
                     one.route_config = route_configs.get(&one.spot()).cloned().unwrap_or_default();
                 }
+                one.checked &= !keeps || !one.attachments.is_empty();
+                let own = request.interfaces.iter().find(|interface| interface.name == one.interface);
+                one.mac = own.and_then(|interface| interface.mac.clone()).or(one.mac.take());
                 one.attachments.push(key.clone());
             }
         }
         for one in &mut given {
             one.route_config = route_configs.get(&one.spot()).cloned().unwrap_or_default();
+            one.checked = self.use_check(&one.pool, one.address);
         }
         for one in &given {
+            let is_other =
+                |other: &Quarantined| (&other.network, other.address) != (&one.network, one.address);
+            self.quarantines.retain(is_other);
             self.cooling.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
             self.pools.get_mut(&one.pool).expect("chosen from").cursor = Some(one.address);
         }

@@ -116,7 +116,10 @@ impl Model {
     }
 
     pub(crate) fn usable(&self, pool: &PoolSpec) -> usize {
-        ["allocated", "cooling", "free"].iter().map(|state| self.in_state(pool, state).len()).sum()
+        ["allocated", "quarantined", "cooling", "free"]
+            .iter()
+            .map(|state| self.in_state(pool, state).len())
+            .sum()
     }
 
     /// Makes, changes and leaves pools as a request says. Those that may have too many addresses then.

@@ -8,6 +8,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_machine::Action;
 use ipam_machine::command::{Started, Text};
 
+use crate::model::naive::agent::node_of;
 use crate::model::naive::{Model, Tombstone};
 
 /// One boot of a node, with all that was heard of it.
@@ -32,7 +33,7 @@ fn place(boots: &[Boot], started: &Started) -> Option<usize> {
 
 impl Model {
     pub(crate) fn hear(&mut self, key: &AttachmentKey, started: &Started, is_release: bool) {
-        let boots = self.boots.entry(key.node.clone()).or_default();
+        let boots = self.boots.entry(node_of(key)).or_default();
         if boots.iter().all(|boot| boot.id != started.boot_id) {
             if boots.len() == PAST_BOOTS_MAX + 1 {
                 let goes = boots.iter().position(|boot| !boot.has_released).unwrap_or(0);
@@ -57,7 +58,10 @@ impl Model {
         if one.boot_id == other.boot_id {
             return order(one, other).is_lt();
         }
-        let boots = self.boots.get(&key.node).map(Vec::as_slice).unwrap_or_default();
+        if let Some(order) = self.reported_order(key, one, other) {
+            return order.is_lt();
+        }
+        let boots = self.boots.get(&node_of(key)).map(Vec::as_slice).unwrap_or_default();
         match (place(boots, one), place(boots, other)) {
             (Some(one), Some(other)) => one < other && boots[one + 1..].iter().any(|boot| boot.has_released),
             _ => false,
@@ -66,8 +70,10 @@ impl Model {
 
     /// Returns true if a start of an attachment is of a forgotten boot, while another boot is known.
     pub(crate) fn is_forgotten(&self, key: &AttachmentKey, living: &Started, other: &Started) -> bool {
-        let boots = self.boots.get(&key.node).map(Vec::as_slice).unwrap_or_default();
-        place(boots, living).is_none() && place(boots, other).is_some()
+        let boots = self.boots.get(&node_of(key)).map(Vec::as_slice).unwrap_or_default();
+        self.reported_order(key, living, other).is_none()
+            && place(boots, living).is_none()
+            && place(boots, other).is_some()
     }
 
     pub(crate) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Code> {
@@ -79,7 +85,11 @@ impl Model {
         {
             return Err(Code::AttachmentReleased);
         }
-        let boots = self.boots.get(&key.node).map(Vec::as_slice).unwrap_or_default();
+        let boots = self.boots.get(&node_of(key)).map(Vec::as_slice).unwrap_or_default();
+        let is_known = |release: &&&Started| {
+            self.is_of_present_boot(key, started) && self.reported_order(key, release, started).is_some()
+        };
+        let others: Vec<_> = others.iter().filter(|release| !is_known(release)).collect();
         let heard = place(boots, started).and_then(|place| boots[place].heard.as_ref());
         match others.is_empty() || heard.is_some_and(|earlier| order(earlier, started).is_lt()) {
             true => Ok(()),

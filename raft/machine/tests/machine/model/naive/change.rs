@@ -63,6 +63,9 @@ impl Model {
         for one in self.cooling.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
             one.pool = split.into.clone();
         }
+        for one in self.quarantines.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
+            one.pool = split.into.clone();
+        }
         self.wait_for_both(&split.name, &split.into);
         Ok(Reply::Stored { created: true })
     }

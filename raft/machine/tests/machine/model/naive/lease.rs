@@ -27,9 +27,13 @@ impl Model {
             if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
                 let Cooling { pool, address, .. } = self.cooling.remove(i);
                 self.shed(&pool, address);
+            } else if self.end_cooling_block() {
+                // One row, as above.
             } else if let Some(ended) = self.end_leases() {
                 rows += ended;
                 continue;
+            } else if let Some(i) = self.first_ended_check() {
+                self.checks.remove(i);
             } else if let Some(i) = self.tombstones.iter().position(|one| one.until_ms <= now) {
                 self.tombstones.remove(i);
             } else if !self.clear_one_ended() {
@@ -62,8 +66,8 @@ impl Model {
         }
         self.renew_all(&leases, request.ttl_ms);
         let until = |one: &Held| -> (IpAddr, u64) {
-            let held = self.holder(&one.network, one.address).and_then(|held| held.lease);
-            (one.address, held.expect("it has a lease").1)
+            let end = self.holder(&one.network, one.address).and_then(|held| self.end_of(held));
+            (one.address, end.expect("it has a lease"))
         };
         Ok(Reply::Renewed(leases.iter().map(until).collect()))
     }
@@ -82,9 +86,9 @@ impl Model {
 
     /// Ends the lease that has ended first, with all of its endpoint that have ended.
     pub(crate) fn end_leases(&mut self) -> Option<u64> {
-        let has_ended = |one: &&Held| one.lease.is_some_and(|(_, until)| self.has_passed(until));
+        let has_ended = |one: &&Held| self.end_of(one).is_some_and(|end| self.has_passed(end));
         let ended = self.held.iter().filter(has_ended);
-        let endpoint = ended.min_by_key(|one| one.lease.map(|(_, until)| until))?.endpoint;
+        let endpoint = ended.min_by_key(|one| self.end_of(one))?.endpoint;
         let of = |one: &&Held| one.endpoint == endpoint && has_ended(one);
         let ended: Vec<Held> = self.held.iter().filter(of).cloned().collect();
         match self.release(|one| ended.contains(one)) {

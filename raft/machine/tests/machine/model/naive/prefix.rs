@@ -9,7 +9,8 @@ use ipam_api::{Code, Family};
 use ipam_machine::command::{Delegate, PoolSelectors, PoolSpec, PrefixSource};
 use ipnet::IpNet;
 
-use crate::model::naive::{Model, Reply};
+use crate::model::naive::prefix_waiting::{Missing, PrefixClaim};
+use crate::model::naive::{Cooling, Model, Reply};
 
 /// A prefix. Its id is not foretold: 0 until the machine has said it; its number is the model's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,15 @@ pub(crate) struct Block {
     pub(crate) ttl_ms: Option<u64>,
     pub(crate) until_ms: Option<u64>,
     pub(crate) released: bool,
+}
+
+/// Address of a block of one address that was cut from another block, and cools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CoolingBlock {
+    /// The number of the block that it was cut from.
+    pub(crate) parent: u64,
+    pub(crate) address: IpAddr,
+    pub(crate) until_ms: u64,
 }
 
 impl Model {
@@ -73,7 +83,7 @@ impl Model {
         all
     }
 
-    fn over(&self, number: u64) -> bool {
+    pub(crate) fn over(&self, number: u64) -> bool {
         self.above(number).iter().any(|number| self.is_over(self.block(*number)))
     }
 
@@ -131,6 +141,9 @@ impl Model {
                 return Err(code);
             }
             let cidr = draft.lowest(&spec, parent, length)?;
+            draft.cooling.retain(|one| one.pool != pool || one.address != cidr.addr());
+            draft.cooling_blocks.retain(|one| Some(one.parent) != parent || one.address != cidr.addr());
+            draft.checks.retain(|one| parent.is_some() || one.pool != pool || !cidr.contains(&one.address));
             draft.numbered += 1;
             draft.blocks.push(Block {
                 id: 0,
@@ -147,7 +160,15 @@ impl Model {
                 released: false,
             });
             cidrs.push(cidr);
-            parent = Some(draft.numbered);
+            let number = draft.numbered;
+            let is_awaited = |claim: &PrefixClaim, missing: &Missing| {
+                claim.pool == pool
+                    && claim.request.realm == request.realm
+                    && matches!(missing, Missing::Block { parent: of, owner, .. }
+                        if *of == parent && *owner == level.owner)
+            };
+            draft.turn_prefix_claims(is_awaited);
+            parent = Some(number);
         }
         let now = draft.now;
         for (number, wanted) in refreshed {
@@ -156,6 +177,7 @@ impl Model {
             let damped = (ttl / 4).clamp(1, PREFIX_DAMPING_MS_MAX);
             if block.ttl_ms != Some(ttl) || now + ttl >= block.until_ms.unwrap_or(0) + damped {
                 (block.ttl_ms, block.until_ms) = (Some(ttl), Some(now + ttl));
+                draft.turn_prefix_claims(|_, missing| *missing == Missing::Cleared(number));
             }
         }
         *self = draft;
@@ -163,7 +185,7 @@ impl Model {
     }
 
     /// Tries every block of a length.
-    fn lowest(&self, pool: &PoolSpec, parent: Option<u64>, length: u8) -> Result<IpNet, Code> {
+    pub(crate) fn lowest(&self, pool: &PoolSpec, parent: Option<u64>, length: u8) -> Result<IpNet, Code> {
         let whole = match parent {
             Some(number) => self.block(number).cidr,
             None => self.subnet_of(pool).cidr,
@@ -182,19 +204,48 @@ impl Model {
                 let edge = [whole.cidr.network(), whole.cidr.broadcast()].contains(&address);
                 let mut children = self.blocks.iter().filter(|one| one.parent == parent);
                 let kept = whole.keep_edges && edge;
-                !kept && !children.any(|one| one.cidr.contains(&address))
+                let cools = self.cooling_below(number).any(|one| one.address == address);
+                !kept && !cools && !children.any(|one| one.cidr.contains(&address))
             }
         };
         let mut all = whole.subnets(length).expect("it is long enough");
-        all.find(|block| addresses(*block).all(is_free)).ok_or(Code::PoolExhausted)
+        if let Some(block) = all.find(|block| addresses(*block).all(is_free)) {
+            return Ok(block);
+        }
+        if length < whole.max_prefix_len() || parent.is_some() && pool.strict_cooling {
+            return Err(Code::PoolExhausted);
+        }
+        // The longest-free address that cools, as the last resort.
+        if let Some(number) = parent {
+            return match self.cooling_below(number).next() {
+                Some(one) => Ok(one.address.into()),
+                None => Err(Code::PoolExhausted),
+            };
+        }
+        let network = &self.subnet_of(pool).network;
+        let mut cooling = self.cooling.iter().filter(|one| one.pool == pool.name);
+        let kept = usize::try_from(pool.cooling_reserve).unwrap();
+        if pool.strict_cooling || cooling.clone().count() <= kept {
+            return Err(Code::PoolExhausted);
+        }
+        let found = cooling.find(|one| !self.is_reserved(network, one.address)).ok_or(Code::PoolExhausted)?;
+        Ok(found.address.into())
     }
 
     pub(crate) fn release_prefix(&mut self, id: u64) -> Result<Reply, Code> {
+        if self.prefix_claims.iter().any(|one| one.id == id) {
+            self.prefix_claims.retain(|one| one.id != id);
+            return Ok(Reply::TakenBack { cidrs: Vec::new(), ending: false });
+        }
         let number = self.blocks.iter().find(|one| one.id == id).ok_or(Code::NotFound)?.number;
         self.block_mut(number).released = true;
         let mut cidrs = Vec::new();
-        while cidrs.len() < EXPIRIES_PER_COMMAND_MAX && self.blocks.iter().any(|one| one.number == number) {
-            cidrs.insert(0, self.clear_below(number));
+        for _ in 0..EXPIRIES_PER_COMMAND_MAX {
+            if self.blocks.iter().any(|one| one.number == number)
+                && let Some(cidr) = self.clear_below(number)
+            {
+                cidrs.insert(0, cidr);
+            }
         }
         Ok(Reply::TakenBack { cidrs, ending: self.blocks.iter().any(|one| one.number == number) })
     }
@@ -205,11 +256,25 @@ impl Model {
         // What was released comes before what has only ended.
         let first =
             ended.min_by_key(|one| (!one.released, one.until_ms.filter(|_| !one.released), one.number));
-        let first = first.map(|one| one.number);
-        first.map(|number| self.clear_below(number)).is_some()
+        let Some(number) = first.map(|one| one.number) else { return false };
+        self.clear_below(number);
+        true
     }
 
-    fn clear_below(&mut self, number: u64) -> IpNet {
+    /// Addresses that cool in a block, the longest-free first.
+    pub(crate) fn cooling_below(&self, number: u64) -> impl Iterator<Item = &CoolingBlock> {
+        self.cooling_blocks.iter().filter(move |one| one.parent == number)
+    }
+
+    /// Frees the address that cooled first, if its time has passed.
+    pub(crate) fn end_cooling_block(&mut self) -> bool {
+        let cooled = self.cooling_blocks.iter().enumerate().filter(|(_, one)| one.until_ms <= self.now);
+        let first = cooled.min_by_key(|(i, one)| (one.until_ms, *i)).map(|(i, _)| i);
+        first.map(|i| self.cooling_blocks.remove(i)).is_some()
+    }
+
+    /// Clears away the lowest block, or an address that cools in it.
+    fn clear_below(&mut self, number: u64) -> Option<IpNet> {
         let mut lowest = number;
         loop {
             let children = self.blocks.iter().filter(|one| one.parent == Some(lowest));
@@ -218,10 +283,27 @@ impl Model {
                 None => break,
             }
         }
+        if let Some(i) = self.cooling_blocks.iter().position(|one| one.parent == lowest) {
+            self.cooling_blocks.remove(i);
+            return None;
+        }
         let block = self.block(lowest).clone();
         self.blocks.retain(|one| one.number != lowest);
-        self.drop_if_drained(&block.pool);
-        block.cidr
+        self.forget_block(block.id, lowest);
+        let cooling_ms = self.pools.get(&block.pool).map_or(0, |pool| pool.spec.cooling_ms);
+        let is_single = block.cidr.prefix_len() == block.cidr.max_prefix_len();
+        let (address, until_ms) = (block.cidr.addr(), self.now + cooling_ms);
+        let cools = is_single && cooling_ms > 0;
+        match block.parent {
+            _ if self.drop_if_drained(&block.pool) || !cools => {}
+            Some(parent) if self.over(parent) => {}
+            Some(parent) => self.cooling_blocks.push(CoolingBlock { parent, address, until_ms }),
+            None => {
+                let (network, pool) = (block.network, block.pool);
+                self.cooling.push(Cooling { network, pool, address, until_ms });
+            }
+        }
+        Some(block.cidr)
     }
 }
 

@@ -3,7 +3,9 @@
 use ipam_api::Family;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown};
-use ipam_machine::command::{Allocate, InterfaceRequest, ScaleController, Started};
+use ipam_machine::command::{
+    Allocate, InterfaceRequest, ReleaseAttachment, ReleaseAttachmentOf, ScaleController, Started,
+};
 use ipam_machine::model::Sticky;
 
 use crate::model::naive::{Held, Incarnation, Model, Reply, Spot};
@@ -78,7 +80,7 @@ impl Model {
     }
 
     /// True if an address remains after the end of one attachment.
-    fn kept(&self, place: usize) -> bool {
+    pub(crate) fn kept(&self, place: usize) -> bool {
         let one = &self.held[place];
         if one.attachments.len() > 1 {
             return true;
@@ -102,14 +104,44 @@ impl Model {
             return Reply::Late;
         }
         self.write_tombstone(key, started);
+        self.detach_all(key)
+    }
+
+    pub(crate) fn detach_all(&mut self, key: &AttachmentKey) -> Reply {
         let stay: Vec<usize> = (0..self.held.len())
             .filter(|place| self.held[*place].attachments.contains(key) && self.kept(*place))
             .collect();
         for place in stay {
-            self.held[place].attachments.retain(|other| other != key);
+            let one = &mut self.held[place];
+            one.attachments.retain(|other| other != key);
+            one.node = one.attachments.last().map(|key| key.node.clone());
         }
         let said = self.release(|one| one.attachments.contains(key));
         self.give_up_preallocated(said)
+    }
+
+    /// A DEL that names its workload.
+    pub(crate) fn release_attachment_of(&mut self, of: &ReleaseAttachmentOf) -> Reply {
+        let ReleaseAttachment { key, started } = &of.release;
+        let exists = self.attachments.contains_key(key);
+        let said = self.release_attachment(key, started);
+        if exists || key.realm != of.endpoint.realm {
+            return said;
+        }
+        let is_meant = |one: &&Incarnation| one.key == of.endpoint && one.uid.as_ref() == Some(&of.uid);
+        let meant: Vec<u64> = self.endpoints.iter().filter(is_meant).map(|one| one.number).collect();
+        let ends: Vec<Spot> = (0..self.held.len())
+            .filter(|place| {
+                let one = &self.held[*place];
+                one.adopted
+                    && one.attachments.is_empty()
+                    && one.node.as_ref() == Some(&key.node)
+                    && meant.contains(&one.endpoint)
+                    && !self.kept(*place)
+            })
+            .map(|place| self.held[place].spot())
+            .collect();
+        self.release(|one| ends.contains(&one.spot()))
     }
 
     pub(crate) fn scale(&mut self, scale: &ScaleController) -> Reply {

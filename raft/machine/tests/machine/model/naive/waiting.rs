@@ -89,8 +89,12 @@ impl Model {
             node: None,
             route_config: ipam_machine::command::RouteConfig::default(),
             lifecycle: ipam_api::resource::Lifecycle::Held,
+            adopted: false,
             attachments: Vec::new(),
             lease: None,
+            checked: false,
+            mac: None,
+            neighbor: None,
         }
     }
 
@@ -133,7 +137,13 @@ impl Model {
             };
             let claims = self.endpoints.iter().filter_map(|one| Some((one, one.claim.as_ref()?)));
             let first = claims.filter(could).min_by_key(|(_, claim)| claim.place);
-            let Some(claim) = first.map(|(_, claim)| claim.clone()) else { return };
+            let first = first.map(|(_, claim)| claim.clone());
+            let prefix = self.first_prefix_claim().map(|claim| claim.place);
+            if let Some(place) = prefix.filter(|at| first.as_ref().is_none_or(|claim| *at < claim.place)) {
+                self.serve_prefix_claim(place);
+                continue;
+            }
+            let Some(claim) = first else { return };
             let place = claim.place;
             if let Err(code) = self.give_to_waiting(&claim) {
                 let waits = |one: &&Incarnation| one.claim.as_ref() == Some(&claim);

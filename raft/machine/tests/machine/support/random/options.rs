@@ -1,6 +1,8 @@
 //! Random lifecycles, waiting requests and adoptions.
 
-use ipam_machine::command::{Allocate, Leases, Renew};
+use ipam_machine::Action;
+use ipam_machine::command::{Allocate, Leases, ReleaseAttachment, ReleaseAttachmentOf, Renew, Text};
+use ipam_machine::model::{Allocation, Source};
 
 use super::Draw;
 
@@ -28,9 +30,34 @@ impl Draw<'_> {
         request
     }
 
+    /// A DEL that names its endpoint, mostly one that has adopted an address on that node.
+    pub(super) fn release_of(&mut self, mut release: ReleaseAttachment) -> Action {
+        let adopted = |row: &&Allocation| row.source == Source::Adopted && row.attachment.is_none();
+        let rows: Vec<&Allocation> =
+            self.state.allocations.iter().map(|(_, row)| row).filter(adopted).collect();
+        let place = usize::try_from(self.dice.below(rows.len().max(1) as u64)).unwrap();
+        let (mut endpoint, mut uid) = (self.endpoint(), None);
+        if let (Some(row), true) = (rows.get(place), self.dice.chance(70)) {
+            let holder = self.state.endpoints.get(row.endpoint).unwrap();
+            (endpoint, uid) = (holder.key.clone(), holder.uid.clone());
+            if let (Some(node), true) = (&row.node, self.dice.chance(70)) {
+                release.key.node = node.clone();
+                release.started = self.started(&release.key);
+            }
+        }
+        let uid = uid.filter(|_| self.dice.chance(80));
+        let uid = uid.unwrap_or_else(|| Text::given(self.dice.pick(&["x", "y"])));
+        Action::ReleaseAttachmentOf(ReleaseAttachmentOf { release, endpoint, uid })
+    }
+
     /// The same as something that exists already.
     pub(super) fn adopt(&mut self, mut request: Allocate) -> Allocate {
         request.options.adopt = true;
+        if request.attachment.is_none() && self.dice.chance(70) {
+            // As an import does for a pod.
+            request.node = Some(self.dice.pick(&["n1", "n2"]).parse().unwrap());
+            request.uid = request.uid.or(Some(Text::given("x")));
+        }
         for interface in &mut request.interfaces {
             interface.families.clear();
             interface.addresses.clear();

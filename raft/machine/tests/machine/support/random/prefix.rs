@@ -2,7 +2,7 @@
 
 use ipam_api::name::Name;
 use ipam_machine::Action;
-use ipam_machine::command::{Delegate, PrefixLevel, PrefixSource};
+use ipam_machine::command::{Delegate, Expect, PoolSpec, PrefixLevel, PrefixSource, Put, SubnetSpec};
 
 use crate::support::random::Draw;
 
@@ -11,7 +11,75 @@ const V4: [u8; 8] = [32, 32, 31, 30, 30, 29, 28, 33];
 const V6: [u8; 6] = [128, 128, 127, 126, 126, 125];
 
 impl Draw<'_> {
+    /// Only prefixes, of one pool whose addresses cool. Among all commands they rarely get this far.
+    pub(crate) fn prefixes_only(&mut self) -> Action {
+        match (self.index, self.dice.below(100)) {
+            (0, _) => Action::PutSubnet(Put {
+                spec: SubnetSpec {
+                    name: Name::new("lan").unwrap(),
+                    network: Name::default_name(),
+                    cidr: "10.0.0.0/28".parse().unwrap(),
+                    ..SubnetSpec::default()
+                },
+                expect: Expect::Anything,
+            }),
+            (1, _) | (_, 0..=3) => self.cooling_pool(),
+            (_, 4..=9) => Action::Expire,
+            (_, 10..=34) => self.release_single(),
+            (_, 35..=79) => self.divide(),
+            _ => self.prefix(),
+        }
+    }
+
+    fn cooling_pool(&mut self) -> Action {
+        let spec = PoolSpec {
+            name: Name::new("a").unwrap(),
+            subnet: Name::new("lan").unwrap(),
+            cooling_ms: [0, 30, 200, 200][self.index_below(4)],
+            strict_cooling: self.dice.chance(50),
+            cooling_reserve: self.dice.below(3),
+            allow_edges: true,
+            disabled: self.dice.chance(10),
+            ..PoolSpec::default()
+        };
+        Action::PutPool(Put { spec, expect: Expect::Anything })
+    }
+
+    /// Releases a prefix of one address, if there is one.
+    fn release_single(&mut self) -> Action {
+        let all = self.state.prefixes.iter();
+        let singles = all.filter(|(_, row)| row.cidr.prefix_len() == row.cidr.max_prefix_len());
+        let singles: Vec<u64> = singles.map(|(id, _)| id.get()).collect();
+        match singles.len() {
+            0 => self.prefix(),
+            count => Action::ReleasePrefix { id: singles[self.index_below(count)].into() },
+        }
+    }
+
+    /// Delegates from a prefix that is larger than one address, if there is one.
+    fn divide(&mut self) -> Action {
+        let all = self.state.prefixes.iter();
+        let larger = all.filter(|(_, row)| row.cidr.prefix_len() < row.cidr.max_prefix_len());
+        let larger: Vec<u64> = larger.map(|(id, _)| id.get()).collect();
+        if larger.is_empty() {
+            return self.prefix();
+        }
+        let from = PrefixSource::Prefix(larger[self.index_below(larger.len())].into());
+        let levels = vec![PrefixLevel {
+            owner: self.dice.pick(&["a", "b", "c", "d", "e", "f"]).parse().unwrap(),
+            length: Some([32, 32, 32, 31, 30][self.index_below(5)]),
+            keep_edges: false,
+            ttl_ms: self.dice.chance(40).then(|| 1_000 + self.dice.below(3) * 200),
+        }];
+        let request = Delegate { from, realm: Name::default_name(), levels };
+        if self.dice.chance(40) { Action::DelegateOrWait(request) } else { Action::Delegate(request) }
+    }
+
     pub(crate) fn prefix(&mut self) -> Action {
+        let claims: Vec<u64> = self.state.prefix_claims.iter().map(|(id, _)| id.get()).collect();
+        if !claims.is_empty() && self.dice.chance(8) {
+            return Action::ReleasePrefix { id: claims[self.index_below(claims.len())].into() };
+        }
         let ids: Vec<u64> = self.state.prefixes.iter().map(|(id, _)| id.get()).collect();
         let any = (!ids.is_empty()).then(|| ids[self.index_below(ids.len())]);
         match any {
@@ -57,6 +125,7 @@ impl Draw<'_> {
             });
         }
         let realm = self.dice.pick(&["default", "default", "default", "prod"]).parse().unwrap();
-        Action::Delegate(Delegate { from, realm, levels })
+        let request = Delegate { from, realm, levels };
+        if self.dice.chance(40) { Action::DelegateOrWait(request) } else { Action::Delegate(request) }
     }
 }

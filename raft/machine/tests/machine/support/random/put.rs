@@ -15,7 +15,11 @@ use super::Draw;
 
 impl Draw<'_> {
     pub(super) fn put_network(&mut self, name: &str, expect: Expect) -> Action {
-        let spec = NetworkSpec { name: Name::new(name).unwrap(), metadata: self.metadata() };
+        let spec = NetworkSpec {
+            name: Name::new(name).unwrap(),
+            probing: self.probing(),
+            metadata: self.metadata(),
+        };
         Action::PutNetwork(Put { spec, expect })
     }
 
@@ -35,6 +39,7 @@ impl Draw<'_> {
             routes: self.routes(Family::of(cidr.addr()).address(inside)),
             dns: Dns::default(),
             automatic: self.automatic_rules(cidr),
+            probing: self.probing(),
             metadata: self.metadata(),
         };
         let put = |spec: &SubnetSpec| Action::PutSubnet(Put { spec: spec.clone(), expect });

@@ -1,15 +1,17 @@
 //! Of everything that a command can ask for.
 
+use ipam_api::node_report::OrphanEvidence;
 use ipam_machine::Action;
 use ipam_machine::command::{
-    ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, Expect, JoinMember, Kind,
-    Leases, PoolSpec, Precondition, PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Renew,
-    ScaleController, SplitPool, Text, Transaction,
+    ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, EndQuarantine, Expect,
+    Heartbeat, JoinMember, Kind, Leases, Orphan, PoolSpec, Precondition, PrefixLevel, PrefixSource,
+    ProbeResult, Purpose, Put, Reclaim, ReclaimReason, ReleaseAttachment, ReleaseAttachmentOf,
+    ReleaseOrphans, Renew, ReportProbes, ScaleController, SplitPool, Text, Transaction,
 };
 
 use super::{
-    attachment, controller, grant, known_member, name, namespace, network, node, node_spec, pool, request,
-    reservation, started, subnet,
+    attachment, controller, grant, inventory, known_member, links, mac, name, namespace, network, node,
+    node_spec, not_ready, pool, reported_boot, request, reservation, started, subnet,
 };
 
 /// Each kind of action once.
@@ -64,16 +66,8 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             client_url: Text::given("https://10.0.0.4:7440"),
             known: vec![known_member()],
         }),
-        Action::Delegate(Delegate {
-            from: PrefixSource::Pool(name("web")),
-            realm: name("prod"),
-            levels: vec![PrefixLevel {
-                owner: "node-1".parse().unwrap(),
-                length: Some(26),
-                keep_edges: true,
-                ttl_ms: Some(900_000),
-            }],
-        }),
+        Action::Delegate(delegate()),
+        Action::DelegateOrWait(delegate()),
         Action::ReleasePrefix { id: (1 << 40 | 9).into() },
         Action::ChangeMembers(ChangeMembers {
             promote: vec![4],
@@ -103,6 +97,44 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             controller: controller(),
         }),
         Action::RenewToken,
+        Action::Heartbeat(Heartbeat {
+            node: node(),
+            boot: reported_boot(),
+            readiness: not_ready(),
+            agent_version: Text::given("1.2.0-rc.1+g7"),
+            links: links(),
+            inventory: inventory(),
+        }),
+        Action::ReleaseOrphans(ReleaseOrphans {
+            node: node(),
+            orphans: vec![Orphan {
+                config: attachment().config,
+                container_id: attachment().container_id,
+                interface: attachment().interface,
+                allocations: vec![(1 << 40 | 300).into()],
+                evidence: OrphanEvidence::EarlierBoot,
+            }],
+        }),
+        Action::ReleaseAttachmentOf(ReleaseAttachmentOf {
+            release: ReleaseAttachment { key: attachment(), started: started() },
+            endpoint: "pod/web/w-0".parse().unwrap(),
+            uid: Text::given("u1"),
+        }),
+        Action::ReportProbes(ReportProbes {
+            node: node(),
+            results: vec![ProbeResult {
+                network: name("blue"),
+                address: "10.1.2.5".parse().unwrap(),
+                macs: vec![mac(1), mac(2)],
+                allocation: Some((1 << 40 | 300).into()),
+            }],
+        }),
+        Action::EndQuarantine(EndQuarantine { network: name("blue"), address: "10.1.2.5".parse().unwrap() }),
+        Action::Reclaim(Reclaim {
+            node: node(),
+            reason: ReclaimReason::NodeSilent { grace_ms: 300_000 },
+            allocations: vec![(1 << 40 | 300).into()],
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -126,6 +158,8 @@ fn action_name(action: &Action) -> &'static str {
         Action::RotateToken { .. } => "rotate-token",
         Action::Join { .. } => "join",
         Action::RenewToken => "renew-token",
+        Action::Heartbeat(_) => "heartbeat",
+        Action::ReleaseOrphans(_) => "release-orphans",
         Action::TrimJournal { .. } => "trim-journal",
         Action::RaiseLevel { .. } => "raise-level",
         Action::SealJournal => "seal-journal",
@@ -134,9 +168,27 @@ fn action_name(action: &Action) -> &'static str {
         Action::ChangeMembers(_) => "change-members",
         Action::SplitPool(_) => "split-pool",
         Action::Delegate(_) => "delegate",
+        Action::DelegateOrWait(_) => "delegate-or-wait",
         Action::ReleasePrefix { .. } => "release-prefix",
         Action::ScaleController(_) => "scale-controller",
         Action::Renew(_) => "renew",
         Action::EndController(_) => "end-controller",
+        Action::ReleaseAttachmentOf(_) => "release-attachment-of",
+        Action::ReportProbes(_) => "report-probes",
+        Action::EndQuarantine(_) => "end-quarantine",
+        Action::Reclaim(_) => "reclaim",
+    }
+}
+
+pub(crate) fn delegate() -> Delegate {
+    Delegate {
+        from: PrefixSource::Pool(name("web")),
+        realm: name("prod"),
+        levels: vec![PrefixLevel {
+            owner: "node-1".parse().unwrap(),
+            length: Some(26),
+            keep_edges: true,
+            ttl_ms: Some(900_000),
+        }],
     }
 }

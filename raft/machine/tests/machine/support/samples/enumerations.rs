@@ -3,6 +3,7 @@
 use ipam_api::access::Role;
 use ipam_machine::command::{Expect, Kind, Purpose, Via};
 
+use ipam_api::node_report::{AgentProblem, OrphanEvidence};
 use ipam_api::resource::{EndpointKind, Lifecycle, PoolSize, ScaleDown, Strategy};
 use ipam_machine::event::{Readiness, Reason, WaitReason};
 use ipam_machine::model::{AutomaticStanding, MemberStanding, Source};
@@ -49,6 +50,16 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("reason-of-leases-and-claims", bytes(&[Reason::LeaseEnded, Reason::Adopted, Reason::Waited])),
         ("reason-of-nodes", bytes(&[Reason::Migrated, Reason::Superseded])),
+        (
+            "reason-of-orphans",
+            bytes(&[Reason::OrphanNetnsGone, Reason::OrphanEarlierBoot, Reason::OrphanNotInGcList]),
+        ),
+        ("reason-of-probes", bytes(&[Reason::Conflict, Reason::NodeGone, Reason::NodeSilent])),
+        (
+            "orphan-evidence",
+            bytes(&[OrphanEvidence::NetnsGone, OrphanEvidence::EarlierBoot, OrphanEvidence::NotInGcList]),
+        ),
+        ("agent-problem", bytes(&[AgentProblem::JournalUnwritable, AgentProblem::SocketUnavailable])),
         ("source", bytes(&[Source::Operator, Source::Adopted])),
         (
             "why",

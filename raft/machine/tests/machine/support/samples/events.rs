@@ -5,10 +5,10 @@ use ipam_machine::{Action, By, Event, EventKind, Id};
 
 use ipam_api::name::InterfaceName;
 use ipam_machine::change::{FieldChange, FieldName, Notation};
-use ipam_machine::event::{Delegation, Holding, Readiness, Reason, WaitReason};
+use ipam_machine::event::{AwaitedPrefix, Delegation, Holding, Readiness, Reason, WaitReason};
 use ipam_machine::model::MemberStanding;
 
-use super::{command, given_prefix, name, prefix_owner, request};
+use super::{command, given_prefix, mac, name, node, not_ready, prefix_owner, reported_boot, request};
 
 /// Each kind of event once.
 pub(crate) fn events() -> Vec<(&'static str, Event)> {
@@ -61,9 +61,27 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         EventKind::Delegated { of: delegation.clone(), parent: given_prefix().parent },
         EventKind::TakenBack { of: delegation, with: (1 << 40 | 8).into(), released: true },
         EventKind::Attached(Holding { reason: Reason::Reattached, ..holding.clone() }),
-        EventKind::Detached(Holding { reason: Reason::Kept, ..holding }),
+        EventKind::Detached(Holding { reason: Reason::Kept, ..holding.clone() }),
         EventKind::Waits { endpoint: request().endpoint, why: WaitReason::PoolExhausted },
         EventKind::Withdrawn { endpoint: request().endpoint },
+        EventKind::NodeBooted { node: node(), boot: reported_boot() },
+        EventKind::NodeReady { node: node(), readiness: not_ready() },
+        EventKind::PrefixWaits { of: awaited_prefix(), why: WaitReason::PoolExhausted },
+        EventKind::PrefixWithdrawn { of: awaited_prefix() },
+        EventKind::Quarantined {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            mac: mac(1),
+            by: node(),
+        },
+        EventKind::QuarantineEnded { network: name("blue"), address, pool, by: Some(node()) },
+        EventKind::Collided {
+            of: Holding { reason: Reason::Conflict, ..holding },
+            mac: mac(1),
+            other: mac(2),
+            by: node(),
+        },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -98,10 +116,21 @@ fn what_name(what: &EventKind) -> &'static str {
         EventKind::Detached(_) => "detached",
         EventKind::Waits { .. } => "waits",
         EventKind::Withdrawn { .. } => "withdrawn",
+        EventKind::NodeBooted { .. } => "node-booted",
+        EventKind::NodeReady { .. } => "node-ready",
+        EventKind::PrefixWaits { .. } => "prefix-waits",
+        EventKind::PrefixWithdrawn { .. } => "prefix-withdrawn",
+        EventKind::Quarantined { .. } => "quarantined",
+        EventKind::QuarantineEnded { .. } => "quarantine-ended",
+        EventKind::Collided { .. } => "collided",
     }
 }
 
 /// Only the machine makes a value; what was kept is read.
 fn notation(text: &str) -> Notation {
     postcard::from_bytes(&postcard::to_stdvec(text).unwrap()).unwrap()
+}
+
+fn awaited_prefix() -> AwaitedPrefix {
+    AwaitedPrefix { claim: (1 << 40 | 9).into(), pool: name("web"), owner: prefix_owner() }
 }

@@ -1,6 +1,6 @@
 //! Of everything that can come of it.
 
-use ipam_machine::command::{Cause, Given, GivenInterface, Pending, Renewed, Stored, Text};
+use ipam_machine::command::{Cause, Given, GivenInterface, Pending, PendingPrefix, Renewed, Stored, Text};
 use ipam_machine::{Answer, Applied, Outcome, Refusal};
 
 use ipam_api::Family;
@@ -8,7 +8,8 @@ use ipam_machine::event::WaitReason;
 use ipam_machine::model::Network;
 
 use super::{
-    allocation_metadata, attachment, dns, given_prefix, lease, meta, name, network, request, scope, subnet,
+    allocation_metadata, attachment, dns, given_prefix, inventory, lease, meta, name, network, reported_boot,
+    request, scope, subnet,
 };
 
 /// Each kind of answer once, and a refusal.
@@ -24,6 +25,8 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         mtu: Some(9000),
         pool: name("web"),
         checked: true,
+        probes_conflicts: true,
+        probes_gateway: true,
         lease: Some(lease()),
         mac: Some(Text::given("0a:58:0a:0a:00:4d")),
         metadata: allocation_metadata(),
@@ -69,6 +72,11 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
             }],
             more: 3,
         },
+        Answer::Heard { boot: reported_boot(), inventory: inventory() },
+        Answer::OrphansReleased { addresses: vec!["10.1.2.5".parse().unwrap()], stale: 2 },
+        Answer::PrefixPending { repeated: true, pending: Box::new(pending_prefix()) },
+        Answer::Probed { recorded: 3, refused: 2 },
+        Answer::Reclaimed { addresses: vec!["10.1.2.5".parse().unwrap()], stale: 2 },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let refusal = Refusal {
@@ -110,5 +118,29 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::PrefixReleased { .. } => "prefix-released",
         Answer::Renewed { .. } => "renewed",
         Answer::Pending(_) => "pending",
+        Answer::Heard { .. } => "heard",
+        Answer::OrphansReleased { .. } => "orphans-released",
+        Answer::PrefixPending { .. } => "prefix-pending",
+        Answer::Probed { .. } => "probed",
+        Answer::Reclaimed { .. } => "reclaimed",
+    }
+}
+
+fn pending_prefix() -> PendingPrefix {
+    PendingPrefix {
+        claim: (1 << 40 | 9).into(),
+        network: name("default"),
+        subnet: name("lan"),
+        pool: name("web"),
+        parent: Some((1 << 40 | 8).into()),
+        path: vec!["conduit-a".parse().unwrap(), "node-1".parse().unwrap()],
+        realm: name("prod"),
+        length: Some(26),
+        keep_edges: true,
+        ttl_ms: Some(900_000),
+        why: WaitReason::PoolNotReady,
+        cause: Box::new(Cause::NothingFree { pools: vec![name("web")] }),
+        since_wall_ms: 7,
+        created_by: Text::given("alice"),
     }
 }

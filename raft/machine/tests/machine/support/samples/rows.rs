@@ -10,16 +10,18 @@ use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_machine::event::{Readiness, WaitReason};
 use ipam_machine::journal::Segment;
 use ipam_machine::model::{
-    Allocation, Attachment, Boot, BootHistory, Cooling, Endpoint, Epoch, Member, MemberStanding, Namespace,
-    Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Source, Sticky, Subnet, Token, Tombstone,
+    Allocation, Attachment, Boot, BootHistory, Check, Cooling, Endpoint, Epoch, Member, MemberStanding,
+    MissingBlock, Namespace, Neighbor, Network, Node, NodeReport, Pool, PoolState, Prefix, PrefixClaim,
+    PrefixCooling, Quarantine, Replay, Reservation, Silence, Source, Sticky, Subnet, Token, Tombstone,
     WaitTarget, Waiting,
 };
 use ipam_machine::table::Row;
 
+use super::actions::delegate;
 use super::{
-    allocation_metadata, attachment, automatic, controller, given_prefix, grant, lease, meta, name,
-    namespace, network, node_spec, outcomes, pool, prefix_owner, request, reservation, scope, started,
-    subnet,
+    allocation_metadata, attachment, automatic, controller, given_prefix, grant, inventory, lease, links,
+    mac, meta, name, namespace, network, node, node_spec, not_ready, outcomes, pool, prefix_owner,
+    reported_boot, request, reservation, scope, started, subnet,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -113,7 +115,7 @@ pub(crate) fn all_rows() -> Rows {
     };
     rows.put(107, &row);
     let earlier = Started { boot_id: Text::given("boot-0"), start_ticks: None, ..started() };
-    let node = BootHistory {
+    let boots = BootHistory {
         realm: name("prod"),
         name: key.node.clone(),
         boots: vec![
@@ -123,8 +125,22 @@ pub(crate) fn all_rows() -> Rows {
         window_ends_ms: 3_600_000,
         window_events: 12,
     };
-    rows.put(108, &node);
+    rows.put(108, &boots);
     rows.put(109, &Tombstone { key, releases: vec![started()], node: 108.into(), until_ms: 900 });
+    let report = NodeReport {
+        node: NodeKey { realm: name("prod"), name: attachment().node },
+        boot: reported_boot(),
+        past: vec![Text::given("boot-0")],
+        readiness: not_ready(),
+        since_wall_ms: 20,
+        agent_version: Text::given("1.2.0"),
+        heard_ms: 905,
+        heard_wall_ms: 21,
+        links: links(),
+        inventory: inventory(),
+        inventory_matched: true,
+    };
+    rows.put(117, &report);
     let token = Token {
         meta: meta(111),
         name: name("ci"),
@@ -194,6 +210,51 @@ pub(crate) fn all_rows() -> Rows {
         created_by: Text::given("alice"),
     };
     rows.put(115, &row);
+    let row = PrefixClaim {
+        pool: 103.into(),
+        owner: prefix_owner(),
+        request: delegate(),
+        credential: Credential::Token { id: 111.into() },
+        principal: Text::given("alice"),
+        request_id: Text::given("request-1"),
+        since_wall_ms: 22,
+        why: WaitReason::PoolExhausted,
+        cause: Box::new(Cause::NothingFree { pools: vec![name("web")] }),
+        missing: Some(MissingBlock { of: WaitTarget::Block(103.into()), need: 7, owner: prefix_owner() }),
+    };
+    rows.put(118, &row);
+    let row = PrefixCooling {
+        parent: 115.into(),
+        network: 101.into(),
+        pool: 103.into(),
+        address: "10.1.2.130".parse().unwrap(),
+        until_ms: 906,
+    };
+    rows.put(119, &row);
     rows.put(110, &Cooling { address: eleven, network: 101.into(), pool: 103.into(), until_ms: 901 });
+    let row = Quarantine {
+        address: "10.1.2.12".parse().unwrap(),
+        network: 101.into(),
+        pool: 103.into(),
+        mac: mac(1),
+        reported_by: node(),
+        confirmed_by: Some(NodeKey { name: "node-2".parse().unwrap(), ..node() }),
+        since_wall_ms: 23,
+        heard_ms: 907,
+        heard_wall_ms: 24,
+    };
+    rows.put(120, &row);
+    let free = "10.1.2.13".parse().unwrap();
+    rows.put(121, &Check { address: free, network: 101.into(), pool: 103.into(), until_ms: 908 });
+    let row = Neighbor {
+        pool: 103.into(),
+        attachment: Some(106.into()),
+        mac: mac(3),
+        other: Some(mac(4)),
+        other_ms: 910,
+        heard_by: vec![node()],
+        silence: vec![Silence { node: node(), rounds: 2, last_ms: 909 }],
+    };
+    rows.put(107, &row);
     rows
 }

@@ -4,7 +4,7 @@ use ipam_api::address::{AddressRange, number, parse_address};
 use ipam_api::resource::Route;
 use ipam_api::{Code, Family, Problem};
 use ipam_machine::command::{
-    AddressLimits, AutomaticPool, AutomaticRules, Controller, ControllerName, Quota,
+    AddressLimits, AutomaticPool, AutomaticRules, Controller, ControllerName, Probing, Quota,
 };
 
 /// The words of a line that are not understood yet: plain ones, and `field=value`.
@@ -67,6 +67,16 @@ impl Words {
             }
         }
         quota
+    }
+
+    /// `probe=yes|no gateway-probe=yes|no valid=MS`.
+    pub(super) fn probing(&mut self) -> Probing {
+        let yes = |text: String| text == "yes";
+        Probing {
+            conflicts: self.field("probe").map(yes),
+            gateway: self.field("gateway-probe").map(yes),
+            valid_ms: self.field("valid").map(|text| text.parse().unwrap()),
+        }
     }
 
     /// `automatic [automatic-ranges=…] [automatic-exclude=…] [automatic-max=SIZE]` of a subnet.

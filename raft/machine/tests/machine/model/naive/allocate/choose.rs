@@ -243,6 +243,8 @@ impl Model {
             Some(Code::AddressTaken)
         } else if self.rest(network, address).is_some() && pool.spec.strict_cooling {
             Some(Code::AddressCooling)
+        } else if self.quarantine(network, address).is_some() {
+            Some(Code::AddressQuarantined)
         } else if self.block_at(network, address).is_some() {
             Some(Code::AddressTaken)
         } else if self.is_reserved(network, address) || !self.allocatable(&pool.spec, address) {
