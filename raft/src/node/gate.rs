@@ -107,6 +107,7 @@ fn shrinks(action: &Action) -> bool {
         action,
         Action::Delete(_)
             | Action::ReleaseAttachment(_)
+            | Action::ReleaseAttachmentOf(_)
             | Action::ReleaseAllocation { .. }
             | Action::ReleaseEndpoint { .. }
             | Action::Renew(_)

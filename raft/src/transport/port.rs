@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipam_api::name::shown;
 use ipam_api::place::{PEER_ADDRESS_FORM, PeerAddress};
+use ipam_api::resolve::connect;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::stream::{self, PeerStream};
@@ -130,7 +131,7 @@ pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Re
             Ok(stream::socket(stream))
         }
         (PeerAddress::Network(address), PeerProof::Tls(_) | PeerProof::Nothing) => {
-            let stream = TcpStream::connect(address).await?;
+            let stream = connect(address).await?;
             stream.set_nodelay(true)?;
             match proof {
                 PeerProof::Tls(tls) => tls.call(stream, name).await,

@@ -130,11 +130,9 @@ async fn a_member_with_a_wrong_snapshot_rebuilds_from_another_member() {
     cluster.settled().await;
     let node = cluster.node(odd);
     assert!(!has(&node.read(Instant::now() + LONG).await.unwrap(), "spoilt"));
-    assert_eq!(
-        (node.metrics().divergences, node.metrics().states_rebuilt),
-        (1, 2),
-        "its own, then another's"
-    );
+    assert_eq!(node.metrics().states_rebuilt, 2, "its own, then another's");
+    // On a busy machine the state that was made of its own snapshot is compared at a later entry, too.
+    assert!((1..=2).contains(&node.metrics().divergences));
     // The state that a restart would load is right as well.
     cluster.stop(odd).await;
     cluster.start(odd).await;

@@ -37,7 +37,7 @@ pub(in crate::store) fn command(number: u64) -> Command {
     } else {
         let metadata =
             Metadata { description: Text::given(format!("sample {number}")), ..Metadata::default() };
-        let spec = NetworkSpec { name: name(number), metadata };
+        let spec = NetworkSpec { metadata, ..fixtures::network(name(number).as_str()) };
         Action::PutNetwork(fixtures::put(spec))
     };
     let mut command = fixtures::command(action);

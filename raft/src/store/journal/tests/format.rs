@@ -8,7 +8,6 @@ use crate::store::journal::recent::Recent;
 use crate::store::journal::sealed::{self, Sealed};
 use ipam_api::access::Role;
 use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
-use ipam_api::name::Name;
 use ipam_machine::command::{Metadata, NetworkSpec};
 use ipam_machine::journal::Segment;
 use ipam_machine::{Action, At, Command, Grant, Journaled, Origin, State, Terms, apply, fixtures};
@@ -18,7 +17,7 @@ pub(super) fn fixture() -> (u64, Segment, Vec<Arc<Block>>) {
     let mut state = State::new();
     let mut recent = Recent::new(&state.header().journal, Vec::new());
     for number in 0..700_u64 {
-        let name = Name::new(&format!("network-{}", number % 40)).unwrap();
+        let name = format!("network-{}", number % 40);
         let metadata =
             Metadata { description: Text::given(format!("{number}").repeat(40)), ..Metadata::default() };
         let origin = Origin {
@@ -26,7 +25,7 @@ pub(super) fn fixture() -> (u64, Segment, Vec<Arc<Block>>) {
             comment: Some(Text::given("because".repeat(10))),
             ..fixtures::origin(&format!("somebody-{}", number % 90))
         };
-        let put = fixtures::put(NetworkSpec { name, metadata });
+        let put = fixtures::put(NetworkSpec { metadata, ..fixtures::network(&name) });
         let terms = Terms::of(Grant::of(Role::Admin));
         let command = Command { origin, terms, action: Action::PutNetwork(put) };
         let log_time_ms = if number < 699 { 1 } else { 1 + JOURNAL_SEGMENT_AGE_MS_MAX };
