@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ipam_api::brand::HEADER_TRACE_PARENT;
+use ipam_api::brand::{HEADER_LINK, HEADER_NETNS, HEADER_RUNTIME, HEADER_TRACE_PARENT};
 use ipam_api::client::{Answer, Call, Client, Options};
 use ipam_api::limits::ATTEMPT_MS_MAX;
 use ipam_api::problem::{Code, Problem};
 use serde::de::DeserializeOwned;
 
-use crate::config::Reach;
+use crate::config::{Network, Reach};
+use crate::container;
+use crate::environment::Environment;
 use crate::fail::{Failure, TRY_LATER};
+use crate::link::link;
 
 /// Longest time that a connection to the agent's socket may take; it is on this machine.
 const CONNECT: Duration = Duration::from_millis(250);
@@ -18,11 +21,20 @@ const CONNECT: Duration = Duration::from_millis(250);
 /// Servers of an operation, with one deadline for all attempts.
 #[derive(Debug)]
 pub struct Ask {
-    agent: Option<(PathBuf, Client)>,
+    agent: Option<Agent>,
     servers: Option<Client>,
     trace_parent: Option<String>,
     began: Instant,
     deadline: Duration,
+}
+
+/// The node's agent.
+#[derive(Debug)]
+struct Agent {
+    path: PathBuf,
+    client: Client,
+    /// Facts about the container that the agent can't see itself.
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Ask {
@@ -30,17 +42,21 @@ impl Ask {
     ///
     /// # Errors
     /// Code 7 for a malformed server address.
-    pub fn new(reach: &Reach, trace_parent: Option<&str>, deadline: Duration) -> Result<Self, Failure> {
-        let agent = match &reach.socket {
-            Some(path) => Some((path.clone(), Client::over_socket(path)?)),
-            None => None,
+    pub fn new(environment: &Environment, network: &Network) -> Result<Self, Failure> {
+        let reach = network.reach(&environment.servers)?;
+        let (over_socket, servers) = clients(&reach)?;
+        let agent = match (reach.socket, over_socket) {
+            (Some(path), Some(client)) => {
+                let netns = container::netns(&environment.network_namespace).map(|netns| netns.to_string());
+                let link = link(network).map(|link| link.to_string());
+                let headers =
+                    [(HEADER_NETNS, netns), (HEADER_RUNTIME, runtime(network)?), (HEADER_LINK, link)];
+                let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+                Some(Agent { path, client, headers })
+            }
+            _ => None,
         };
-        let options = Options { token_file: reach.token_file.clone(), ..Options::default() };
-        let servers = match reach.servers.as_slice() {
-            [] => None,
-            named => Some(Client::with(named, &options)?),
-        };
-        let trace_parent = trace_parent.map(str::to_owned);
+        let (trace_parent, deadline) = (environment.trace_parent.clone(), environment.deadline);
         Ok(Self { agent, servers, trace_parent, began: Instant::now(), deadline })
     }
 
@@ -63,8 +79,8 @@ impl Ask {
             None => call,
         };
         match (&self.agent, &self.servers) {
-            (Some((path, agent)), Some(servers)) => {
-                if connects(path).await {
+            (Some(agent), Some(servers)) => {
+                if connects(&agent.path).await {
                     // Half of the time at most, so that the servers get their turn.
                     let limit = (self.left() / 2).min(Duration::from_millis(ATTEMPT_MS_MAX));
                     match agent.send(call.clone().within(limit)).await {
@@ -74,23 +90,63 @@ impl Ask {
                 }
                 servers.send(call.within(self.left())).await
             }
-            (Some((path, agent)), None) => {
-                agent.send(call.within(self.left())).await.map_err(|problem| match problem.code {
-                    Code::Unreachable => Problem::new(
-                        Code::AgentUnreachable,
-                        format!("no answer at {}: {}", path.display(), problem.detail),
-                    ),
-                    _ => problem,
-                })
-            }
+            (Some(agent), None) => agent.send(call.within(self.left())).await,
             (None, Some(servers)) => servers.send(call.within(self.left())).await,
             (None, None) => Err(Problem::new(Code::Unreachable, "neither an agent nor a server is named")),
+        }
+    }
+
+    /// Sends a call that only the agent serves; nothing if the configuration names none.
+    ///
+    /// # Errors
+    /// The last problem.
+    pub async fn send_to_agent(&self, call: Call) -> Result<Option<Answer>, Problem> {
+        match &self.agent {
+            Some(agent) => agent.send(call.within(self.left())).await.map(Some),
+            None => Ok(None),
         }
     }
 
     fn left(&self) -> Duration {
         self.deadline.saturating_sub(self.began.elapsed())
     }
+}
+
+impl Agent {
+    async fn send(&self, call: Call) -> Result<Answer, Problem> {
+        let headers = self.headers.iter();
+        // A path that no header can carry only costs the agent a fact.
+        let call = headers.fold(call, |call, (name, value)| call.clone().header(name, value).unwrap_or(call));
+        self.client.send(call).await.map_err(|problem| match problem.code {
+            Code::Unreachable => Problem::new(
+                Code::AgentUnreachable,
+                format!("no answer at {}: {}", self.path.display(), problem.detail),
+            ),
+            _ => problem,
+        })
+    }
+}
+
+/// Clients of the agent and of the servers.
+///
+/// # Errors
+/// Code 7 for a malformed server address or an unreadable token.
+pub(crate) fn clients(reach: &Reach) -> Result<(Option<Client>, Option<Client>), Failure> {
+    let agent = reach.socket.as_deref().map(Client::over_socket).transpose()?;
+    let options = Options { token_file: reach.token_file.clone(), ..Options::default() };
+    let servers = match reach.servers.as_slice() {
+        [] => None,
+        named => Some(Client::with(named, &options)?),
+    };
+    Ok((agent, servers))
+}
+
+/// Name of the runtime, as configured or as observed.
+///
+/// # Errors
+/// Code 7.
+pub(crate) fn runtime(network: &Network) -> Result<Option<String>, Failure> {
+    Ok(network.runtime()?.map(str::to_owned).or_else(container::runtime))
 }
 
 /// True if the socket accepts a connection. The client itself would retry until its deadline.

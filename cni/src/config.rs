@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use ipam_api::Problem;
+use ipam_api::agent::ValidAttachment;
+use ipam_api::client::unresolved_host;
 use ipam_api::name::{Name, NamePattern, ObjectName, shown};
 use ipam_api::request::AutomaticPool;
 use ipam_api::resource::{Controller, Labels, ScaleDown};
@@ -14,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::arguments;
-use crate::environment::{self, Container, is_plain};
+use crate::environment::{self, is_plain};
 use crate::fail::{self, Failure};
 use crate::json::Section;
 use crate::result::Dns;
@@ -30,6 +32,8 @@ pub const SERVERS: &str = "servers";
 pub const TOKEN_FILE: &str = "token_file";
 /// `ipam.socket`
 pub const SOCKET: &str = "socket";
+/// `ipam.runtime`
+pub const RUNTIME: &str = "runtime";
 /// The key under which a container's request names subnets.
 pub const SUBNETS: &str = "subnets";
 /// Keys of IPv4 pools: ours, and those of Spiderpool.
@@ -119,7 +123,7 @@ impl Network {
     /// Servers and credentials. `servers` comes from the environment, for configurations without any.
     ///
     /// # Errors
-    /// Code 7, with the missing key if no server is given.
+    /// Code 7: no server is given, or one by a host name.
     pub fn reach(&self, servers: &str) -> Result<Reach, Failure> {
         let ipam = self.ipam()?;
         let socket = ipam.text(SOCKET)?.map(PathBuf::from);
@@ -136,8 +140,26 @@ impl Network {
                 ipam.path(SOCKET)
             )));
         }
+        if let Some(host) = named.iter().find_map(|server| unresolved_host(server)) {
+            // A static program that resolves names loads the host's NSS modules, and can crash in one.
+            return Err(Failure::configuration(format!(
+                "the server {} is a name, and the plugin resolves no names: name servers by IP address in \
+                 {}, or use the node's agent, which resolves names ({})",
+                shown(&host),
+                ipam.path(SERVERS),
+                ipam.path(SOCKET)
+            )));
+        }
         let token_file = ipam.text(TOKEN_FILE)?.map(PathBuf::from);
         Ok(Reach { socket, servers: named, token_file })
+    }
+
+    /// Name of the runtime, where the process that runs the main plugin doesn't tell it.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn runtime(&self) -> Result<Option<&str>, Failure> {
+        self.ipam()?.text(RUNTIME)
     }
 
     /// Pools that one of the keys names, in order, each once: the default for other requests.
@@ -312,7 +334,7 @@ impl Network {
     ///
     /// # Errors
     /// Code 7.
-    pub fn valid_attachments(&self) -> Result<Option<Vec<Container>>, Failure> {
+    pub fn valid_attachments(&self) -> Result<Option<Vec<ValidAttachment>>, Failure> {
         let Some((key, value)) =
             VALID_ATTACHMENTS.into_iter().find_map(|key| self.document.get(key).map(|value| (key, value)))
         else {
@@ -330,8 +352,8 @@ impl Network {
             let (Some(id), Some(interface)) = (text("containerID"), text("ifname")) else {
                 return Err(wrong("must have containerID and ifname in each entry"));
             };
-            attachments.push(Container {
-                id: environment::container_id(id)
+            attachments.push(ValidAttachment {
+                container_id: environment::container_id(id)
                     .map_err(|failure| failure.with_code(fail::CONFIGURATION))?,
                 interface: environment::interface(interface)
                     .map_err(|failure| failure.with_code(fail::CONFIGURATION))?,
@@ -348,7 +370,8 @@ impl Network {
         self.whole().section("args")?.section("cni")
     }
 
-    fn whole(&self) -> Section<'_> {
+    /// The whole document, with the keys of the main plugin.
+    pub(crate) fn whole(&self) -> Section<'_> {
         Section::whole(&self.document)
     }
 }
@@ -407,11 +430,27 @@ mod tests {
     fn the_environment_names_servers_where_the_configuration_does_not() {
         let silent = network(r#"{"name":"n","ipam":{"servers":null}}"#);
         assert!(silent.reach("").unwrap_err().details.contains("ipam.servers is missing"));
-        assert_eq!(silent.reach("http://a:1, http://b:2").unwrap().servers, ["http://a:1", "http://b:2"]);
-        let own = network(r#"{"name":"n","ipam":{"servers":"http://c:3"}}"#);
-        assert_eq!(own.reach("http://a:1").unwrap().servers, ["http://c:3"]);
+        assert_eq!(
+            silent.reach("http://10.0.0.1:1, http://[::1]:2").unwrap().servers,
+            ["http://10.0.0.1:1", "http://[::1]:2"]
+        );
+        let own = network(r#"{"name":"n","ipam":{"servers":"http://10.0.0.3:3"}}"#);
+        assert_eq!(own.reach("http://10.0.0.1:1").unwrap().servers, ["http://10.0.0.3:3"]);
         let agent = network(r#"{"name":"n","ipam":{"socket":"/run/x"}}"#).reach("").unwrap();
         assert_eq!(agent.socket, Some(PathBuf::from("/run/x")));
+    }
+
+    #[test]
+    fn servers_are_named_by_address() {
+        for ipam in
+            [r#"{"servers":["http://10.0.0.1:1","http://n1:1"]}"#, r#"{"servers":"http://localhost:1"}"#]
+        {
+            let failure = network(&format!(r#"{{"name":"n","ipam":{ipam}}}"#)).reach("").unwrap_err();
+            assert_eq!(failure.code, fail::CONFIGURATION, "{ipam}");
+            assert!(failure.details.contains("the plugin resolves no names"), "{}", failure.details);
+        }
+        let silent = network(r#"{"name":"n","ipam":{"socket":"/run/x"}}"#);
+        assert!(silent.reach("http://ipamd.example:7440").is_err(), "a name in the environment");
     }
 
     #[test]

@@ -19,40 +19,28 @@ const PATH: &str = "CNI_PATH";
 const TRACE_PARENT: &str = "TRACEPARENT";
 const ARGUMENTS: &str = "CNI_ARGS";
 
+ipam_api::named_enum! {
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Allocates addresses.
-    Add,
+    Add = "ADD",
     /// Take them back.
-    Del,
+    Del = "DEL",
     /// Checks that they are still allocated.
-    Check,
+    Check = "CHECK",
     /// Reports if an ADD could be served.
-    Status,
+    Status = "STATUS",
     /// Releases addresses that the runtime no longer knows.
-    Gc,
+    Gc = "GC",
     /// Lists the supported versions.
-    Version,
+    Version = "VERSION",
+}
 }
 
 impl Verb {
-    const ALL: [(Verb, &'static str); 6] = [
-        (Verb::Add, "ADD"),
-        (Verb::Del, "DEL"),
-        (Verb::Check, "CHECK"),
-        (Verb::Status, "STATUS"),
-        (Verb::Gc, "GC"),
-        (Verb::Version, "VERSION"),
-    ];
-
     fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, word)| *word == text).map(|(verb, _)| verb)
-    }
-
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL.into_iter().find(|(verb, _)| *verb == self).map(|(_, word)| word).unwrap_or_default()
+        Self::ALL.into_iter().find(|verb| verb.as_str() == text)
     }
 
     /// Required variables. `CNI_PATH` is optional for STATUS in the specification, and nothing here uses it.
@@ -80,8 +68,8 @@ impl Verb {
         }
         Err(Failure::new(
             fail::INCOMPATIBLE_VERSION,
-            format!("config version does not allow {}", self.as_str()),
-            format!("config is \"{version}\"; {} exists since \"{since}\"", self.as_str()),
+            format!("config version does not allow {self}"),
+            format!("config is \"{version}\"; {self} exists since \"{since}\""),
         ))
     }
 }
@@ -101,6 +89,8 @@ pub struct Environment {
     pub verb: Verb,
     /// Container of the operation; none for STATUS, GC and VERSION.
     pub container: Option<Container>,
+    /// Path of the container's network namespace; a DEL may have none.
+    pub network_namespace: String,
     /// `CNI_ARGS` as it came.
     pub arguments: String,
     /// `IPAM_SERVERS` as it came.
@@ -139,6 +129,7 @@ impl Environment {
         Ok(Self {
             verb,
             container,
+            network_namespace: text(NETWORK_NAMESPACE),
             arguments: text(ARGUMENTS),
             servers: text(SERVERS_ENV),
             trace_parent: get(TRACE_PARENT).filter(|text| is_trace_parent(text)),

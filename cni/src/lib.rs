@@ -9,17 +9,21 @@
 //! * It decides nothing about addresses: it forwards requests and answers.
 //! * It keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the same
 //!   parameters gets the same answer, since the servers recognise the attachment.
-//! * It touches no interface, no network namespace and no wire.
+//! * It touches no interface and no wire. In the container's network namespace it has the kernel announce
+//!   IPv6 addresses, and changes nothing else.
 //! * It has no TLS in it, for merely linking a TLS library doubles its start time. Beyond loopback it
 //!   belongs behind the node's agent.
 
+pub mod announce;
 pub mod arguments;
 pub mod ask;
 pub mod config;
+pub mod container;
 pub mod environment;
 pub mod fail;
 pub mod interfaces;
 pub mod json;
+pub mod link;
 pub mod manual_run;
 pub mod result;
 pub mod routing;

@@ -2,15 +2,14 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use ipam_api::brand::{CNI_DEADLINE_ENV, CNI_TYPE, SERVERS_ENV};
 use ipam_api::limits::CNI_DEADLINE_MS;
 use ipam_api::strict::nearest;
 use serde_json::{Map, Value};
 
-use crate::ask::Ask;
-use crate::config::{IPV4_POOLS, IPV6_POOLS, NODE, Network, REALM, SERVERS, SOCKET, TOKEN_FILE};
+use crate::ask::clients;
+use crate::config::{IPV4_POOLS, IPV6_POOLS, NODE, Network, REALM, RUNTIME, SERVERS, SOCKET, TOKEN_FILE};
 use crate::fail::Failure;
 use crate::json;
 use crate::version::CniVersion;
@@ -68,11 +67,12 @@ Usage:
 A runtime runs it with CNI_COMMAND and its companions in the environment and the network
 configuration on standard input. The section "ipam" of the configuration:
   type         "{CNI_TYPE}"
-  {SERVERS}      the servers, for example ["http://127.0.0.1:7440"]; else {SERVERS_ENV}
+  {SERVERS}      the servers by IP address, for example ["http://127.0.0.1:7440"]; else {SERVERS_ENV}
   {TOKEN_FILE}   the file with the token that the servers are shown
   {SOCKET}       the socket of the node's agent, which is asked first
   {REALM}        the system that names come from; else "default"
   {NODE}         the node's name; else the host's name
+  {RUNTIME}      the runtime's name, for GC; else that of the process that runs the main plugin
   ipv4_pools   pools to take the IPv4 address from, in this order, unless the container's
                request or its namespace names others
   ipv6_pools   pools to take the IPv6 address from, in the same way
@@ -127,7 +127,8 @@ fn check(network: &Network, servers: &str, report: &mut String) -> Result<(), Fa
     let ipam = network.ipam()?;
     let home = network.home()?;
     let reach = network.reach(servers)?;
-    Ask::new(&reach, None, Duration::ZERO)?;
+    clients(&reach)?;
+    network.runtime()?;
     let pools: Vec<String> = [network.pools(IPV4_POOLS)?, network.pools(IPV6_POOLS)?]
         .iter()
         .flatten()
@@ -144,7 +145,7 @@ fn check(network: &Network, servers: &str, report: &mut String) -> Result<(), Fa
     let from =
         if pools.is_empty() { "whatever the namespace or the defaults name" } else { &pools.join(", ") };
     let _ = writeln!(report, "  pools {from}");
-    let known: Vec<&str> = ["type", REALM, NODE, SERVERS, TOKEN_FILE, SOCKET]
+    let known: Vec<&str> = ["type", REALM, NODE, SERVERS, TOKEN_FILE, SOCKET, RUNTIME]
         .into_iter()
         .chain(IPV4_POOLS)
         .chain(IPV6_POOLS)

@@ -1,54 +1,37 @@
 //! The versions of the CNI specification that the plugin speaks.
 
-use std::fmt;
-
 use ipam_api::name::shown;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::fail::{self, Failure};
 
+ipam_api::named_enum! {
 /// Version of the CNI specification. Later ones compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CniVersion {
     /// 0.1.0, which a configuration without a version has.
-    V010,
+    V010 = "0.1.0",
     /// 0.2.0, with the VERSION operation.
-    V020,
+    V020 = "0.2.0",
     /// 0.3.0, with a list of addresses.
-    V030,
+    V030 = "0.3.0",
     /// 0.3.1
-    V031,
+    V031 = "0.3.1",
     /// 0.4.0, with CHECK.
-    V040,
+    V040 = "0.4.0",
     /// 1.0.0, without the family in the addresses.
-    V100,
+    V100 = "1.0.0",
     /// 1.1.0, with GC and STATUS.
-    V110,
+    V110 = "1.1.0",
+}
 }
 
 impl CniVersion {
-    /// All versions, in order.
-    pub const ALL: [CniVersion; 7] =
-        [Self::V010, Self::V020, Self::V030, Self::V031, Self::V040, Self::V100, Self::V110];
     /// Latest version: the default of VERSION, and of errors before the configuration is read.
     pub const LATEST: CniVersion = Self::V110;
 
-    /// Notation in configurations and results.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::V010 => "0.1.0",
-            Self::V020 => "0.2.0",
-            Self::V030 => "0.3.0",
-            Self::V031 => "0.3.1",
-            Self::V040 => "0.4.0",
-            Self::V100 => "1.0.0",
-            Self::V110 => "1.1.0",
-        }
-    }
-
-    /// Version of a network configuration. Exact: 1.1 is not 1.1.0. Exact: 1.1 is not 1.1.0.
+    /// Version of a network configuration. Exact: 1.1 is not 1.1.0.
     ///
     /// # Errors
     /// Code 6 if it isn't text, code 1 if it is unsupported.
@@ -75,12 +58,6 @@ impl CniVersion {
                 format!("config is {}, plugin supports [{}]", shown(text), known.join(" ")),
             )
         })
-    }
-}
-
-impl fmt::Display for CniVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

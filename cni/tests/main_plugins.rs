@@ -142,6 +142,11 @@ fn main_plugins_configure_what_the_plugin_prints() {
         let routes = stage.container.run(&["ip", "-6", "route"]);
         assert!(routes.contains("default via 2001:db8:1::1"), "{what}: {routes}");
         assert_eq!(agent.model().endpoints(), ["pod/shop/web-0"], "{what}");
+        // The interface of ptp doesn't exist yet when it asks for addresses.
+        if kind != "ptp" {
+            let announces = stage.container.run(&["cat", "/proc/sys/net/ipv6/conf/eth0/ndisc_notify"]);
+            assert_eq!(announces.trim(), "1", "{what}");
+        }
 
         if version >= "0.4.0" {
             let mut check = conf.clone();

@@ -137,6 +137,11 @@ fn an_agent_alone() {
     }
     let agent = Server::on_socket(ServerBehavior::Proper, &path);
     assert_eq!(Plugin::new("ADD").run(&conf).code, Some(0));
+    let link = || agent.seen().last().unwrap().headers.get("cni-link").cloned();
+    assert_eq!(link(), None, "the configuration names no master");
+    let with_master = json!({"master": "eth1", "ipam": {"servers": null, "socket": path.to_str().unwrap()}});
+    assert_eq!(Plugin::new("ADD").run(network("1.1.0", "", &with_master)).code, Some(0));
+    assert_eq!(link().as_deref(), Some("eth1"));
     Plugin::new("CHECK").run(&conf).succeeds_in_silence();
     Plugin::new("STATUS").run(&conf).succeeds_in_silence();
     Plugin::new("DEL").run(&conf).succeeds_in_silence();

@@ -152,8 +152,30 @@ fn vectors_7_to_14_36_37_45_refusals() {
         row(14, plugin("ADD"), changed(json!({"ipam": null})), 7, &["the section ipam is missing"]),
         row(14, plugin("ADD"), changed(json!({"ipam": "x"})), 7, &["ipam must be an object, not"]),
         row(14, plugin("ADD"), changed(json!({"ipam": {"servers": null}})), 7, &["ipam.servers is missing"]),
+        row(
+            14,
+            plugin("ADD"),
+            changed(json!({"ipam": {"servers": ["http://n1:1"]}})),
+            7,
+            &["the server \"n1\" is a name"],
+        ),
+        row(
+            14,
+            plugin("STATUS"),
+            changed(json!({"ipam": {"servers": ["http://n1"]}})),
+            7,
+            &["by IP address"],
+        ),
+        // The attachment may be older than this configuration: the runtime repeats its DEL.
+        row(14, plugin("DEL"), changed(json!({"ipam": {"servers": ["http://n1"]}})), 11, &["by IP address"]),
         row(14, plugin("ADD"), changed(json!({"ipam": {"servers": 7}})), 7, &["ipam.servers must be a list"]),
-        row(14, plugin("ADD"), changed(json!({"ipam": {"servers": ["ftp://x"]}})), 7, &["http://host:port"]),
+        row(
+            14,
+            plugin("ADD"),
+            changed(json!({"ipam": {"servers": ["ftp://10.0.0.1"]}})),
+            7,
+            &["http://host:port"],
+        ),
         row(14, plugin("ADD"), changed(json!({"ipam": {"ipv4_pools": ["A_B"]}})), 7, &["ipam.ipv4_pools"]),
         row(14, plugin("ADD"), changed(json!({"ipam": {"realm": "A"}})), 7, &["ipam.realm"]),
         row(17, plugin("CHECK"), valid("0.3.1"), 1, &["config version does not allow CHECK"]),
@@ -260,6 +282,36 @@ fn vectors_19_and_20_del_is_always_fine() {
     Plugin::new("DEL").set("CNI_ARGS", "IP").run(odd).succeeds_in_silence();
 }
 
+/// So that the address of a pod that another system had added, and the import has adopted, ends with the pod.
+#[test]
+fn a_del_names_the_endpoint_and_its_incarnation() {
+    let server = proper();
+    let asked = |arguments: &str, changes: &Value| {
+        let conf = network("1.1.0", &server.url, changes);
+        Plugin::new("DEL").set("CNI_ARGS", arguments).run(conf).succeeds_in_silence();
+        let body = server.seen().last().unwrap().body.clone();
+        (body["endpoint"].clone(), body["uid"].clone())
+    };
+    let pod = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0;K8S_POD_UID=";
+    let named = format!("{pod}u-1");
+    let of_kind =
+        |kind: &str, name: &str| json!({"realm": "default", "kind": kind, "namespace": "shop", "name": name});
+    assert_eq!(asked(&named, &json!({})), (of_kind("pod", "web-0"), json!("u-1")));
+    let controller = json!({"group": "kubevirt.io", "kind": "VirtualMachine", "name": "db"});
+    let changes = json!({"args": {"cni": {"controller": controller}}});
+    assert_eq!(asked(&named, &changes), (of_kind("vm", "db"), json!("u-1")));
+    // Without a uid nothing that was adopted is meant.
+    assert_eq!(asked(pod, &json!({})).1, Value::Null);
+    assert_eq!(asked("", &json!({})).1, Value::Null);
+    assert_eq!(asked(&format!("{pod}{}", "u".repeat(1025)), &json!({})).1, Value::Null);
+    // What can't be read is no reason to keep the attachment.
+    let nothing = (Value::Null, Value::Null);
+    for wrong in [format!("{named};IP=10.1"), format!("{named};K8S"), "K8S_POD_NAME=a/b".to_owned()] {
+        assert_eq!(asked(&wrong, &json!({})), nothing, "{wrong}");
+    }
+    assert_eq!(asked(&named, &json!({"args": {"cni": {"controller": 7}}})), nothing);
+}
+
 #[test]
 fn vector_21_a_repeated_add_gives_the_same_bytes() {
     let server = proper();
@@ -351,17 +403,18 @@ fn vectors_47_and_48_gc_frees_nothing_without_an_agent() {
     let server = proper();
     add(&server, "c1");
     let entry = json!([{"containerID": "c2", "ifname": "eth0"}]);
-    for (input, says) in [
-        (json!({}), "no list of valid attachments"),
-        (json!({"cni.dev/valid-attachments": []}), "0 valid attachments"),
-        (json!({"cni.dev/valid-attachments": entry}), "1 valid attachments"),
-        (json!({"cni.dev/attachments": entry}), "1 valid attachments"),
-        (json!({"cni.dev/attachments": [], "cni.dev/valid-attachments": entry}), "1 valid attachments"),
+    gc_says(&network("1.1.0", &server.url, &json!({})), "no list of valid attachments");
+    let no_agent = "the configuration names no agent";
+    for input in [
+        json!({"cni.dev/valid-attachments": []}),
+        json!({"cni.dev/valid-attachments": entry}),
+        json!({"cni.dev/attachments": entry}),
+        json!({"cni.dev/attachments": [], "cni.dev/valid-attachments": entry}),
     ] {
-        gc_says(&network("1.1.0", &server.url, &input), says);
+        gc_says(&network("1.1.0", &server.url, &input), no_agent);
     }
     let null = conf(&server).replacen('{', "{\"cni.dev/valid-attachments\":null,", 1);
-    gc_says(&null, "0 valid attachments");
+    gc_says(&null, no_agent);
     for bad in
         [json!("x"), json!([7]), json!([{"containerID": "c1"}]), json!([{"containerID": "/", "ifname": "a"}])]
     {

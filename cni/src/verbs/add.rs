@@ -6,6 +6,7 @@ use ipam_api::client::Call;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Started};
 
 use super::attachment;
+use crate::announce::announce;
 use crate::arguments::Arguments;
 use crate::ask::Ask;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS};
@@ -26,11 +27,7 @@ pub async fn add(
 ) -> Result<Vec<u8>, Failure> {
     let request = request(environment, network, started)?;
     let dns = network.dns()?;
-    let ask = Ask::new(
-        &network.reach(&environment.servers)?,
-        environment.trace_parent.as_deref(),
-        environment.deadline,
-    )?;
+    let ask = Ask::new(environment, network)?;
     let call = Call::post("/v1/allocations").json(&request)?.repeatable();
     let allocated: Allocated = ask.call(call).await?;
     let interface = &environment.container()?.interface;
@@ -39,7 +36,11 @@ pub async fn add(
         .iter()
         .find(|given| given.name == *interface)
         .ok_or_else(|| defect("the server's answer lacks the interface"))?;
-    result::print(network.version, &given.addresses, dns)
+    let output = result::print(network.version, &given.addresses, dns)?;
+    if given.addresses.iter().any(|given| given.address.addr().is_ipv6()) {
+        announce(&environment.network_namespace, interface);
+    }
+    Ok(output)
 }
 
 /// Request of an ADD.

@@ -1,6 +1,5 @@
 //! CHECK: verifies that the attachment still holds the allocations of its ADD.
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use ipam_api::Family;
@@ -21,12 +20,8 @@ use crate::fail::Failure;
 pub async fn check(environment: &Environment, network: &Network) -> Result<Vec<u8>, Failure> {
     let key = attachment(&network.home()?, network, environment.container()?);
     let remembered = network.previous_addresses()?;
-    let ask = Ask::new(
-        &network.reach(&environment.servers)?,
-        environment.trace_parent.as_deref(),
-        environment.deadline,
-    )?;
-    let known: Attachment = ask.call(Call::get(path(&key))).await.map_err(|problem| match problem.code {
+    let ask = Ask::new(environment, network)?;
+    let known: Attachment = ask.call(Call::get(key.path())).await.map_err(|problem| match problem.code {
         Code::NotFound => failed(format!("no address is held by {key}")),
         _ => problem.into(),
     })?;
@@ -73,28 +68,6 @@ fn failed(detail: String) -> Failure {
     Problem::new(Code::CheckFailed, detail).into()
 }
 
-fn path(key: &AttachmentKey) -> String {
-    let segments = [
-        key.realm.as_str(),
-        key.node.as_str(),
-        key.config.as_str(),
-        key.container_id.as_str(),
-        key.interface.as_str(),
-    ];
-    let mut path = "/v1/attachments".to_owned();
-    for segment in segments {
-        path.push('/');
-        for byte in segment.bytes() {
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-                path.push(char::from(byte));
-            } else {
-                let _ = write!(path, "%{byte:02X}");
-            }
-        }
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,12 +81,6 @@ mod tests {
             container_id: ObjectName::new("c1").unwrap(),
             interface: InterfaceName::new(interface).unwrap(),
         }
-    }
-
-    #[test]
-    fn a_path_carries_any_name() {
-        assert_eq!(path(&key("eth0")), "/v1/attachments/default/node%3A1/net/c1/eth0");
-        assert_eq!(path(&key("é%?#")), "/v1/attachments/default/node%3A1/net/c1/%C3%A9%25%3F%23");
     }
 
     #[test]

@@ -4,11 +4,14 @@
 //! an address would be lost otherwise: when no server can be reached.
 
 use ipam_api::client::Call;
-use ipam_api::request::{ReleaseAttachmentRequest, Released, Started};
+use ipam_api::limits::TEXT_CHARS_MAX;
+use ipam_api::request::{AttachmentKey, ReleaseAttachmentRequest, Released, Started};
+use ipam_api::resource::EndpointKey;
 
 use super::attachment;
+use crate::arguments::Arguments;
 use crate::ask::Ask;
-use crate::config::Network;
+use crate::config::{Home, Network};
 use crate::environment::Environment;
 use crate::fail::{Failure, TRY_LATER};
 
@@ -30,15 +33,32 @@ pub async fn del(
         }
     };
     let attachment = attachment(&home, network, environment.container()?);
-    let ask = network
-        .reach(&environment.servers)
-        .and_then(|reach| Ask::new(&reach, environment.trace_parent.as_deref(), environment.deadline))
-        .map_err(|failure| failure.with_code(TRY_LATER))?;
-    let request = ReleaseAttachmentRequest { attachment, started };
+    let ask = Ask::new(environment, network).map_err(|failure| failure.with_code(TRY_LATER))?;
+    let (endpoint, uid) = endpoint(environment, network, &home, &attachment).unzip();
+    let uid = uid.flatten().filter(|uid| is_acceptable(uid));
+    let request = ReleaseAttachmentRequest { attachment, started, endpoint, uid };
     let call = Call::post("/v1/attachments/release").json(&request)?.repeatable();
     let released: Released = ask.call(call).await?;
     if released.late {
         crate::warn("DEL came too late and released nothing: the attachment's ADD began after it");
     }
     Ok(Vec::new())
+}
+
+/// The endpoint of the ADD, and its incarnation. None if the arguments or the controller are malformed: no
+/// ADD can have succeeded with them, and a DEL does.
+fn endpoint(
+    environment: &Environment,
+    network: &Network,
+    home: &Home,
+    attachment: &AttachmentKey,
+) -> Option<(EndpointKey, Option<String>)> {
+    let arguments = Arguments::parse(&environment.arguments).ok()?;
+    let controller = network.controller().ok()?;
+    Some(arguments.endpoint(&home.realm, &home.node, &attachment.container_id, controller.as_ref()))
+}
+
+/// Returns true if servers accept a uid. They would refuse the DEL with any other, as they refused its ADD.
+fn is_acceptable(uid: &str) -> bool {
+    uid.chars().count() <= TEXT_CHARS_MAX && !uid.chars().any(char::is_control)
 }

@@ -1,26 +1,36 @@
-//! GC: checks its input, and does nothing.
+//! GC: reports the runtime's list of valid attachments to the node's agent, which releases the others.
 //!
 //! The list is the knowledge of *one* runtime of *one* node; releasing everything else would release the
-//! addresses of every other runtime. Only the node's agent, which sees the node's containers itself, can
-//! decide; until it accepts the list, leaked addresses are left to reconciliation.
+//! addresses of every other runtime. Only the node's agent knows the runtime of each attachment. Without an
+//! agent nothing is released.
 
+use ipam_api::agent::{Collected, GC_PATH, GcRequest};
+use ipam_api::client::Call;
+
+use crate::ask::{Ask, runtime};
 use crate::config::Network;
+use crate::environment::Environment;
 use crate::fail::Failure;
 
-/// Reports why nothing is released.
+/// Sends the list to the agent. An absent list is no order to release everything.
 ///
 /// # Errors
-/// Code 7 for a malformed list.
-pub fn gc(network: &Network) -> Result<Vec<u8>, Failure> {
-    let why = match network.valid_attachments()? {
-        None => "no list of valid attachments was given; that is no order to free everything".to_owned(),
-        Some(valid) => format!(
-            "{} valid attachments of {} were given; other attachments of this node are unknown without an \
-             agent",
-            valid.len(),
-            network.name
-        ),
+/// Code 7 for a malformed list; code 11 if the agent can't be reached.
+pub async fn gc(environment: &Environment, network: &Network) -> Result<Vec<u8>, Failure> {
+    let Some(valid) = network.valid_attachments()? else {
+        crate::warn("GC releases nothing: the runtime gave no list of valid attachments");
+        return Ok(Vec::new());
     };
-    crate::warn(&format!("GC frees nothing: {why}"));
+    let runtime = runtime(network)?.unwrap_or_default();
+    let request = GcRequest { config: network.name.clone(), runtime, valid };
+    let ask = Ask::new(environment, network)?;
+    let Some(answer) = ask.send_to_agent(Call::post(GC_PATH).json(&request)?.repeatable()).await? else {
+        crate::warn("GC releases nothing: the configuration names no agent (ipam.socket)");
+        return Ok(Vec::new());
+    };
+    let Collected { orphans, pending } = answer.read()?;
+    if pending > 0 {
+        crate::warn(&format!("GC: the agent still has to release {pending} of {orphans} attachments"));
+    }
     Ok(Vec::new())
 }

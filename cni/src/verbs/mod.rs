@@ -27,7 +27,7 @@ pub async fn serve(
         Verb::Del => del::del(environment, network, started).await,
         Verb::Check => check::check(environment, network).await,
         Verb::Status => status::status(environment, network).await,
-        Verb::Gc => gc::gc(network),
+        Verb::Gc => gc::gc(environment, network).await,
         Verb::Version => version::version(),
     }
 }

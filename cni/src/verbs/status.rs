@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use ipam_api::client::Call;
-use ipam_api::limits::BUDGET_MS_DEFAULT;
+use ipam_api::limits::STATUS_MS_MAX;
 
 use crate::ask::Ask;
 use crate::config::Network;
@@ -18,8 +18,8 @@ use crate::fail::{Failure, NOT_READY};
 /// # Errors
 /// Code 50 if none is ready; code 7 if none is configured.
 pub async fn status(environment: &Environment, network: &Network) -> Result<Vec<u8>, Failure> {
-    let deadline = environment.deadline.min(Duration::from_millis(BUDGET_MS_DEFAULT));
-    let ask = Ask::new(&network.reach(&environment.servers)?, environment.trace_parent.as_deref(), deadline)?;
+    let deadline = environment.deadline.min(Duration::from_millis(STATUS_MS_MAX));
+    let ask = Ask::new(&Environment { deadline, ..environment.clone() }, network)?;
     match ask.send(Call::get("/readyz")).await {
         Ok(_) => Ok(Vec::new()),
         Err(problem) => Err(Failure::from(problem).with_code(NOT_READY)),

@@ -129,6 +129,7 @@ impl Model {
             pool: Name::new(plan.pool).unwrap(),
             allocation: self.revision + 1,
             checked: false,
+            probes: ipam_api::probe::NeededProbes::default(),
             lease: None,
             mac: None,
             hostname: None,

@@ -1,0 +1,183 @@
+//! ADD and DEL of an attachment: through the journal to the cluster.
+//!
+//! The record of an ADD is written before its request is sent, and durable before it is answered. So an agent
+//! that was killed at any instant knows each attachment that may hold addresses. A power cut ends the boot,
+//! and with it every container that its ADD served.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipam_api::agent::Netns;
+use ipam_api::client::{Answer, Call};
+use ipam_api::limits::{DEL_WAIT_MS_MAX, TEXT_CHARS_MAX};
+use ipam_api::name::InterfaceName;
+use ipam_api::problem::{Applied, Code, Problem};
+use ipam_api::request::{Allocated, AttachmentKey, Released, Started};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::boot;
+use crate::journal::{Entry, Key, Phase, Record};
+use crate::netns;
+use crate::node::Node;
+use crate::probing::add::{Add, attached, probed};
+use crate::probing::wire::Wire;
+use crate::release::{Deletion, deliver, release};
+
+/// Facts of the plugin about the container of an ADD.
+#[derive(Debug, Clone, Default)]
+pub struct Container {
+    /// Runtime that runs the container.
+    pub runtime: String,
+    /// Network namespace as the plugin sees it.
+    pub netns: Option<Netns>,
+    /// Interface of the host that the main plugin connects the container to.
+    pub link: Option<InterfaceName>,
+}
+
+/// Body of a request about an attachment, with the node that it is on.
+#[derive(Debug, Clone)]
+pub struct Request {
+    key: Key,
+    started: Started,
+    body: Map<String, Value>,
+}
+
+impl Request {
+    /// Reads a body, and makes this node the node of the request. Unknown fields stay, since a newer plugin
+    /// may send them to newer servers.
+    ///
+    /// # Errors
+    /// `malformed-body` or `invalid-field`.
+    pub fn read(node: &Node, body: &[u8]) -> Result<Self, Problem> {
+        let mut body: Map<String, Value> = serde_json::from_slice(body)
+            .map_err(|error| Problem::new(Code::MalformedBody, error.to_string()))?;
+        let AttachmentKey { node: named, config, container_id, interface, .. } = field(&body, "attachment")?;
+        let key = Key { config, container_id, interface };
+        let mut started: Started = match body.get("started") {
+            Some(_) => field(&body, "started")?,
+            None => boot::now(&node.boot_id),
+        };
+        started.boot_id.clone_from(&node.boot_id);
+        let own = &node.config.node;
+        body.insert("attachment".to_owned(), value(&key.on(own))?);
+        body.insert("started".to_owned(), value(&started)?);
+        if body.contains_key("node") {
+            body.insert("node".to_owned(), own.name.as_str().into());
+        }
+        if let Some(endpoint) = body.get_mut("endpoint").and_then(Value::as_object_mut) {
+            endpoint.insert("realm".to_owned(), own.realm.as_str().into());
+            // A container without an orchestrator is in the group of its node.
+            let is_of_node = endpoint.get("kind").is_some_and(|kind| kind == "container")
+                && endpoint.get("namespace").is_some_and(|namespace| *namespace == named.as_str());
+            if is_of_node {
+                endpoint.insert("namespace".to_owned(), own.name.as_str().into());
+            }
+        }
+        Ok(Self { key, started, body })
+    }
+}
+
+fn field<T: DeserializeOwned>(body: &Map<String, Value>, name: &str) -> Result<T, Problem> {
+    let value = body.get(name).unwrap_or(&Value::Null);
+    T::deserialize(value)
+        .map_err(|error| Problem::new(Code::InvalidField, format!("{name}: {error}")).at(format!("/{name}")))
+}
+
+fn value(of: &impl serde::Serialize) -> Result<Value, Problem> {
+    serde_json::to_value(of).map_err(|error| Problem::new(Code::Internal, error.to_string()))
+}
+
+/// Allocates the addresses of an attachment, and probes them. Goes on when the plugin is killed, so that the
+/// journal has the outcome.
+///
+/// # Errors
+/// The servers' problem, or the journal's.
+pub async fn add(
+    node: Arc<Node>,
+    wire: impl Wire,
+    request: Request,
+    container: Container,
+    budget: Duration,
+) -> Result<Answer, Problem> {
+    let began = tokio::time::Instant::now();
+    let Request { key, started, body } = request;
+    let Container { runtime, netns, link } = container;
+    #[cfg(feature = "testing")]
+    crate::testing::KillPoint::AddRead.reach();
+    let undelivered = node.journal.attachments().get(&key).and_then(Deletion::of);
+    if let Some(deletion) = undelivered {
+        // The cluster must see the DEL first.
+        deliver(&node, &deletion, budget).await?;
+    }
+    let flight = node.adding.enter(&key);
+    let netns = match netns {
+        Some(netns) => netns::observed(netns).await,
+        None => None,
+    };
+    // The servers refuse what is no endpoint or too long.
+    let endpoint = field(&body, "endpoint").ok();
+    let uid = body.get("uid").and_then(Value::as_str).filter(|uid| uid.len() <= TEXT_CHARS_MAX);
+    let uid = uid.map(str::to_owned);
+    let before = node.journal.attachments().get(&key).map(|entry| entry.allocations.clone());
+    let entry = Entry {
+        key: key.clone(),
+        phase: Phase::Adding,
+        boot_id: node.boot_id.clone(),
+        runtime,
+        netns,
+        endpoint,
+        uid,
+        allocations: before.unwrap_or_default(),
+    };
+    let receipt = node.journal.write(Record::Put(entry)).await?;
+    #[cfg(feature = "testing")]
+    crate::testing::KillPoint::AddRecorded.reach();
+    let left = budget.saturating_sub(began.elapsed());
+    let call = Call::post("/v1/allocations").json(&body)?.repeatable().within(left);
+    let result = node.cluster.send(call).await;
+    receipt.synced().await?;
+    let outcome = match &result {
+        Ok(answer) => {
+            let allocated: Allocated = answer.read()?;
+            Some(attached(&allocated, &key))
+        }
+        // Another copy of the request may have been granted.
+        Err(problem) if problem.applied == Applied::No && node.adding.count(&key) == 1 => {
+            Some(Record::Refused(key.clone()))
+        }
+        Err(_) => None,
+    };
+    if let Some(record) = outcome
+        && let Err(error) = node.journal.write(record).await
+    {
+        // The inventory reads it from the cluster.
+        tracing::warn!(attachment = %key, %error, "the outcome of an ADD is not in the journal");
+    }
+    #[cfg(feature = "testing")]
+    crate::testing::KillPoint::Attached.reach();
+    let until = began + budget;
+    let add = Add { node: &node, key: &key, started: &started, body: &body, link: link.as_ref(), until };
+    // The flight lasts until its end: the inventory leaves the attachment alone.
+    let result = probed(&add, &wire, result?).await;
+    drop(flight);
+    result
+}
+
+/// Releases the addresses of an attachment: now if the cluster answers, else later.
+///
+/// # Errors
+/// The servers' problem, only if neither the journal nor the cluster has the DEL.
+pub async fn del(node: Arc<Node>, request: Request) -> Result<Option<Answer>, Problem> {
+    let Request { key, started, body } = request;
+    let deletion = Deletion { key, release: body, started };
+    #[cfg(feature = "testing")]
+    crate::testing::KillPoint::DelRead.reach();
+    release(&node, &deletion, Duration::from_millis(DEL_WAIT_MS_MAX)).await
+}
+
+/// The answer to a DEL that is not delivered yet.
+#[must_use]
+pub fn recorded() -> Released {
+    Released { addresses: Vec::new(), more: 0, late: false, revision: 0 }
+}

@@ -1,0 +1,16 @@
+//! Journal of the node's attachments: a small log on disk, and the map that it stands for.
+//!
+//! **Invariant:** the map is the result of a replay of the file. Only the thread that writes the file changes
+//! it.
+
+mod attachments;
+mod file;
+mod record;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use self::attachments::Attachments;
+pub use self::file::{JournalError, JournalFile};
+pub use self::record::{Entry, Key, Phase, Record};
+pub use self::writer::{Journal, Receipt, Unwritable};

@@ -1,0 +1,39 @@
+//! Agent of a node: one small process between the CNI plugin and the cluster.
+//!
+//! It serves `ipam-cni` on a unix socket with the paths of the servers' HTTP API, and forwards requests over
+//! pooled connections, with TLS and the node's token. A journal on disk has every attachment of the node: a
+//! DEL is answered without a server and delivered later, and attachments whose container is gone are found
+//! and released. One heartbeat reports readiness, boot, inventory and links, and renews the node's leases.
+//! Addresses are probed before the plugin gets them, where the cluster says so, and when the cluster asks.
+//!
+//! Deliberate limits:
+//!
+//! * It decides nothing about addresses: the servers do, and check each release against the allocation ids
+//!   that the agent observed.
+//! * It speaks for one node only. It replaces the node of each request by its own.
+//! * It changes no interface and no route. It needs CAP_NET_RAW for probes of addresses, and otherwise no
+//!   capability.
+
+pub mod attachment;
+pub mod boot;
+pub mod cluster;
+pub mod config;
+pub mod doctor;
+#[cfg(test)]
+mod fakes;
+pub mod heartbeat;
+pub mod identity;
+pub mod inventory;
+pub mod journal;
+pub mod netns;
+pub mod node;
+mod output;
+pub mod possible_orphans;
+pub mod probe;
+pub mod probing;
+pub mod release;
+pub mod serve;
+pub mod socket;
+pub mod status;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -1,0 +1,63 @@
+//! `ipam-agent`: serves the CNI plugin of a node.
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use ipam_agent::{config, doctor, probe, serve};
+
+/// Agent of a node of an ipamd cluster.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ipam-agent",
+    version,
+    after_help = "Examples:
+  ipam-agent serve                            with /etc/ipamd/agent.toml
+  ipam-agent serve --config ./agent.toml
+  ipam-agent doctor                           checks of this node, with remedies
+  ipam-agent doctor -o json
+  ipam-agent probe 10.0.0.7                   does another host use the address?"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the plugin until SIGTERM or Ctrl-C.
+    Serve(Serve),
+    /// Check this node: servers, token, socket, journal, CNI configuration.
+    Doctor(doctor::Arguments),
+    /// Ask the links of this host who uses addresses, by ARP and NDP. Needs CAP_NET_RAW.
+    Probe(probe::Arguments),
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    #[command(flatten)]
+    flags: config::Flags,
+    /// Step at which a test kills this process.
+    #[cfg(feature = "testing")]
+    #[arg(long, hide = true, value_enum)]
+    kill_at: Option<ipam_agent::testing::KillPoint>,
+}
+
+impl Serve {
+    fn run(&self) -> ExitCode {
+        #[cfg(feature = "testing")]
+        if let Some(point) = self.kill_at {
+            point.arm();
+        }
+        serve::main(&self.flags)
+    }
+}
+
+fn main() -> ExitCode {
+    // Other users have no access to the journal and the token.
+    rustix::process::umask(rustix::fs::Mode::RWXG.union(rustix::fs::Mode::RWXO));
+    match Arguments::parse().command {
+        Command::Serve(arguments) => arguments.run(),
+        Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Probe(arguments) => probe::main(&arguments),
+    }
+}

@@ -1,0 +1,8 @@
+//! Probes that an ADD or the cluster asks for, on the links of this node. `probe/` sends and receives them.
+
+pub mod add;
+pub mod jobs;
+pub mod link_report;
+pub mod links;
+mod report;
+pub mod wire;

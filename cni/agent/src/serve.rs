@@ -1,0 +1,92 @@
+//! `ipam-agent serve`: the order in which everything starts and stops.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipam_api::screen::clean;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::cluster::Cluster;
+use crate::config::{Config, Flags};
+use crate::journal::{Journal, JournalFile};
+use crate::node::Node;
+use crate::probing::wire::HostWire;
+use crate::socket::{PermittedListener, router};
+use crate::{boot, heartbeat, identity, inventory, probing, release};
+
+/// Environment variable with the filter of the log, as for `ipamd`.
+const LOG: &str = "IPAM_AGENT_LOG";
+/// Time that running requests have to finish once the agent stops.
+const FINISH: Duration = Duration::from_secs(5);
+
+/// Reason why the agent can't start or go on.
+type Failure = Box<dyn std::error::Error>;
+
+/// Runs the command.
+#[must_use]
+pub fn main(flags: &Flags) -> ExitCode {
+    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter).with_writer(std::io::stderr).init();
+    match start(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("ipam-agent: {}", clean(&failure.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(flags: &Flags) -> Result<(), Failure> {
+    let config = Config::read(&flags.config)?;
+    let (file, attachments) = JournalFile::open(&config.state_dir)?;
+    let journal = Journal::start(file, attachments)?;
+    // One thread: the agent waits for servers and for the disk, and the journal has a thread of its own.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
+    let served = runtime.block_on(serve(config, journal));
+    runtime.shutdown_timeout(FINISH);
+    served
+}
+
+async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let boot_id = boot::id()?;
+    let cluster: Cluster = tokio::select! {
+        cluster = identity::connect(&config) => cluster?,
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
+    let listener = PermittedListener::bind(&config.socket, &config.uids)
+        .map_err(|error| format!("{}: {error}", config.socket.display()))?;
+    let node = Arc::new(Node::new(config, boot_id, cluster, journal));
+    tracing::info!(
+        node = %node.config.node,
+        socket = %node.config.socket.display(),
+        attachments = node.journal.attachments().len(),
+        "serving"
+    );
+    tokio::spawn(heartbeat::beat(node.clone(), HostWire::for_jobs()));
+    tokio::spawn(release::deliver_all(node.clone()));
+    tokio::spawn(inventory::observe(node.clone()));
+    tokio::spawn(identity::renew(node.clone()));
+    tokio::spawn(probing::jobs::run(node.clone(), HostWire::for_jobs()));
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let mut stopping = stopped.clone();
+    let stopping = async move {
+        let _ = stopping.wait_for(|stop| *stop).await;
+    };
+    let server = axum::serve(listener, router(node.clone())).with_graceful_shutdown(stopping).into_future();
+    let server = tokio::spawn(server);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    let _ = stop.send(true);
+    // An ADD that still waits for the servers is repeated by its plugin.
+    let _ = tokio::time::timeout(FINISH, server).await;
+    let _ = std::fs::remove_file(&node.config.socket);
+    Ok(())
+}

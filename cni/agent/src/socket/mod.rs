@@ -1,0 +1,7 @@
+//! Unix socket of the plugin: permitted users, and the routes.
+
+mod listener;
+mod routes;
+
+pub use self::listener::PermittedListener;
+pub use self::routes::router;

@@ -1,0 +1,133 @@
+//! Routes of the socket: those of the servers that the plugin uses, GC and the report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use ipam_api::agent::{DOCTOR_PATH, GC_PATH, GcRequest};
+use ipam_api::brand::{HEADER_BUDGET_MS, HEADER_LINK, HEADER_NETNS, HEADER_RUNTIME};
+use ipam_api::client::{Answer, Call};
+use ipam_api::limits::{
+    BODY_BYTES_MAX, BUDGET_MS_DEFAULT, BUDGET_MS_MAX, JOURNAL_DEL_BYTES_MAX, NAME_CHARS_MAX,
+};
+use ipam_api::name::{InterfaceName, ObjectName};
+use ipam_api::problem::{Code, Problem};
+
+use crate::attachment::{self, Container, Request};
+use crate::doctor;
+use crate::inventory::collect;
+use crate::journal::Key;
+use crate::node::Node;
+use crate::probing::wire::HostWire;
+use crate::status::status;
+
+/// Time from a server's answer to the plugin's.
+const ANSWER: Duration = Duration::from_millis(250);
+
+/// Problem as a response.
+struct Refused(Problem);
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let media_type = [(CONTENT_TYPE, "application/problem+json")];
+        (status, media_type, serde_json::to_vec(&self.0).unwrap_or_default()).into_response()
+    }
+}
+
+/// Router of the socket.
+pub fn router(node: Arc<Node>) -> Router {
+    Router::new()
+        .route("/v1/allocations", post(add))
+        .route("/v1/attachments/release", post(del))
+        .route("/v1/attachments/{realm}/{node}/{config}/{container}/{interface}", get(check))
+        .route("/readyz", get(ready))
+        .route(GC_PATH, post(gc))
+        .route(DOCTOR_PATH, get(report))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .fallback(|| async { Refused(Problem::new(Code::NotFound, "the agent has no such path")) })
+        .with_state(node)
+}
+
+async fn add(State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes) -> Result<Response, Refused> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let runtime = text(HEADER_RUNTIME).unwrap_or_default().chars().take(NAME_CHARS_MAX).collect();
+    let netns = text(HEADER_NETNS).map(str::parse).transpose()?;
+    let link = text(HEADER_LINK).and_then(|link| InterfaceName::new(link).ok());
+    let container = Container { runtime, netns, link };
+    let request = Request::read(&node, &body)?;
+    let budget = budget(&headers);
+    // The plugin may be killed; the journal needs the outcome all the same.
+    let task = tokio::spawn(attachment::add(node, HostWire::for_add(), request, container, budget));
+    Ok(relayed(task.await.map_err(|_| aborted())??))
+}
+
+async fn del(State(node): State<Arc<Node>>, body: Bytes) -> Result<Response, Refused> {
+    if body.len() > JOURNAL_DEL_BYTES_MAX {
+        let detail = format!("a DEL has at most {JOURNAL_DEL_BYTES_MAX} bytes");
+        return Err(Problem::new(Code::TooLarge, detail).into());
+    }
+    let request = Request::read(&node, &body)?;
+    let task = tokio::spawn(attachment::del(node, request));
+    let answer = task.await.map_err(|_| aborted())??;
+    Ok(answer.map_or_else(|| Json(attachment::recorded()).into_response(), relayed))
+}
+
+async fn check(
+    State(node): State<Arc<Node>>,
+    headers: HeaderMap,
+    Path((_, _, config, container_id, interface)): Path<(
+        String,
+        String,
+        ObjectName,
+        ObjectName,
+        InterfaceName,
+    )>,
+) -> Result<Response, Refused> {
+    let key = Key { config, container_id, interface }.on(&node.config.node);
+    Ok(relayed(node.cluster.send(Call::get(key.path()).within(budget(&headers))).await?))
+}
+
+async fn gc(State(node): State<Arc<Node>>, body: Bytes) -> Result<Response, Refused> {
+    let request: GcRequest = serde_json::from_slice(&body)
+        .map_err(|error| Problem::new(Code::MalformedBody, error.to_string()))?;
+    Ok(Json(collect(node, request).await?).into_response())
+}
+
+async fn ready(State(node): State<Arc<Node>>) -> Result<Response, Refused> {
+    status(&node)?;
+    Ok(Json(serde_json::json!({ "ready": true })).into_response())
+}
+
+async fn report(State(node): State<Arc<Node>>) -> Response {
+    Json(doctor::report(&node.config, Some(&node)).await).into_response()
+}
+
+/// The servers' answer, as the plugin reads it.
+fn relayed(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    (status, [(CONTENT_TYPE, "application/json")], answer.body).into_response()
+}
+
+/// Time that the plugin still has, without the time of the answer: the servers' reason must reach it.
+fn budget(headers: &HeaderMap) -> Duration {
+    let named = headers.get(HEADER_BUDGET_MS).and_then(|value| value.to_str().ok()?.parse().ok());
+    let budget = Duration::from_millis(named.unwrap_or(BUDGET_MS_DEFAULT).min(BUDGET_MS_MAX));
+    budget.saturating_sub(ANSWER.min(budget / 4))
+}
+
+fn aborted() -> Problem {
+    Problem::new(Code::Internal, "the agent stopped in the middle of the request").maybe_applied()
+}

@@ -1,0 +1,60 @@
+//! Interface of the host that the main plugin connects containers to: on its link are their addresses.
+
+use ipam_api::name::InterfaceName;
+use serde_json::Value;
+
+use crate::config::Network;
+
+/// Bridge of the plugin `bridge`, unless its configuration names another.
+const BRIDGE: &str = "cni0";
+
+/// Interface that the configuration of a main plugin names, for probes by the node's agent.
+///
+/// None for plugins whose containers are on no link of the host (`ptp`), or on the link of a VLAN: there the
+/// agent knows the interface by its own configuration. A malformed name is the main plugin's to refuse.
+#[must_use]
+pub fn link(network: &Network) -> Option<InterfaceName> {
+    let whole = network.whole();
+    let text = |key| whole.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let has =
+        |key| whole.get(key).is_some_and(|value| ![Value::Null, 0.into(), false.into()].contains(value));
+    let name = match text("type")? {
+        // Its ports are in a VLAN that frames of the bridge itself don't reach.
+        "bridge" if has("vlan") || has("vlanTrunk") => None,
+        "bridge" => Some(text("bridge").unwrap_or(BRIDGE)),
+        // The master is another container's interface.
+        "macvlan" | "macvtap" | "ipvlan" | "ipvtap" if has("linkInContainer") => None,
+        "macvlan" | "macvtap" | "ipvlan" | "ipvtap" => text("master"),
+        _ => None,
+    };
+    InterfaceName::new(name?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::CniVersion;
+
+    #[test]
+    fn the_main_plugins_configuration_names_the_link() {
+        for (keys, link) in [
+            (r#""type":"bridge","bridge":"br0""#, Some("br0")),
+            (r#""type":"bridge""#, Some("cni0")),
+            (r#""type":"bridge","bridge":"br0","vlan":0,"vlanTrunk":null"#, Some("br0")),
+            (r#""type":"bridge","bridge":"br0","vlan":100"#, None),
+            (r#""type":"bridge","bridge":"a/b""#, None),
+            (r#""type":"bridge","bridge":7"#, Some("cni0")),
+            (r#""type":"macvlan","master":"eth1","mode":"bridge""#, Some("eth1")),
+            (r#""type":"macvlan""#, None),
+            (r#""type":"ipvlan","master":"eth1","linkInContainer":false"#, Some("eth1")),
+            (r#""type":"ipvlan","master":"eth1","linkInContainer":true"#, None),
+            (r#""type":"vlan","master":"eth1","vlanId":7"#, None),
+            (r#""type":"ptp""#, None),
+            (r#""type":7"#, None),
+        ] {
+            let document = crate::json::parse(format!(r#"{{"name":"n",{keys}}}"#).as_bytes()).unwrap();
+            let network = Network::new(document, CniVersion::LATEST).unwrap();
+            assert_eq!(self::link(&network).as_ref().map(InterfaceName::as_str), link, "{keys}");
+        }
+    }
+}
