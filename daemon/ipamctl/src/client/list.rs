@@ -159,6 +159,7 @@ const COLUMNS: &[(&str, &str, &str)] = &[
     ("pools", "held", "allocated"),
     ("pools", "condition", "ready"),
     ("pools", "cooling", "cooling_ms"),
+    ("nodes", "agent", "agent_version"),
     ("nodes", "boot", "boot_id"),
     ("endpoints", "endpoint", "realm,namespace,kind,name"),
     ("allocations", "holder", "endpoint"),

@@ -9,8 +9,8 @@ use crate::client::list::Listing;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::Numbered;
-use crate::command::release;
 use crate::command::watch::{self, WatchArguments, Watched};
+use crate::command::{release, who_has};
 use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
@@ -114,6 +114,8 @@ fn table(allocations: &[Allocation], wide: bool, now: Timestamp) -> Table {
         .spare("SUBNET", 7, |one| &one.subnet)
         .spare("CHECKED", 8, |one| if one.checked { "yes" } else { "no" })
         .spare("BY", 9, |one| text::dash(&one.created_by))
+        .spare("STATION", 10, |one| text::or_dash(one.station.as_ref()))
+        .spare("COLLIDING", 11, |one| text::or_dash(one.colliding.as_ref()))
         .table()
 }
 
@@ -133,6 +135,7 @@ fn shown(allocation: &Allocation, now: Timestamp) -> String {
     fields.line("lifecycle", allocation.lifecycle);
     fields.line_if("lease", &text::lease(allocation.lease.as_ref()));
     fields.line("checked", if allocation.checked { "yes: no conflict seen on the link" } else { "no" });
+    fields.line_if("on the wire", &who_has::on_the_wire(allocation));
     fields.line("since", text::made(allocation.created_at, &allocation.created_by, now));
     fields.text()
 }

@@ -260,6 +260,9 @@ pub(crate) fn by(event: &Event) -> String {
 pub(crate) fn detail(event: &Event) -> String {
     let mut facts: Vec<String> = event.comment.iter().cloned().collect();
     facts.extend(event.reason.clone());
+    if !event.macs.is_empty() {
+        facts.push(format!("answered by {}", text::joined(&event.macs)));
+    }
     for change in &event.changes {
         let or_nothing = |text: &str| if text.is_empty() { "nothing".to_owned() } else { text.to_owned() };
         facts.push(format!("{}: {} → {}", change.field, or_nothing(&change.from), or_nothing(&change.to)));

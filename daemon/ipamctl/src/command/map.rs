@@ -19,7 +19,8 @@ use crate::output::text::{self, Fields};
 const SHOWN: usize = 5;
 
 /// States of addresses by which a map is narrowed.
-const STATES: [&str; 6] = ["free", "allocated", "cooling", "reserved", "excluded", "unmanaged"];
+const STATES: [&str; 7] =
+    ["free", "allocated", "quarantined", "cooling", "reserved", "excluded", "unmanaged"];
 
 /// Part of a map.
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! `ipamctl network`: address spaces.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use ipam_api::Name;
 use ipam_api::resource::Network;
 use ipam_api::time::Timestamp;
@@ -9,9 +9,10 @@ use serde_json::json;
 use crate::client::resource_type::{Read, with_defaults};
 use crate::client::session::Session;
 use crate::client::{confirm, resource};
-use crate::command::arguments::{Described, Named};
+use crate::command::arguments::Named;
 use crate::command::map::{self, NetworkMapArguments, count_lines};
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
+use crate::command::probing::{self, ProbingArguments};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
@@ -39,17 +40,32 @@ pub(crate) enum Verb {
     #[command(after_help = "Examples:\n  ipamctl network watch\n  ipamctl network watch blue -o json")]
     Watch(WatchArguments),
     /// Create a network
-    #[command(after_help = "Examples:\n  ipamctl network create lab --description \"the test lab\"")]
-    Create(Described<Named, MetadataArguments>),
+    #[command(after_help = "Examples:
+  ipamctl network create lab --description \"the test lab\"
+  ipamctl network create lab --probe-conflicts true")]
+    Create(NetworkArguments<MetadataArguments>),
     /// Change a network
-    #[command(after_help = "Examples:\n  ipamctl network set lab --label site=berlin --label old-")]
-    Set(Described<Named, MetadataChanges>),
+    #[command(after_help = "Examples:
+  ipamctl network set lab --label site=berlin --label old-
+  ipamctl network set lab --probe-conflicts true --probe-gateway true")]
+    Set(NetworkArguments<MetadataChanges>),
     /// Delete a network that has no subnets
     #[command(
         alias = "rm",
         after_help = "Examples:\n  ipamctl network delete lab\n  ipamctl network delete lab --confirm lab"
     )]
     Delete(Named),
+}
+
+/// A network with its settings.
+#[derive(Debug, Args)]
+pub(crate) struct NetworkArguments<Metadata: Args> {
+    #[command(flatten)]
+    named: Named,
+    #[command(flatten)]
+    probing: ProbingArguments,
+    #[command(flatten)]
+    metadata: Metadata,
 }
 
 /// Runs a verb.
@@ -59,13 +75,18 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Map(arguments) => map::run_network(session, &arguments).await,
         Verb::List => resource::show_list(session, session.narrowed("networks", &[])?, |_| true, table).await,
         Verb::Show(Named { name }) => resource::show(session, &name, shown).await,
-        Verb::Create(Described { named, metadata }) => {
+        Verb::Create(NetworkArguments { named, probing, metadata }) => {
             let mut network: Network = with_defaults(json!({"name": named.name}))?;
+            probing.apply(&mut network.probing);
             metadata.apply(&mut network)?;
             resource::create(session, &network).await
         }
-        Verb::Set(Described { named, metadata }) => {
-            resource::edit::<Network>(session, &named.name, |one, _| metadata.apply(one)).await
+        Verb::Set(NetworkArguments { named, probing, metadata }) => {
+            let change = |network: &mut Network, _: &_| {
+                probing.apply(&mut network.probing);
+                metadata.apply(network)
+            };
+            resource::edit::<Network>(session, &named.name, change).await
         }
         Verb::Delete(Named { name }) => delete(session, &name).await,
     }
@@ -86,6 +107,7 @@ fn shown(network: &Read<Network>) -> String {
     fields.line("subnets", text::count(network.status.subnets));
     fields.line("held", text::plural(network.status.allocated, "address", "addresses"));
     count_lines(&mut fields, &network.status.counts, &text::count(network.status.counts.size), "", true);
+    fields.line_if("probes", &probing::shown(&network.spec.probing));
     resource::metadata_lines(&mut fields, network);
     fields.text()
 }

@@ -1,7 +1,7 @@
 //! `ipamctl node`: hosts, and by which labels pools know them.
 
 use clap::Subcommand;
-use ipam_api::resource::Node;
+use ipam_api::resource::{Node, NodeStatus};
 use ipam_api::time::Timestamp;
 use serde_json::json;
 
@@ -11,6 +11,7 @@ use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::{Described, NamedInRealm};
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
+use crate::command::node_gone;
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
@@ -49,6 +50,17 @@ pub(crate) enum Verb {
     /// Delete the description of a node; its allocations remain
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl node delete worker-3")]
     Delete(NamedInRealm),
+    /// State that a node is gone for good, and reclaim its attached allocations
+    #[command(
+        after_help = "The addresses become free for other endpoints. Held addresses stay, and those of \
+            sticky endpoints are kept for them. The servers refuse this (in-use) while the agent of the node \
+            is alive.
+
+Examples:
+  ipamctl node gone prod-eu/worker-17 --dry-run
+  ipamctl node gone prod-eu/worker-17 --yes"
+    )]
+    Gone(NamedInRealm),
 }
 
 /// Runs a verb.
@@ -74,6 +86,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Delete(NamedInRealm { name }) => {
             resource::delete::<Node>(session, &session.in_realm(&name)?, false).await
         }
+        Verb::Gone(NamedInRealm { name }) => node_gone::run(session, &name).await,
     }
 }
 
@@ -82,6 +95,10 @@ fn table(nodes: &[Read<Node>], _wide: bool, _now: Timestamp) -> Table {
         .text("NAME", |found| &found.spec.name)
         .spare("REALM", 1, |found| &found.spec.realm)
         .text("LABELS", |found| text::labels(&found.spec.labels))
+        .text("READY", |found| readiness(&found.status))
+        .spare("AGENT", 4, |found| {
+            text::or_dash(found.status.agent.as_ref().map(|agent| &agent.agent_version))
+        })
         .spare("BOOT", 3, |found| text::or_dash(found.status.boot_id.as_ref()))
         .spare("DESCRIPTION", 2, |found| text::dash(&found.spec.description))
         .table()
@@ -91,6 +108,21 @@ fn shown(node: &Read<Node>) -> String {
     let mut fields = resource::heading(node, None);
     let boot = node.status.boot_id.as_deref();
     fields.line("boot", boot.unwrap_or("no request received yet").to_owned());
+    fields.line("ready", readiness(&node.status));
+    if let Some(agent) = &node.status.agent {
+        fields.line("agent", format!("{}, heard at {}", agent.agent_version, agent.heard_at));
+    }
     resource::metadata_lines(&mut fields, node);
     fields.text()
+}
+
+/// Readiness according to the node's agent, with the reason if it isn't ready.
+fn readiness(status: &NodeStatus) -> String {
+    match &status.agent {
+        None => "-".to_owned(),
+        Some(agent) if agent.ready => "yes".to_owned(),
+        Some(agent) => {
+            agent.problem.map_or_else(|| "no".to_owned(), |problem| format!("no ({})", problem.as_str()))
+        }
+    }
 }

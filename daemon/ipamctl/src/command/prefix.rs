@@ -34,7 +34,8 @@ Examples:
   ipamctl prefix allocate rack-7 --pool blocks --length 28
   ipamctl prefix allocate conduit-a --pool trench --length 20
   ipamctl prefix allocate conduit-a/node-1 --pool trench --length 24 --keep-edges --ttl 40m
-  ipamctl prefix allocate conn-1-src --parent 48190233 --length 32 --ttl 40m")]
+  ipamctl prefix allocate conn-1-src --parent 48190233 --length 32 --ttl 40m
+  ipamctl prefix allocate rack-8 --pool blocks --length 28 --wait")]
     Allocate(AllocateArguments),
     /// List prefixes, optionally of a pool, realm or parent prefix
     #[command(
@@ -48,7 +49,7 @@ Examples:
     /// Show a prefix
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl prefix show 48190233")]
     Show(Numbered),
-    /// Release a prefix and everything below it
+    /// Release a prefix and everything below it, or withdraw a waiting request
     #[command(
         alias = "delete",
         alias = "rm",
@@ -81,6 +82,9 @@ pub(crate) struct AllocateArguments {
     /// Realm of the owner
     #[arg(long, default_value = "default")]
     realm: Name,
+    /// Queue the request while no block is free; it is served as soon as possible
+    #[arg(long)]
+    wait: bool,
 }
 
 /// Owners, the highest first.
@@ -148,6 +152,7 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
         length: arguments.length,
         keep_edges: arguments.keep_edges,
         ttl_ms: arguments.ttl.map(text::milliseconds),
+        wait: arguments.wait,
     };
     if let Some(pool) = &request.pool {
         session.check_named("pool", "pools", pool.as_str()).await?;
@@ -157,14 +162,31 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
     let call = Call::post("/v1/prefixes").json(&request)?.repeatable();
     let answer = session.write(call, Again::Same(repeat)).await?;
     let delegated: Delegated = answer.read()?;
-    let Prefix { id, cidr, path, .. } = &delegated.prefix;
-    session.show(&answer.body, &cidr.to_string(), || Ok(format!("{cidr}   for {path}   prefix {id}\n")))?;
+    let Prefix { id, path, .. } = &delegated.prefix;
+    let block = block(&delegated.prefix);
+    session.show(&answer.body, &block, || Ok(format!("{block}   for {path}   prefix {id}\n")))?;
     session.tell(&conclusion(&delegated, session.writing.dry_run));
     Ok(())
 }
 
+/// CIDR of a prefix, or the length that its request waits for.
+pub(crate) fn block(prefix: &Prefix) -> String {
+    match (prefix.cidr, prefix.length) {
+        (Some(cidr), _) => cidr.to_string(),
+        (None, Some(length)) => format!("/{length}"),
+        (None, None) => "-".to_owned(),
+    }
+}
+
 fn conclusion(delegated: &Delegated, dry_run: bool) -> String {
-    let Prefix { id, path, .. } = &delegated.prefix;
+    let Prefix { id, path, waiting, .. } = &delegated.prefix;
+    if let Some(why) = waiting {
+        let would = if dry_run { "would wait" } else { "waits" };
+        return format!(
+            "{path} {would}: {} ({}).   withdraw: ipamctl prefix release {id}",
+            why.message, why.reason
+        );
+    }
     let ends = ends(&delegated.prefix);
     match (dry_run, delegated.repeated) {
         (true, _) => "a dry run: nothing was delegated, and the block is not held".to_owned(),
@@ -197,9 +219,13 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
 fn table(prefixes: &[Prefix], wide: bool, now: Timestamp) -> Table {
     Table::of(prefixes)
         .number("ID", |prefix| prefix.id)
-        .text("CIDR", |prefix| prefix.cidr)
+        .text("CIDR", block)
         .text("OWNER", |prefix| &prefix.path)
         .spare("POOL", 1, |prefix| &prefix.pool)
+        .spare("STATE", 2, |prefix| match &prefix.waiting {
+            Some(why) => format!("waits ({})", why.reason),
+            None => "delegated".to_owned(),
+        })
         .spare("BELOW", 3, |prefix| text::count(prefix.children))
         .spare("ENDS IN", 2, |prefix| text::or_dash(prefix.ends_in_ms.map(text::roughly).as_ref()))
         .spare("AGE", 4, |prefix| text::age(prefix.created_at, now))
@@ -214,7 +240,16 @@ fn table(prefixes: &[Prefix], wide: bool, now: Timestamp) -> Table {
 fn shown(prefix: &Prefix, now: Timestamp) -> String {
     let mut fields = Fields::default();
     fields.line("prefix", prefix.id);
-    fields.line("cidr", prefix.cidr);
+    match &prefix.waiting {
+        Some(why) => {
+            let since = text::made(prefix.created_at, &prefix.created_by, now);
+            fields.line(
+                "waits",
+                format!("for {}, since {since}: {} ({})", block(prefix), why.message, why.reason),
+            );
+        }
+        None => fields.line("cidr", block(prefix)),
+    }
     fields.line(
         "from",
         format!("pool {}   subnet {}   network {}", prefix.pool, prefix.subnet, prefix.network),
@@ -234,7 +269,7 @@ async fn release(session: &Session, id: u64) -> Result<(), Failure> {
     if found.children > 0 {
         let below = text::plural(found.children, "prefix is", "prefixes are");
         let summary = [
-            format!("{} of {} is divided: {below} cut from it.", found.cidr, found.path),
+            format!("{} of {} is divided: {below} cut from it.", block(&found), found.path),
             "They and all prefixes below them end with it.".to_owned(),
         ];
         confirm::moderate(session, &summary, &format!("Release prefix {id} anyway?")).await?;
@@ -242,9 +277,13 @@ async fn release(session: &Session, id: u64) -> Result<(), Failure> {
     let answer = session.write(Call::delete(path_of(id)), Again::ByKey).await?;
     let released: PrefixReleased = answer.read()?;
     let more = if released.ending { "; the remaining parts are released in the background" } else { "" };
-    let sentence =
-        format!("{} of {} {}{more}", text::joined(&released.cidrs), found.path, session.tense("released"));
-    session.done(&answer, &found.cidr.to_string(), &sentence)
+    let sentence = match found.waiting {
+        Some(_) => format!("the waiting request of {} {}", found.path, session.tense("withdrawn")),
+        None => {
+            format!("{} of {} {}{more}", text::joined(&released.cidrs), found.path, session.tense("released"))
+        }
+    };
+    session.done(&answer, &block(&found), &sentence)
 }
 
 #[cfg(test)]

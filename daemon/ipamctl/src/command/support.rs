@@ -2,13 +2,16 @@
 //!
 //! It stays a file: nothing is sent anywhere. What is in it is said, in the file and on the screen.
 
+use std::fmt::Display;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use futures::future::join_all;
-use ipam_api::client::Call;
+use ipam_api::brand::AGENT_SOCKET;
+use ipam_api::client::{Call, Client};
+use ipam_api::limits::BODY_BYTES_MAX;
 use ipam_api::time::Timestamp;
 use serde_json::json;
 
@@ -72,10 +75,12 @@ async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
     }
     let made = file::create(path, file::PRIVATE).map_err(cannot)?;
     let servers = status::known_servers(session).await;
+    let deadline = session.reading.timeout.min(DEADLINE);
     let asked = join_all(servers.iter().map(|server| ask(session, server))).await;
     let mut pieces = vec![
         ("README.txt".to_owned(), manifest(session, &servers).into_bytes()),
         ("client.json".to_owned(), client(&servers, session.now())),
+        ("agent.json".to_owned(), agent(Path::new(AGENT_SOCKET), deadline).await),
     ];
     let answered = asked.iter().filter(|(_, answered)| *answered > 0).count();
     pieces.extend(asked.into_iter().flat_map(|(pieces, _)| pieces));
@@ -93,7 +98,8 @@ async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
 /// Contents of the bundle, for people.
 fn manifest(session: &Session, servers: &[String]) -> String {
     let mut text = format!(
-        "ipamctl {} asked {} at {}.\n\nclient.json: the version of ipamctl and the servers queried\n",
+        "ipamctl {} asked {} at {}.\n\nclient.json: the version of ipamctl and the servers queried\n\
+         agent.json: the report of the agent of this machine (ipam-agent doctor), if it has one\n",
         env!("CARGO_PKG_VERSION"),
         if servers.len() == 1 { "1 server".to_owned() } else { format!("{} servers", servers.len()) },
         session.now(),
@@ -110,6 +116,23 @@ fn manifest(session: &Session, servers: &[String]) -> String {
 
 fn client(servers: &[String], now: Timestamp) -> Vec<u8> {
     json!({"ipamctl": env!("CARGO_PKG_VERSION"), "at": now, "servers": servers}).to_string().into_bytes()
+}
+
+/// Report of the agent of this machine, or the reason for its absence, which is no error.
+async fn agent(socket: &Path, deadline: Duration) -> Vec<u8> {
+    let none = |why: &dyn Display| format!("no report of {}: {why}\n", socket.display()).into_bytes();
+    if let Err(error) = std::fs::symlink_metadata(socket) {
+        return none(&error);
+    }
+    let answer = match Client::over_socket(socket) {
+        Ok(client) => client.send(Call::get(ipam_api::agent::DOCTOR_PATH).within(deadline)).await,
+        Err(problem) => Err(problem),
+    };
+    match answer {
+        Ok(answer) if answer.body.len() <= BODY_BYTES_MAX => answer.body,
+        Ok(_) => none(&format!("it is longer than {BODY_BYTES_MAX} bytes")),
+        Err(problem) => none(&problem),
+    }
 }
 
 /// All diagnostics of one server, with the number of answered calls. A failed call is recorded with its
@@ -156,9 +179,45 @@ fn write(file: std::fs::File, pieces: &[Piece], now: Timestamp) -> std::io::Resu
 mod tests {
     use std::io::Read as _;
 
+    use ipam_api::limits::BODY_BYTES_MAX;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use crate::command::status::DEADLINE;
     use crate::settings::environment::Environment;
     use crate::tests::world::world;
     use crate::tests::{code, pretend, run_within};
+
+    /// Report of an agent that sends this body.
+    async fn reported(body: String) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.sock");
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = [0; 1024];
+            let read = stream.read(&mut head).await.unwrap();
+            assert!(head[..read].starts_with(b"GET /v1/doctor HTTP/1.1\r\n"));
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            // Closed by the reader.
+            let _ = stream.read(&mut head).await;
+        });
+        String::from_utf8(super::agent(&path, DEADLINE).await).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_report_of_the_agent_is_optional_and_bounded() {
+        assert_eq!(reported(r#"{"checks":[]}"#.to_owned()).await, r#"{"checks":[]}"#);
+        let long = reported("x".repeat(BODY_BYTES_MAX + 1)).await;
+        assert!(long.contains("it is longer than"), "{} bytes", long.len());
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("agent.sock");
+        let none = String::from_utf8(super::agent(&socket, DEADLINE).await).unwrap();
+        assert!(none.starts_with("no report of ") && none.contains("No such file"), "{none}");
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        let none = super::agent(&socket, std::time::Duration::from_millis(100)).await;
+        assert!(String::from_utf8(none).unwrap().contains("refused"), "a socket without a process");
+    }
 
     #[tokio::test]
     async fn it_has_what_servers_say_and_no_secret() {
@@ -191,7 +250,8 @@ mod tests {
             }
             names.push(name);
         }
-        assert_eq!(names.len(), 2 + 2 * super::ASKED.len(), "{names:?}");
+        assert_eq!(names.len(), 3 + 2 * super::ASKED.len(), "{names:?}");
+        assert!(names.contains(&"agent.json".to_owned()), "{names:?}");
         let (again, _) = run_within(&Environment::default(), &line).await;
         assert_eq!(code(&again), 2, "nothing is written over");
         assert_eq!(std::fs::read(&file).unwrap(), bytes);

@@ -8,12 +8,15 @@ use ipam_api::address::parse_address;
 use ipam_api::client::with_query;
 use ipam_api::event::{AddressHistory, Event, EventPage};
 use ipam_api::limits::PAGE_ITEMS_MAX;
+use ipam_api::probe::Quarantine;
 use ipam_api::resource::{Address, Allocation, Prefix};
 use ipam_api::time::Timestamp;
 
 use crate::client::requests::with_all;
 use crate::client::session::Session;
 use crate::command::events;
+use crate::command::prefix::block;
+use crate::command::quarantine;
 use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
@@ -67,7 +70,10 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
     let address: Address = answer.read()?;
     let holder = address.allocation.as_ref().map(|allocation| allocation.endpoint.to_string());
     let holder = holder.unwrap_or_default();
-    session.show(&answer.body, &holder, || Ok(shown(&address, session.now(), session.environment.width)))?;
+    let found = quarantine_of(session, &address).await;
+    session.show(&answer.body, &holder, || {
+        Ok(shown(&address, found.as_ref(), session.now(), session.environment.width))
+    })?;
     if !session.format.is_for_people() {
         return Ok(());
     }
@@ -88,6 +94,15 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
         Err(failure) => session.say(&format!("history: {}", failure.text(false).unwrap_or_default())),
     }
     Ok(())
+}
+
+/// Evidence about a quarantined address, for people. Without it the state is still worth showing.
+async fn quarantine_of(session: &Session, address: &Address) -> Option<Quarantine> {
+    if address.state != "quarantined" || !session.format.is_for_people() {
+        return None;
+    }
+    let path = quarantine::path(Some(&address.network), address.address);
+    session.read(&path).await.ok()?.read().ok()
 }
 
 /// Refuses a moment in the future, with tolerance for a clock that is a little behind the servers'.
@@ -163,7 +178,7 @@ fn table(events: &[Event]) -> Table {
 }
 
 /// The text, in lines that fit.
-fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
+fn shown(address: &Address, quarantine: Option<&Quarantine>, now: Timestamp, width: Option<usize>) -> String {
     let mut fields = Fields::default();
     let mut places = vec![format!("network {}", address.network)];
     places.extend(address.subnet.as_ref().map(|subnet| format!("subnet {subnet}")));
@@ -173,8 +188,9 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
     if let Some(allocation) = &address.allocation {
         held(&mut fields, allocation, now, width);
     }
-    let prefix = |Prefix { id, cidr, path, realm, .. }: &Prefix| {
-        format!("{cidr} of {path}   realm {realm}   ipamctl prefix show {id}")
+    let prefix = |prefix: &Prefix| {
+        let Prefix { id, path, realm, .. } = prefix;
+        format!("{} of {path}   realm {realm}   ipamctl prefix show {id}", block(prefix))
     };
     fields.some("prefix", address.prefix.as_ref().map(prefix));
     let reservation = |name: &Name| format!("{name}   ipamctl reservation show {name}");
@@ -191,7 +207,10 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
         "excluded" => {
             fields.line("excluded", "gateway, first or last address of the subnet, or excluded by the pool")
         }
-        "quarantined" => fields.line("quarantined", "in use on the link by an unknown host"),
+        "quarantined" => match quarantine {
+            Some(found) => quarantine::lines(&mut fields, found, now),
+            None => fields.line("quarantined", "in use on the link by an unknown host"),
+        },
         "unmanaged" if address.subnet.is_none() => fields.line("", "outside all subnets"),
         "unmanaged" => fields.line("", "in the subnet, but in no pool"),
         _ => {}
@@ -234,6 +253,17 @@ fn held(fields: &mut Fields, allocation: &Allocation, now: Timestamp, width: Opt
     }
     fields.line(label, line);
     fields.line_if("description", &allocation.description);
+    fields.line_if("on the wire", &on_the_wire(allocation));
+}
+
+/// Stations that answer for an allocated address; empty if none was heard.
+pub(crate) fn on_the_wire(allocation: &Allocation) -> String {
+    match (allocation.station, allocation.colliding) {
+        (Some(station), Some(other)) => format!("COLLISION: {station} answers, and so does {other}"),
+        (None, Some(other)) => format!("COLLISION: {other} answers, too"),
+        (Some(station), None) => format!("{station} answers"),
+        (None, None) => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -264,7 +294,7 @@ mod tests {
     #[test]
     fn the_holder_at_120_columns() {
         assert_eq!(
-            shown(&allocated(), NOW, Some(120)),
+            shown(&allocated(), None, NOW, Some(120)),
             "10.10.0.77   allocated    network default · subnet lan-10 · pool web\n\
              holder       pod/prod-eu/web/frontend-6c9f4   interface eth0\n             \
              node worker-3 · allocation 48190233 · attached · since 2026-11-19T22:14:07Z (13h) · by cni\n"
@@ -273,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_holder_at_80_columns() {
-        let text = shown(&allocated(), NOW, Some(80));
+        let text = shown(&allocated(), None, NOW, Some(80));
         assert_eq!(
             text,
             "10.10.0.77   allocated    network default · subnet lan-10 · pool web\n\
@@ -311,24 +341,26 @@ mod tests {
     fn an_unassigned_address_has_no_holder() {
         let cooling = address(serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400}));
         assert_eq!(
-            shown(&cooling, NOW, None),
+            shown(&cooling, None, NOW, None),
             "10.10.0.77   cooling      network default · pool web\n\
              cooling      for 9s more; it becomes free then\n"
         );
         let kept = serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400,
                                       "reservation": "printers"});
-        assert!(shown(&address(kept), NOW, None).contains("9s more; then reservation printers keeps it"));
+        assert!(
+            shown(&address(kept), None, NOW, None).contains("9s more; then reservation printers keeps it")
+        );
         let outside = address(serde_json::json!({"state": "cooling", "cooling_ms": 9_400}));
-        assert!(shown(&outside, NOW, None).contains("for 9s more; no pool contains it then"));
+        assert!(shown(&outside, None, NOW, None).contains("for 9s more; no pool contains it then"));
         let reserved = address(serde_json::json!({"state": "reserved", "reservation": "printers"}));
         assert_eq!(
-            shown(&reserved, NOW, None),
+            shown(&reserved, None, NOW, None),
             "10.10.0.77   reserved     network default\n\
              reservation  printers   ipamctl reservation show printers\n"
         );
         let unmanaged = address(serde_json::json!({"state": "unmanaged"}));
         assert_eq!(
-            shown(&unmanaged, NOW, None),
+            shown(&unmanaged, None, NOW, None),
             "10.10.0.77   in no pool   network default\n             \
              outside all subnets\n"
         );

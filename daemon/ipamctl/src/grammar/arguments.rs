@@ -4,8 +4,9 @@ use clap::{Arg, ArgAction, Parser, Subcommand};
 
 use super::completion;
 use crate::command::{
-    allocate, allocation, apply, cluster, context, endpoint, events, explain, namespace, network, node, pool,
-    prefix, release, renew, reservation, status, subnet, support, token, who_has,
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, namespace, network,
+    node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support, task, token,
+    who_has,
 };
 use crate::settings::flags::GlobalArguments;
 
@@ -66,6 +67,10 @@ pub(crate) enum Command {
     Release(release::ReleaseArguments),
     /// Renew one lease, or all leases of an endpoint
     Renew(renew::RenewArguments),
+    /// Reclaim allocations of silent nodes, or list them with the evidence
+    Gc(gc::GcArguments),
+    /// Compare the store with agents and hosts on the wire, and list differences
+    Fsck(fsck::FsckArguments),
     /// Apply resources from files in one transaction
     Apply(apply::ApplyArguments),
     /// Compare resources in files with those of the cluster
@@ -107,6 +112,12 @@ pub(crate) enum Command {
     /// Hosts with labels that pools select
     #[command(subcommand, alias = "nodes", after_help = node::EXAMPLES)]
     Node(node::Verb),
+    /// Addresses that foreign hosts use
+    #[command(subcommand, alias = "quarantines", after_help = quarantine::EXAMPLES)]
+    Quarantine(quarantine::Verb),
+    /// Background tasks of the leader
+    #[command(subcommand, alias = "tasks", after_help = task::EXAMPLES)]
+    Task(task::Verb),
     /// Namespaces of endpoints: labels, default pools and quotas
     #[command(subcommand, alias = "namespaces", alias = "ns", after_help = namespace::EXAMPLES)]
     Namespace(namespace::Verb),

@@ -6,8 +6,9 @@ use super::arguments::{Arguments, Command};
 use super::{completion, manual};
 use crate::client::session::Session;
 use crate::command::{
-    allocate, allocation, apply, cluster, context, endpoint, events, explain, namespace, network, node, pool,
-    prefix, release, renew, reservation, status, subnet, support, token, version, who_has,
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, namespace, network,
+    node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support, task, token,
+    version, who_has,
 };
 use crate::output::error::Failure;
 use crate::settings::connection::Settings;
@@ -35,6 +36,8 @@ pub(crate) async fn carry_out(
         Command::Allocate(arguments) => allocate::run(session, &arguments).await,
         Command::Release(arguments) => release::run(session, &arguments).await,
         Command::Renew(arguments) => renew::run(session, &arguments).await,
+        Command::Gc(arguments) => gc::run(session, &arguments).await,
+        Command::Fsck(arguments) => fsck::run(session, &arguments).await,
         Command::Apply(arguments) => apply::run(session, &arguments).await,
         Command::Explain(arguments) => explain::run(session, &arguments).await,
         Command::Diff(arguments) => apply::diff(session, &arguments).await,
@@ -48,6 +51,8 @@ pub(crate) async fn carry_out(
         Command::Pool(verb) => pool::run(session, verb).await,
         Command::Reservation(verb) => reservation::run(session, verb).await,
         Command::Node(verb) => node::run(session, verb).await,
+        Command::Quarantine(verb) => quarantine::run(session, verb).await,
+        Command::Task(verb) => task::run(session, verb).await,
         Command::Namespace(verb) => namespace::run(session, verb).await,
         Command::Endpoint(verb) => endpoint::run(session, verb).await,
         Command::Support(verb) => support::run(session, verb).await,

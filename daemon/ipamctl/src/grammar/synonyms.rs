@@ -10,7 +10,7 @@ use clap::CommandFactory as _;
 use crate::grammar::arguments::Arguments;
 
 /// Our nouns.
-const NOUNS: [&str; 10] = [
+const NOUNS: [&str; 12] = [
     "network",
     "subnet",
     "pool",
@@ -21,6 +21,8 @@ const NOUNS: [&str; 10] = [
     "allocation",
     "prefix",
     "token",
+    "quarantine",
+    "task",
 ];
 
 /// Verbs that others put before the noun, and what we call them.
@@ -40,7 +42,7 @@ const VERBS: [(&str, &str); 12] = [
 ];
 
 /// Words of others for our nouns: their word, the same in a sentence, our word.
-const FOREIGN: [(&str, &str, &str); 18] = [
+const FOREIGN: [(&str, &str, &str); 20] = [
     ("vrf", "a VRF", "network"),
     ("view", "a network view", "network"),
     ("scope", "a scope", "network"),
@@ -59,6 +61,8 @@ const FOREIGN: [(&str, &str, &str); 18] = [
     ("aggregate", "an aggregate", "prefix"),
     ("trench", "a trench", "prefix"),
     ("conduit", "a conduit", "prefix"),
+    ("conflict", "an address conflict", "quarantine"),
+    ("declined", "a declined lease", "quarantine"),
 ];
 
 /// Commands of other systems that are missing here, with the command to use instead.
@@ -71,7 +75,6 @@ const ABSENT: &[(&str, &str)] = &[
         "realm",
         "Realms are part of the names of endpoints and nodes. List endpoints: ipamctl endpoint list --realm REALM",
     ),
-    ("task", "Background tasks run by themselves. Health of the cluster: ipamctl status"),
     ("health", "Health of the cluster: ipamctl status"),
     ("member", "Members of the cluster: ipamctl cluster members"),
     ("cluster add", ADD_MEMBER),
@@ -100,8 +103,12 @@ const ABSENT: &[(&str, &str)] = &[
         "Roles are fixed: viewer, operator, admin, node. List tokens with their roles: ipamctl token list",
     ),
     ("user", "Clients authenticate with tokens or certificates. List tokens: ipamctl token list"),
-    ("gc", "Reclamation is automatic. Release one address: ipamctl release ADDRESS"),
-    ("fsck", "Members compare their states by themselves. Health of the cluster: ipamctl status"),
+    ("reconcile", CHECK),
+    ("ipam check", CHECK),
+    ("check", CHECK),
+    ("scrub", CHECK),
+    ("cleanup", "Reclaim allocations of silent nodes: ipamctl gc. List them only: ipamctl gc --dry-run"),
+    ("collect", "Reclaim allocations of silent nodes: ipamctl gc. List them only: ipamctl gc --dry-run"),
     ("config", "Servers and credentials are kept in contexts: ipamctl context list"),
     (
         "login",
@@ -111,6 +118,8 @@ const ABSENT: &[(&str, &str)] = &[
 
 const ADD_MEMBER: &str = "A new member joins with a token: ipamctl token member --to-file FILE. Configure it on the new host as \
      cluster.join_token_file, start ipamd there, and promote it: ipamctl cluster promote NAME";
+const CHECK: &str = "Compare the store with agents and hosts on the wire: ipamctl fsck. Reclaim \
+     allocations of silent nodes: ipamctl gc";
 const BACK_UP: &str = "Back up the cluster: ipamctl cluster backup FILE";
 const RESTORE: &str = "Restore runs on the host of one member, with an empty data directory: ipamd restore FILE --data-dir DIR. \
      Restore single resources from files: ipamctl apply -f FILE";
@@ -287,7 +296,9 @@ mod tests {
     fn an_absent_command_is_answered_with_ours() {
         let absent = |line: &str| absent(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
         assert!(absent("ipamctl -o json realms list").unwrap().starts_with("Realms are part"));
-        assert!(absent("ipamctl gc --dry-run").unwrap().contains("ipamctl release"));
+        assert!(absent("ipamctl reconcile").unwrap().contains("ipamctl fsck"));
+        assert!(absent("ipamctl ipam check").unwrap().contains("ipamctl fsck"));
+        assert_eq!(absent("ipamctl gc --dry-run"), None);
         assert_eq!(absent("ipamctl pool list"), None);
         assert_eq!(absent("ipamctl frobnicate"), None);
         assert!(absent("ipamctl restore prod.ipamd").unwrap().contains("ipamd restore FILE"));
@@ -328,6 +339,9 @@ mod tests {
         let (words, hint) = translated("ipamctl get leases");
         assert_eq!(words, "ipamctl allocation list");
         assert!(hint.unwrap().starts_with("a lease is called allocation here"));
+        let (words, hint) = translated("ipamctl get conflicts");
+        assert_eq!(words, "ipamctl quarantine list");
+        assert!(hint.unwrap().starts_with("an address conflict is called quarantine here"));
         let (words, hint) = translated("ipamctl get trenches");
         assert_eq!(words, "ipamctl prefix list");
         assert!(hint.unwrap().starts_with("a trench is called prefix here"));

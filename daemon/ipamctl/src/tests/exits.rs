@@ -83,6 +83,9 @@ async fn something_found_is_seven() {
     let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
     std::fs::write(file.path(), "kind: pool\nname: new\nsubnet: lan\n").unwrap();
     assert_eq!(ended(world::world, &format!("diff -f {}", file.path().display())).await.0, 7);
+    assert_eq!(ended(world::world, "fsck").await, (7, String::new()));
+    assert_eq!(ended(world::world, "gc --dry-run --exit-code").await.0, 7);
+    assert_eq!(ended(world::world, "gc --dry-run").await.0, 0);
 }
 
 #[tokio::test]

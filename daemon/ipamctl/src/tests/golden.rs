@@ -51,7 +51,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 35] = [
+    const LINES: [&str; 44] = [
         "status",
         "network list",
         "network show lab",
@@ -86,6 +86,15 @@ async fn tables_are_what_they_were() {
         "events --since 20m",
         "allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6",
         "explain --endpoint pod/prod-eu/web/frontend-7 --node worker-3",
+        "who-has 10.10.0.79",
+        "quarantine list",
+        "quarantine show 10.10.0.78",
+        "gc --dry-run",
+        "gc --yes",
+        "node gone prod-eu/worker-17 --dry-run",
+        "task list",
+        "task show silent-nodes",
+        "fsck",
         "context list",
     ];
     let (server, _) = pretend(world).await;
@@ -104,7 +113,8 @@ async fn tables_are_what_they_were() {
         for line in LINES {
             let said = format!("-q --color never --server {server} {line}");
             let (result, shown) = run_within(&around, &said).await;
-            assert_eq!(code(&result), 0, "{line}: {result:?}");
+            let expected = if line == "fsck" { 7 } else { 0 };
+            assert_eq!(code(&result), expected, "{line}: {result:?}");
             let wide = shown.lines().find(|shown| shown.chars().count() > columns);
             assert!(wide.is_none(), "{line}: {wide:?}");
             let _ = write!(text, "$ ipamctl {line}\n{shown}\n");
@@ -121,6 +131,11 @@ async fn examples_work() {
     std::fs::create_dir(home.path().join("ipamctl")).unwrap();
     let file = home.path().join("pools.yaml");
     std::fs::write(&file, "kind: pool\nname: new\nsubnet: lan-10\n").unwrap();
+    let gc = home.path().join("gc.json");
+    std::fs::write(&gc, world::gc_report().to_string()).unwrap();
+    let fsck = home.path().join("fsck.json");
+    let (_, found) = run(&server, "fsck -o json").await;
+    std::fs::write(&fsck, found).unwrap();
     let token = home.path().join("token");
     std::fs::write(&token, "ipamd_s3cret").unwrap();
     std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -155,6 +170,8 @@ async fn examples_work() {
             match before.as_str() {
                 // Files are those of the test, and servers are the one that pretends.
                 "-f" => words[index] = file.display().to_string(),
+                "--from" if words[index] == "gc.json" => words[index] = gc.display().to_string(),
+                "--apply" => words[index] = fsck.display().to_string(),
                 "--to-file" | "man" | "bundle" => {
                     words[index] = folder.path().join(index.to_string()).display().to_string()
                 }
@@ -179,7 +196,9 @@ async fn examples_work() {
         let around =
             Environment::of([("XDG_CONFIG_HOME", home.path().to_str().unwrap()), ("HOME", "/nowhere")]);
         let (result, _) = run_within(&around, &line).await;
-        let expected = if example.starts_with("ipamctl diff") { 7 } else { 0 };
+        let finds = example.starts_with("ipamctl diff")
+            || (example.starts_with("ipamctl fsck") && !example.contains("--apply"));
+        let expected = if finds { 7 } else { 0 };
         assert_eq!(code(&result), expected, "{example}\n{line}\n{result:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod cluster;
+mod collection;
 mod commands;
 mod exits;
 mod flags;

@@ -84,7 +84,11 @@ fn reservation(name: &str) -> Value {
 fn node(name: &str) -> Value {
     item(
         json!({"realm": "prod-eu", "name": name, "labels": {"zone": "a"}}),
-        json!({"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10"}),
+        json!({"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10",
+               "agent": {"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10", "boot_number": 3, "ready": false,
+                         "problem": "journal-unwritable", "since": "2026-07-30T08:30:00Z",
+                         "agent_version": "0.1.0", "heard_at": "2026-07-30T09:00:00Z", "attachments": 12,
+                         "reported_attachments": 11, "inventory_matches": false}}),
     )
 }
 
@@ -139,6 +143,63 @@ fn held(id: u64) -> Value {
     let mut allocation = allocation("attached");
     allocation["id"] = id.into();
     allocation
+}
+
+fn colliding(id: u64) -> Value {
+    let mut allocation = held(id);
+    allocation["station"] = "0a:58:0a:0a:00:4d".into();
+    allocation["colliding"] = "52:54:00:aa:01:03".into();
+    allocation
+}
+
+fn quarantine(address: &str) -> Value {
+    // The second was heard an hour ago, and no agent has probed it since.
+    let (heard, confirmed) = match address {
+        "10.10.0.78" => ("2026-11-20T10:14:07Z", json!(null)),
+        _ => ("2026-11-20T11:13:37Z", json!({"realm": "prod-eu", "name": "worker-9"})),
+    };
+    json!({"network": "default", "address": address, "pool": "web", "mac": "52:54:00:aa:01:02",
+           "reported_by": {"realm": "prod-eu", "name": "worker-3"}, "confirmed_by": confirmed,
+           "since": "2026-11-20T10:06:07Z", "heard_at": heard})
+}
+
+/// Suspect allocations of a silent node: one is due, one is silent in fewer rounds, one was never heard.
+pub(crate) fn gc_report() -> Value {
+    let line = |allocation: u64, address: &str, witnesses: u64, silent_rounds: u64| {
+        json!({"allocation": allocation, "network": "default", "address": address, "pool": "web",
+               "endpoint": {"kind": "pod", "realm": "prod-eu", "namespace": "web",
+                            "name": format!("api-{allocation}")},
+               "node": {"realm": "prod-eu", "name": "worker-17"}, "heard_at": "2026-11-20T11:02:07Z",
+               "witnesses": witnesses, "silent_rounds": silent_rounds, "due": silent_rounds == 3})
+    };
+    let lines = [
+        line(48_170_010, "10.10.0.91", 2, 3),
+        line(48_170_011, "10.10.0.92", 1, 2),
+        line(48_170_012, "10.10.0.93", 0, 0),
+    ];
+    json!({"lines": lines, "more": false, "revision": 48_211_907})
+}
+
+fn tasks() -> Value {
+    let task = |name: &str, purpose: &str, interval_ms: u64| {
+        json!({"name": name, "purpose": purpose, "interval_ms": interval_ms, "runs": 86_400, "failures": 2,
+               "reclaimed": 412, "started_at": "2026-11-20T11:14:06.4Z",
+               "succeeded_at": "2026-11-20T11:14:06.5Z", "duration_us": 1_240})
+    };
+    let mut scan = task("scan", "Looks for records that the rules should have deleted.", 600_000);
+    scan.as_object_mut().unwrap().retain(|field, _| !field.ends_with("_at") && field != "duration_us");
+    let silent_nodes = task("silent-nodes", "Frees addresses of nodes that are silent.", 1_000);
+    json!({"member": "n1", "leads": true, "tasks": [silent_nodes, scan]})
+}
+
+fn attachments() -> Value {
+    let one = |name: &str, allocation: u64| {
+        json!({"attachment": {"realm": "prod-eu", "node": "worker-17", "config": "lan", "interface": "eth0",
+                              "container_id": format!("c0ffee{allocation}")},
+               "started_boot_id": "3f0c1b5e", "allocations": [allocation],
+               "endpoint": {"kind": "pod", "realm": "prod-eu", "namespace": "web", "name": name}})
+    };
+    json!({"items": [one("api-77", 48_170_010), one("api-78", 48_170_011)], "revision": 48_211_907})
 }
 
 fn cluster() -> Value {
@@ -211,6 +272,11 @@ fn one(plural: &str, name: &str) -> Option<Value> {
         "tokens" => token(name),
         "allocations" => held(name.parse().ok()?),
         "prefixes" => prefix(name.parse().ok()?),
+        "quarantines" => quarantine(name),
+        "addresses" if name == "10.10.0.79" => {
+            json!({"address": name, "network": "default", "subnet": "lan-10", "pool": "web",
+                   "state": "quarantined", "revision": 48_211_907})
+        }
         "addresses" => json!({"address": name, "network": "default", "subnet": "lan-10", "pool": "web",
                               "state": "allocated", "revision": 48_211_907, "allocation": held(48_190_233)}),
         _ => return None,
@@ -226,8 +292,9 @@ fn several(plural: &str) -> Option<Vec<Value>> {
         "nodes" => &["worker-3"],
         "namespaces" => &["web"],
         "tokens" => &["ci"],
-        "allocations" => &["48190233", "48190234"],
+        "allocations" => return Some(vec![held(48_190_233), colliding(48_190_234)]),
         "prefixes" => &["48190233"],
+        "quarantines" => &["10.10.0.79", "10.10.0.78"],
         "endpoints" => return Some(vec![endpoint(&["pod", "prod-eu", "web", "frontend-7"])]),
         _ => return None,
     };
@@ -247,6 +314,13 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
         let drained = json!({"pool": "web", "to": "web-b", "held": 1, "affected": [held(48_190_233)],
                              "revision": 48_211_970});
         return Some((200, if query.contains("dry_run=true") { json!({"dry": drained}) } else { drained }));
+    }
+    if method == "POST" && path.ends_with("/reclaim") {
+        let reclaimed = json!({"addresses": ["10.10.0.91"], "stale": 1, "revision": 48_211_970});
+        return Some((
+            200,
+            if query.contains("dry_run=true") { json!({"dry": reclaimed}) } else { reclaimed },
+        ));
     }
     if query.contains("dry_run=true") {
         return Some((200, json!({"dry": true})));
@@ -272,6 +346,9 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
                    "since": "2026-11-20T11:30:00.000Z"}),
         )),
         ("GET", ["cluster"]) => Some((200, cluster())),
+        ("GET", ["gc"]) => Some((200, gc_report())),
+        ("GET", ["tasks"]) => Some((200, tasks())),
+        ("GET", ["nodes", _, _, "attachments"]) => Some((200, attachments())),
         ("GET", [plural]) => Some((200, json!({"items": several(plural)?, "revision": 48_211_907}))),
         ("GET", ["endpoints", key @ ..]) => Some((200, endpoint(key))),
         ("GET" | "PUT" | "PATCH", [plural @ ("nodes" | "namespaces"), _, name]) => {

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, Family};
-use ipam_api::name::{Name, shown};
+use ipam_api::name::{Name, ObjectName, shown};
 use ipam_api::problem::{Code, FieldError, Problem};
 use ipam_api::resource::Labels;
-use ipam_api::{annotations, strict};
+use ipam_api::{annotations, brand, strict};
 use ipnet::IpNet;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ struct SpiderSubnet {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Metadata {
-    name: Name,
+    name: ObjectName,
     #[serde(default)]
     labels: Labels,
 }
@@ -99,7 +99,8 @@ fn subnet(data: &Data) -> Result<Value, Problem> {
     let written = without(data, &["apiVersion", "kind", "status"]);
     let json =
         serde_json::to_vec(&written).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
-    let SpiderSubnet { metadata: Metadata { name, mut labels }, spec } = strict::from_slice(&json)?;
+    let SpiderSubnet { metadata: Metadata { name: foreign, mut labels }, spec } = strict::from_slice(&json)?;
+    let name = Name::from_foreign(&foreign);
     let family = Family::of(spec.subnet.addr());
     if let Some(said) = spec.family.filter(|said| *said != family) {
         let detail = format!("it is {said}, and subnet {} is {family}", spec.subnet);
@@ -110,6 +111,10 @@ fn subnet(data: &Data) -> Result<Value, Problem> {
         spec.routes.iter().map(|route| json!({"destination": route.dst, "gateway": route.gw})).collect();
     // Without `ips` a SpiderSubnet gives pools nothing; our rules without ranges would give all of the subnet.
     let automatic = (!spec.ips.is_empty()).then(|| json!({"ranges": spec.ips, "exclude": spec.exclude}));
+    let annotations = match foreign.as_str() == name.as_str() {
+        true => Labels::new(),
+        false => Labels::from([(brand::FOREIGN_NAME.to_owned(), foreign.to_string())]),
+    };
     Ok(json!({
         "kind": Kind::Subnet.word(),
         "name": name,
@@ -118,6 +123,7 @@ fn subnet(data: &Data) -> Result<Value, Problem> {
         "vlan": (spec.vlan != 0).then_some(spec.vlan),
         "routes": routes,
         "labels": labels,
+        "annotations": annotations,
         "automatic": automatic,
     }))
 }

@@ -275,8 +275,23 @@ async fn addresses_of_spider_subnets_are_read_in_all_their_forms() {
 }
 
 #[tokio::test]
+async fn a_long_name_of_a_spider_subnet_is_converted_and_kept_in_an_annotation() {
+    let foreign = format!("{}lan-12", "rack-7.row-3.".repeat(6));
+    let name = ipam_api::name::ObjectName::new(&foreign).unwrap();
+    let name = ipam_api::name::Name::from_foreign(&name).to_string();
+    let text = SPIDER_SUBNETS.replacen("name: lan-12\n", &format!("name: {foreign}\n"), 1);
+    let text = text.replace("subnet: lan-12\n", &format!("subnet: {name}\n"));
+    let (code, shown, seen) = with_file(&text, "apply -f FILE").await;
+    assert_eq!(code, 0, "{shown}");
+    let steps = sent(&seen)["steps"].clone();
+    let step = steps.as_array().unwrap().iter().find(|step| step["body"]["name"] == *name).unwrap();
+    assert_eq!(step["path"], format!("/v1/subnets/{name}"));
+    assert_eq!(step["body"]["annotations"], json!({"ipamd.internal/foreign-name": foreign}));
+}
+
+#[tokio::test]
 async fn an_unsupported_field_of_spider_subnets_is_refused() {
-    let long = format!("name: {}", "n".repeat(64));
+    let long = format!("name: {}", "n".repeat(254));
     let whole = SPIDER_SUBNETS;
     for (from, to, said) in [
         (
@@ -299,7 +314,7 @@ async fn an_unsupported_field_of_spider_subnets_is_refused() {
         ("ipVersion: 4", "ipVersion: 5", "spec.ipVersion: 5 is not an address family"),
         ("10.12.0.40-", "10.12.0.100-", "spec.ips.0: 10.12.0.100-10.12.0.99 is reversed; did you mean"),
         ("- 10.12.0.50", "- 10.12.0.500", "spec.excludeIPs.0: \"10.12.0.500\" is not an IP address"),
-        ("name: lan-12\n", &format!("{long}\n"), "is not a name: up to 63 of"),
+        ("name: lan-12\n", &format!("{long}\n"), "is not an object's name: up to 253"),
         ("  status:", "  stats: {}\n  status:", "SpiderSubnet \"lan-12\": stats: unknown field \"stats\""),
         (
             "kind: SpiderSubnet",

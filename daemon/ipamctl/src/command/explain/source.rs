@@ -3,6 +3,8 @@
 /// Source of the resources.
 const SOURCE: &str = concat!(
     include_str!("../../../../../api/src/resource.rs"),
+    include_str!("../../../../../api/src/probe.rs"),
+    include_str!("../../../../../api/src/node_report.rs"),
     include_str!("../../../../../api/src/resource/application.rs"),
     include_str!("../../../../../api/src/resource/controller.rs"),
     include_str!("../../../../../api/src/resource/endpoint.rs"),
@@ -107,8 +109,11 @@ fn values(kind: &str) -> Option<String> {
     let words: Vec<String> = lines
         .take_while(|line| *line != "}")
         .filter_map(|line| line.strip_suffix(','))
-        // Every one that is sent is written in lower case.
-        .map(str::to_ascii_lowercase)
+        // The name in JSON where the declaration has it; else each one is sent in lower case.
+        .map(|line| match line.split_once(" = ") {
+            Some((_, name)) => name.trim_matches('"').to_owned(),
+            None => line.to_ascii_lowercase(),
+        })
         .collect();
     let (last, before) = words.split_last()?;
     Some(if before.is_empty() { last.clone() } else { format!("{} or {last}", before.join(", ")) })
@@ -131,6 +136,7 @@ fn one(kind: &str) -> &str {
         "Timestamp" => "time (RFC 3339, UTC)",
         "Family" => "4 or 6",
         "EndpointKey" => "endpoint",
+        "MacAddress" => "MAC address",
         _ => "object",
     }
 }

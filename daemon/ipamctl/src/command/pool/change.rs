@@ -14,6 +14,7 @@ use super::selectors::SelectorArguments;
 use crate::client::resource_type::with_defaults;
 use crate::command::arguments::{one_of, replace};
 use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
+use crate::command::probing::ProbingArguments;
 use crate::command::ranges;
 use crate::command::routes::{add_routes, check_routes, parse_route};
 use crate::output::error::Failure;
@@ -45,6 +46,9 @@ pub(crate) struct CreateArguments {
     /// Never allocate a cooling address, even when no other is free
     #[arg(long)]
     strict_cooling: bool,
+    /// Cooling addresses that stay cooling when no other address is free [default: 0]
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    cooling_reserve: u64,
     /// Also allocate the first and last address of the subnet
     #[arg(long)]
     allow_edges: bool,
@@ -64,6 +68,8 @@ pub(crate) struct CreateArguments {
     #[arg(long)]
     disabled: bool,
     #[command(flatten)]
+    probing: ProbingArguments,
+    #[command(flatten)]
     selectors: SelectorArguments,
     #[command(flatten)]
     metadata: MetadataArguments,
@@ -79,6 +85,7 @@ impl CreateArguments {
             strategy: self.strategy,
             cooling_ms: self.cooling.map_or(blank.cooling_ms, milliseconds),
             strict_cooling: self.strict_cooling,
+            cooling_reserve: self.cooling_reserve,
             allow_edges: self.allow_edges,
             gateway: self.gateway,
             default: self.default,
@@ -87,6 +94,7 @@ impl CreateArguments {
             ..blank
         };
         add_routes(&mut pool.routes, &self.routes);
+        self.probing.apply(&mut pool.probing);
         self.selectors.apply(&mut pool);
         self.metadata.apply(&mut pool)?;
         Ok(pool)
@@ -120,6 +128,9 @@ pub(crate) struct SetArguments {
     /// Cooling period of released addresses, such as 30s or 40m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     cooling: Option<Duration>,
+    /// Cooling addresses that stay cooling when no other address is free
+    #[arg(long, value_name = "COUNT")]
+    cooling_reserve: Option<u64>,
     /// Policy for addresses of sticky endpoints after scale-down: release or keep
     #[arg(long, value_name = "POLICY")]
     scale_down: Option<ScaleDown>,
@@ -140,6 +151,8 @@ pub(crate) struct SetArguments {
     reclaim: Option<bool>,
     #[command(flatten)]
     switches: SwitchArguments,
+    #[command(flatten)]
+    probing: ProbingArguments,
     #[command(flatten)]
     selectors: SelectorArguments,
     /// Remove all restrictions, before those given with this command are added
@@ -232,12 +245,14 @@ impl SetArguments {
         pool.exclude = ranges::with(ranges::without(&pool.exclude, &self.remove_exclude), &self.exclude);
         pool.strategy = self.strategy.unwrap_or(pool.strategy);
         pool.cooling_ms = self.cooling.map_or(pool.cooling_ms, milliseconds);
+        pool.cooling_reserve = self.cooling_reserve.unwrap_or(pool.cooling_reserve);
         pool.scale_down = self.scale_down.unwrap_or(pool.scale_down);
         replace(&mut pool.gateway, self.gateway, self.no_gateway);
         pool.routes.retain(|route| !self.remove_routes.contains(&route.destination));
         add_routes(&mut pool.routes, &self.routes);
         pool.reclaim = self.reclaim.or(pool.reclaim);
         self.switches.apply(pool);
+        self.probing.apply(&mut pool.probing);
         if self.for_anybody {
             pool.realms.clear();
             pool.node_names.clear();

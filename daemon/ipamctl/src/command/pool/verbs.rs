@@ -58,6 +58,8 @@ pub(crate) enum Verb {
   ipamctl pool set web --exclude 10.10.0.77 --cooling 1m
   ipamctl pool set web --gateway 10.10.0.254 --route 10.99.0.0/16=10.10.0.2
   ipamctl pool set web --disable
+  ipamctl pool set web --probe-conflicts true --probe-valid 10m
+  ipamctl pool set web --cooling-reserve 8
   ipamctl pool set auto4-web-eth0-17 --reclaim true")]
     Set(Box<change::SetArguments>),
     /// Move ranges of a pool into a new pool, with the allocations in them

@@ -9,6 +9,7 @@ use crate::client::resource;
 use crate::client::resource_type::Read;
 use crate::command::controller;
 use crate::command::map::{Parts, count_lines};
+use crate::command::probing;
 use crate::command::routes::route;
 use crate::output::table::Table;
 use crate::output::text;
@@ -105,11 +106,16 @@ pub(super) fn shown(
     }
     fields.line("ranges", line);
     let strict = if spec.strict_cooling { " (strict)" } else { "" };
+    let reserve = match spec.cooling_reserve {
+        0 => String::new(),
+        reserve => format!(" ({reserve} stay cooling)"),
+    };
     let edges = if spec.allow_edges { "   edges allowed" } else { "" };
     let cooling = text::duration(spec.cooling_ms);
     fields.some("gateway", spec.gateway.map(|gateway| format!("{gateway}, in place of the subnet's")));
     fields.line_if("routes", &text::joined(spec.routes.iter().map(route)));
-    fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", spec.strategy));
+    fields.line("strategy", format!("{}   cooling {cooling}{strict}{reserve}{edges}", spec.strategy));
+    fields.line_if("probes", &probing::shown(&spec.probing));
     let default = "yes: used for requests that name no pool";
     fields.some("default", spec.default.then_some(default));
     let keep = "keep: addresses of sticky endpoints are kept after scale-down";

@@ -19,6 +19,7 @@ use crate::command::arguments::{Named, replace};
 use crate::command::gateway;
 use crate::command::map::{self, MapArguments, count_lines};
 use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
+use crate::command::probing::{self, ProbingArguments};
 use crate::command::routes::{add_routes, check_routes, parse_route, route};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
@@ -59,6 +60,7 @@ pub(crate) enum Verb {
     #[command(after_help = "Examples:
   ipamctl subnet set lan-10 --gateway 10.10.0.254
   ipamctl subnet set lan-10 --automatic --automatic-max-size 64
+  ipamctl subnet set lan-10 --probe-conflicts true --probe-gateway true
   ipamctl subnet set lan-10 --route 10.99.0.0/16=10.10.0.2 --no-vlan")]
     Set(SetArguments),
     /// Delete a subnet that has no pools
@@ -87,6 +89,8 @@ pub(crate) struct CreateArguments {
     hosts: HostArguments,
     #[command(flatten)]
     automatic: AutomaticArguments,
+    #[command(flatten)]
+    probing: ProbingArguments,
     #[command(flatten)]
     metadata: MetadataArguments,
 }
@@ -167,6 +171,8 @@ pub(crate) struct SetArguments {
     #[command(flatten)]
     automatic: AutomaticChanges,
     #[command(flatten)]
+    probing: ProbingArguments,
+    #[command(flatten)]
     metadata: MetadataChanges,
 }
 
@@ -194,6 +200,7 @@ impl SetArguments {
         subnet.dns.search.retain(|domain| !self.remove_dns_search.contains(domain));
         self.hosts.apply(subnet);
         self.automatic.apply(&mut subnet.automatic)?;
+        self.probing.apply(&mut subnet.probing);
         self.metadata.apply(subnet)
     }
 }
@@ -239,6 +246,7 @@ async fn create(session: &Session, arguments: CreateArguments) -> Result<(), Fai
         ..with_defaults(json!({"name": arguments.name, "network": network, "cidr": arguments.cidr}))?
     };
     arguments.hosts.apply(&mut subnet);
+    arguments.probing.apply(&mut subnet.probing);
     arguments.metadata.apply(&mut subnet)?;
     let created = resource::create(session, &subnet).await;
     resource::suggest(session, created, "networks", subnet.network.as_str()).await
@@ -274,6 +282,7 @@ fn shown(subnet: &Read<Subnet>) -> String {
     fields.line_if("search", &text::joined(&spec.dns.search));
     fields.line_if("options", &text::joined(&spec.dns.options));
     fields.line("automatic pools", automatic::shown(spec.automatic.as_ref()));
+    fields.line_if("probes", &probing::shown(&spec.probing));
     fields.line(
         "holds",
         format!(

@@ -113,6 +113,7 @@ async fn hardening_5_a_node_renews_its_token_without_naming_it() {
 async fn hardening_6_only_a_join_token_of_a_named_node_replaces() {
     let (server, seen) = pretend(answers).await;
     assert!(crate::tests::parse("ipamctl token join --replace").is_err());
+    assert!(crate::tests::parse("ipamctl token node --node prod-eu/worker-3").is_ok());
     assert_eq!(code(&run(&server, "token join --node prod-eu/worker-3 --replace").await.0), 0);
     let seen = seen.lock().unwrap();
     let sent: Value = serde_json::from_str(seen[0].strip_prefix("POST /v1/tokens ").unwrap()).unwrap();

@@ -71,10 +71,13 @@ Examples:
     )]
     Delete(Named),
     /// Create a single-use token with which a node obtains its own token
-    #[command(after_help = "Examples:
+    #[command(
+        visible_alias = "node",
+        after_help = "Examples:
   ipamctl token join --ttl 1h --to-file join.token
   ipamctl token join --ttl 1h --node prod-eu/worker-3
-  ipamctl token join --ttl 1h --node prod-eu/worker-3 --replace")]
+  ipamctl token join --ttl 1h --node prod-eu/worker-3 --replace"
+    )]
     Join(JoinArguments),
     /// Create a single-use token with which a new member joins the cluster
     #[command(after_help = "Examples:\n  ipamctl token member --ttl 1h --to-file join.token")]
