@@ -14,7 +14,7 @@
     reason = "a program for people who measure"
 )]
 
-#[path = "million/limits.rs"]
+#[path = "shared/limits.rs"]
 mod limits;
 #[path = "../tests/support/mod.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]

@@ -24,3 +24,4 @@ pub mod restore;
 pub mod screen;
 pub mod serve;
 pub mod tasks;
+pub mod workload;

@@ -223,10 +223,12 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
-    starting.over(router(App::new(node.clone(), Arc::clone(&metrics), access)));
+    let statuses = Arc::new(tasks::Statuses::default());
+    let app = App::new(node.clone(), Arc::clone(&metrics), access, (config.gc, Arc::clone(&statuses)));
+    starting.over(router(app));
     tracing::info!(name = %config.name, %url, "answering clients");
     let joining = config.join.map(|join| tokio::spawn(join::run(node.clone(), join)));
-    let tasks = tokio::spawn(tasks::run(node.clone(), config.journal, metrics));
+    let tasks = tokio::spawn(tasks::run(node.clone(), (config.journal, config.gc), statuses, metrics));
     let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
     let failure = tokio::select! {
         _ = terminate.recv() => None,

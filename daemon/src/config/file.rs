@@ -7,7 +7,7 @@ use toml::Table;
 
 use super::error::ConfigError;
 use super::members::FileMember;
-use super::{access, cluster, disk, journal, metrics, raft, tls};
+use super::{access, cluster, disk, gc, journal, metrics, raft, tls};
 
 /// The configuration file.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -36,6 +36,8 @@ pub(super) struct File {
     pub(super) access: access::FileAccess,
     #[serde(default)]
     pub(super) journal: journal::FileJournal,
+    #[serde(default)]
+    pub(super) gc: gc::FileGc,
     #[serde(default)]
     pub(super) metrics: metrics::FileMetrics,
     #[serde(default)]

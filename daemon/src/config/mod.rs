@@ -8,6 +8,7 @@ mod environment;
 mod error;
 mod file;
 mod flags;
+mod gc;
 mod journal;
 mod members;
 mod metrics;

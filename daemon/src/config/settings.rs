@@ -17,6 +17,7 @@ use super::peers::{self, PeerListen};
 use super::sources::Sources;
 use super::tls::{ClientTlsFiles, PeerTlsFiles};
 use crate::access::AccessConfig;
+use crate::tasks::GcSettings;
 use crate::tasks::journal::JournalLimits;
 
 /// A member's settings, complete and checked.
@@ -48,6 +49,8 @@ pub struct Config {
     pub access: AccessConfig,
     /// Retention of the journal.
     pub journal: JournalLimits,
+    /// Garbage collection by the leader.
+    pub gc: GcSettings,
     /// True if each pool has its own series at `/metrics`.
     pub metrics_per_pool: bool,
     /// Free space below which the disk counts as full.
@@ -146,6 +149,7 @@ impl Config {
             join,
             access,
             journal: given.journal.complete()?,
+            gc: given.gc.complete()?,
             metrics_per_pool: given.metrics.per_pool(),
             disk: given.disk.complete()?,
             insecure,
@@ -270,6 +274,9 @@ pub(super) mod tests {
         assert_eq!(file.raft.snapshots().unwrap(), real.snapshots);
         assert_eq!(file.journal.keep_bytes, Some(real.journal.keep_bytes));
         assert_eq!(file.journal.keep_days, Some(real.journal.keep_days));
+        assert_eq!(file.gc.silent_nodes, Some(real.gc.silent_nodes));
+        assert_eq!(file.gc.node_grace_ms, Some(real.gc.node_grace_ms));
+        assert_eq!(file.gc.complete().unwrap(), real.gc);
         assert_eq!(file.metrics.per_pool, Some(real.metrics_per_pool));
     }
 
@@ -315,6 +322,7 @@ pub(super) mod tests {
                 "no [tls]",
             ),
             ("name = \"a\"\n[raft]\nheartbeat_ms = 500", "heartbeat_ms <"),
+            ("name = \"a\"\n[gc]\ndelay_ms = 3600001", "gc.delay_ms: it must be at most 3600000"),
         ] {
             let error = load(file, &Flags::default(), &[]).unwrap_err().to_string();
             assert!(error.contains(says), "{file}: {error}");

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use ipam_api::name::Name;
+use ipam_api::probe;
 use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
 use ipam_machine::State;
-use ipam_machine::command::{Cause, Dns, Given, GivenInterface, Metadata, Started, Text};
+use ipam_machine::command::{Cause, Dns, Given, GivenInterface, Metadata, Probing, Started, Text};
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Allocation, Lease, Meta};
 use ipnet::IpNet;
@@ -114,6 +115,16 @@ pub(super) fn dns_out(dns: Dns) -> shown::Dns {
     }
 }
 
+pub(super) fn probing_in(probing: probe::Probing) -> Probing {
+    let probe::Probing { conflicts, gateway, valid_ms } = probing;
+    Probing { conflicts, gateway, valid_ms }
+}
+
+pub(super) fn probing_out(probing: Probing) -> probe::Probing {
+    let Probing { conflicts, gateway, valid_ms } = probing;
+    probe::Probing { conflicts, gateway, valid_ms }
+}
+
 pub(super) fn started(started: ipam_api::request::Started) -> Started {
     Started { boot_id: Text::given(started.boot_id), at_us: started.at_us, start_ticks: started.start_ticks }
 }
@@ -141,6 +152,7 @@ fn given_address(given: &Given) -> shown::GivenAddress {
         pool: given.pool.clone(),
         allocation: given.allocation.get(),
         checked: given.checked,
+        probes: probe::NeededProbes { conflicts: given.probes_conflicts, gateway: given.probes_gateway },
         lease: given.lease.as_ref().map(lease),
         mac: given.mac.as_ref().map(ToString::to_string),
         hostname: given.metadata.hostname.as_ref().map(ToString::to_string),
@@ -151,6 +163,7 @@ fn given_address(given: &Given) -> shown::GivenAddress {
 pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<shown::Allocation> {
     let pool = state.pools.get(row.pool)?;
     let subnet = state.subnets.get(pool.subnet)?;
+    let neighbor = state.neighbors.get(id.into());
     Some(shown::Allocation {
         id,
         address: IpNet::new(row.address, subnet.spec.cidr.prefix_len()).ok()?,
@@ -161,11 +174,13 @@ pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<sho
         interface: row.interface.clone(),
         node: row.node.clone(),
         lifecycle: row.lifecycle,
-        lease: row.lease.as_ref().map(lease),
+        lease: state.lease_of(row).as_ref().map(lease),
         mac: row.mac.as_ref().map(ToString::to_string),
         hostname: row.metadata.hostname.as_ref().map(ToString::to_string),
         description: row.metadata.description.to_string(),
         checked: row.checked,
+        station: neighbor.map(|row| row.mac),
+        colliding: neighbor.and_then(|row| row.other),
         created_at: Timestamp(row.created_wall_ms),
         created_by: row.created_by.to_string(),
     })

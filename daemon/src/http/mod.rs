@@ -10,6 +10,7 @@ mod event;
 #[cfg(feature = "testing")]
 pub mod fuzzing;
 mod list;
+mod report;
 pub mod request;
 mod resource;
 pub mod router;

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ipam_api::Code;
+use ipam_api::limits::NODE_GRACE_MS_DEFAULT;
 use ipam_machine::State;
 use ipam_machine::command::GivenInterface;
 use ipam_raft::durations::BUCKETS_US;
@@ -60,6 +61,10 @@ pub struct Metrics {
     state_divergences: Counter,
     states_rebuilt: Counter,
     start_rows: Number,
+    quarantined: Number,
+    colliding: Number,
+    silent_nodes: Number,
+    task_reclaimed: Family<TaskLabels, Counter>,
     pools: Pools,
     disk_free_bytes: Number,
     disk_needed_bytes: Number,
@@ -140,6 +145,15 @@ impl Metrics {
             states_rebuilt: all.plain("states_rebuilt", "States rebuilt by this member while running"),
             start_rows: all
                 .plain("start_rows", "Rows of the state read by a startup in progress; 0 afterwards"),
+            quarantined: all.plain(
+                "addresses_quarantined",
+                "Addresses that foreign hosts use and that are not allocated",
+            ),
+            colliding: all.plain("addresses_colliding", "Allocated addresses for which two stations answer"),
+            silent_nodes: all
+                .plain("nodes_silent", "Nodes without a heartbeat for longer than the default grace"),
+            task_reclaimed: all
+                .by("task_reclaimed", "Addresses and records that a task of this member freed"),
             task_success: all.by(
                 "task_last_success_timestamp_seconds",
                 "Unix time of the last successful run of a task on this member",
@@ -195,6 +209,11 @@ impl Metrics {
         self.task_success.get_or_create(&TaskLabels { task }).set(now_seconds());
     }
 
+    /// A task has freed addresses or records.
+    pub fn reclaimed(&self, task: &'static str, count: u64) {
+        self.task_reclaimed.get_or_create(&TaskLabels { task }).inc_by(count);
+    }
+
     /// A backup was written to its end.
     pub fn backed_up(&self) {
         self.backup_success.set(now_seconds());
@@ -247,6 +266,9 @@ impl Metrics {
         self.state_quarantined.set(i64::from(node.check_trust().is_err()));
         raise(&self.state_divergences, counters.divergences);
         raise(&self.states_rebuilt, counters.states_rebuilt);
+        self.quarantined.set(state.quarantines.len() as u64);
+        self.colliding.set(state.collisions() as u64);
+        self.silent_nodes.set(state.silent_nodes(NODE_GRACE_MS_DEFAULT).count() as u64);
         self.pools.set(self.per_pool.then_some(state));
         let mut text = String::new();
         let written = encode(&mut text, &self.catalogue.registry);

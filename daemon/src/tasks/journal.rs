@@ -4,6 +4,8 @@
 use ipam_machine::{Action, State};
 
 use super::leader::Leader;
+use super::status::Run;
+use super::task::Task;
 
 /// Limits of the kept journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,20 +18,19 @@ pub struct JournalLimits {
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// Proposes to seal the open segment in an idle cluster, and to drop history above the limits. False if a due
-/// proposal failed.
-pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> bool {
+/// Proposes to seal the open segment in an idle cluster, and to drop history above the limits.
+pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> Run {
     let state = leader.node.stale().0;
     // The leadership has ended: the next round of another leader does it.
-    let Some(log_time_ms) = leader.node.log_time_ms() else { return false };
+    let Some(log_time_ms) = leader.node.log_time_ms() else { return Run::of(false) };
     // Whether it is so by the time of the entry, `apply` looks itself.
     let old = state.header().journal.is_old(log_time_ms);
-    let sealed = !old || leader.propose("journal", Action::SealJournal).await;
+    let sealed = !old || leader.propose(Task::Journal, Action::SealJournal).await.is_some();
     let trimmed = match due(&state, limits, log_time_ms) {
-        Some(through) => leader.propose("journal", Action::TrimJournal { through }).await,
+        Some(through) => leader.propose(Task::Journal, Action::TrimJournal { through }).await.is_some(),
         None => true,
     };
-    sealed && trimmed
+    Run::of(sealed && trimmed)
 }
 
 /// The newest segment that is to go, with all before it.

@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use ipam_api::access::Role;
 use ipam_machine::command::{Text, Via};
-use ipam_machine::{Action, Command, Grant, Origin, Terms};
+use ipam_machine::{Action, Answer, Command, Grant, Origin, Terms};
 use ipam_raft::node::Node;
+
+use super::task::Task;
 
 /// Time limit of a task's proposal.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,8 +19,9 @@ pub(super) struct Leader<'a> {
 }
 
 impl Leader<'_> {
-    /// Proposes a due action under the leadership in which the task found it; returns true if it was done.
-    pub(super) async fn propose(&self, task: &str, action: Action) -> bool {
+    /// Proposes a due action under the leadership in which the task found it; returns the answer to it.
+    pub(super) async fn propose(&self, task: Task, action: Action) -> Option<Answer> {
+        let task = task.name();
         let origin = Origin {
             principal: Text::given(format!("task/{task}")),
             via: Via::Task,
@@ -28,10 +31,10 @@ impl Leader<'_> {
         };
         let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
         match self.node.propose_as_leader(self.leadership, command, Instant::now() + PATIENCE).await {
-            Ok(Ok(_)) => return true,
+            Ok(Ok(applied)) => return Some(applied.answer),
             Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail(), "a task was refused"),
             Err(error) => tracing::debug!(task, %error, "a task came to nothing; the next round will do it"),
         }
-        false
+        None
     }
 }

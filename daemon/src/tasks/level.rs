@@ -3,11 +3,13 @@
 use ipam_machine::Action;
 
 use super::leader::Leader;
+use super::status::Run;
+use super::task::Task;
 
-/// Proposes the next level, if there is one that all members know; false if that came to nothing.
-pub(super) async fn run(leader: &Leader<'_>) -> bool {
+/// Proposes the next level, if there is one that all members know.
+pub(super) async fn run(leader: &Leader<'_>) -> Run {
     match leader.node.next_level() {
-        Some(level) => leader.propose("level", Action::RaiseLevel { level }).await,
-        None => true,
+        Some(level) => Run::of(leader.propose(Task::Level, Action::RaiseLevel { level }).await.is_some()),
+        None => Run::of(true),
     }
 }

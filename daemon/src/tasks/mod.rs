@@ -4,9 +4,16 @@
 //! it has no retries: the next round is the retry.
 
 mod expire;
+mod gc;
 pub mod journal;
 mod leader;
 mod level;
 mod run;
+mod scan;
+mod silent_nodes;
+mod status;
+mod task;
 
+pub use self::gc::GcSettings;
 pub use self::run::run;
+pub use self::status::Statuses;

@@ -43,6 +43,7 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
     let word = match occupant {
         Some(Occupant::Allocation(_)) => "allocated",
         Some(Occupant::Cooling(_)) => "cooling",
+        Some(Occupant::Quarantine(_)) => "quarantined",
         None if prefix.is_some() => "allocated",
         None if state.is_reserved(network.into(), address) => "reserved",
         None => match space {

@@ -147,6 +147,8 @@ pub(in crate::http) const SHAPE: Shape = Shape {
         Row::text("hostname", "hostname"),
         Row::shown(&["description"]),
         Row::flag("checked", "checked"),
+        Row::text("station", "station"),
+        Row::text("colliding", "colliding"),
         Row::text("created_at", "created_at"),
         Row::text("created_by", "created_by"),
     ],

@@ -6,7 +6,7 @@ use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::{Attachment, AttachmentKey, ReleaseAttachmentRequest, Released};
 use ipam_api::{Code, Problem};
 use ipam_machine::Action;
-use ipam_machine::command::{ReleaseAttachment, Via};
+use ipam_machine::command::{ReleaseAttachment, ReleaseAttachmentOf, Text, Via};
 
 use super::endpoint::released;
 use crate::http::convert::{interface, started};
@@ -25,7 +25,13 @@ pub(in crate::http) fn release_of(request: ReleaseAttachmentRequest) -> Result<A
         let detail = "`started` is missing: when the asking process began";
         return Err(Problem::new(Code::InvalidField, detail).at("/started"));
     };
-    Ok(Action::ReleaseAttachment(ReleaseAttachment { key: request.attachment, started: started(began) }))
+    let release = ReleaseAttachment { key: request.attachment, started: started(began) };
+    Ok(match (request.endpoint, request.uid) {
+        (Some(endpoint), Some(uid)) => {
+            Action::ReleaseAttachmentOf(ReleaseAttachmentOf { release, endpoint, uid: Text::given(uid) })
+        }
+        _ => Action::ReleaseAttachment(release),
+    })
 }
 
 pub(in crate::http) async fn show(

@@ -9,21 +9,22 @@ use ipam_api::request::{DelegateRequest, Delegated, PrefixReleased};
 use ipam_api::resource::Prefix;
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
+use ipam_machine::command::{Delegate, GivenPrefix, PendingPrefix, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, State};
 
+use crate::http::convert::waits;
 use crate::http::list::{Listable, Row, Shape, Test, id_in_path};
 use crate::http::request::{ApiError, ApiResponse, Write};
 
 pub(in crate::http) async fn delegate(write: Write) -> Result<ApiResponse<Delegated>, ApiError> {
-    let to_command = to_command(write.read()?)?;
-    let applied = write.propose(Action::Delegate(to_command)).await?;
+    let action = action_of(write.read()?)?;
+    let applied = write.propose(action).await?;
     let (status, body) = delegated(applied.answer, applied.revision)?;
     Ok(ApiResponse { status, ..ApiResponse::new(body, applied.revision) })
 }
 
-pub(in crate::http) fn to_command(request: DelegateRequest) -> Result<Delegate, Problem> {
-    let DelegateRequest { pool, parent, realm, through, owner, length, keep_edges, ttl_ms } = request;
+pub(in crate::http) fn action_of(request: DelegateRequest) -> Result<Action, Problem> {
+    let DelegateRequest { pool, parent, realm, through, owner, length, keep_edges, ttl_ms, wait } = request;
     let from = match (pool, parent) {
         (Some(pool), None) => PrefixSource::Pool(pool),
         (None, Some(parent)) => PrefixSource::Prefix(parent.into()),
@@ -42,12 +43,20 @@ pub(in crate::http) fn to_command(request: DelegateRequest) -> Result<Delegate, 
         })
         .collect();
     levels.push(PrefixLevel { owner, length, keep_edges, ttl_ms });
-    Ok(Delegate { from, realm, levels })
+    let request = Delegate { from, realm, levels };
+    Ok(if wait { Action::DelegateOrWait(request) } else { Action::Delegate(request) })
 }
 
 pub(in crate::http) fn delegated(answer: Answer, revision: u64) -> Result<(StatusCode, Delegated), Problem> {
     let other = || Problem::new(Code::Internal, "the machine gave another answer than was asked for");
-    let Answer::Delegated { repeated, prefixes } = answer else { return Err(other()) };
+    let (repeated, prefixes) = match answer {
+        Answer::Delegated { repeated, prefixes } => (repeated, prefixes),
+        Answer::PrefixPending { repeated, pending } => {
+            let prefix = waiting(*pending).ok_or_else(other)?;
+            return Ok((StatusCode::ACCEPTED, Delegated { prefix, through: Vec::new(), repeated, revision }));
+        }
+        _ => return Err(other()),
+    };
     let mut through: Vec<Prefix> = prefixes.into_iter().map(prefix).collect();
     let prefix = through.pop().ok_or_else(other)?;
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
@@ -59,7 +68,8 @@ pub(in crate::http) fn prefix(given: GivenPrefix) -> Prefix {
     let path: Vec<&str> = given.path.iter().map(ObjectName::as_str).collect();
     Prefix {
         id: given.id.get(),
-        cidr: given.cidr,
+        cidr: Some(given.cidr),
+        length: None,
         network: given.network,
         subnet: given.subnet,
         pool: given.pool,
@@ -71,9 +81,34 @@ pub(in crate::http) fn prefix(given: GivenPrefix) -> Prefix {
         ttl_ms: given.ttl_ms,
         ends_in_ms: given.ends_in_ms,
         children: given.children,
+        waiting: None,
         created_at: Timestamp(given.created_wall_ms),
         created_by: given.created_by.to_string(),
     }
+}
+
+/// A waiting request as HTTP shows it; none without an owner, which no request lacks.
+fn waiting(pending: PendingPrefix) -> Option<Prefix> {
+    let path: Vec<&str> = pending.path.iter().map(ObjectName::as_str).collect();
+    Some(Prefix {
+        id: pending.claim.get(),
+        cidr: None,
+        length: pending.length,
+        network: pending.network,
+        subnet: pending.subnet,
+        pool: pending.pool,
+        parent: pending.parent.map(u64::from),
+        realm: pending.realm,
+        owner: pending.path.last()?.clone(),
+        path: path.join("/"),
+        keep_edges: pending.keep_edges,
+        ttl_ms: pending.ttl_ms,
+        ends_in_ms: None,
+        children: 0,
+        waiting: Some(waits(pending.why, &pending.cause, pending.since_wall_ms)),
+        created_at: Timestamp(pending.since_wall_ms),
+        created_by: pending.created_by.to_string(),
+    })
 }
 
 /// Fields, filters and orders of the list.
@@ -89,7 +124,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
         Row::text("realm", "realm"),
         Row::text("owner", "owner"),
         Row::text("path", "path"),
-        Row::shown(&["keep_edges", "ttl_ms"]),
+        Row::shown(&["keep_edges", "ttl_ms", "length", "waiting"]),
         Row::number("ends_in_ms", "ends_in_ms"),
         Row::number("children", "children"),
         Row::text("created_at", "created_at"),
@@ -111,11 +146,18 @@ impl Listable for Prefixes {
     }
 
     fn total(state: &State) -> usize {
-        state.prefixes.len()
+        state.prefixes.len() + state.prefix_claims.len()
     }
 
     fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
-        Some(Box::new(state.prefixes.iter_after(after.unwrap_or(0).into()).map(|(id, _)| id.get())))
+        let after = after.unwrap_or(0);
+        let mut prefixes = state.prefixes.iter_after(after.into()).map(|(id, _)| id.get()).peekable();
+        let mut claims = state.prefix_claims.iter_after(after.into()).map(|(id, _)| id.get()).peekable();
+        Some(Box::new(std::iter::from_fn(move || match (prefixes.peek(), claims.peek()) {
+            (Some(prefix), Some(claim)) if claim < prefix => claims.next(),
+            (None, _) => claims.next(),
+            _ => prefixes.next(),
+        })))
     }
 
     fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
@@ -127,11 +169,11 @@ impl Listable for Prefixes {
             }
             None => {
                 let parents = tests.iter().find_map(|test| test.numbers("parent"))?;
-                parents
-                    .into_iter()
-                    .flat_map(|parent| state.prefixes_below(parent.into()))
-                    .map(u64::from)
-                    .collect()
+                let below = |parent: u64| {
+                    let claims = state.prefix_claims_from(parent.into()).map(u64::from);
+                    state.prefixes_below(parent.into()).map(u64::from).chain(claims)
+                };
+                parents.into_iter().flat_map(below).collect()
             }
         };
         ids.sort_unstable();
@@ -140,11 +182,14 @@ impl Listable for Prefixes {
     }
 
     fn item(state: &State, id: u64) -> Option<Prefix> {
-        state.given_prefix(id.into()).map(prefix)
+        match state.given_prefix(id.into()) {
+            Some(given) => Some(prefix(given)),
+            None => waiting(state.pending_prefix(id.into())?),
+        }
     }
 
     fn ranges(item: &Prefix) -> Vec<AddressRange> {
-        vec![AddressRange::of_cidr(item.cidr)]
+        item.cidr.into_iter().map(AddressRange::of_cidr).collect()
     }
 }
 

@@ -5,4 +5,5 @@ pub(super) mod epoch;
 pub(super) mod health;
 pub(super) mod member;
 pub(super) mod status;
+pub(super) mod task;
 pub(super) mod token;

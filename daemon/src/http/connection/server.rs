@@ -254,6 +254,7 @@ async fn shake_hands(mut stream: TcpStream, tls: &ClientTls) -> io::Result<Optio
 
 #[cfg(test)]
 mod tests {
+    use ipam_api::resolve::connect;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
@@ -284,7 +285,7 @@ mod tests {
         let socket = Listener::Socket(UnixListener::bind(&path).unwrap());
         let servers =
             [network, socket].map(|listener| tokio::spawn(serve(listener, 9, who(), stopping.clone())));
-        let stream = TcpStream::connect(address).await.unwrap();
+        let stream = connect(&address.to_string()).await.unwrap();
         let here = stream.local_addr().unwrap();
         let answer = asked(stream).await;
         let peer = Peer::Tcp { address: here, certificate: None };
@@ -304,9 +305,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(serve(Listener::Network { listener, tls: None }, 1, who(), stopping));
-        let first = TcpStream::connect(address).await.unwrap();
+        let first = connect(&address.to_string()).await.unwrap();
         let mut answer = String::new();
-        let mut second = TcpStream::connect(address).await.unwrap();
+        let mut second = connect(&address.to_string()).await.unwrap();
         second.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("\"overloaded\""), "{answer}");
         assert!(asked(first).await.starts_with("HTTP/1.1 200 "), "the first one is still served");

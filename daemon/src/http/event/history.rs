@@ -113,6 +113,7 @@ fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
             Standing { word: "allocated", holder: endpoint.map(|row| row.key.clone()) }
         }
         Some(Occupant::Cooling(_)) => Standing { word: "cooling", holder: None },
+        Some(Occupant::Quarantine(_)) => Standing { word: "quarantined", holder: None },
         None if network.and_then(|network| state.prefix_at(network.into(), address)).is_some() => {
             Standing { word: "allocated", holder: None }
         }

@@ -1,6 +1,7 @@
 //! An event as HTTP shows it.
 
 use ipam_api::event as shown;
+use ipam_api::node_report::AgentProblem;
 use ipam_api::time::Timestamp;
 use ipam_machine::command::Via;
 use ipam_machine::{By, Event, EventKind};
@@ -22,6 +23,7 @@ pub(super) fn event(event: &Event) -> shown::Event {
         prefix: None,
         owner: None,
         node: None,
+        macs: Vec::new(),
         by: self::by(by),
         reason: None,
         comment: by.comment.as_deref().map(str::to_owned),
@@ -66,6 +68,22 @@ pub(super) fn event(event: &Event) -> shown::Event {
             }
         }
         EventKind::Cooled { .. } => {}
+        EventKind::Quarantined { mac, by, .. } => {
+            item.macs = vec![*mac];
+            item.node = Some(by.name.clone());
+            item.reason = Some(format!("reported by {by}"));
+        }
+        EventKind::QuarantineEnded { by, .. } => {
+            item.node = by.as_ref().map(|by| by.name.clone());
+            item.reason = by.as_ref().map(|by| format!("silent for {by}"));
+        }
+        EventKind::Collided { of, mac, other, by } => {
+            item.macs = vec![*mac, *other];
+            item.interface = Some(of.interface.clone());
+            item.node = of.node.clone();
+            item.allocation = Some(of.allocation.get());
+            item.reason = Some(format!("reported by {by}"));
+        }
         EventKind::PoolReady { pool, readiness } => {
             item.object = pool.to_string();
             item.reason = Some(readiness.as_str().to_owned());
@@ -73,6 +91,26 @@ pub(super) fn event(event: &Event) -> shown::Event {
         EventKind::Waits { endpoint, why } => {
             item.object = endpoint.to_string();
             item.reason = Some(why.as_str().to_owned());
+        }
+        EventKind::PrefixWaits { of, .. } | EventKind::PrefixWithdrawn { of } => {
+            item.object = of.owner.name.to_string();
+            item.pool = Some(of.pool.clone());
+            item.prefix = Some(of.claim.get());
+            item.owner = Some(format!("{}/{}", of.owner.realm, of.owner.name));
+            if let EventKind::PrefixWaits { why, .. } = kind {
+                item.reason = Some(why.as_str().to_owned());
+            }
+        }
+        EventKind::NodeBooted { node, boot } => {
+            item.object = node.to_string();
+            item.node = Some(node.name.clone());
+            item.reason = Some(boot.id.to_string());
+        }
+        EventKind::NodeReady { node, readiness } => {
+            item.object = node.to_string();
+            item.node = Some(node.name.clone());
+            let problem = readiness.problem.map_or("not-ready", AgentProblem::as_str);
+            item.reason = Some(if readiness.ready { "ready" } else { problem }.to_owned());
         }
         EventKind::Withdrawn { endpoint } => item.object = endpoint.to_string(),
         EventKind::LevelRaised { level } => item.object = format!("level {level}"),

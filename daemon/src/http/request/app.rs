@@ -1,6 +1,7 @@
 //! State shared by all handlers.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use ipam_api::limits::{EVENT_STREAMS_MAX, EVENT_STREAMS_PER_CALLER_MAX, REQUESTS_IN_FLIGHT_PER_CALLER_MAX};
 use ipam_raft::node::Node;
@@ -11,6 +12,7 @@ use super::snapshots::Kept;
 use super::trial::Trials;
 use crate::access::Access;
 use crate::metrics::Metrics;
+use crate::tasks::{GcSettings, Statuses};
 
 /// State shared by all handlers: the member, counters and limits.
 #[derive(Clone)]
@@ -18,6 +20,8 @@ pub struct App {
     pub(in crate::http) node: Node,
     pub(in crate::http) metrics: Arc<Metrics>,
     pub(in crate::http) access: Access,
+    /// Begin of the ticks in which heartbeats are gathered.
+    pub(in crate::http) started: Instant,
     pub(super) in_flight: InFlight,
     pub(in crate::http) trials: Trials,
     /// The states that lists are being read from.
@@ -28,22 +32,34 @@ pub struct App {
     pub(in crate::http) streams_of: InFlight,
     /// Held while a backup is written: one at a time.
     pub(in crate::http) backing_up: Arc<Mutex<()>>,
+    /// Settings of garbage collection.
+    pub(in crate::http) gc: GcSettings,
+    /// Status of the leader's tasks on this member.
+    pub(in crate::http) tasks: Arc<Statuses>,
 }
 
 impl App {
     /// Handlers for a member.
     #[must_use]
-    pub fn new(node: Node, metrics: Arc<Metrics>, access: Access) -> Self {
+    pub fn new(
+        node: Node,
+        metrics: Arc<Metrics>,
+        access: Access,
+        (gc, tasks): (GcSettings, Arc<Statuses>),
+    ) -> Self {
         Self {
             node,
             metrics,
             access,
+            started: Instant::now(),
             in_flight: InFlight::new(REQUESTS_IN_FLIGHT_PER_CALLER_MAX),
             trials: Trials::default(),
             lists: Kept::default(),
             streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
             streams_of: InFlight::new(EVENT_STREAMS_PER_CALLER_MAX),
             backing_up: Arc::default(),
+            gc,
+            tasks,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
-use ipam_api::access::{Target, Verb};
+use ipam_api::access::{NodeKey, Target, Verb};
 use ipam_api::name::shown;
 use ipam_api::request::AttachmentKey;
 use ipam_api::time::Timestamp;
@@ -192,6 +192,23 @@ impl App {
             Some(node) if node.realm != key.realm || node.name != key.node => {
                 Err(Problem::new(Code::ForeignNode, format!("attachment {key} is not on node {node}")))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a node's access to another node's attachments.
+    pub(in crate::http) fn check_own_node(
+        &self,
+        caller: &Caller,
+        state: &State,
+        node: &NodeKey,
+    ) -> Result<(), Problem> {
+        let known = caller.known_in(state)?.ok_or_else(unknown_token)?;
+        match known.grant.node {
+            Some(own) if own != *node => Err(Problem::new(
+                Code::ForeignNode,
+                format!("node {own} may not read the attachments of node {node}"),
+            )),
             _ => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use ipam_machine::command::NetworkSpec;
 
 use super::named::{NamedResource, View, of_kind};
 use super::subnet::allocated_in;
-use crate::http::convert::{conversions, meta};
+use crate::http::convert::{conversions, meta, probing_in, probing_out};
 use crate::http::list::{Row, Shape};
 
 pub(in crate::http) struct Networks;
@@ -17,7 +17,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/networks",
     own: &[
         Row::text("name", "name"),
-        Row::shown(&["status"]),
+        Row::shown(&["probing", "status"]),
         Row::number("subnets", "status.subnets"),
         Row::number("allocated", "status.allocated"),
         Row::shown(&["status.counts"]),
@@ -37,7 +37,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: false,
 };
 
-conversions! { Network <=> NetworkSpec { name } }
+conversions! { Network <=> NetworkSpec { name, probing(probing_in, probing_out) } }
 
 impl NamedResource for Networks {
     of_kind!(Network, NetworkStatus, networks, PutNetwork, |network| (&network.name).into());

@@ -5,18 +5,19 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
-use ipam_api::resource::{Condition, Pool, PoolStatus, Resource};
+use ipam_api::resource::{Condition, IP_COLLISION, Pool, PoolStatus, Resource, TWO_STATIONS};
 use ipam_api::time::Timestamp;
 use ipam_machine::State;
 use ipam_machine::command::{PoolSelectors, PoolSpec};
 use ipam_machine::event::Readiness;
+use ipam_machine::id::PoolId;
 use ipam_machine::model::PoolState;
 use ipam_machine::space::Space;
 use ipnet::IpNet;
 
 use super::named::{NamedResource, View, of_kind};
 use crate::http::allocation::automatic::application;
-use crate::http::convert::{conversions, meta};
+use crate::http::convert::{conversions, meta, probing_in, probing_out};
 use crate::http::list::{Row, Shape, without};
 
 pub(in crate::http) struct Pools;
@@ -34,6 +35,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
         Row::text("strategy", "strategy"),
         Row::number("cooling_ms", "cooling_ms"),
         Row::flag("strict_cooling", "strict_cooling"),
+        Row::number("cooling_reserve", "cooling_reserve"),
         Row::flag("allow_edges", "allow_edges"),
         Row::address("gateway", "gateway"),
         Row::shown(&["routes"]),
@@ -46,6 +48,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
         Row::flag("terminating", "terminating"),
         Row::text("drains_to", "drains_to"),
         Row::flag("reclaim", "reclaim"),
+        Row::shown(&["probing"]),
         Row::text("application", "status.application.controller.name").unshown(),
         Row::shown(&["status", "status.revision", "status.family", "status.cidr", "status.counts"]),
         Row::number("size", "status.counts.size"),
@@ -69,6 +72,7 @@ conversions! {
     Pool <=> PoolSpec {
         name, subnet, network, ranges, exclude, strategy, cooling_ms, strict_cooling, allow_edges, gateway,
         routes, default, scale_down, disabled, terminating, drains_to, reclaim,
+        cooling_reserve, probing(probing_in, probing_out),
     }
     selectors: PoolSelectors {
         realms, node_names, node_selector, namespaces, namespace_selector, endpoint_selector,
@@ -103,7 +107,7 @@ impl NamedResource for Pools {
             counts: space.map(|space| space.counts().into()).unwrap_or_default(),
             reserved_while_held: space.map_or(0, |space| in_json(space.reserved_while_held())),
             application: row.automatic.as_deref().map(application),
-            conditions: ready.into_iter().collect(),
+            conditions: ready.into_iter().chain(collision(state, id.into())).collect(),
         };
         Resource { spec, meta: meta(&row.meta), status }
     }
@@ -119,6 +123,25 @@ fn first_of(pool: &PoolSpec) -> IpNet {
     let first = pool.ranges.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), AddressRange::first_address);
     IpNet::from(first)
 }
+
+/// `IPCollision` condition of the pool: its addresses for which two stations answer. None without one.
+fn collision(state: &State, pool: PoolId) -> Option<Condition> {
+    let rows = state.collisions_of(pool).filter_map(|id| state.allocations.get(id));
+    let addresses: Vec<String> = rows.take(COLLISIONS_NAMED + 1).map(|row| row.address.to_string()).collect();
+    let since_wall_ms = state.pool_states.get(pool).map_or(0, |row| row.since_wall_ms);
+    let rest = if addresses.len() > COLLISIONS_NAMED { " and more" } else { "" };
+    let named = addresses.get(..addresses.len().min(COLLISIONS_NAMED)).unwrap_or_default().join(", ");
+    (!addresses.is_empty()).then(|| Condition {
+        kind: IP_COLLISION.to_owned(),
+        status: "True".to_owned(),
+        reason: TWO_STATIONS.to_owned(),
+        message: format!("two stations answer for {named}{rest}; ipamctl allocation list -o wide shows both"),
+        since: Timestamp(since_wall_ms),
+    })
+}
+
+/// Colliding addresses that the condition of a pool names.
+const COLLISIONS_NAMED: usize = 3;
 
 /// `Ready` condition of the pool.
 fn ready(row: &PoolState, pool: &PoolSpec, space: &Space) -> Condition {

@@ -54,7 +54,7 @@ fn affected(state: &State, pool: Name, to: Name) -> Drained {
     });
     let held = occupied.filter_map(|(_, occupant)| match occupant {
         Occupant::Allocation(id) => allocation(state, id.get(), state.allocations.get(id)?),
-        Occupant::Cooling(_) => None,
+        Occupant::Cooling(_) | Occupant::Quarantine(_) => None,
     });
     Drained {
         pool,

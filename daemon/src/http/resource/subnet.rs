@@ -9,7 +9,7 @@ use ipam_machine::command::{self, SubnetSpec};
 use ipam_machine::space::Space;
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{conversions, dns_in, dns_out, meta};
+use crate::http::convert::{conversions, dns_in, dns_out, meta, probing_in, probing_out};
 use crate::http::list::{Row, Shape};
 
 pub(in crate::http) struct Subnets;
@@ -24,7 +24,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
         Row::address("gateway", "gateway"),
         Row::number("vlan", "vlan"),
         Row::number("mtu", "mtu"),
-        Row::shown(&["routes", "dns", "automatic", "status"]),
+        Row::shown(&["routes", "dns", "automatic", "probing", "status"]),
         Row::number("family", "status.family"),
         Row::number("pools", "status.pools"),
         Row::number("allocated", "status.allocated"),
@@ -48,6 +48,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 conversions! {
     Subnet <=> SubnetSpec {
         name, network, cidr, gateway, vlan, mtu, routes, dns(dns_in, dns_out), automatic(rules_in, rules_out),
+        probing(probing_in, probing_out),
     }
 }
 

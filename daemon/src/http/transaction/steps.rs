@@ -105,12 +105,12 @@ impl Plan {
             }
             (StepMethod::Post, Place::Prefixes) => {
                 let request: DelegateRequest = read(body()?)?;
-                let to_command = prefix::to_command(request).map_err(in_body)?;
+                let action = prefix::action_of(request).map_err(in_body)?;
                 let render: Render = Box::new(|_, answer, revision| {
                     let (status, body) = prefix::delegated(answer, revision)?;
                     Ok((status, json(&body)?))
                 });
-                Ok((Action::Delegate(to_command), render))
+                Ok((action, render))
             }
             (StepMethod::Delete, Place::Prefix(id)) => {
                 let render: Render = Box::new(|_, answer, revision| {

@@ -3,12 +3,14 @@
 //! The fuzzer of `cargo xtask test --only contract` holds them to what the server refuses.
 
 use ipam_api::limits::{
-    AUTOMATIC_POOL_ADDRESSES_MAX, CLIENT_URL_CHARS_MAX, COOLING_MS_MAX, DNS_DOMAIN_CHARS_MAX,
-    DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, INTERFACES_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX,
-    LABEL_VALUE_CHARS_MAX, LABELS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, MTU_MAX, MTU_MIN_V4,
-    OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN,
-    QUOTA_APPLICATIONS_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX,
-    TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX,
+    ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, CLIENT_URL_CHARS_MAX, COOLING_MS_MAX,
+    COOLING_RESERVE_MAX, DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, INTERFACES_MAX,
+    JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, LEASE_TTL_MS_MAX,
+    LEASE_TTL_MS_MIN, LINKS_PER_NODE_MAX, MTU_MAX, MTU_MIN_V4, OBJECT_NAME_CHARS_MAX, ORPHANS_MAX,
+    POOLS_NAMED_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PROBE_MACS_MAX,
+    PROBE_RESULTS_MAX, PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN, QUOTA_APPLICATIONS_MAX, RANGES_MAX,
+    RECLAIM_LINES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX, TEXT_CHARS_MAX,
+    TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX, WORKLOADS_MAX,
 };
 use ipam_api::schema::ipv6;
 use serde_json::{Map, Value, json};
@@ -129,6 +131,21 @@ fn of_schemas() -> Vec<(&'static str, &'static str, Value)> {
         ("InterfaceRequest", "families", json!({"maxItems": 2, "uniqueItems": true})),
         ("InterfaceRequest", "addresses", at_most(REQUESTED_ADDRESSES_MAX)),
         ("Started", "boot_id", json!({"minLength": 1, "maxLength": 64})),
+        ("HeartbeatRequest", "boot_id", json!({"minLength": 1, "maxLength": 64})),
+        ("HeartbeatRequest", "boot_number", between(1, JSON_INTEGER_MAX)),
+        ("HeartbeatRequest", "agent_version", json!({"pattern": "^[0-9A-Za-z.+-]{1,64}$"})),
+        ("InventoryDigest", "digest", json!({"pattern": "^[0-9a-f]{16}$"})),
+        ("OrphansRequest", "orphans", at_most(ORPHANS_MAX)),
+        ("Orphan", "allocations", at_most(ALLOCATIONS_PER_ENDPOINT_MAX)),
+        ("WorkloadsRequest", "workloads", at_most(WORKLOADS_MAX)),
+        ("HeartbeatRequest", "links", at_most(LINKS_PER_NODE_MAX)),
+        ("ProbesRequest", "results", at_most(PROBE_RESULTS_MAX)),
+        ("ProbesRequest", "jobs", between(0, PROBE_RESULTS_MAX as u64)),
+        ("ProbesRequest", "after", json!({"pattern": "^[0-9]{1,16}(/[0-9a-f.:]{2,45})?$"})),
+        ("ProbeResult", "macs", at_most(PROBE_MACS_MAX)),
+        ("ReclaimRequest", "allocations", at_most(RECLAIM_LINES_MAX)),
+        ("Probing", "valid_ms", between(PROBE_VALID_MS_MIN, PROBE_VALID_MS_MAX)),
+        ("Pool", "cooling_reserve", between(0, COOLING_RESERVE_MAX as u64)),
         ("SplitRequest", "ranges", from_one_to(RANGES_MAX)),
         ("RenewRequest", "ttl_ms", lease()),
         ("DelegateRequest", "length", between(1, 128)),

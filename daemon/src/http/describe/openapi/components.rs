@@ -1,7 +1,10 @@
 //! The schemas of the OpenAPI document.
 
 use ipam_api::schema::IpAddress;
-use ipam_api::{Problem, cluster, event, explain, request, resource, token, transaction};
+use ipam_api::{
+    Problem, cluster, event, explain, node_report, probe, reclaim, request, resource, token, transaction,
+    workload,
+};
 use ipam_machine::map::Standing;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -82,6 +85,21 @@ pub(super) fn components() -> Map<String, Value> {
         "RenewRequest": request::RenewRequest,
         "Renewed": request::Renewed,
         "Attachment": request::Attachment,
+        "HeartbeatRequest": node_report::HeartbeatRequest,
+        "HeartbeatAnswer": node_report::HeartbeatAnswer,
+        "OrphansRequest": node_report::OrphansRequest,
+        "OrphansReleased": node_report::OrphansReleased,
+        "ProbesRequest": probe::ProbesRequest,
+        "ProbesAnswer": probe::ProbesAnswer,
+        "Quarantine": probe::Quarantine,
+        "ReclaimRequest": reclaim::ReclaimRequest,
+        "Reclaimed": reclaim::Reclaimed,
+        "GcReport": reclaim::GcReport,
+        "Tasks": reclaim::Tasks,
+        "WorkloadsRequest": workload::WorkloadsRequest,
+        "WorkloadsAnswer": workload::WorkloadsAnswer,
+        "NodeAgent": node_report::NodeAgent,
+        "NodeAttachment": node_report::NodeAttachment,
         "TransactionRequest": transaction::TransactionRequest,
         "TransactionAnswer": transaction::TransactionAnswer,
         "EventPage": event::EventPage,
@@ -115,6 +133,8 @@ pub(super) fn components() -> Map<String, Value> {
         ("AllocationPage", "Allocation"),
         ("PrefixPage", "Prefix"),
         ("TokenPage", "Token"),
+        ("NodeAttachmentPage", "NodeAttachment"),
+        ("QuarantinePage", "Quarantine"),
     ] {
         all.insert(name.to_owned(), page_of(item));
     }

@@ -1,6 +1,8 @@
 //! The one table of routes. The router, the `OpenAPI` document and the pages under `/docs` are made from it.
 
+mod agents;
 mod backup;
+mod collection;
 mod controllers;
 mod leases;
 mod maps;
@@ -10,6 +12,7 @@ mod parameters;
 mod prefixes;
 mod route;
 mod table;
+mod workloads;
 
 pub(in crate::http) use self::route::Access;
 #[cfg(test)]

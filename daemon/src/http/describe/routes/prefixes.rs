@@ -14,11 +14,13 @@ pub(super) fn routes() -> [Handled; 4] {
         Route::post(
             "/v1/prefixes",
             (Verb::Allocate, Target::Prefix),
-            "Delegates the lowest free aligned block of a length, or renews the prefix of this owner.",
+            "Delegates the lowest free aligned block of a length, or renews the prefix of this owner. \
+             With `wait`, the request waits while no block is free.",
         )
         .takes("DelegateRequest")
         .json(200, "Delegated")
         .json(201, "Delegated")
+        .json(202, "Delegated")
         .refuses(&[
             Code::NotFound,
             Code::AlreadyExists,
@@ -31,9 +33,13 @@ pub(super) fn routes() -> [Handled; 4] {
         ])
         .to(prefix::delegate),
         Route::one(item, Target::Prefix, "Shows a prefix.", "Prefix").to(show_by_id::<prefix::Prefixes>),
-        Route::delete(item, (Verb::Release, Target::Prefix), "Releases a prefix and all prefixes below it.")
-            .json(200, "PrefixReleased")
-            .refuses(&[Code::NotFound])
-            .to(prefix::release),
+        Route::delete(
+            item,
+            (Verb::Release, Target::Prefix),
+            "Releases a prefix and all prefixes below it, or withdraws a waiting request.",
+        )
+        .json(200, "PrefixReleased")
+        .refuses(&[Code::NotFound])
+        .to(prefix::release),
     ]
 }

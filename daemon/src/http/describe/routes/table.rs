@@ -6,7 +6,7 @@ use ipam_api::access::{Target, Verb};
 
 use super::parameters::{fresh, parameter};
 use super::route::{Access, Body, Condition, Handled, OF_ALLOCATING, OF_READS, OF_RELEASES, OF_RULES, Route};
-use super::{backup, controllers, leases, maps, members, named, prefixes};
+use super::{agents, backup, collection, controllers, leases, maps, members, named, prefixes, workloads};
 use crate::http::allocation::{address, allocate, attachment, controller, endpoint, explain};
 use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
@@ -26,6 +26,9 @@ fn table() -> Vec<Handled> {
     all.extend([scale.to(controller::scale), end.to(controller::end)]);
     all.extend(prefixes::routes());
     all.extend(leases::routes());
+    all.extend(agents::routes());
+    all.extend(collection::routes());
+    all.extend(workloads::routes());
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());
