@@ -10,6 +10,7 @@ use ipam_api::Code;
 use ipam_api::access::{DEEDS, Effect, Limit, Role, effect, may};
 use ipam_api::limits::ALL as LIMITS;
 use ipam_api::problem::exit;
+use ipam_api::resource::{COLLISION_MEANING, IP_COLLISION, TWO_STATIONS};
 use ipam_machine::event::{NAMES, Readiness};
 use ipamd::config::ENVIRONMENT_NAMES;
 use ipamd::metrics::Metrics;
@@ -103,7 +104,8 @@ fn conditions() {
         format!("pool | Ready | {status} | {} | {}\n", readiness.as_str(), readiness.meaning())
     };
     let text: String = Readiness::ALL.iter().map(row).collect();
-    hold("conditions.txt", &format!("# of | type | status | reason | meaning\n{text}"));
+    let collision = format!("pool | {IP_COLLISION} | True | {TWO_STATIONS} | {COLLISION_MEANING}\n");
+    hold("conditions.txt", &format!("# of | type | status | reason | meaning\n{text}{collision}"));
 }
 
 #[test]

@@ -17,5 +17,6 @@ mod disks;
 mod kill;
 mod namespace;
 mod namespace_operating;
+mod runtimes;
 mod shipped;
 mod support;

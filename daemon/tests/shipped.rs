@@ -1,4 +1,4 @@
-//! Programs that ship: the plugin is a small static file, and the daemon has no test options. The default
+//! Programs that ship: all are static, the plugin is small, and none has options of tests. The default
 //! filter of `.config/nextest.toml` leaves these tests to `cargo xtask test --shipped`.
 
 use std::io::Write as _;
@@ -47,11 +47,9 @@ fn place(bytes: &[u8], at: usize, size: usize) -> usize {
     usize::try_from(number(bytes, at, size)).unwrap()
 }
 
-#[test]
-fn the_plugin_is_static_small_and_without_tls() {
-    let plugin = plugin();
-    let bytes = std::fs::read(&plugin).unwrap();
-    assert!(bytes.len() < BYTES_MAX, "{} bytes", bytes.len());
+/// The bytes of a program that needs neither a dynamic linker nor a shared library.
+fn static_program(program: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(program).unwrap();
     assert!(bytes.starts_with(elf::MAGIC), "no 64-bit little-endian ELF file");
     let table = place(&bytes, elf::PROGRAM_HEADERS_AT, 8);
     let size = place(&bytes, elf::PROGRAM_HEADER_SIZE, 2);
@@ -66,11 +64,25 @@ fn the_plugin_is_static_small_and_without_tls() {
             assert!(tags.all(|tag| tag != elf::NEEDED), "it needs shared libraries");
         }
     }
+    println!("{}: {} bytes", program.display(), bytes.len());
+    bytes
+}
+
+#[test]
+fn all_programs_are_static() {
+    for program in [programs::ipamd(), programs::ipamctl(), programs::ipam_agent()] {
+        static_program(&shipped(program));
+    }
+}
+
+#[test]
+fn the_plugin_is_static_small_and_without_tls() {
+    let bytes = static_program(&plugin());
+    assert!(bytes.len() < BYTES_MAX, "{} bytes", bytes.len());
     for word in TLS {
         let there = bytes.windows(word.len()).any(|window| window == word.as_bytes());
         assert!(!there, "{word} is in it");
     }
-    println!("{}: {} bytes", plugin.display(), bytes.len());
 }
 
 fn version(mut command: Command) {
@@ -119,13 +131,14 @@ fn the_plugin_runs_where_there_is_nothing_else_and_starts_at_once() {
 }
 
 #[test]
-fn the_daemon_refuses_the_options_of_tests() {
-    let refuses = |program: PathBuf| {
-        let words = ["serve", "--test-option", "unknown"];
-        let output = Command::new(program).args(words).env_clear().output().unwrap();
+fn the_daemon_and_the_agent_refuse_the_options_of_tests() {
+    let refuses = |program: PathBuf, option: &str| {
+        let output = Command::new(program).args(["serve", option, "unknown"]).env_clear().output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        String::from_utf8(output.stderr).unwrap().contains("unexpected argument '--test-option'")
+        String::from_utf8(output.stderr).unwrap().contains(&format!("unexpected argument '{option}'"))
     };
-    assert!(refuses(shipped(programs::ipamd())));
-    assert!(!refuses(programs::testing_ipamd()), "the build for tests has them");
+    assert!(refuses(shipped(programs::ipamd()), "--test-option"));
+    assert!(!refuses(programs::testing_ipamd(), "--test-option"), "the build for tests has them");
+    assert!(refuses(shipped(programs::ipam_agent()), "--kill-at"));
+    assert!(!refuses(programs::testing_ipam_agent(), "--kill-at"), "the build for tests has it");
 }

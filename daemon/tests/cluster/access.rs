@@ -40,7 +40,7 @@ async fn secret(root: &Client, name: &str, role: &str) -> String {
     make(root, json!({"name": name, "role": role})).await.secret.unwrap()
 }
 
-async fn node_secret(root: &Client, name: &str, node: &str) -> String {
+pub(crate) async fn node_secret(root: &Client, name: &str, node: &str) -> String {
     make(root, json!({"name": name, "role": "node", "node": {"name": node}})).await.secret.unwrap()
 }
 
@@ -253,6 +253,7 @@ async fn every_role_may_read_what_the_table_says() {
         (Target::Allocation, "/v1/allocations"),
         (Target::Address, "/v1/addresses/10.7.0.9"),
         (Target::Prefix, "/v1/prefixes"),
+        (Target::Quarantine, "/v1/quarantines"),
         (Target::Node, "/v1/nodes"),
         (Target::Namespace, "/v1/namespaces"),
         (Target::Event, "/v1/events"),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 use crate::support::ask::put;
+use crate::support::plugin::{Plugin, network};
 use crate::support::raw::ask;
 
 /// A pool for others, one that is disabled, and a reservation.
@@ -106,4 +107,28 @@ async fn a_printer_is_recorded_on_the_command_line() {
     ipamctl(&servers, "allocate --endpoint host/x --adopt").await.ends(2);
     let taken = ipamctl(&servers, "allocate --endpoint host/x --address 10.20.12.9 --adopt").await.ends(1);
     assert!(taken.stderr.contains("held by host/printer-12"), "{taken:?}");
+}
+
+/// The pod runs since before the migration: no ADD of this plugin has made an attachment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_del_of_an_adopted_pod_frees_its_address() {
+    let cluster = scene().await;
+    let to = cluster.members[0].client;
+    let mut body = allocate_request("web-0", "10.20.12.50");
+    body["endpoint"] = json!({"kind": "pod", "namespace": "shop", "name": "web-0"});
+    body["uid"] = json!("u1");
+    body["node"] = json!("n1");
+    assert_eq!(ask(to, "POST", "/v1/allocations", &[], &body).await.status, 201);
+    let held = async || {
+        let list: Value = ask(to, "GET", "/v1/allocations", &[], &Value::Null).await.json();
+        list["items"].as_array().unwrap().len()
+    };
+    for (node, uid, left) in [("n1", "u2", 1), ("n2", "u1", 1), ("n1", "u1", 0), ("n1", "u1", 0)] {
+        let arguments = format!("K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0;K8S_POD_UID={uid}");
+        let conf = network(&cluster.urls(), node, &["db"]);
+        Plugin::new("DEL", "c1", &conf).arguments(&arguments).run().await.succeeds();
+        assert_eq!(held().await, left, "{node} {uid}");
+    }
+    let history = ask(to, "GET", "/v1/addresses/10.20.12.50/history", &[], &Value::Null).await;
+    assert_eq!(history.json::<Value>()["events"][0]["reason"], "DEL");
 }

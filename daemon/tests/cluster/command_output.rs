@@ -1,6 +1,7 @@
 //! Output of `ipamctl -o json` has the types of the API, so that programs can rely on one description.
 
 use ipam_api::client::Call;
+use ipam_api::node_report::Inventory;
 use serde_json::json;
 
 use crate::cluster::command_line::{CommandOutput, ipamctl};
@@ -9,10 +10,11 @@ use crate::support::Cluster;
 use crate::support::ask::allocate;
 
 /// Commands that print nothing of the API's, and why.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
     ("completion", "a script for a shell"),
     ("context", "what is configured here"),
     ("diff", "a comparison of files with what there is"),
+    ("fsck", "findings of its own; ipamctl/src/tests/collection.rs and tests/namespace have some"),
     ("version", "versions of several programs; the servers' part is checked by itself"),
     ("support", "an archive"),
     ("help", "text"),
@@ -20,20 +22,29 @@ const OTHERS: [(&str, &str); 6] = [
 
 /// Fields that need not be there and that no command here shows, and why.
 const UNSEEN: &[(&str, &str)] = &[
+    ("Allocation.colliding", "no agent probes here; tests/namespace/probing.rs has a collision"),
+    ("Allocation.station", "no agent probes here; tests/namespace/silence.rs waits for stations"),
     ("AllocationPage.count", "ipamctl asks for no counts"),
     ("Choice.skipped", "no pool is default here; tests/cluster/explain.rs has some"),
     ("EndpointPage.count", "ipamctl asks for no counts"),
     ("Epoch.confirmed_at", "nothing is restored here; tests/cluster/backup has it"),
     ("Epoch.from_revision", "nothing is restored here; tests/cluster/backup has it"),
     ("Epoch.since", "nothing is restored here; tests/cluster/backup has it"),
+    ("Event.macs", "no agent probes here; tests/namespace/probing.rs has a foreign host"),
     ("EventPage.next", "ipamctl reads all pages and shows them as one"),
     ("EventPage.oldest", "ipamctl reads all pages and shows them as one"),
+    ("GivenAddress.probes", "agents alone ask for probes; tests/namespace/probing.rs has some"),
     ("Member.quarantined", "no member's state differs; raft/tests/cluster/digests.rs has one"),
     ("NamespacePage.count", "ipamctl asks for no counts"),
+    ("NeededProbes.conflicts", "agents alone ask for probes; tests/namespace/probing.rs has some"),
+    ("NeededProbes.gateway", "agents alone ask for probes; tests/namespace/probing.rs has some"),
     ("NetworkPage.count", "ipamctl asks for no counts"),
     ("NodePage.count", "ipamctl asks for no counts"),
     ("PoolPage.count", "ipamctl asks for no counts"),
     ("PrefixPage.count", "ipamctl asks for no counts"),
+    ("Quarantine.confirmed_by", "no agent probes here; raft/machine/testdata/probers.txt confirms one"),
+    ("QuarantinePage.count", "ipamctl asks for no counts"),
+    ("QuarantinePage.next", "nothing is quarantined here; tests/cluster/reclaim.rs has some"),
     ("Released.late", "ipamctl sends no DEL; tests/cluster/late.rs has one that is late"),
     ("Released.more", "no response lists 65,536 addresses here; command/outcome.rs has a test"),
     (
@@ -64,7 +75,8 @@ const LINES: &[(&str, &str)] = &[
     ("cluster epoch", "Epoch"),
     ("cluster transfer-leader", "MemberChange"),
     (
-        "network create blue --description sky --label tier=one --annotation a=b --managed-by me",
+        "network create blue --description sky --label tier=one --annotation a=b --managed-by me \
+         --probe-conflicts false",
         "NetworkView",
     ),
     ("network create red", "NetworkView"),
@@ -75,7 +87,7 @@ const LINES: &[(&str, &str)] = &[
     (
         "subnet create lan --cidr 10.1.0.0/28 --gateway 10.1.0.1 --vlan 110 --mtu 9000 --route 10.9.0.0/16=10.1.0.1 \
          --dns 10.1.0.2 --dns-domain example.com --dns-search example.com --description x --label a=b \
-         --annotation c=d",
+         --annotation c=d --probe-gateway false --probe-conflicts false --probe-valid 5m",
         "SubnetView",
     ),
     ("subnet create lan6 --cidr 2001:db8:1::/64", "SubnetView"),
@@ -97,7 +109,8 @@ const LINES: &[(&str, &str)] = &[
         "PoolView",
     ),
     (
-        "pool create zoned --subnet lan --range 10.1.0.13 --for-nodes zone=a --for-namespaces team=web",
+        "pool create zoned --subnet lan --range 10.1.0.13 --probe-valid 5m --cooling-reserve 1 \
+         --for-nodes zone=a --for-namespaces team=web",
         "PoolView",
     ),
     ("node create n1 --label zone=a --description x --annotation c=d --managed-by me", "NodeView"),
@@ -179,6 +192,7 @@ const LINES: &[(&str, &str)] = &[
     ("allocation list --limit 1", "AllocationPage"),
     ("prefix allocate rack --pool web6 --length 120", "Delegated"),
     ("prefix allocate rack/shelf --pool web6 --length 125 --ttl 1h --keep-edges", "Delegated"),
+    ("prefix allocate late --pool web6 --length 8 --wait", "Delegated"),
     ("prefix list", "PrefixPage"),
     ("prefix list --limit 1", "PrefixPage"),
     ("who-has 2001:db8:1::101", "Address"),
@@ -201,6 +215,10 @@ const LINES: &[(&str, &str)] = &[
     ("node show worker-3", "NodeView"),
     ("events --all", "EventPage"),
     ("status", "Cluster"),
+    ("quarantine list", "QuarantinePage"),
+    ("task list", "Tasks"),
+    ("task show silent-nodes", "Task"),
+    ("gc --dry-run", "GcReport"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -286,6 +304,12 @@ async fn attach(cluster: &Cluster) {
             client.send(Call::post("/v1/attachments/release").json(&body).unwrap()).await.unwrap();
         }
     }
+    let heartbeat = json!({
+        "boot_id": "2f1c7c1e-6f2d-4f1e-8a55-3f7f7a7e9a10", "boot_number": 1, "ready": false,
+        "problem": "journal-unwritable", "agent_version": "0.1.0", "inventory": Inventory::default().digest(),
+    });
+    let call = Call::post("/v1/nodes/default/worker-3/heartbeat").json(&heartbeat).unwrap();
+    client.send(call.repeatable()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

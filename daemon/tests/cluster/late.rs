@@ -80,8 +80,12 @@ async fn the_first_add_after_a_reboot_that_uses_a_container_id_again_is_told_to_
     };
     let started = |boot: &str, at_us| Some(Started { boot_id: boot.to_owned(), at_us, start_ticks: None });
     let release = async |boot, at_us| {
-        let request =
-            ReleaseAttachmentRequest { attachment: attachment.clone(), started: started(boot, at_us) };
+        let request = ReleaseAttachmentRequest {
+            attachment: attachment.clone(),
+            started: started(boot, at_us),
+            endpoint: None,
+            uid: None,
+        };
         let call = Call::post("/v1/attachments/release").json(&request).unwrap();
         client.call::<Released>(call).await.unwrap()
     };

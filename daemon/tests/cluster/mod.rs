@@ -2,6 +2,7 @@
 
 mod access;
 mod adopting;
+mod agent;
 mod automatic;
 mod backup;
 mod bad_bodies;
@@ -30,6 +31,7 @@ mod limited;
 mod maps;
 mod members;
 mod newcomer;
+mod node_agent;
 mod node_tokens;
 mod nodes_and_namespaces;
 mod pauses;
@@ -37,6 +39,7 @@ mod pool_gateway;
 mod prefixes;
 mod private_files;
 mod quotas;
+mod reclaim;
 mod resources;
 mod rest;
 mod schema;
@@ -49,3 +52,4 @@ mod sticky;
 mod vectors;
 mod waiting;
 mod watching;
+mod workloads;

@@ -22,6 +22,10 @@ async fn delegate(cluster: &Cluster, member: usize, body: Value) -> Result<Deleg
     cluster.members[member].ask().call(call).await
 }
 
+fn cidr(prefix: &Prefix) -> String {
+    prefix.cidr.unwrap().to_string()
+}
+
 fn connection(node: &str, owner: &str) -> Value {
     json!({
         "pool": "trench",
@@ -42,7 +46,7 @@ async fn everybody_at_once_gets_one_prefix_each_on_any_member() {
     });
     let answers = futures::future::join_all(asked).await;
     let mut given: Vec<(String, String)> =
-        answers.iter().map(|one| (one.prefix.path.clone(), one.prefix.cidr.to_string())).collect();
+        answers.iter().map(|one| (one.prefix.path.clone(), cidr(&one.prefix))).collect();
     given.sort();
     given.dedup();
     assert_eq!(given.len(), 20, "the same for who asks twice, another for each: {given:?}");
@@ -66,7 +70,7 @@ async fn everybody_at_once_gets_one_prefix_each_on_any_member() {
     assert!(problem.detail.contains("inside prefix 172.16.0.1/32"), "{problem:?}");
     let held = known(&cluster.ask(), address).await;
     assert_eq!((held.state.as_str(), held.allocation), ("allocated", None));
-    assert_eq!(held.prefix.unwrap().cidr.to_string(), "172.16.0.1/32");
+    assert_eq!(cidr(&held.prefix.unwrap()), "172.16.0.1/32");
     let outside = allocate(&cluster.ask(), &allocate_request("h", &["trench"])).await.unwrap();
     assert_eq!(outside.interfaces[0].addresses[0].address.addr().to_string(), "172.16.16.0");
 }
@@ -77,7 +81,7 @@ async fn prefixes_are_listed_released_and_remembered() {
     pool(&cluster).await;
     let first = delegate(&cluster, 0, connection("node-1", "c1")).await.unwrap();
     let [conduit, node] = first.through.as_slice() else { panic!("{first:?}") };
-    assert_eq!(conduit.cidr.to_string(), "172.16.0.0/20");
+    assert_eq!(cidr(conduit), "172.16.0.0/20");
     assert_eq!((node.parent, first.prefix.parent), (Some(conduit.id), Some(node.id)));
     delegate(&cluster, 0, json!({"parent": node.id, "owner": "c2", "length": 32})).await.unwrap();
     let client = cluster.ask();
@@ -207,4 +211,87 @@ async fn by_hand() {
         "{printed:?}"
     );
     ipamctl(&servers, &format!("prefix show {id}")).await.ends(3);
+}
+
+fn rack(owner: &str) -> Value {
+    json!({"pool": "racks", "owner": owner, "length": 29, "wait": true})
+}
+
+/// Pool with room for two /29, which are delegated. The ids of the prefixes.
+async fn full(cluster: &Cluster) -> [u64; 2] {
+    put(&cluster.ask(), "subnets", json!({"name": "racks", "cidr": "172.17.0.0/28"})).await;
+    let pool = json!({"name": "racks", "subnet": "racks", "allow_edges": true, "cooling_ms": 0});
+    put(&cluster.ask(), "pools", pool).await;
+    let mut ids = Vec::new();
+    for owner in ["a", "b"] {
+        ids.push(delegate(cluster, 0, rack(owner)).await.unwrap().prefix.id);
+    }
+    [ids[0], ids[1]]
+}
+
+async fn release(cluster: &Cluster, id: u64) -> PrefixReleased {
+    cluster.ask().call(Call::delete(format!("/v1/prefixes/{id}")).repeatable()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_requests_are_served_in_order_by_releases() {
+    let mut cluster = Cluster::up(3).await;
+    let held = full(&cluster).await;
+    let mut waiting = Vec::new();
+    for (member, owner) in ["c", "d", "e"].into_iter().enumerate() {
+        let Delegated { prefix, repeated, .. } = delegate(&cluster, member, rack(owner)).await.unwrap();
+        let why = prefix.waiting.unwrap();
+        assert_eq!((prefix.cidr, prefix.length, repeated), (None, Some(29), false));
+        assert_eq!((why.reason.as_str(), why.status.as_str()), ("PoolExhausted", "False"));
+        waiting.push(prefix.id);
+    }
+    let again = delegate(&cluster, 1, rack("d")).await.unwrap();
+    assert_eq!((again.prefix.id, again.repeated), (waiting[1], true));
+    let other = json!({"pool": "racks", "owner": "d", "length": 30, "wait": true});
+    assert_eq!(delegate(&cluster, 1, other).await.unwrap_err().code, Code::AlreadyExists);
+    // The queue survives the processes.
+    cluster.kill_all();
+    cluster.start_all();
+    let shown: Prefix = get(&cluster.ask(), &format!("/v1/prefixes/{}", waiting[0])).await.unwrap();
+    assert_eq!((shown.path.as_str(), shown.waiting.unwrap().reason.as_str()), ("c", "PoolExhausted"));
+    // Withdrawn by its id.
+    assert!(release(&cluster, waiting[1]).await.cidrs.is_empty());
+    for id in held {
+        release(&cluster, id).await;
+    }
+    let page: Page<Prefix> = get(&cluster.ask(), "/v1/prefixes?pool=racks").await.unwrap();
+    let given: Vec<_> = page.items.iter().map(|one| (one.path.as_str(), cidr(one))).collect();
+    assert_eq!(given, [("c", "172.17.0.0/29".to_owned()), ("e", "172.17.0.8/29".to_owned())]);
+    assert_eq!(cidr(&delegate(&cluster, 2, rack("c")).await.unwrap().prefix), "172.17.0.0/29");
+    let page: EventPage = get(&cluster.ask(), "/v1/events?kind=prefix&limit=1000").await.unwrap();
+    let told: Vec<_> = page.items.iter().map(|one| (one.event_type.as_str(), one.object.as_str())).collect();
+    for event in [("prefix.waiting", "d"), ("prefix.withdrawn", "d"), ("prefix.delegated", "172.17.0.8/29")] {
+        assert!(told.contains(&event), "{event:?} in {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_waits_for_a_prefix() {
+    let cluster = Cluster::up(1).await;
+    let [held, _] = full(&cluster).await;
+    let servers = cluster.urls();
+    let run = async |line: &str| ipamctl(&servers, line).await.ends(0);
+    let tried = run("prefix allocate c --pool racks --length 29 --wait --dry-run").await;
+    assert!(tried.stderr.contains("c would wait: no aligned block of /29 is free"), "{tried:?}");
+    let waits = run("prefix allocate c --pool racks --length 29 --wait").await;
+    assert!(waits.stdout.starts_with("/29   for c   prefix "), "{waits:?}");
+    assert!(waits.stderr.contains("c waits: no aligned block of /29 is free in pool racks"), "{waits:?}");
+    let listed = run("prefix list").await.stdout;
+    assert!(listed.contains("waits (PoolExhausted)"), "{listed}");
+    run("pool set racks --disable").await;
+    let id = |printed: &str| printed.trim().rsplit(' ').next().unwrap().to_owned();
+    let shown = run(&format!("prefix show {}", id(&waits.stdout))).await.stdout;
+    assert!(shown.contains("waits") && shown.contains("(PoolNotReady)"), "{shown}");
+    run("pool set racks --enable").await;
+    let other = run("prefix allocate d --pool racks --length 29 --wait").await;
+    let withdrawn = run(&format!("prefix release {}", id(&other.stdout))).await;
+    assert!(withdrawn.stderr.contains("the waiting request of d withdrawn"), "{withdrawn:?}");
+    run(&format!("prefix release {held}")).await;
+    let given = run("prefix allocate c --pool racks --length 29 --wait").await;
+    assert!(given.stdout.starts_with("172.17.0.0/29   for c   prefix "), "{given:?}");
 }

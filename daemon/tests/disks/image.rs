@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use tempfile::TempDir;
 
+use crate::support::held::Held;
+
 /// As root one may write to the last byte; the journal of the file system is as small as it can be.
 const MKFS: [&str; 7] = ["-q", "-F", "-m", "0", "-J", "size=4", "-Enodiscard,lazy_itable_init=0"];
 
@@ -157,4 +159,17 @@ pub(crate) fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {printed}\nThese tests need root and loop devices.");
+}
+
+#[test]
+fn a_mount_namespace_of_another_test_has_no_disk() {
+    let disk = Image::new(16 << 20);
+    let held = Held::start(&["--mount"], ":");
+    let output = held.inside(&["-m"]).args(["cat", "/proc/self/mounts"]).output().unwrap();
+    let mounts = String::from_utf8(output.stdout).unwrap();
+    assert!(mounts.contains(" /proc "), "{mounts}");
+    let dir = disk.dir.path().to_str().unwrap();
+    assert!(!mounts.contains(dir), "{mounts}");
+    // Only there.
+    assert!(fs::read_to_string("/proc/self/mounts").unwrap().contains(dir));
 }

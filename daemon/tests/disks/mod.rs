@@ -3,6 +3,7 @@
 //! Needs root, loop devices, `mount` and `mkfs.ext4`. Which fault is shown by which test stands in
 //! `deploy/docs/disk-faults.md`.
 
+mod agent;
 mod damaged;
 mod failing;
 mod full;

@@ -87,7 +87,8 @@ fn started(at_us: u64) -> Started {
 
 async fn del(client: &Client, at_us: u64) -> Released {
     let attachment = add(0).attachment.unwrap();
-    let request = ReleaseAttachmentRequest { attachment, started: Some(started(at_us)) };
+    let request =
+        ReleaseAttachmentRequest { attachment, started: Some(started(at_us)), endpoint: None, uid: None };
     client.call(Call::post("/v1/attachments/release").json(&request).unwrap().repeatable()).await.unwrap()
 }
 

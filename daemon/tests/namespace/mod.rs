@@ -3,4 +3,8 @@
 
 mod containers;
 mod dev;
+mod lan;
+mod probe;
+mod probing;
+mod silence;
 mod wire;

@@ -27,6 +27,11 @@ fn inside<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+/// Listens inside a network namespace.
+pub(crate) fn listener_inside(namespace: &Path, at: SocketAddr) -> TcpListener {
+    inside(namespace, || TcpListener::bind(at).unwrap())
+}
+
 /// Waits until a message from one container reaches the other at its address, and the answer returns. An IPv6
 /// address can be bound after duplicate address detection.
 pub(crate) async fn reaches(from: (&Path, IpAddr), to: (&Path, IpAddr)) {

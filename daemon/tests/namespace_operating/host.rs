@@ -2,21 +2,23 @@
 //! are namespaces without names, and end with the process that holds them.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::support::held::Held;
 use crate::support::programs;
 
 /// Every host of the page, in the order of their addresses.
-pub(crate) const HOSTS: [&str; 5] = ["desk", "n1", "n2", "n3", "n4"];
+pub(crate) const HOSTS: [&str; 6] = ["desk", "n1", "n2", "n3", "n4", "w1"];
 /// Directories of a host's own; all others are this machine's.
-const OWN: [&str; 7] = ["etc", "root", "run", "srv", "usr/local/bin", "var/lib", "var/log"];
+const OWN: [&str; 8] = ["etc", "opt", "root", "run", "srv", "usr/local/bin", "var/lib", "var/log"];
 /// Files in `/etc` that programs need, besides those that the page writes.
-const KNOWN: [&str; 4] = ["passwd", "group", "nsswitch.conf", "ld.so.cache"];
+const KNOWN: [&str; 3] = ["passwd", "group", "ld.so.cache"];
+/// No module for host names: a program that calls getaddrinfo, which a static one must not, finds no host.
+const NSSWITCH: &str = "passwd: files\ngroup: files\nhosts: none\n";
 /// A member's disk: small, so that a test can fill it.
 const DISK_BYTES: u64 = 512 << 20;
 /// Longer than any block of the page may take on a busy machine.
@@ -32,13 +34,6 @@ pub(crate) struct Lab {
 struct Host {
     name: &'static str,
     held: Held,
-}
-
-/// Namespaces that live as long as a sleeping process in them.
-struct Held {
-    outer: Child,
-    /// The process inside, as this machine numbers it.
-    inner: u32,
 }
 
 impl Lab {
@@ -84,8 +79,9 @@ impl Lab {
 
     /// Log of the members.
     pub(crate) fn logs(&self) -> String {
-        let logs = HOSTS.iter().filter_map(|host| {
-            let log = fs::read_to_string(self.dir.path().join(host).join("var/log/ipamd.log")).ok()?;
+        let files = HOSTS.iter().flat_map(|host| [(host, "ipamd.log"), (host, "ipam-agent.log")]);
+        let logs = files.filter_map(|(host, file)| {
+            let log = fs::read_to_string(self.dir.path().join(host).join("var/log").join(file)).ok()?;
             let lines: Vec<&str> = log.lines().collect();
             Some(format!("--- {host}\n{}\n", lines[lines.len().saturating_sub(30)..].join("\n")))
         });
@@ -106,7 +102,7 @@ impl Host {
         }
         setup.push_str(&format!(" && mount -t tmpfs -o size={DISK_BYTES} disk /var/lib"));
         let held = Held::start(&["--net", "--mount", "--uts", "--pid", "--mount-proc"], &setup);
-        let inner = held.inner;
+        let inner = held.inner();
         let port = format!("port-{name}");
         check(switch.inside(&["-n"]).args(["ip", "link", "add", &port, "type", "veth"]).args([
             "peer",
@@ -132,6 +128,7 @@ fn furnish(root: &Path, name: &str) {
     for known in KNOWN {
         let _ = fs::copy(Path::new("/etc").join(known), root.join("etc").join(known));
     }
+    fs::write(root.join("etc/nsswitch.conf"), NSSWITCH).unwrap();
     let mut names = String::from("127.0.0.1 localhost\n");
     for (number, host) in (1..).zip(HOSTS) {
         names.push_str(&format!("{} {host}\n", address(number)));
@@ -139,10 +136,11 @@ fn furnish(root: &Path, name: &str) {
     fs::write(root.join("etc/hosts"), names).unwrap();
     fs::create_dir_all(root.join("etc/systemd/system")).unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let unit = here.join("../deploy/systemd/ipamd.service");
-    let checkout =
-        [("target/dist", programs::ipamd()), ("target/dist", programs::ipamctl()), ("deploy/systemd", unit)];
-    for (folder, program) in checkout.into_iter().filter(|_| name == "desk") {
+    let unit = |name| ("deploy/systemd", here.join("../deploy/systemd").join(name));
+    let shipped = [programs::ipamd(), programs::ipamctl(), programs::ipam_cni(), programs::ipam_agent()];
+    let checkout = shipped.into_iter().map(|program| ("target/dist", program));
+    let checkout = checkout.chain([unit("ipamd.service"), unit("ipam-agent.service")]);
+    for (folder, program) in checkout.filter(|_| name == "desk") {
         let folder = root.join("root").join(folder);
         fs::create_dir_all(&folder).unwrap();
         let file: PathBuf = folder.join(program.file_name().unwrap());
@@ -151,42 +149,6 @@ fn furnish(root: &Path, name: &str) {
     for shim in ["systemctl", "scp"] {
         let to = root.join("usr/local/bin").join(shim);
         fs::copy(here.join("tests/namespace_operating/bin").join(shim), to).unwrap();
-    }
-}
-
-impl Held {
-    /// Makes namespaces and sets them up.
-    fn start(kinds: &[&str], setup: &str) -> Self {
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "unshare", "--fork", "--kill-child"]).args(kinds);
-        command.args(["sh", "-c", &format!("{setup} && echo ready && exec sleep infinity")]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut outer = command.spawn().expect("setpriv, of util-linux");
-        let mut word = String::new();
-        BufReader::new(outer.stdout.as_mut().unwrap()).read_line(&mut word).unwrap();
-        if word != "ready\n" {
-            let _ = outer.kill();
-            let mut why = String::new();
-            outer.stderr.take().unwrap().read_to_string(&mut why).unwrap();
-            panic!("this test needs namespaces, so root on Linux, and iproute2: {why}");
-        }
-        let children = format!("/proc/{0}/task/{0}/children", outer.id());
-        let inner = fs::read_to_string(children).unwrap().trim().parse().unwrap();
-        Self { outer, inner }
-    }
-
-    /// A command in some of its namespaces.
-    fn inside(&self, which: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &self.inner.to_string()]).args(which).arg("--");
-        command
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let _ = self.outer.kill();
-        let _ = self.outer.wait();
     }
 }
 

@@ -1,13 +1,19 @@
 //! Every command of the operator's page, in the page's order, on hosts of a lab. Needs root.
+//!
+//! With them runs the network of the README: over TLS, from a node's token to a container with both families.
 
 mod host;
 mod page;
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use host::Lab;
 use page::Block;
+
+use crate::support::programs;
+
+const SYSTEMD_ANALYZE: &str = "/usr/bin/systemd-analyze";
 
 #[test]
 fn the_operators_page_is_true() {
@@ -36,6 +42,46 @@ fn the_operators_page_is_true() {
                 }
             }
         }
+    }
+}
+
+/// The page configures the network of the README, so that the test of the page runs it.
+#[test]
+fn the_network_of_the_readme_is_that_of_the_page() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let readme = read("README.md");
+    let (_, block) = readme.split_once("```json\n").unwrap();
+    let (network, _) = block.split_once("```").unwrap();
+    let steps = page::steps(&read("deploy/docs/operating.md"));
+    let runs = steps.iter().any(|step| match &step.what {
+        Block::Write { host, file, text } => {
+            host == "w1" && file.starts_with("/etc/cni/net.d/") && text == network
+        }
+        Block::Run { .. } | Block::Expect(_) => false,
+    });
+    assert!(runs, "operating.md has another network than\n{network}");
+}
+
+/// Verification of the units with the programs under test. Without systemd there is nothing to verify with.
+#[test]
+fn systemd_knows_all_settings_of_the_units() {
+    if !Path::new(SYSTEMD_ANALYZE).exists() {
+        println!("{SYSTEMD_ANALYZE} is missing");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/systemd");
+    for (unit, program) in [("ipamd", programs::ipamd()), ("ipam-agent", programs::ipam_agent())] {
+        let name = format!("{unit}.service");
+        let text = std::fs::read_to_string(folder.join(&name)).unwrap();
+        let installed = format!("/usr/local/bin/{unit}");
+        assert!(text.contains(&installed), "{text}");
+        let file = dir.path().join(&name);
+        std::fs::write(&file, text.replace(&installed, program.to_str().unwrap())).unwrap();
+        let output = Command::new(SYSTEMD_ANALYZE).args(["verify", "--man=no"]).arg(&file).output().unwrap();
+        // An unknown setting is a warning only.
+        assert!(output.status.success() && self::text(&output).is_empty(), "{output:?}");
     }
 }
 

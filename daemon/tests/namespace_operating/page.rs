@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a block `sh HOST…` | run on each host, in turn; it must succeed, with `fails` behind the hosts it must not |
 //! | a block `text` | what the block before it printed, on its last host; `…` stands for anything |
-//! | a block `toml HOST:FILE` | the file's content |
+//! | a block `toml HOST:FILE` or `json HOST:FILE` | the file's content |
 //! | `<!-- lab HOST…: COMMAND -->` | done by the test alone: what happens to an operator, or waits for it |
 
 /// Something to do, and where it stands.
@@ -48,7 +48,7 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
                 Block::Run { hosts, script: body, fails }
             }
             Some("text") => Block::Expect(body),
-            Some("toml") => {
+            Some("toml" | "json") => {
                 let place = words.next().and_then(|word| word.split_once(':'));
                 let (host, file) = place.unwrap_or_else(|| panic!("line {line}: toml HOST:FILE"));
                 Block::Write { host: host.to_owned(), file: file.to_owned(), text: body }

@@ -16,6 +16,11 @@ pub(crate) struct Plugin {
     container: String,
     interface: &'static str,
     arguments: String,
+    netns: String,
+    /// Time limit of the run, unless it is the plugin's own.
+    deadline_ms: Option<u64>,
+    /// User of the run, unless it is the test's own.
+    uid: Option<u32>,
     conf: Value,
 }
 
@@ -31,7 +36,23 @@ impl Plugin {
     /// A run for one container's `eth0`, by the configuration `conf`.
     pub(crate) fn new(verb: &'static str, container: &str, conf: &Value) -> Self {
         let (container, conf) = (container.to_owned(), conf.clone());
-        Self { verb, container, interface: "eth0", arguments: String::new(), conf }
+        let (arguments, netns) = (String::new(), "/run/netns/none".to_owned());
+        Self { verb, container, interface: "eth0", arguments, netns, deadline_ms: None, uid: None, conf }
+    }
+
+    /// The same with a time limit.
+    pub(crate) fn deadline_ms(self, deadline_ms: u64) -> Self {
+        Self { deadline_ms: Some(deadline_ms), ..self }
+    }
+
+    /// The same as another user.
+    pub(crate) fn with_uid(self, uid: u32) -> Self {
+        Self { uid: Some(uid), ..self }
+    }
+
+    /// The same with a network namespace.
+    pub(crate) fn netns(self, path: &str) -> Self {
+        Self { netns: path.to_owned(), ..self }
     }
 
     /// The same for another interface.
@@ -62,10 +83,16 @@ impl Plugin {
             .env_clear()
             .env("CNI_COMMAND", self.verb)
             .env("CNI_CONTAINERID", &self.container)
-            .env("CNI_NETNS", "/run/netns/none")
+            .env("CNI_NETNS", &self.netns)
             .env("CNI_IFNAME", self.interface)
             .env("CNI_PATH", "/opt/cni/bin")
             .env("CNI_ARGS", &self.arguments);
+        if let Some(deadline_ms) = self.deadline_ms {
+            command.env("IPAM_CNI_DEADLINE_MS", deadline_ms.to_string());
+        }
+        if let Some(uid) = self.uid {
+            command.uid(uid).gid(uid);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();

@@ -28,11 +28,28 @@ pub(crate) fn ipam_cni() -> PathBuf {
     find("ipam-cni")
 }
 
+pub(crate) fn ipam_agent() -> PathBuf {
+    find("ipam-agent")
+}
+
+/// Path of cargo's test build of the agent, with the options of tests.
+pub(crate) fn testing_ipam_agent() -> PathBuf {
+    in_folder(beside(), "ipam-agent")
+}
+
+/// Folder of cargo's test builds.
+fn beside() -> PathBuf {
+    testing_ipamd().parent().map(Path::to_owned).unwrap()
+}
+
 /// Path of a program. Cargo builds one only for the tests of its own package, so a run for the whole
 /// workspace has all of them.
 fn find(name: &str) -> PathBuf {
-    let beside = || testing_ipamd().parent().map(Path::to_owned).unwrap();
-    let path = shipped().unwrap_or_else(beside).join(name);
+    in_folder(shipped().unwrap_or_else(beside), name)
+}
+
+fn in_folder(folder: PathBuf, name: &str) -> PathBuf {
+    let path = folder.join(name);
     assert!(path.exists(), "{} is missing; first: cargo build --workspace --bins", path.display());
     path
 }

@@ -157,10 +157,10 @@ async fn a_pool_is_edited_under_a_thousand_allocations_a_second() {
         acknowledged.wait_for(|count| *count >= seen + BETWEEN_EDITS).await.unwrap();
         tokio::time::sleep_until((begun + WINDOW * (number + 1)).into()).await;
         seen = *acknowledged.borrow();
-        // The counts move, the spec doesn't.
+        // The counts move, the spec doesn't. A read counts at least what was acknowledged before it.
         let shown = read(to, "/v1/pools/web6").await;
         let count = shown.json::<Value>()["status"]["counts"]["allocated"].as_u64().unwrap();
-        assert!(count >= allocated + BETWEEN_EDITS, "{count} after {allocated}");
+        assert!(count >= seen.max(allocated), "{count} after {allocated}, {seen} acknowledged");
         assert_eq!(shown.headers["etag"], etag);
         allocated = count;
         let body = json!({"description": format!("edit {number}")});

@@ -1,0 +1,9 @@
+//! Container runtimes of Debian (containerd, podman) on a node with an agent: kills at bad moments, and
+//! containers that are removed without a DEL. Needs root.
+
+mod cgroup;
+mod containerd;
+mod moment;
+mod node;
+mod podman;
+mod sandbox;
