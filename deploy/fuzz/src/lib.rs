@@ -1,4 +1,4 @@
-//! Fuzz targets for all readers of foreign bytes: bodies, text, plugin input, peers, files, commands.
+//! Fuzz targets for all readers of foreign bytes: bodies, text, plugin input, frames, peers, files, commands.
 //!
 //! Each target is a function of bytes that panics on a defect beyond a refusal: readable input must be
 //! written and read again the same, and no input may cost memory out of proportion to its length. `cargo
@@ -7,6 +7,7 @@
 //! **Invariant:** nothing that ships depends on it.
 
 mod disk;
+mod link;
 mod machine;
 mod node;
 mod outside;
@@ -28,12 +29,13 @@ const BYTES_PER_BYTE: usize = 1024;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. Each has a binary in `targets/` and a folder in `corpus/`.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("request", outside::request),
     ("text", outside::text),
     ("merge", outside::merge),
     ("cni_config", node::config),
     ("cni_arguments", node::arguments),
+    ("probe_frame", link::frame),
     ("peer_stream", peer::stream),
     ("peer_message", peer::message),
     ("batch", machine::batch),

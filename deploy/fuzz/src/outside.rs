@@ -76,6 +76,7 @@ pub(crate) fn text(data: &[u8]) {
                 assert_eq!(again, text);
             }
         }
+        15 => drop(Timestamp::from_http_date(text)),
         _ => {}
     }
 }

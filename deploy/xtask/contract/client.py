@@ -205,6 +205,35 @@ def attached(member):
     path = ("default", "n1", "lan", "c1", "eth0")
     shown = member.call("attachments.get_v1_attachments_realm_node_config_container_interface", 200, *path)
     expect("endpoint of an attachment", shown.endpoint.name, "db-0")
+    node = ("default", "n1")
+    listed = member.call("nodes.get_v1_nodes_realm_name_attachments", 200, *node).items
+    expect("attachments of a node", [one.attachment.container_id for one in listed], ["c1"])
+    heartbeat = models.HeartbeatRequest(
+        boot_id="5b1c",
+        boot_number=1,
+        ready=True,
+        agent_version="0.1.0",
+        inventory=models.InventoryDigest(attachments=0, digest="0" * 16),
+    )
+    heard = member.call("nodes.post_v1_nodes_realm_name_heartbeat", 200, *node, body=heartbeat)
+    expect("inventory of a heartbeat", heard.inventory_matches, False)
+    expect("agent of a node", member.call("nodes.get_v1_nodes_realm_name_agent", 200, *node).ready, True)
+    orphan = models.Orphan(
+        config="lan",
+        container_id="c1",
+        interface="eth0",
+        allocations=[1],
+        evidence=models.OrphanEvidence.NETNS_GONE,
+    )
+    orphans = models.OrphansRequest(orphans=[orphan])
+    spared = member.call("nodes.post_v1_nodes_realm_name_orphans", 200, *node, body=orphans)
+    expect("orphans with other allocations", spared.stale, 1)
+    probed = member.call("nodes.post_v1_nodes_realm_name_probes", 200, *node, body=models.ProbesRequest(jobs=8))
+    expect("probes of a node without links", (probed.recorded, probed.jobs), (0, []))
+    reclaim = models.ReclaimRequest(reason=models.ReclaimReason.NODE_SILENT, allocations=[1])
+    spared = member.call("nodes.post_v1_nodes_realm_name_reclaim", 200, *node, body=reclaim)
+    expect("allocations of a node that is heard", spared.stale, 1)
+    collection(member)
     release = models.ReleaseAttachmentRequest(attachment=attachment, started=started)
     member.call("attachments.post_v1_attachments_release", 200, body=release)
     scale = models.ScaleRequest(controller=controller, namespace="shop", replicas=1)
@@ -213,12 +242,28 @@ def attached(member):
     expect("released", len(member.call("controllers.post_v1_controllers_end", 200, body=end).addresses), 1)
 
 
+def collection(member):
+    """Garbage collection, quarantines and reports of workloads."""
+    expect("suspect allocations", member.call("gc.get_v1_gc", 200).lines, [])
+    tasks = member.call("tasks.get_v1_tasks", 200)
+    expect("tasks", (tasks.leads, len(tasks.tasks)), (True, 5))
+    expect("quarantines", member.call("quarantines.get_v1_quarantines", 200).items, [])
+    member.call("quarantines.get_v1_quarantines_ip", 404, "10.1.0.9")
+    member.call("quarantines.delete_v1_quarantines_ip", 404, "10.1.0.9")
+    workloads = models.WorkloadsRequest(workloads=[])
+    expect("workloads", member.call("workloads.post_v1_workloads", 200, body=workloads).results, [])
+
+
 def prefixes(member):
     request = models.DelegateRequest(pool="web", owner="trench", length=30)
     block = member.call("prefixes.post_v1_prefixes", 201, body=request).prefix
     member.call("prefixes.post_v1_prefixes", 200, body=request)
     expect("prefixes", [one.owner for one in member.call("prefixes.get_v1_prefixes", 200).items], ["trench"])
     expect("prefix", member.call("prefixes.get_v1_prefixes_id", 200, block.id).cidr, block.cidr)
+    waits = models.DelegateRequest(pool="web", owner="later", length=8, wait=True)
+    claim = member.call("prefixes.post_v1_prefixes", 202, body=waits).prefix
+    expect("waiting prefix", claim.waiting.reason, "PoolExhausted")
+    member.call("prefixes.delete_v1_prefixes_id", 200, claim.id)
     expect(
         "released prefix", member.call("prefixes.delete_v1_prefixes_id", 200, block.id).cidrs, [block.cidr]
     )

@@ -11,8 +11,12 @@ use crate::workspace::{Workspace, call};
 
 /// Programs that ship, with one cargo call each: cargo unifies features over all packages of a call. Built
 /// together with the daemon, the plugin would get the daemon's dependencies and start slower for it.
-pub(crate) const SHIPPED: [(&str, &[&str]); 3] =
-    [("ipamd", &["ipamd"]), ("ipamctl", &["ipamctl"]), ("ipam-cni", &["ipam-cni"])];
+pub(crate) const SHIPPED: [(&str, &[&str]); 4] = [
+    ("ipamd", &["ipamd"]),
+    ("ipamctl", &["ipamctl"]),
+    ("ipam-cni", &["ipam-cni"]),
+    ("ipam-agent", &["ipam-agent"]),
+];
 
 /// Flags of `.cargo/config.toml`, plus static linking. An environment variable replaces those of the file.
 const RUSTFLAGS: &str = "--cfg tokio_unstable -C target-feature=+crt-static";
@@ -51,21 +55,24 @@ pub(crate) fn build_quickly(workspace: &Workspace, programs: &[&str]) -> Result<
 }
 
 /// Programs that measure, by package: run by hand, never by the tests.
-const MEASURES: [(&str, &str); 3] =
+pub(crate) const MEASURES: [(&str, &str); 3] =
     [("ipam-raft", "machine"), ("ipam-raft", "selecting"), ("ipamd", "measure")];
 
-/// The one that takes long.
-const MILLION: [(&str, &str); 1] = [("ipamd", "million")];
+/// The one with the figures of the node agent.
+pub(crate) const AGENT: [(&str, &str); 1] = [("ipamd", "measure")];
 
-/// Builds the binaries that ship, then measures daily operations or, with `million`, a large state.
-pub(crate) fn measure(workspace: &Workspace, million: bool) -> Result<()> {
+/// The one that takes long.
+pub(crate) const MILLION: [(&str, &str); 1] = [("ipamd", "million")];
+
+/// Builds the binaries that ship, then runs programs that measure, each with these arguments.
+pub(crate) fn measure(workspace: &Workspace, measures: &[(&str, &str)], arguments: &[&str]) -> Result<()> {
     build(workspace)?;
     let triple = host_triple()?;
-    let measures = if million { &MILLION[..] } else { &MEASURES[..] };
     for (package, bench) in measures {
         let mut command = workspace.cargo(["bench", "--locked", "--package", package, "--bench", bench]);
         command.args(["--target", &triple]).env("RUSTFLAGS", RUSTFLAGS);
         command.env_remove("CARGO_ENCODED_RUSTFLAGS").env("IPAMD_BIN_DIR", workspace.dist());
+        command.arg("--").args(arguments);
         call(&mut command)?;
     }
     Ok(())

@@ -20,8 +20,9 @@ struct Tree {
     spread: &'static [&'static str],
 }
 
-const TREES: [Tree; 8] = [
+const TREES: [Tree; 9] = [
     Tree { path: "raft/src", order: &[], spread: &[] },
+    Tree { path: "cni/agent/src", order: &[], spread: &[] },
     Tree { path: "daemon/src/config", order: &[], spread: &[] },
     Tree { path: "daemon/src/dev", order: &[], spread: &[] },
     Tree { path: "daemon/src/metrics", order: &[], spread: &[] },
@@ -35,6 +36,7 @@ const TREES: [Tree; 8] = [
             "connection",
             "event",
             "allocation",
+            "report",
             "resource",
             "cluster",
             "transaction",
@@ -66,11 +68,13 @@ const TREES: [Tree; 8] = [
             "access",
             "cluster",
             "endpoint",
+            "prefix_claims",
             "resource",
             "prefix",
             "automatic",
             "reclaim",
             "allocate",
+            "probe",
             "dispatch",
             "view",
             "fixtures",

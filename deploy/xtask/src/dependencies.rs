@@ -19,12 +19,13 @@ struct Boundary {
     not_directly: &'static [&'static str],
 }
 
-const BOUNDARIES: [Boundary; 3] = [
+const BOUNDARIES: [Boundary; 4] = [
     // The state machine is pure: no I/O, no runtime, no TLS.
     Boundary { package: "ipam-machine", not_directly: &["rustls", "tokio"] },
     // Clients know the API only.
     Boundary { package: "ipamctl", not_directly: &[] },
     Boundary { package: "ipam-cni", not_directly: &[] },
+    Boundary { package: "ipam-agent", not_directly: &[] },
 ];
 
 /// Reads cargo's tree of each package, and refuses dependencies beyond its boundary.

@@ -50,6 +50,9 @@ enum Task {
         /// Instead, fill three members with a million allocations and see what that costs.
         #[arg(long)]
         million: bool,
+        /// Measure the plugin and the node agent only; exit with 1 if a figure exceeds its limit.
+        #[arg(long, conflicts_with = "million")]
+        agent: bool,
     },
     /// Build what is needed, then cut the power of members under load, and say what they lost.
     Powercut(powercut::Arguments),
@@ -64,7 +67,9 @@ fn main() -> ExitCode {
         Task::Build => binaries::build(&workspace).map(|_| ()),
         Task::Commits => commits::run(&workspace.root),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
-        Task::Measure { million } => binaries::measure(&workspace, million),
+        Task::Measure { million: true, .. } => binaries::measure(&workspace, &binaries::MILLION, &[]),
+        Task::Measure { agent: true, .. } => binaries::measure(&workspace, &binaries::AGENT, &["--agent"]),
+        Task::Measure { .. } => binaries::measure(&workspace, &binaries::MEASURES, &[]),
         Task::Powercut(arguments) => powercut::build_and_run(&workspace, powercut::POWERCUT, &arguments),
         Task::SlowDisks(arguments) => powercut::build_and_run(&workspace, powercut::SLOW_DISKS, &arguments),
         Task::Test(arguments) => test::run(workspace, &arguments),

@@ -46,6 +46,10 @@ const NEEDED: &[Package] = &[
             "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
         ],
     },
+    Package { name: "containerd", wanted: "containerd, ctr", places: &["/usr/bin/containerd"] },
+    // Before podman, which would otherwise bring crun: that refuses machines with both versions of cgroups.
+    Package { name: "runc", wanted: "runc", places: &["/usr/sbin/runc", "/usr/bin/runc"] },
+    Package { name: "podman", wanted: "podman, conmon", places: &["/usr/bin/podman"] },
 ];
 
 /// Installs missing packages, or prints the command.
@@ -126,13 +130,16 @@ mod tests {
         let all = missing(|_| false);
         assert_eq!(
             names(&all),
-            "containernetworking-plugins iproute2 e2fsprogs mount util-linux libfaketime"
+            "containernetworking-plugins iproute2 e2fsprogs mount util-linux libfaketime containerd runc \
+             podman"
         );
         assert_eq!(
             names(&missing(|place| place.starts_with("/bin/") || place.contains("faketime"))),
-            "containernetworking-plugins e2fsprogs"
+            "containernetworking-plugins e2fsprogs containerd runc podman"
         );
         let there = ["/sbin/ip", "/usr/lib/cni/bridge", "/sbin/mkfs.ext4", "/bin/mount", "/bin/unshare"];
-        assert_eq!(names(&missing(|place| there.contains(&place))), "libfaketime");
+        let runtimes = ["/usr/bin/containerd", "/usr/bin/runc", "/usr/bin/podman"];
+        let missing = missing(|place| there.contains(&place) || runtimes.contains(&place));
+        assert_eq!(names(&missing), "libfaketime");
     }
 }

@@ -33,8 +33,8 @@ impl Rule {
 /// Ceilings of a folder's findings: openings, vague, long, vague Markdown, long Markdown. A file counts for
 /// the longest folder that contains it.
 const CEILINGS: [(&str, [usize; 5]); 9] = [
-    ("api/", [0, 0, 15, 0, 0]),
-    ("raft/machine/", [0, 0, 71, 0, 0]),
+    ("api/", [0, 0, 13, 0, 0]),
+    ("raft/machine/", [0, 0, 70, 0, 0]),
     ("raft/", [0, 0, 21, 0, 0]),
     ("daemon/ipamctl/", [0, 0, 84, 0, 0]),
     ("daemon/", [0, 0, 66, 0, 0]),

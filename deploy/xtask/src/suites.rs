@@ -4,12 +4,13 @@ use anyhow::{Result, bail};
 
 use crate::workspace::{Workspace, call};
 
-/// One of the four.
+/// One of the five.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suite {
     Rest,
     Cluster,
     Namespaces,
+    Runtimes,
     Disks,
 }
 
@@ -51,7 +52,7 @@ impl Suite {
         match self.modules() {
             Some(modules) => format!("{PROGRAMS} & test(/^({modules})::/)"),
             None => {
-                let others = [Self::Cluster, Self::Namespaces, Self::Disks].into_iter();
+                let others = [Self::Cluster, Self::Namespaces, Self::Runtimes, Self::Disks].into_iter();
                 let others: Vec<&str> = others.filter_map(Self::modules).collect();
                 format!("not ({PROGRAMS} & test(/^({})::/))", others.join("|"))
             }
@@ -64,6 +65,7 @@ impl Suite {
             Self::Rest => None,
             Self::Cluster => Some("cluster|kill"),
             Self::Namespaces => Some("namespace|namespace_operating"),
+            Self::Runtimes => Some("runtimes"),
             Self::Disks => Some("disks"),
         }
     }
@@ -76,7 +78,7 @@ mod tests {
     #[test]
     fn each_test_is_in_one_suite() {
         assert_eq!(Suite::Disks.filter(), "package(ipamd) & kind(test) & test(/^(disks)::/)");
-        let others = "cluster|kill|namespace|namespace_operating|disks";
+        let others = "cluster|kill|namespace|namespace_operating|runtimes|disks";
         assert_eq!(
             Suite::Rest.filter(),
             format!("not (package(ipamd) & kind(test) & test(/^({others})::/))")
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn every_module_is_there() {
         let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../daemon/tests");
-        for suite in [Suite::Cluster, Suite::Namespaces, Suite::Disks] {
+        for suite in [Suite::Cluster, Suite::Namespaces, Suite::Runtimes, Suite::Disks] {
             for module in suite.modules().unwrap().split('|') {
                 assert!(tests.join(module).join("mod.rs").exists(), "{module}");
             }

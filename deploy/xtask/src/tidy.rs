@@ -50,7 +50,7 @@ const LEFTOVERS: [(&str, &str); 7] = [
 
 /// Forbidden words of code under a folder, or everywhere else. They enforce dependency rules beyond those of
 /// crates.
-const WALLS: [Wall; 6] = [
+const WALLS: [Wall; 7] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),
         words: &["openraft", "raft_log::", "sled::"],
@@ -94,7 +94,21 @@ const WALLS: [Wall; 6] = [
         words: &["crate::node"],
         why: "each storey may only look down",
     },
+    Wall {
+        applies: |path| is_shipped(path) && path != RESOLVER && !path.ends_with("_tests.rs"),
+        words: &["TcpStream::connect(", "lookup_host", "to_socket_addrs", "ToSocketAddrs"],
+        why: "api/src/resolve.rs makes all connections by name; a static program must not call getaddrinfo",
+    },
 ];
+
+/// The only file that resolves names.
+const RESOLVER: &str = "api/src/resolve.rs";
+
+/// Returns true for the sources of the shipped programs.
+fn is_shipped(path: &str) -> bool {
+    let crates = ["api/src/", "raft/src/", "daemon/src/", "daemon/ipamctl/src/", "cni/"];
+    crates.iter().any(|folder| path.starts_with(folder)) && !path.contains("/tests")
+}
 
 const MACHINE: &str = "raft/machine/src/";
 

@@ -1,9 +1,13 @@
 //! Seeds of encoded data: messages, batches, rows and files. Made of golden bytes, where there are any.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use fuzz::parts::{joined, joined_rows};
+use ipam_agent::probe::frame::{answer, arp_probe, solicitation};
 use ipam_machine::batch::Opened;
 use ipam_machine::{At, Command, Journaled, RowKey, State, apply};
 use ipam_raft::fuzzing::{store, transport};
+use pnet_base::MacAddr;
 
 use crate::Seed;
 
@@ -36,7 +40,35 @@ pub(crate) fn all() -> Vec<Seed> {
     machine(&mut all);
     messages(&mut all);
     files(&mut all);
+    link(&mut all);
     all
+}
+
+/// The probes of the agent, and their answers.
+fn link(all: &mut Vec<Seed>) {
+    let (own, theirs) = (MacAddr(2, 0, 0, 0, 0, 1), MacAddr(2, 0, 0, 0, 0x99, 2));
+    let target: Ipv6Addr = "2001:db8:99::2".parse().unwrap();
+    let probe = arp_probe(own, Ipv4Addr::new(10, 99, 0, 2));
+    let mut reply = arp_probe(theirs, Ipv4Addr::new(10, 99, 0, 1));
+    // Operation, and the sender's protocol address.
+    reply[21] = 2;
+    reply[28..32].copy_from_slice(&[10, 99, 0, 2]);
+    let solicitation = solicitation(own, Some("fe80::1".parse().unwrap()), target);
+    let mut advertisement = solicitation.clone();
+    // Type 136 in place of 135, and the checksum that follows from it.
+    advertisement[54] += 1;
+    let sum = u32::from(!u16::from_be_bytes([advertisement[56], advertisement[57]])) + 0x100;
+    let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
+    advertisement[56..58].copy_from_slice(&sum.to_be_bytes());
+    assert_eq!(answer(&reply), Some((Ipv4Addr::new(10, 99, 0, 2).into(), theirs)));
+    assert_eq!(answer(&advertisement), Some((target.into(), own)));
+    let seeds = [
+        ("arp-probe", probe),
+        ("arp-reply", reply),
+        ("solicitation", solicitation),
+        ("advertisement", advertisement),
+    ];
+    all.extend(seeds.map(|(name, frame)| ("probe_frame", name.to_owned(), frame)));
 }
 
 fn rows() -> Vec<(RowKey, Vec<u8>)> {
