@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::{InterfaceName, ObjectName};
+use crate::name::{InterfaceName, Name, ObjectName};
 use crate::probe::Link;
 use crate::request::AttachmentKey;
 use crate::resource::EndpointKey;
@@ -193,6 +193,18 @@ pub struct NodeAgent {
     pub inventory_matches: bool,
 }
 
+/// Item of `GET /v1/agents`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentReport {
+    /// Realm of the node.
+    pub realm: Name,
+    /// Name of the node. It needs no resource of its own.
+    pub node: ObjectName,
+    /// Newest report of its agent.
+    pub agent: NodeAgent,
+}
+
 /// Inventory of a node as arithmetic, on both sides: a sum that follows each attachment that comes or goes.
 ///
 /// Outcomes of log entries carry it by position.
@@ -265,7 +277,6 @@ fn splitmix64(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Name;
 
     fn attachment(container: &str) -> AttachmentKey {
         AttachmentKey {

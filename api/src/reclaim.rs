@@ -46,19 +46,7 @@ pub struct Reclaimed {
     pub revision: u64,
 }
 
-/// `GET /v1/gc`: allocations of silent nodes, each with its evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GcReport {
-    /// Suspect allocations, at most 1000.
-    pub lines: Vec<GcLine>,
-    /// True if there are further ones.
-    pub more: bool,
-    /// Revision of the state that this was read from.
-    pub revision: u64,
-}
-
-/// Suspect allocation: its node is silent.
+/// Item of `GET /v1/gc`: a suspect allocation, whose node is silent, with the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GcLine {

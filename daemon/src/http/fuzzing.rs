@@ -10,6 +10,7 @@ use crate::http::allocation::{allocate, endpoint};
 use crate::http::connection::head;
 use crate::http::event::query::EventsQuery;
 use crate::http::list;
+use crate::http::report::{agent, quarantine};
 use crate::http::request::caller::{deadline, header_text, request_id};
 use crate::http::request::{AddressQuery, Asked, DeleteQuery, NoQuery, ReadQuery, WriteQuery, propose};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
@@ -36,6 +37,8 @@ pub fn query(text: &str) {
         &namespace::SHAPE,
         &endpoint::SHAPE,
         &allocate::SHAPE,
+        &agent::SHAPE,
+        &quarantine::SHAPE,
     ] {
         let _ = list::takes(&uri, shape);
     }

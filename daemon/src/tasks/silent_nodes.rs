@@ -42,7 +42,7 @@ pub(super) async fn run(leader: &Leader<'_>, gc: GcSettings) -> Run {
 /// round, and would keep it from all others.
 fn due(state: &State, grace_ms: u64) -> BTreeMap<NodeKey, Vec<AllocationId>> {
     let mut due: BTreeMap<NodeKey, Vec<AllocationId>> = BTreeMap::new();
-    for suspect in state.suspects(grace_ms).filter(|suspect| suspect.is_due).take(DUE_MAX) {
+    for suspect in state.suspects(grace_ms, None).filter(|suspect| suspect.is_due).take(DUE_MAX) {
         let of_node = due.entry(suspect.report.node.clone()).or_default();
         if of_node.len() < RECLAIM_LINES_MAX {
             of_node.push(suspect.allocation);

@@ -33,6 +33,8 @@ const UNSEEN: &[(&str, &str)] = &[
     ("Event.macs", "no agent probes here; tests/namespace/probing.rs has a foreign host"),
     ("EventPage.next", "ipamctl reads all pages and shows them as one"),
     ("EventPage.oldest", "ipamctl reads all pages and shows them as one"),
+    ("GcPage.count", "ipamctl asks for no counts"),
+    ("GcPage.next", "nothing is suspect here; raft/machine/tests/machine/churn.rs reads pages"),
     ("GivenAddress.probes", "agents alone ask for probes; tests/namespace/probing.rs has some"),
     ("Member.quarantined", "no member's state differs; raft/tests/cluster/digests.rs has one"),
     ("NamespacePage.count", "ipamctl asks for no counts"),
@@ -218,7 +220,7 @@ const LINES: &[(&str, &str)] = &[
     ("quarantine list", "QuarantinePage"),
     ("task list", "Tasks"),
     ("task show silent-nodes", "Task"),
-    ("gc --dry-run", "GcReport"),
+    ("gc --dry-run", "GcPage"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@
 use ipam_api::Code;
 use ipam_api::client::Call;
 use ipam_api::limits::{PROBE_RESULTS_MAX, QUARANTINES_PER_NODE_MAX};
+use ipam_api::node_report::AgentReport;
 use ipam_api::probe::{ProbesAnswer, Quarantine};
 use ipam_api::reclaim::{Reclaimed, Tasks};
 use ipam_api::request::Allocated;
@@ -40,6 +41,10 @@ async fn a_lying_node_cannot_quarantine_a_pool() {
         let heard: Value = client.call(with(call, secret)).await.unwrap();
         assert_eq!(heard["has_probes"], json!(true));
     }
+    // Neither node has a resource.
+    let page: Page<AgentReport> = get(&root, "/v1/agents?ready=true&sort=-node").await.unwrap();
+    let nodes: Vec<&str> = page.items.iter().map(|of| of.node.as_str()).collect();
+    assert_eq!(nodes, ["n2", "n1"]);
     let lies: Vec<Value> = (1..=254).map(|last| answered(&format!("10.40.0.{last}"))).collect();
     let call = probes("n1", &json!({"results": lies}));
     let answer: ProbesAnswer = client.call(with(call, &liar)).await.unwrap();

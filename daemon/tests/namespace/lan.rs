@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use ipam_api::client::Client;
-use ipam_api::reclaim::{GcReport, Tasks};
+use ipam_api::reclaim::{GcLine, Tasks};
 use ipam_api::resource::Allocation;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::namespace::wire::listener_inside;
-use crate::support::ask::{allocations, get, put};
+use crate::support::ask::{allocations, get, list, put};
 use crate::support::held::Held;
 use crate::support::{Cluster, programs, until};
 
@@ -150,8 +150,8 @@ impl Lan {
     }
 
     /// Suspect allocations.
-    pub(crate) async fn suspects(&self) -> GcReport {
-        get(&self.ask(), "/v1/gc").await.unwrap()
+    pub(crate) async fn suspects(&self) -> Vec<GcLine> {
+        list(&self.ask(), "/v1/gc").await
     }
 }
 
@@ -162,9 +162,9 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Runs a script on the host.
-    pub(crate) fn run(&self, script: &str) {
-        run(&self.held, script);
+    /// Runs a script on the host; returns its output.
+    pub(crate) fn run(&self, script: &str) -> String {
+        run(&self.held, script)
     }
 
     pub(crate) fn netns(&self) -> PathBuf {
@@ -172,9 +172,10 @@ impl Host {
     }
 }
 
-fn run(host: &Held, script: &str) {
+fn run(host: &Held, script: &str) -> String {
     let output = host.inside(&["-n"]).args(["sh", "-ec", script]).output().unwrap();
     assert!(output.status.success(), "{script}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// A node: a host with an agent, and containers on macvlan interfaces.

@@ -40,15 +40,15 @@ async fn a_node_without_power_loses_its_addresses_and_no_other_node_does() {
     cut_off.lose_servers();
     until("the addresses of n1 are suspect", async || {
         let report = lan.suspects().await;
-        let of_n1 = report.lines.iter().filter(|line| line.node.name.as_str() == "n1").count();
-        if of_n1 == 2 * CONTAINERS { Ok(()) } else { Err(format!("{} lines", report.lines.len())) }
+        let of_n1 = report.iter().filter(|line| line.node.name.as_str() == "n1").count();
+        if of_n1 == 2 * CONTAINERS { Ok(()) } else { Err(format!("{} lines", report.len())) }
     })
     .await;
     let found = lan.fsck("silent-node");
     assert!(found.len() >= 2 * CONTAINERS, "{} findings", found.len());
     until("the addresses of n1 are free", async || match lan.held_on("n1").await.len() {
         0 => Ok(()),
-        left => Err(format!("{left} left: {:?}", lan.suspects().await.lines.first())),
+        left => Err(format!("{left} left: {:?}", lan.suspects().await.first())),
     })
     .await;
     // The other silent node has had the same time, and its containers answer.
@@ -57,7 +57,7 @@ async fn a_node_without_power_loses_its_addresses_and_no_other_node_does() {
         assert_eq!(lan.held_on(node).await.len(), 2, "{node}");
     }
     cut_off.reach_servers(&lan.cluster);
-    until("n2 is heard again", async || match lan.suspects().await.lines.len() {
+    until("n2 is heard again", async || match lan.suspects().await.len() {
         0 => Ok(()),
         left => Err(format!("{left} suspects")),
     })
@@ -98,7 +98,7 @@ async fn a_pulled_cable_and_routed_containers_keep_their_addresses_until_an_oper
     lan.rounds_after(begun, ROUNDS + 12).await;
     assert_eq!(lan.held_on("n1").await.len(), 2, "nothing proves that routed containers are gone");
     assert_eq!(lan.held_on("n2").await.len(), 2);
-    assert_eq!(lan.suspects().await.lines.iter().filter(|line| line.due).count(), 0);
+    assert_eq!(lan.suspects().await.iter().filter(|line| line.due).count(), 0);
     let reclaimed = reclaim().await.unwrap();
     assert_eq!((reclaimed.addresses.len(), reclaimed.stale), (2, 0));
     assert!(lan.held_on("n1").await.is_empty());

@@ -217,6 +217,8 @@ def attached(member):
     )
     heard = member.call("nodes.post_v1_nodes_realm_name_heartbeat", 200, *node, body=heartbeat)
     expect("inventory of a heartbeat", heard.inventory_matches, False)
+    agents = member.call("agents.get_v1_agents", 200).items
+    expect("agents", [one.node for one in agents], [node[1]])
     expect("agent of a node", member.call("nodes.get_v1_nodes_realm_name_agent", 200, *node).ready, True)
     orphan = models.Orphan(
         config="lan",
@@ -244,7 +246,7 @@ def attached(member):
 
 def collection(member):
     """Garbage collection, quarantines and reports of workloads."""
-    expect("suspect allocations", member.call("gc.get_v1_gc", 200).lines, [])
+    expect("suspect allocations", member.call("gc.get_v1_gc", 200).items, [])
     tasks = member.call("tasks.get_v1_tasks", 200)
     expect("tasks", (tasks.leads, len(tasks.tasks)), (True, 5))
     expect("quarantines", member.call("quarantines.get_v1_quarantines", 200).items, [])

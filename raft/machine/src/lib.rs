@@ -41,7 +41,7 @@ pub use dispatch::{apply, carry_out, dry_run};
 pub use event::{Event, EventKind, field_change as change};
 pub use journal::{By, EventId, Happened, Journaled};
 pub use probe::{ProbeJobs, Sweep};
-pub use reclaim::node::Suspect;
+pub use reclaim::node::{Suspect, SuspectPlace};
 pub use space::free_set;
 pub use state::damaged::Damaged;
 pub use state::id::{self, Id};

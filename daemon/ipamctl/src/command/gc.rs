@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use ipam_api::access::NodeKey;
 use ipam_api::limits::SILENT_ROUNDS;
-use ipam_api::reclaim::{GcLine, GcReport};
+use ipam_api::reclaim::GcLine;
 use ipam_api::time::Timestamp;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::client::confirm;
@@ -55,21 +56,25 @@ pub(crate) async fn run(session: &Session, arguments: &GcArguments) -> Result<()
     }
     session.without("reports of garbage collection", &apart)?;
     let node = arguments.node.as_deref().map(|text| node_key(session, text)).transpose()?;
-    let (mut report, mut body): (GcReport, _) = match &arguments.from {
-        Some(file) => (reclaim::read_report(file, WRITTEN_BY)?, Vec::new()),
-        None => {
-            let answer = session.read("/v1/gc").await?;
-            (answer.read()?, answer.body)
-        }
-    };
-    if let Some(node) = node {
-        report.lines.retain(|line| line.node == node);
-        body = serde_json::to_vec(&report).map_err(std::io::Error::from)?;
+    let is_wanted = |line: &GcLine| node.as_ref().is_none_or(|node| line.node == *node);
+    if let Some(file) = &arguments.from {
+        let mut report: Report = reclaim::read_report(file, WRITTEN_BY)?;
+        report.items.retain(is_wanted);
+        return reclaim_lines(session, &report, true).await;
     }
-    if session.writing.dry_run && arguments.from.is_none() {
-        return show(session, &report, &body, arguments.exit_code);
+    let found = session.list::<GcLine>("/v1/gc", None, is_wanted).await?;
+    let report = Report { items: found.items, revision: found.revision };
+    match session.writing.dry_run {
+        true => show(session, &report, &found.json, arguments.exit_code),
+        false => reclaim_lines(session, &report, false).await,
     }
-    reclaim_lines(session, &report, arguments.from.is_some()).await
+}
+
+/// All suspect allocations, as a file holds them.
+#[derive(Debug, Deserialize)]
+struct Report {
+    items: Vec<GcLine>,
+    revision: u64,
 }
 
 /// Key of a node that a command line names.
@@ -106,28 +111,25 @@ fn table(lines: &[GcLine], now: Timestamp) -> Table {
         .table()
 }
 
-fn show(session: &Session, report: &GcReport, body: &[u8], exit_code: bool) -> Result<(), Failure> {
-    let addresses: Vec<String> = report.lines.iter().map(|line| line.address.to_string()).collect();
-    let due = report.lines.iter().filter(|line| line.due).count() as u64;
-    if session.format.is_for_people() && report.lines.is_empty() {
+fn show(session: &Session, report: &Report, body: &[u8], exit_code: bool) -> Result<(), Failure> {
+    let addresses: Vec<String> = report.items.iter().map(|line| line.address.to_string()).collect();
+    let due = report.items.iter().filter(|line| line.due).count() as u64;
+    if session.format.is_for_people() && report.items.is_empty() {
         session.say(&format!("nothing to reclaim: no node is silent · revision {}", report.revision));
         return Ok(());
     }
-    session.show_table(body, &addresses.join("\n"), || table(&report.lines, session.now()))?;
-    if report.more {
-        session.tell("there are more suspect allocations than one report lists; use --node");
-    }
+    session.show_table(body, &addresses.join("\n"), || table(&report.items, session.now()))?;
     session.tell(&format!(
         "{} due, {} suspect · revision {} · nothing was changed",
         text::plural(due, "allocation is", "allocations are"),
-        report.lines.len() as u64 - due,
+        report.items.len() as u64 - due,
         report.revision
     ));
     if exit_code && due > 0 { Err(Failure::Found) } else { Ok(()) }
 }
 
 /// Reclaims the due lines of a report, or all lines of a file.
-async fn reclaim_lines(session: &Session, report: &GcReport, all: bool) -> Result<(), Failure> {
+async fn reclaim_lines(session: &Session, report: &Report, all: bool) -> Result<(), Failure> {
     reclaim::check_no_key(session)?;
     let target = |line: &GcLine| Target {
         node: line.node.clone(),
@@ -135,7 +137,7 @@ async fn reclaim_lines(session: &Session, report: &GcReport, all: bool) -> Resul
         address: line.address,
         allocation: line.allocation,
     };
-    let targets: Vec<Target> = report.lines.iter().filter(|line| all || line.due).map(target).collect();
+    let targets: Vec<Target> = report.items.iter().filter(|line| all || line.due).map(target).collect();
     if !targets.is_empty() {
         let mut nodes: Vec<&NodeKey> = targets.iter().map(|target| &target.node).collect();
         nodes.sort();
@@ -151,9 +153,6 @@ async fn reclaim_lines(session: &Session, report: &GcReport, all: bool) -> Resul
     }
     let outcome = reclaim::silent(session, targets).await;
     tell_outcome(session, &outcome, report.revision)?;
-    if report.more && !all {
-        session.tell("there are more suspect allocations than one report lists; repeat the command");
-    }
     outcome.failure.map_or(Ok(()), Err)
 }
 

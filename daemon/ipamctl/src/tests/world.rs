@@ -84,12 +84,15 @@ fn reservation(name: &str) -> Value {
 fn node(name: &str) -> Value {
     item(
         json!({"realm": "prod-eu", "name": name, "labels": {"zone": "a"}}),
-        json!({"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10",
-               "agent": {"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10", "boot_number": 3, "ready": false,
-                         "problem": "journal-unwritable", "since": "2026-07-30T08:30:00Z",
-                         "agent_version": "0.1.0", "heard_at": "2026-07-30T09:00:00Z", "attachments": 12,
-                         "reported_attachments": 11, "inventory_matches": false}}),
+        json!({"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10", "agent": agent()}),
     )
+}
+
+fn agent() -> Value {
+    json!({"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10", "boot_number": 3, "ready": false,
+           "problem": "journal-unwritable", "since": "2026-07-30T08:30:00Z",
+           "agent_version": "0.1.0", "heard_at": "2026-07-30T09:00:00Z", "attachments": 12,
+           "reported_attachments": 11, "inventory_matches": false})
 }
 
 fn namespace(name: &str) -> Value {
@@ -177,7 +180,7 @@ pub(crate) fn gc_report() -> Value {
         line(48_170_011, "10.10.0.92", 1, 2),
         line(48_170_012, "10.10.0.93", 0, 0),
     ];
-    json!({"lines": lines, "more": false, "revision": 48_211_907})
+    json!({"items": lines, "revision": 48_211_907})
 }
 
 fn tasks() -> Value {
@@ -295,6 +298,7 @@ fn several(plural: &str) -> Option<Vec<Value>> {
         "allocations" => return Some(vec![held(48_190_233), colliding(48_190_234)]),
         "prefixes" => &["48190233"],
         "quarantines" => &["10.10.0.79", "10.10.0.78"],
+        "agents" => return Some(vec![json!({"realm": "prod-eu", "node": "worker-3", "agent": agent()})]),
         "endpoints" => return Some(vec![endpoint(&["pod", "prod-eu", "web", "frontend-7"])]),
         _ => return None,
     };

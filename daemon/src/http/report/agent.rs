@@ -8,7 +8,8 @@ use ipam_api::access::{NodeKey, Target, Verb};
 use ipam_api::limits::{HEARTBEAT_INTERVAL_MS, HEARTBEAT_TICK_MS, JSON_INTEGER_MAX};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::node_report::{
-    HeartbeatAnswer, HeartbeatRequest, Inventory, NodeAgent, NodeAttachment, OrphansReleased, OrphansRequest,
+    AgentReport, HeartbeatAnswer, HeartbeatRequest, Inventory, NodeAgent, NodeAttachment, OrphansReleased,
+    OrphansRequest,
 };
 use ipam_api::probe;
 use ipam_api::resource::Page;
@@ -20,6 +21,7 @@ use ipam_machine::command::{
 use ipam_machine::{Action, Answer, Applied, State};
 use serde::Deserialize;
 
+use crate::http::list::{Listable, Row, Shape};
 use crate::http::request::{ApiError, ApiResponse, App, Consistency, Read, Write, in_path, page_limit};
 
 pub(super) type NodePath = (String, String);
@@ -92,21 +94,69 @@ pub(in crate::http) async fn show(
     Ok(ApiResponse { stale_ms, ..ApiResponse::new(found, state.revision()) })
 }
 
-/// Parameters of a list of a node's attachments.
+/// Fields, filters and orders of the list of agents.
+pub(in crate::http) const SHAPE: Shape = Shape {
+    path: "/v1/agents",
+    own: &[
+        Row::text("realm", "realm"),
+        Row::text("node", "node"),
+        Row::flag("ready", "agent.ready"),
+        Row::text("agent_version", "agent.agent_version"),
+        Row::text("heard_at", "agent.heard_at"),
+        Row::flag("inventory_matches", "agent.inventory_matches"),
+        Row::shown(&["agent"]),
+    ],
+    named: false,
+    addressed: false,
+};
+
+/// Newest reports of all agents, of nodes with and without a resource.
+pub(in crate::http) struct Agents;
+
+impl Listable for Agents {
+    type Item = AgentReport;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn target() -> Target {
+        Target::Node
+    }
+
+    fn total(state: &State) -> usize {
+        state.reports.len()
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        Some(Box::new(state.reports.iter_after(after.unwrap_or(0).into()).map(|(id, _)| id.get())))
+    }
+
+    fn item(state: &State, id: u64) -> Option<AgentReport> {
+        let NodeKey { realm, name } = state.reports.get(id.into())?.node.clone();
+        let agent = agent(state, &NodeKey { realm: realm.clone(), name: name.clone() })?;
+        Some(AgentReport { realm, node: name, agent })
+    }
+}
+
+/// Parameters of a list without filters.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct AttachmentsQuery {
-    limit: Option<usize>,
-    cursor: Option<String>,
+pub(in crate::http) struct PageQuery {
+    pub(super) limit: Option<usize>,
+    pub(super) cursor: Option<String>,
     consistency: Option<Consistency>,
     at_least_revision: Option<u64>,
+}
+
+impl PageQuery {
+    pub(super) fn freshness(&self) -> (Option<Consistency>, Option<u64>) {
+        (self.consistency, self.at_least_revision)
+    }
 }
 
 /// Lists attachments, oldest first. Ids never recur, so a page continues after the last id of the page
 /// before, whatever has changed meanwhile.
 pub(in crate::http) async fn attachments(
     Path(path): Path<NodePath>,
-    read: Read<AttachmentsQuery>,
+    read: Read<PageQuery>,
 ) -> Result<ApiResponse<Page<NodeAttachment>>, ApiError> {
     let node = node_at(&path)?;
     let limit = page_limit(read.query.limit)?;
@@ -115,8 +165,7 @@ pub(in crate::http) async fn attachments(
         Some(Ok(id)) => Some(id.into()),
         Some(Err(_)) => return Err(Problem::new(Code::InvalidCursor, "the cursor is malformed").into()),
     };
-    let freshness = (read.query.consistency, read.query.at_least_revision);
-    let (state, stale_ms) = read.state_at((Verb::Read, Target::Attachment), freshness).await?;
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Attachment), read.query.freshness()).await?;
     read.app.check_own_node(&read.caller, &state, &node)?;
     let mut rows = state.attachments_on(&node, after);
     let (mut items, mut last) = (Vec::new(), None);

@@ -2,22 +2,47 @@
 
 use axum::extract::Path;
 use ipam_api::access::{Target, Verb};
-use ipam_api::limits::PAGE_ITEMS_MAX;
-use ipam_api::reclaim::{GcLine, GcReport, ReclaimReason, ReclaimRequest, Reclaimed};
+use ipam_api::reclaim::{GcLine, ReclaimReason, ReclaimRequest, Reclaimed};
+use ipam_api::resource::Page;
 use ipam_api::time::Timestamp;
+use ipam_api::{Code, Problem};
 use ipam_machine::command::{self, Reclaim};
-use ipam_machine::{Action, Answer, Applied, State, Suspect};
+use ipam_machine::{Action, Answer, Applied, State, Suspect, SuspectPlace};
 
-use super::agent::{NodePath, another_answer, node_at};
-use crate::http::request::{ApiError, ApiResponse, Read, Write};
+use super::agent::{NodePath, PageQuery, another_answer, node_at};
+use crate::http::request::{ApiError, ApiResponse, Read, Write, page_limit};
 
-pub(in crate::http) async fn report(read: Read) -> Result<ApiResponse<GcReport>, ApiError> {
-    let (state, stale_ms) = read.state((Verb::Read, Target::Allocation)).await?;
-    let mut suspects = state.suspects(read.app.gc.node_grace_ms);
-    let lines: Vec<GcLine> =
-        suspects.by_ref().filter_map(|suspect| line(&state, suspect)).take(PAGE_ITEMS_MAX).collect();
-    let body = GcReport { lines, more: suspects.next().is_some(), revision: state.revision() };
-    Ok(ApiResponse { stale_ms, ..ApiResponse::new(body, state.revision()) })
+/// Lists suspect allocations, of the longest silent node first.
+pub(in crate::http) async fn report(read: Read<PageQuery>) -> Result<ApiResponse<Page<GcLine>>, ApiError> {
+    let limit = page_limit(read.query.limit)?;
+    let after = read.query.cursor.as_deref().map(place).transpose()?;
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Allocation), read.query.freshness()).await?;
+    let mut suspects = state.suspects(read.app.gc.node_grace_ms, after);
+    let (mut items, mut last) = (Vec::new(), None);
+    for suspect in suspects.by_ref().take(limit) {
+        last = Some(suspect.place);
+        items.extend(line(&state, suspect));
+    }
+    let next = last.filter(|_| suspects.next().is_some()).map(cursor);
+    let revision = state.revision();
+    Ok(ApiResponse { stale_ms, ..ApiResponse::new(Page { items, revision, next, count: None }, revision) })
+}
+
+/// Place of a suspect as a cursor.
+fn cursor(SuspectPlace { node: (heard_ms, report), attachment, allocation }: SuspectPlace) -> String {
+    format!("{heard_ms}.{report}.{}.{}", attachment.get(), allocation.get())
+}
+
+fn place(cursor: &str) -> Result<SuspectPlace, Problem> {
+    let numbers: Result<Vec<u64>, _> = cursor.split('.').take(5).map(str::parse).collect();
+    match numbers.as_deref() {
+        Ok([heard_ms, report, attachment, allocation]) if *attachment > 0 => Ok(SuspectPlace {
+            node: (*heard_ms, *report),
+            attachment: (*attachment).into(),
+            allocation: (*allocation).into(),
+        }),
+        _ => Err(Problem::new(Code::InvalidCursor, "the cursor is malformed")),
+    }
 }
 
 fn line(state: &State, suspect: Suspect<'_>) -> Option<GcLine> {
@@ -53,4 +78,19 @@ pub(in crate::http) async fn reclaim(
         write.propose(Action::Reclaim(Reclaim { node, reason, allocations })).await?;
     let Answer::Reclaimed { addresses, stale } = answer else { return Err(another_answer().into()) };
     Ok(ApiResponse::new(Reclaimed { addresses, stale, revision }, revision))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written_and_nothing_else_is_one() {
+        let of = SuspectPlace { node: (30_000, 7), attachment: 9.into(), allocation: 11.into() };
+        assert_eq!(cursor(of), "30000.7.9.11");
+        assert_eq!(place("30000.7.9.11").unwrap(), of);
+        for odd in ["", "1.2.3", "1.2.3.4.5", "1.2.0.4", "1.2.x.4", "1.2.3.-4"] {
+            assert_eq!(place(odd).unwrap_err().code, Code::InvalidCursor, "{odd}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Reclaim, ReclaimReason, Refusal};
 use crate::event::Reason;
 use crate::state::State;
-use crate::state::id::{AllocationId, AttachmentId};
+use crate::state::id::{AllocationId, AttachmentId, Id};
 use crate::state::row::NodeReport;
 use ipam_api::access::NodeKey;
 use ipam_api::limits::{PROBER_SILENCE_MS_MAX, SILENT_ROUNDS};
@@ -98,17 +98,37 @@ impl State {
         (rounds.len(), rounds.into_iter().min().unwrap_or(0))
     }
 
-    /// Attached allocations of silent nodes, the longest silent node first.
-    pub fn suspects(&self, grace_ms: u64) -> impl Iterator<Item = Suspect<'_>> {
-        self.silent_nodes(grace_ms).flat_map(move |report| {
-            let attachments = self.attachments_on(&report.node, None);
-            let ids = attachments.flat_map(|(_, row)| row.allocations.iter().copied());
-            ids.filter(|id| self.allocations.named(*id).lifecycle == Lifecycle::Attached).map(move |id| {
-                let (witnesses, rounds) = self.silence_of(id, &report.node);
-                let is_due = is_proof(witnesses, rounds);
-                Suspect { report, allocation: id, witnesses, rounds, is_due }
+    /// Attached allocations of silent nodes after a place, the longest silent node first.
+    pub fn suspects(&self, grace_ms: u64, after: Option<SuspectPlace>) -> impl Iterator<Item = Suspect<'_>> {
+        let nodes = self.silent_nodes_from(grace_ms, after.map(|place| place.node));
+        let rows = nodes.flat_map(move |(node, report)| {
+            // The allocations of the attachment that the place names may not be finished.
+            let before = after
+                .filter(|place| place.node == node)
+                .map(|place| place.attachment.get().saturating_sub(1));
+            let rows = self.attachments_on(&report.node, before.map(Id::new));
+            rows.flat_map(move |(attachment, row)| {
+                let place = move |id: &AllocationId| SuspectPlace { node, attachment, allocation: *id };
+                row.allocations.iter().map(place).map(move |place| (place, report))
             })
-        })
+        });
+        rows.filter(move |(place, _)| after.is_none_or(|after| after < *place)).filter_map(
+            |(place, report)| {
+                let allocation = place.allocation;
+                if self.allocations.named(allocation).lifecycle != Lifecycle::Attached {
+                    return None;
+                }
+                let (witnesses, rounds) = self.silence_of(allocation, &report.node);
+                Some(Suspect {
+                    place,
+                    report,
+                    allocation,
+                    witnesses,
+                    rounds,
+                    is_due: is_proof(witnesses, rounds),
+                })
+            },
+        )
     }
 }
 
@@ -117,9 +137,19 @@ fn is_proof(witnesses: usize, rounds: u32) -> bool {
     witnesses > 0 && rounds >= SILENT_ROUNDS
 }
 
+/// Place of a suspect in the order of all. It stays the same while the node is silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SuspectPlace {
+    /// Log time of the newest heartbeat of the node, and the number of its report.
+    pub node: (u64, u64),
+    pub attachment: AttachmentId,
+    pub allocation: AllocationId,
+}
+
 /// Attached allocation of a silent node, with its evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect<'a> {
+    pub place: SuspectPlace,
     pub report: &'a NodeReport,
     pub allocation: AllocationId,
     /// Number of living nodes that heard the address before.

@@ -71,9 +71,20 @@ impl State {
 
     /// Nodes that have been silent for a time, the longest first.
     pub fn silent_nodes(&self, grace_ms: u64) -> impl Iterator<Item = &NodeReport> {
-        let until = self.log_time_ms().checked_sub(grace_ms);
-        let heard = until.into_iter().flat_map(|until| self.index.heard.range(..(until, Id::MIN)));
-        heard.map(|(_, id)| self.reports.named(*id))
+        self.silent_nodes_from(grace_ms, None).map(|(_, report)| report)
+    }
+
+    /// The same from a place on, with the places: log time of the newest heartbeat, and number of the report.
+    pub(crate) fn silent_nodes_from(
+        &self,
+        grace_ms: u64,
+        from: Option<(u64, u64)>,
+    ) -> impl Iterator<Item = ((u64, u64), &NodeReport)> {
+        let (from_ms, from_id) = from.unwrap_or_default();
+        let until = self.log_time_ms().checked_sub(grace_ms).filter(|until| from_ms < *until);
+        let range = move |until| self.index.heard.range((from_ms, Id::new(from_id))..(until, Id::MIN));
+        let heard = until.into_iter().flat_map(range);
+        heard.map(|(heard_ms, id)| ((*heard_ms, id.get()), self.reports.named(*id)))
     }
 
     /// Returns true if the agent of a node can probe an address, according to its report.

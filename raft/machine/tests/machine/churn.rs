@@ -142,14 +142,32 @@ impl World {
 
     /// The leader's task.
     fn reclaim(&mut self) {
-        let due = self.state.suspects(GRACE_MS).filter(|suspect| suspect.is_due);
+        let due = self.state.suspects(GRACE_MS, None).filter(|suspect| suspect.is_due);
         let due: Vec<_> = due.map(|suspect| (suspect.report.node.clone(), suspect.allocation)).collect();
+        if !due.is_empty() {
+            self.suspects_by_pages();
+        }
         for (node, id) in due {
             let number: usize = node.name.as_str()[1..].parse().unwrap();
             self.reclaimed_live += usize::from(self.lives[number] != Life::Dead);
             let reason = ReclaimReason::NodeSilent { grace_ms: GRACE_MS };
             self.run(Action::Reclaim(Reclaim { node, reason, allocations: vec![id] }));
         }
+    }
+
+    /// Pages that continue after a place show all suspects, each once.
+    fn suspects_by_pages(&self) {
+        let all: Vec<_> = self.state.suspects(GRACE_MS, None).map(|suspect| suspect.place).collect();
+        assert!(all.is_sorted(), "{all:?}");
+        let (mut pages, mut after) = (Vec::new(), None);
+        loop {
+            let page: Vec<_> =
+                self.state.suspects(GRACE_MS, after).take(7).map(|suspect| suspect.place).collect();
+            let Some(last) = page.last() else { break };
+            after = Some(*last);
+            pages.extend(page);
+        }
+        assert_eq!(pages, all);
     }
 
     fn leaked(&self) -> usize {

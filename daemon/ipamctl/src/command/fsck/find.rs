@@ -3,17 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipam_api::Code;
 use ipam_api::access::NodeKey;
 use ipam_api::limits::PROBER_TERM_MS;
-use ipam_api::node_report::NodeAgent;
+use ipam_api::node_report::{AgentReport, NodeAgent};
 use ipam_api::probe::Quarantine;
-use ipam_api::reclaim::{GcLine, GcReport};
-use ipam_api::resource::{Allocation, Lifecycle, Node};
+use ipam_api::reclaim::GcLine;
+use ipam_api::resource::{Allocation, Lifecycle};
 use ipam_api::time::Timestamp;
 
 use super::finding::{Action, Checked, Class, Finding, Kind, Report};
-use crate::client::resource_type::Read;
 use crate::client::session::Session;
 use crate::command::{gc, quarantine};
 use crate::output::error::Failure;
@@ -24,7 +22,7 @@ const UNVERIFIED_MS: u64 = PROBER_TERM_MS;
 
 /// Compares.
 pub(super) async fn find(session: &Session) -> Result<Report, Failure> {
-    let gc: GcReport = session.read("/v1/gc").await?.read()?;
+    let gc = session.list::<GcLine>("/v1/gc", None, |_| true).await?;
     let quarantines = session.list::<Quarantine>("/v1/quarantines", None, |_| true).await?;
     let (number, attached) = (Cell::new(0_u64), RefCell::new(BTreeMap::<NodeKey, u64>::new()));
     let is_colliding = |one: &Allocation| {
@@ -37,10 +35,10 @@ pub(super) async fn find(session: &Session) -> Result<Report, Failure> {
     };
     let colliding = session.list::<Allocation>("/v1/allocations", None, is_colliding).await?;
     let attached = attached.into_inner();
-    let silent: BTreeSet<&NodeKey> = gc.lines.iter().map(|line| &line.node).collect();
+    let silent: BTreeSet<&NodeKey> = gc.items.iter().map(|line| &line.node).collect();
     let (agents, revision) = agents(session, &attached).await?;
     let now = session.now();
-    let mut items: Vec<Finding> = gc.lines.iter().map(|line| suspect(line, now)).collect();
+    let mut items: Vec<Finding> = gc.items.iter().map(|line| suspect(line, now)).collect();
     items.extend(quarantines.items.iter().map(|one| foreign_host(one, now)));
     items.extend(colliding.items.iter().map(collision));
     let awake = agents.iter().filter(|(node, _)| !silent.contains(node));
@@ -56,7 +54,6 @@ pub(super) async fn find(session: &Session) -> Result<Report, Failure> {
             nodes: agents.len() as u64,
             quarantines: quarantines.items.len() as u64,
         },
-        complete: !gc.more,
         revision: [gc.revision, quarantines.revision, colliding.revision, revision]
             .into_iter()
             .max()
@@ -64,30 +61,18 @@ pub(super) async fn find(session: &Session) -> Result<Report, Failure> {
     })
 }
 
-/// Newest reports of all agents: those of described nodes, and those of other nodes with attachments.
+/// Newest reports of all agents, and no report for other nodes with attachments.
 async fn agents(
     session: &Session,
     attached: &BTreeMap<NodeKey, u64>,
 ) -> Result<(BTreeMap<NodeKey, Option<NodeAgent>>, u64), Failure> {
-    let nodes = session.list::<Read<Node>>("/v1/nodes", None, |_| true).await?;
-    let known = nodes
-        .items
-        .into_iter()
-        .map(|found| (NodeKey { realm: found.spec.realm, name: found.spec.name }, found.status.agent));
-    let mut agents: BTreeMap<NodeKey, Option<NodeAgent>> = known.collect();
-    agents.retain(|node, agent| agent.is_some() || attached.contains_key(node));
-    for node in attached.keys() {
-        if agents.contains_key(node) {
-            continue;
-        }
-        let agent = match session.read(&format!("/v1/nodes/{node}/agent")).await {
-            Ok(answer) => Some(answer.read()?),
-            Err(failure) if failure.code() == Some(Code::NotFound) => None,
-            Err(failure) => return Err(failure),
-        };
-        agents.insert(node.clone(), agent);
-    }
-    Ok((agents, nodes.revision))
+    let heard = session.list::<AgentReport>("/v1/agents", None, |_| true).await?;
+    let mut agents: BTreeMap<NodeKey, Option<NodeAgent>> =
+        attached.keys().map(|node| (node.clone(), None)).collect();
+    agents.extend(
+        heard.items.into_iter().map(|of| (NodeKey { realm: of.realm, name: of.node }, Some(of.agent))),
+    );
+    Ok((agents, heard.revision))
 }
 
 fn suspect(line: &GcLine, now: Timestamp) -> Finding {

@@ -17,8 +17,6 @@ use crate::output::text;
 pub(super) struct Report {
     pub(super) items: Vec<Finding>,
     pub(super) checked: Checked,
-    /// True if the servers list no further suspect allocations.
-    pub(super) complete: bool,
     /// Revision of the newest read.
     pub(super) revision: u64,
 }

@@ -52,9 +52,6 @@ pub(crate) async fn run(session: &Session, arguments: &FsckArguments) -> Result<
     let json = serde_json::to_vec(&report).map_err(std::io::Error::from)?;
     let subjects: Vec<String> = report.items.iter().map(finding::Finding::subject).collect();
     session.show(&json, &subjects.join("\n"), || Ok(finding::shown(&report)))?;
-    if !report.complete {
-        session.tell("there are more suspect allocations than one report lists");
-    }
     let revision = report.revision;
     if report.items.is_empty() {
         session.tell(&format!("nothing was found · revision {revision}"));

@@ -94,7 +94,8 @@ pub(super) fn components() -> Map<String, Value> {
         "Quarantine": probe::Quarantine,
         "ReclaimRequest": reclaim::ReclaimRequest,
         "Reclaimed": reclaim::Reclaimed,
-        "GcReport": reclaim::GcReport,
+        "GcLine": reclaim::GcLine,
+        "AgentReport": node_report::AgentReport,
         "Tasks": reclaim::Tasks,
         "WorkloadsRequest": workload::WorkloadsRequest,
         "WorkloadsAnswer": workload::WorkloadsAnswer,
@@ -135,6 +136,8 @@ pub(super) fn components() -> Map<String, Value> {
         ("TokenPage", "Token"),
         ("NodeAttachmentPage", "NodeAttachment"),
         ("QuarantinePage", "Quarantine"),
+        ("GcPage", "GcLine"),
+        ("AgentReportPage", "AgentReport"),
     ] {
         all.insert(name.to_owned(), page_of(item));
     }

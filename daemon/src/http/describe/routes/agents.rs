@@ -3,18 +3,17 @@
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
-use super::parameters::{fresh, parameter};
+use super::parameters::paged;
 use super::route::{Handled, OF_READS, Route};
 use crate::http::report::{agent, probe, reclaim};
 
-pub(super) fn routes() -> [Handled; 6] {
+pub(super) fn routes() -> [Handled; 7] {
     let path = |what: &str| format!("/v1/nodes/{{realm}}/{{name}}/{what}");
-    let mut paged = vec![
-        parameter("limit", "limit", "Items per page, 1 to 1000."),
-        parameter("cursor", "cursor", "`next` of the previous page."),
-    ];
-    paged.extend(fresh());
     [
+        Route::list::<agent::Agents>(
+            "Lists the newest reports of all agents, oldest agent first.",
+            "AgentReportPage",
+        ),
         Route::post(
             path("heartbeat"),
             (Verb::Report, Target::Node),
@@ -54,7 +53,7 @@ pub(super) fn routes() -> [Handled; 6] {
         Route::one(path("agent"), Target::Node, "Shows the newest report of a node's agent.", "NodeAgent")
             .to(agent::show),
         Route::get(path("attachments"), Target::Attachment, "Lists the attachments of a node, oldest first.")
-            .query(paged)
+            .query(paged())
             .json(200, "NodeAttachmentPage")
             .refuses(OF_READS)
             .refuses(&[Code::InvalidCursor, Code::ForeignNode])

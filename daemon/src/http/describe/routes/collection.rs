@@ -3,7 +3,7 @@
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
-use super::parameters::{fresh, parameter};
+use super::parameters::{fresh, paged, parameter};
 use super::route::{Body, Handled, OF_READS, Route};
 use crate::http::cluster::task;
 use crate::http::report::{quarantine, reclaim};
@@ -21,9 +21,10 @@ pub(super) fn routes() -> [Handled; 5] {
             Target::Allocation,
             "Lists attached allocations of silent nodes, with evidence.",
         )
-        .query(fresh())
-        .json(200, "GcReport")
+        .query(paged())
+        .json(200, "GcPage")
         .refuses(OF_READS)
+        .refuses(&[Code::InvalidCursor])
         .to(reclaim::report),
         Route::list::<quarantine::Quarantines>(
             "Lists quarantined addresses, oldest first.",

@@ -26,6 +26,16 @@ pub(super) fn fresh() -> Vec<Parameter> {
     ]
 }
 
+/// Parameters of a list without filters.
+pub(super) fn paged() -> Vec<Parameter> {
+    let mut all = vec![
+        parameter("limit", "limit", "Items per page, 1 to 1000."),
+        parameter("cursor", "cursor", "`next` of the previous page."),
+    ];
+    all.extend(fresh());
+    all
+}
+
 pub(super) fn of_writes() -> Vec<Parameter> {
     vec![
         parameter("dry_run", "boolean", "Returns the outcome without applying the change."),
