@@ -82,3 +82,11 @@ pub const HEADER_RUNTIME: &str = "cni-runtime";
 /// Request header of the plugin to the agent: interface of the host that the main plugin connects containers
 /// to, on whose link their addresses are.
 pub const HEADER_LINK: &str = "cni-link";
+/// Request header of the plugin to the agent: `node` if the main plugin gives the gateway's address to the
+/// node itself.
+pub const HEADER_GATEWAY: &str = "cni-gateway";
+/// Request header of the plugin to the agent: MAC address of the container's interface, whose IPv4 addresses
+/// the agent announces on the link.
+pub const HEADER_ANNOUNCE: &str = "cni-announce";
+/// Value of [`HEADER_GATEWAY`].
+pub const GATEWAY_OF_NODE: &str = "node";

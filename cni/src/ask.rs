@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ipam_api::brand::{HEADER_LINK, HEADER_NETNS, HEADER_RUNTIME, HEADER_TRACE_PARENT};
+use ipam_api::brand::{
+    GATEWAY_OF_NODE, HEADER_GATEWAY, HEADER_LINK, HEADER_NETNS, HEADER_RUNTIME, HEADER_TRACE_PARENT,
+};
 use ipam_api::client::{Answer, Call, Client, Options};
 use ipam_api::limits::ATTEMPT_MS_MAX;
 use ipam_api::problem::{Code, Problem};
@@ -13,7 +15,7 @@ use crate::config::{Network, Reach};
 use crate::container;
 use crate::environment::Environment;
 use crate::fail::{Failure, TRY_LATER};
-use crate::link::link;
+use crate::link::{link, node_is_gateway};
 
 /// Longest time that a connection to the agent's socket may take; it is on this machine.
 const CONNECT: Duration = Duration::from_millis(250);
@@ -49,8 +51,13 @@ impl Ask {
             (Some(path), Some(client)) => {
                 let netns = container::netns(&environment.network_namespace).map(|netns| netns.to_string());
                 let link = link(network).map(|link| link.to_string());
-                let headers =
-                    [(HEADER_NETNS, netns), (HEADER_RUNTIME, runtime(network)?), (HEADER_LINK, link)];
+                let gateway = node_is_gateway(network).then(|| GATEWAY_OF_NODE.to_owned());
+                let headers = [
+                    (HEADER_NETNS, netns),
+                    (HEADER_RUNTIME, runtime(network)?),
+                    (HEADER_LINK, link),
+                    (HEADER_GATEWAY, gateway),
+                ];
                 let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
                 Some(Agent { path, client, headers })
             }

@@ -30,6 +30,25 @@ pub fn link(network: &Network) -> Option<InterfaceName> {
     InterfaceName::new(name?).ok()
 }
 
+/// Returns true if the main plugin connects containers to a bridge whose link is known.
+#[must_use]
+pub fn is_bridge(network: &Network) -> bool {
+    network.whole().get("type").and_then(Value::as_str) == Some("bridge") && link(network).is_some()
+}
+
+/// Returns true if the main plugin gives the gateway's address to the node itself. It does so after the first
+/// ADD has returned addresses, so that a probe of the gateway before that finds nothing.
+#[must_use]
+pub fn node_is_gateway(network: &Network) -> bool {
+    let whole = network.whole();
+    let is_on = |key| whole.get(key).and_then(Value::as_bool).unwrap_or(false);
+    match whole.get("type").and_then(Value::as_str) {
+        Some("bridge") => is_on("isGateway") || is_on("isDefaultGateway"),
+        Some("ptp") => true,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +74,22 @@ mod tests {
             let document = crate::json::parse(format!(r#"{{"name":"n",{keys}}}"#).as_bytes()).unwrap();
             let network = Network::new(document, CniVersion::LATEST).unwrap();
             assert_eq!(self::link(&network).as_ref().map(InterfaceName::as_str), link, "{keys}");
+        }
+    }
+
+    #[test]
+    fn some_main_plugins_make_the_node_the_gateway() {
+        for (keys, is_gateway) in [
+            (r#""type":"bridge""#, false),
+            (r#""type":"bridge","isGateway":false,"isDefaultGateway":"yes""#, false),
+            (r#""type":"bridge","isGateway":true"#, true),
+            (r#""type":"bridge","isDefaultGateway":true"#, true),
+            (r#""type":"macvlan","isGateway":true"#, false),
+            (r#""type":"ptp""#, true),
+        ] {
+            let document = crate::json::parse(format!(r#"{{"name":"n",{keys}}}"#).as_bytes()).unwrap();
+            let network = Network::new(document, CniVersion::LATEST).unwrap();
+            assert_eq!(node_is_gateway(&network), is_gateway, "{keys}");
         }
     }
 }

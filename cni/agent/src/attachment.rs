@@ -4,12 +4,14 @@
 //! that was killed at any instant knows each attachment that may hold addresses. A power cut ends the boot,
 //! and with it every container that its ADD served.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ipam_api::agent::Netns;
 use ipam_api::client::{Answer, Call};
 use ipam_api::limits::{DEL_WAIT_MS_MAX, TEXT_CHARS_MAX};
+use ipam_api::mac::MacAddress;
 use ipam_api::name::InterfaceName;
 use ipam_api::problem::{Applied, Code, Problem};
 use ipam_api::request::{Allocated, AttachmentKey, Released, Started};
@@ -20,7 +22,7 @@ use crate::boot;
 use crate::journal::{Entry, Key, Phase, Record};
 use crate::netns;
 use crate::node::Node;
-use crate::probing::add::{Add, attached, probed};
+use crate::probing::add::{Add, addresses, attached, probed};
 use crate::probing::wire::Wire;
 use crate::release::{Deletion, deliver, release};
 
@@ -33,6 +35,10 @@ pub struct Container {
     pub netns: Option<Netns>,
     /// Interface of the host that the main plugin connects the container to.
     pub link: Option<InterfaceName>,
+    /// True if the main plugin gives the gateway's address to the node itself.
+    pub node_is_gateway: bool,
+    /// MAC address of its interface, if its IPv4 addresses are to be announced.
+    pub mac: Option<MacAddress>,
 }
 
 /// Body of a request about an attachment, with the node that it is on.
@@ -95,14 +101,14 @@ fn value(of: &impl serde::Serialize) -> Result<Value, Problem> {
 /// The servers' problem, or the journal's.
 pub async fn add(
     node: Arc<Node>,
-    wire: impl Wire,
+    wire: impl Wire + 'static,
     request: Request,
     container: Container,
     budget: Duration,
 ) -> Result<Answer, Problem> {
     let began = tokio::time::Instant::now();
     let Request { key, started, body } = request;
-    let Container { runtime, netns, link } = container;
+    let Container { runtime, netns, link, node_is_gateway, mac } = container;
     #[cfg(feature = "testing")]
     crate::testing::KillPoint::AddRead.reach();
     let undelivered = node.journal.attachments().get(&key).and_then(Deletion::of);
@@ -157,11 +163,46 @@ pub async fn add(
     #[cfg(feature = "testing")]
     crate::testing::KillPoint::Attached.reach();
     let until = began + budget;
-    let add = Add { node: &node, key: &key, started: &started, body: &body, link: link.as_ref(), until };
+    let add = Add {
+        node: &node,
+        key: &key,
+        started: &started,
+        body: &body,
+        link: link.as_ref(),
+        node_is_gateway,
+        until,
+    };
     // The flight lasts until its end: the inventory leaves the attachment alone.
     let result = probed(&add, &wire, result?).await;
     drop(flight);
+    if let (Ok(answer), Some(mac), Some(link)) = (&result, mac, link) {
+        announce(wire, link, mac, answer.read()?, &key);
+    }
     result
+}
+
+/// Announces the IPv4 addresses of an attachment on its link, without delaying the ADD. A failure costs what a
+/// container without an announcement has: hosts remember the former holder until their caches expire.
+fn announce(
+    wire: impl Wire + 'static,
+    link: InterfaceName,
+    mac: MacAddress,
+    allocated: Allocated,
+    key: &Key,
+) {
+    let addresses = addresses(&allocated, key).filter_map(|one| match one.address.addr() {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    let (addresses, key): (Vec<Ipv4Addr>, _) = (addresses.collect(), key.clone());
+    if addresses.is_empty() {
+        return;
+    }
+    tokio::spawn(async move {
+        if let Err(error) = wire.announce(link.as_str(), mac, &addresses).await {
+            tracing::debug!(attachment = %key, %error, "the addresses of an ADD are not announced");
+        }
+    });
 }
 
 /// Releases the addresses of an attachment: now if the cluster answers, else later.

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use ipam_api::brand::HEADER_ANNOUNCE;
 use ipam_api::client::Call;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Started};
 
 use super::attachment;
-use crate::announce::announce;
+use crate::announce::{announce, mac_behind_bridge};
 use crate::arguments::Arguments;
 use crate::ask::Ask;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS};
@@ -28,9 +29,12 @@ pub async fn add(
     let request = request(environment, network, started)?;
     let dns = network.dns()?;
     let ask = Ask::new(environment, network)?;
-    let call = Call::post("/v1/allocations").json(&request)?.repeatable();
-    let allocated: Allocated = ask.call(call).await?;
     let interface = &environment.container()?.interface;
+    let mut call = Call::post("/v1/allocations").json(&request)?.repeatable();
+    if let Some(mac) = mac_behind_bridge(network, &environment.network_namespace, interface) {
+        call = call.header(HEADER_ANNOUNCE, &mac.to_string())?;
+    }
+    let allocated: Allocated = ask.call(call).await?;
     let given = allocated
         .interfaces
         .iter()

@@ -1,5 +1,7 @@
 //! Conflicts, gateways and checks ahead of time, with real agents on a real segment.
 
+use std::net::IpAddr;
+
 use ipam_api::probe::Quarantine;
 use ipam_api::resource::Page;
 use serde_json::{Value, json};
@@ -131,4 +133,25 @@ async fn two_stations_with_one_allocated_address_are_a_collision() {
     assert!(found.len() == 1 && found[0]["class"] == "mismatched", "{found:?}");
     let macs = found[0]["macs"].as_array().unwrap();
     assert!(macs.len() == 2 && macs[1] == json!(FOREIGN), "{macs:?}");
+}
+
+/// The kernel's own announcement is lost: the port of the bridge does not forward yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_learns_the_new_holder_of_an_address_behind_a_bridge() {
+    let lan = Lan::make(json!({})).await;
+    let mut node = lan.node("n1", 201).await;
+    node.bridge(201);
+    let host = lan.host("02:00:00:00:00:05", 5);
+    host.run("ip neighbor replace 10.99.0.10 lladdr 02:00:00:00:99:99 dev eth0 nud reachable");
+    let output = node.add_with(json!({"type": "bridge", "bridge": "cni0"}));
+    assert_eq!(addresses(&output)[0], "10.99.0.10".parse::<IpAddr>().unwrap());
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let interfaces = result["interfaces"].as_array().unwrap();
+    let inside = interfaces.iter().find(|one| one["sandbox"] != "" && one["sandbox"].is_string()).unwrap();
+    let mac = inside["mac"].as_str().unwrap();
+    until("the host knows the new holder", async || {
+        let known = host.run("ip neighbor show 10.99.0.10");
+        if known.contains(mac) { Ok(()) } else { Err(format!("{known:?} instead of {mac}")) }
+    })
+    .await;
 }

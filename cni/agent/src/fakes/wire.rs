@@ -1,10 +1,11 @@
 //! Wire of the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ipam_api::mac::MacAddress;
 use pnet_base::MacAddr;
 
 use crate::probe::{Outcome, ProbeError, Purpose};
@@ -90,5 +91,16 @@ impl Wire for FakeWire {
             }
         };
         Ok(addresses.iter().map(|address| (*address, outcome(address))).collect())
+    }
+
+    async fn announce(
+        &self,
+        interface: &str,
+        mac: MacAddress,
+        addresses: &[Ipv4Addr],
+    ) -> Result<(), ProbeError> {
+        let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        self.probes.lock().unwrap().push(format!("Announce {interface} {mac} {}", texts.join(" ")));
+        Ok(())
     }
 }

@@ -32,21 +32,31 @@ const MAC_OPTION_LENGTH: u8 = 1;
 /// The sender protocol address is zero, so that no host changes its cache.
 #[must_use]
 pub fn arp_probe(mac: MacAddr, target: Ipv4Addr) -> Vec<u8> {
-    let probe = Arp {
+    arp_request(mac, Ipv4Addr::UNSPECIFIED, target)
+}
+
+/// Makes the ARP announcement of an address (RFC 5227, 2.3): hosts that have it in their caches change them.
+#[must_use]
+pub fn arp_announcement(mac: MacAddr, address: Ipv4Addr) -> Vec<u8> {
+    arp_request(mac, address, address)
+}
+
+fn arp_request(mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
+    let request = Arp {
         hardware_type: ArpHardwareTypes::Ethernet,
         protocol_type: EtherTypes::Ipv4,
         hw_addr_len: MAC_BYTES,
         proto_addr_len: IPV4_BYTES,
         operation: ArpOperations::Request,
         sender_hw_addr: mac,
-        sender_proto_addr: Ipv4Addr::UNSPECIFIED,
+        sender_proto_addr: sender,
         target_hw_addr: MacAddr::zero(),
         target_proto_addr: target,
         payload: Vec::new(),
     };
-    let mut bytes = vec![0; ArpPacket::packet_size(&probe)];
+    let mut bytes = vec![0; ArpPacket::packet_size(&request)];
     if let Some(mut packet) = MutableArpPacket::new(&mut bytes) {
-        packet.populate(&probe);
+        packet.populate(&request);
     }
     ethernet(mac, MacAddr::broadcast(), EtherTypes::Arp, bytes)
 }
@@ -215,6 +225,10 @@ mod tests {
             &[0, 0, 0, 0, 0, 0, 10, 99, 0, 7],
         ];
         assert_eq!(arp_probe(OURS, v4()), expected.concat());
+        // An announcement has the address as its sender, too.
+        let mut announced = expected.concat();
+        announced[28..32].copy_from_slice(&[10, 99, 0, 7]);
+        assert_eq!(arp_announcement(OURS, v4()), announced);
     }
 
     #[test]

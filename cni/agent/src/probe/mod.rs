@@ -10,7 +10,7 @@ mod interface;
 mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use ipam_api::limits::{
@@ -101,6 +101,26 @@ pub async fn probe(
         tokio::try_join!(family(interface, own, &v4, purpose), family(interface, own, &v6, purpose),)?;
     outcomes.extend(more);
     Ok(outcomes)
+}
+
+/// Announces IPv4 addresses of a station behind the interface, once each (RFC 5227, 2.3).
+///
+/// # Errors
+/// The reason why a frame was not sent.
+pub fn announce(interface: &Interface, mac: MacAddr, addresses: &[Ipv4Addr]) -> Result<(), ProbeError> {
+    if interface.mac().is_none() {
+        return Err(ProbeError::NotEthernet(interface.name.clone()));
+    }
+    let socket = PacketSocket::open(interface.link, EtherTypes::Arp)
+        .map_err(|error| ProbeError::open(&interface.name, error))?;
+    for address in addresses {
+        socket.send(&frame::arp_announcement(mac, *address)).map_err(|error| ProbeError::Send {
+            interface: interface.name.clone(),
+            address: IpAddr::V4(*address),
+            error,
+        })?;
+    }
+    Ok(())
 }
 
 /// Probes addresses of one family.

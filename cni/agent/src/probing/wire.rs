@@ -1,12 +1,14 @@
 //! Wire of this host: its interfaces, and probes on them. Tests of the flows have another one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use ipam_api::mac::MacAddress;
+use pnet_base::MacAddr;
 use tokio::time::{Instant, sleep};
 
-use crate::probe::{Interfaces, Outcome, ProbeError, Purpose, permitted, probe};
+use crate::probe::{Interface, Interfaces, Outcome, ProbeError, Purpose, announce, permitted, probe};
 use crate::probing::links::Found;
 
 /// Longest time that the ADD of a container waits for the IPv6 link-local address of its interface. A bridge
@@ -33,6 +35,17 @@ pub trait Wire: Send + Sync {
         addresses: &BTreeSet<IpAddr>,
         purpose: Purpose,
     ) -> impl Future<Output = Result<BTreeMap<IpAddr, Outcome>, ProbeError>> + Send;
+
+    /// Announces addresses of a station behind an interface, as [`announce`].
+    ///
+    /// # Errors
+    /// The reason why a frame was not sent.
+    fn announce(
+        &self,
+        interface: &str,
+        mac: MacAddress,
+        addresses: &[Ipv4Addr],
+    ) -> impl Future<Output = Result<(), ProbeError>> + Send;
 }
 
 /// This host.
@@ -73,10 +86,7 @@ impl Wire for HostWire {
         let began = Instant::now();
         loop {
             let interfaces = read().await?;
-            let found = interfaces.named(interface).ok_or_else(|| ProbeError::UnknownInterface {
-                name: interface.to_owned(),
-                present: interfaces.names().collect::<Vec<_>>().join(", "),
-            })?;
+            let found = named(&interfaces, interface)?;
             match probe(found, &interfaces.macs(), addresses, purpose).await {
                 Err(ProbeError::NoLinkLocal(_)) if began.elapsed() < self.link_local_wait => {
                     sleep(LINK_LOCAL_PAUSE).await;
@@ -85,6 +95,22 @@ impl Wire for HostWire {
             }
         }
     }
+
+    async fn announce(
+        &self,
+        interface: &str,
+        mac: MacAddress,
+        addresses: &[Ipv4Addr],
+    ) -> Result<(), ProbeError> {
+        announce(named(&read().await?, interface)?, MacAddr::from(mac.octets()), addresses)
+    }
+}
+
+fn named<'a>(interfaces: &'a Interfaces, name: &str) -> Result<&'a Interface, ProbeError> {
+    interfaces.named(name).ok_or_else(|| ProbeError::UnknownInterface {
+        name: name.to_owned(),
+        present: interfaces.names().collect::<Vec<_>>().join(", "),
+    })
 }
 
 /// Reads the interfaces on a thread that may wait: the kernel's list of a busy host is long.

@@ -11,7 +11,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use ipam_api::agent::{DOCTOR_PATH, GC_PATH, GcRequest};
-use ipam_api::brand::{HEADER_BUDGET_MS, HEADER_LINK, HEADER_NETNS, HEADER_RUNTIME};
+use ipam_api::brand::{
+    GATEWAY_OF_NODE, HEADER_ANNOUNCE, HEADER_BUDGET_MS, HEADER_GATEWAY, HEADER_LINK, HEADER_NETNS,
+    HEADER_RUNTIME,
+};
 use ipam_api::client::{Answer, Call};
 use ipam_api::limits::{
     BODY_BYTES_MAX, BUDGET_MS_DEFAULT, BUDGET_MS_MAX, JOURNAL_DEL_BYTES_MAX, NAME_CHARS_MAX,
@@ -66,7 +69,9 @@ async fn add(State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes) -> 
     let runtime = text(HEADER_RUNTIME).unwrap_or_default().chars().take(NAME_CHARS_MAX).collect();
     let netns = text(HEADER_NETNS).map(str::parse).transpose()?;
     let link = text(HEADER_LINK).and_then(|link| InterfaceName::new(link).ok());
-    let container = Container { runtime, netns, link };
+    let node_is_gateway = text(HEADER_GATEWAY) == Some(GATEWAY_OF_NODE);
+    let mac = text(HEADER_ANNOUNCE).and_then(|mac| mac.parse().ok());
+    let container = Container { runtime, netns, link, node_is_gateway, mac };
     let request = Request::read(&node, &body)?;
     let budget = budget(&headers);
     // The plugin may be killed; the journal needs the outcome all the same.

@@ -46,6 +46,8 @@ pub struct Add<'a> {
     pub body: &'a Map<String, Value>,
     /// Interface of the host that the main plugin connects the container to.
     pub link: Option<&'a InterfaceName>,
+    /// True if the main plugin gives the gateway's address to the node itself, after this ADD.
+    pub node_is_gateway: bool,
     /// End of the plugin's time.
     pub until: Instant,
 }
@@ -73,7 +75,8 @@ pub fn attached(allocated: &Allocated, key: &Key) -> Record {
     Record::Attached { key: key.clone(), allocations }
 }
 
-fn addresses<'a>(allocated: &'a Allocated, key: &Key) -> impl Iterator<Item = &'a GivenAddress> {
+/// Addresses of an attachment.
+pub fn addresses<'a>(allocated: &'a Allocated, key: &Key) -> impl Iterator<Item = &'a GivenAddress> {
     let own = key.interface.clone();
     allocated.interfaces.iter().filter(move |one| one.name == own).flat_map(|one| &one.addresses)
 }
@@ -243,7 +246,8 @@ async fn gateways(
     allocated: &Allocated,
 ) -> Result<(), Failure> {
     let mut by_interface: BTreeMap<&str, BTreeSet<IpAddr>> = BTreeMap::new();
-    for given in add.addresses(allocated).filter(|given| given.probes.gateway) {
+    let is_foreign = |given: &&GivenAddress| given.probes.gateway && !add.node_is_gateway;
+    for given in add.addresses(allocated).filter(is_foreign) {
         // A probe never hears the host itself.
         let Some(gateway) = given.gateway.filter(|gateway| !links.has_address(*gateway)) else { continue };
         if let Some((interface, _)) = links.of_add(add.link, given.address.addr()) {

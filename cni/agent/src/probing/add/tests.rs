@@ -166,6 +166,31 @@ async fn a_silent_gateway_fails_the_add() {
 }
 
 #[tokio::test]
+async fn a_gateway_that_the_node_will_be_is_not_probed() {
+    let test = Test::new("").await;
+    let mut wire = FakeWire::with(&[]);
+    wire.stations.remove(&"2001:db8::ff".parse().unwrap());
+    let request = Request::read(&test.node, &body(1)).unwrap();
+    let container = Container { link: "br0".parse().ok(), node_is_gateway: true, ..Container::default() };
+    add(test.node.clone(), wire.clone(), request, container, LONG).await.unwrap();
+    assert!(wire.probes().iter().all(|probe| probe.starts_with("Conflict")), "{:?}", wire.probes());
+}
+
+#[tokio::test]
+async fn ipv4_addresses_of_a_container_behind_a_bridge_are_announced() {
+    let test = Test::new("").await;
+    let wire = FakeWire::with(&[]);
+    let request = Request::read(&test.node, &body(1)).unwrap();
+    let mac = "02:00:00:00:00:07".parse().ok();
+    let container = Container { link: "br0".parse().ok(), mac, ..Container::default() };
+    add(test.node.clone(), wire.clone(), request, container, LONG).await.unwrap();
+    // It is sent on a task of its own.
+    while !wire.probes().contains(&"Announce br0 02:00:00:00:00:07 10.0.0.1".to_owned()) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn a_probe_that_cannot_be_sent_fails_the_add() {
     let test = Test::new("").await;
     let wire = FakeWire { is_down: true, ..FakeWire::with(&[]) };
