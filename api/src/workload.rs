@@ -170,8 +170,8 @@ pub struct WorkloadResult {
     pub due_at: Option<Timestamp>,
     /// Released addresses.
     pub addresses: Vec<IpAddr>,
-    /// Number of allocations that a workload to reclaim keeps: they are held or leased, or of a sticky
-    /// endpoint.
+    /// Number of allocations that a workload keeps although it is gone: they are held or leased, or of a sticky
+    /// endpoint that is wanted.
     pub kept: u64,
 }
 
@@ -202,6 +202,8 @@ pub enum WorkloadReason {
     HostNetwork = "host-network",
     /// Its sticky endpoint is wanted by its controller, or kept by the policy for fewer replicas.
     StickyWanted = "sticky-wanted",
+    /// Its addresses have several attachments: a live migration.
+    Migrating = "migrating",
     /// A watch reported its deletion.
     Deleted = "deleted",
     /// It was absent in two scans and in a quorum read.

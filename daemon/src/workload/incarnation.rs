@@ -5,7 +5,7 @@ use ipam_api::limits::PROBER_SILENCE_MS_MAX;
 use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown};
 use ipam_api::workload::Workload;
 use ipam_machine::State;
-use ipam_machine::command::ReclaimReason;
+use ipam_machine::command::{EndIncarnation, ReclaimReason, Text};
 use ipam_machine::id::AllocationId;
 use ipam_machine::model::{Allocation, Endpoint};
 
@@ -22,37 +22,33 @@ impl<'a> Incarnation<'a> {
     /// Incarnation with exactly this uid.
     #[must_use]
     pub fn find(state: &'a State, key: &EndpointKey, uid: &str) -> Option<Self> {
-        let rows = state.incarnations(key).filter_map(|id| state.endpoints.get(id));
-        let is_meant = |row: &&Endpoint| row.uid.as_ref().is_some_and(|own| own.as_str() == uid);
-        rows.into_iter().find(is_meant).map(|row| Self { state, row })
+        let row = state.endpoints.get(state.incarnation_with(key, uid)?)?;
+        Some(Self { state, row })
     }
 
     /// Facts for the verdict. A node is silent after the grace time without a heartbeat.
     #[must_use]
     pub fn known(&self, observed: &Workload, grace_ms: u64) -> Known {
-        Known { is_wanted: self.is_wanted(), node: self.node_evidence(observed, grace_ms) }
+        let is_shared = self.attached().any(|(_, row)| !row.also_attached.is_empty());
+        Known { is_wanted: self.is_wanted(), is_shared, node: self.node_evidence(observed, grace_ms) }
     }
 
-    /// Allocations that end with the workload, and the number of the others.
-    ///
-    /// Held ones are never released, leased ones end by themselves. Those of a sticky endpoint pass to the
-    /// next uid under their present ids, so an id is no proof that they still belong to this one.
+    /// Number of its allocations.
     #[must_use]
-    pub fn releasable(&self) -> (Vec<AllocationId>, usize) {
-        let is_sticky = self.row.sticky.is_some();
-        let attached = self.rows().filter(|(_, row)| row.lifecycle == Lifecycle::Attached && !is_sticky);
-        let mut of_attachments = Vec::new();
-        let mut waiting = Vec::new();
-        for (id, row) in attached {
-            if row.attachment.is_some() { of_attachments.push(id) } else { waiting.push(id) }
-        }
-        let kept = self.row.allocations.len() - of_attachments.len() - waiting.len();
-        if of_attachments.is_empty() {
-            // The release of one releases the others, too: nothing of the endpoint is attached.
-            waiting.truncate(1);
-        }
-        waiting.extend(of_attachments);
-        (waiting, kept)
+    pub fn size(&self) -> usize {
+        self.row.allocations.len()
+    }
+
+    /// End of the incarnation, as it is observed now; nothing if its end would change nothing.
+    #[must_use]
+    pub fn end(&self, uid: &str) -> Option<EndIncarnation> {
+        let allocations: Vec<_> = self.attached().map(|(id, _)| id).collect();
+        let ends = self.row.waiting.is_some() || !allocations.is_empty();
+        ends.then(|| EndIncarnation { endpoint: self.row.key.clone(), uid: Text::given(uid), allocations })
+    }
+
+    fn attached(&self) -> impl Iterator<Item = (AllocationId, &'a Allocation)> {
+        self.rows().filter(|(_, row)| row.lifecycle == Lifecycle::Attached)
     }
 
     fn rows(&self) -> impl Iterator<Item = (AllocationId, &'a Allocation)> {
@@ -72,13 +68,15 @@ impl<'a> Incarnation<'a> {
     fn node_evidence(&self, observed: &Workload, grace_ms: u64) -> NodeEvidence {
         let Some(named) = &observed.node else { return NodeEvidence::None };
         let node = NodeKey { realm: self.row.key.realm.clone(), name: named.name.clone() };
-        let attached = || self.rows().filter(|(_, row)| row.lifecycle == Lifecycle::Attached);
-        if attached().any(|(_, row)| self.is_elsewhere(row, &node)) {
+        if self.attached().next().is_none() {
+            // A claim that waits has no containers.
+            return NodeEvidence::None;
+        }
+        if self.attached().any(|(_, row)| self.is_elsewhere(row, &node)) {
             return NodeEvidence::Elsewhere;
         }
         let why = ReclaimReason::NodeSilent { grace_ms };
-        if attached().next().is_some() && attached().all(|(id, _)| self.state.is_reclaimable(id, &node, why))
-        {
+        if self.attached().all(|(id, _)| self.state.is_reclaimable(id, &node, why)) {
             return NodeEvidence::Silent;
         }
         let heard = self.state.report_of(&node).map(|(_, report)| report.heard_ms);

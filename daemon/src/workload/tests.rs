@@ -26,10 +26,10 @@ fn on(node: &str, fields: Value) -> Workload {
     Workload { node: serde_json::from_value(json!({"name": "n1", "state": node})).unwrap(), ..pod(fields) }
 }
 
-const STATELESS: Known = Known { is_wanted: false, node: NodeEvidence::None };
-const SILENT: Known = Known { is_wanted: false, node: NodeEvidence::Silent };
-const HEARD: Known = Known { is_wanted: false, node: NodeEvidence::Heard };
-const WANTED: Known = Known { is_wanted: true, node: NodeEvidence::None };
+const STATELESS: Known = Known { is_wanted: false, is_shared: false, node: NodeEvidence::None };
+const SILENT: Known = Known { is_wanted: false, is_shared: false, node: NodeEvidence::Silent };
+const HEARD: Known = Known { is_wanted: false, is_shared: false, node: NodeEvidence::Heard };
+const WANTED: Known = Known { is_wanted: true, is_shared: false, node: NodeEvidence::None };
 
 fn judge(observed: &Workload, known: Known) -> Verdict {
     verdict(Facts { observed, known }, Switches::default(), NOW)
@@ -213,10 +213,15 @@ fn a_pod_whose_name_has_another_uid_is_reclaimed() {
 #[test]
 fn a_sticky_pod_that_is_wanted_is_kept_in_every_state() {
     let finished = json!({"phase": "failed", "finished_at": at(1_000)});
-    for fields in [json!({"gone": "deleted"}), json!({"gone": "absent"}), overdue(), finished] {
-        for node in ["ready", "gone", "out-of-service"] {
+    for node in ["ready", "gone", "out-of-service"] {
+        for fields in [overdue(), finished.clone()] {
             let observed = on(node, fields.clone());
             assert_eq!(judge(&observed, WANTED), Verdict::Keep(Reason::StickyWanted), "{fields} {node}");
+        }
+        for gone in ["deleted", "absent"] {
+            let observed = on(node, json!({"gone": gone}));
+            let detached = Verdict::Detach(Reason::StickyWanted);
+            assert_eq!(judge(&observed, WANTED), detached, "its attachment ends, its address stays");
         }
     }
     let silent = Known { is_wanted: true, ..SILENT };
@@ -237,8 +242,12 @@ fn a_sticky_pod_that_its_controller_does_not_want_is_judged_like_any_other() {
 fn a_virtual_machine_keeps_its_addresses_until_its_controller_ends() {
     let endpoint = json!({"kind": "vm", "name": "mail"});
     let deleted = pod(json!({"endpoint": endpoint, "gone": "deleted"}));
-    assert_eq!(judge(&deleted, WANTED), Verdict::Keep(Reason::StickyWanted));
+    assert_eq!(judge(&deleted, WANTED), Verdict::Detach(Reason::StickyWanted));
     assert_eq!(judge(&deleted, STATELESS), Verdict::Reclaim(Reason::Deleted));
+    for known in [WANTED, STATELESS] {
+        let migrating = Known { is_shared: true, ..known };
+        assert_eq!(judge(&deleted, migrating), Verdict::Keep(Reason::Migrating), "one of two pods is gone");
+    }
 }
 
 /// Spiderpool reclaims it without addresses, although only its node is silent.

@@ -22,6 +22,8 @@ pub struct Facts<'a> {
 pub struct Known {
     /// True if the endpoint is sticky, and its controller or its policy keeps the addresses.
     pub is_wanted: bool,
+    /// True if several attachments hold an address: a live migration, of which the uid names one side only.
+    pub is_shared: bool,
     /// Evidence about the node of the workload.
     pub node: NodeEvidence,
 }
@@ -76,6 +78,8 @@ pub enum Verdict {
         /// Time from which on the addresses are reclaimed.
         due_at: Timestamp,
     },
+    /// The workload is gone, and its sticky endpoint keeps the addresses without an attachment.
+    Detach(Reason),
     /// The addresses are released.
     Reclaim(Reason),
 }
@@ -98,6 +102,11 @@ pub fn verdict(facts: Facts<'_>, switches: Switches, now: Timestamp) -> Verdict 
     };
     match judged {
         Verdict::Keep(_) => judged,
+        _ if facts.known.is_shared => Verdict::Keep(Reason::Migrating),
+        // Or a later scale-down would find the address attached, and leave it.
+        _ if facts.known.is_wanted && observed.gone != WorkloadGone::None => {
+            Verdict::Detach(Reason::StickyWanted)
+        }
         _ if facts.known.is_wanted => Verdict::Keep(Reason::StickyWanted),
         // A uid that is gone stays gone. Everything else may have changed since, and deadlines need clocks
         // that agree.

@@ -11,7 +11,7 @@ use ipam_api::workload::{WorkloadReason, WorkloadResult, WorkloadVerdict, Worklo
 use serde_json::{Value, json};
 
 use crate::cluster::access::{add, guarded, make, node_secret, root, with};
-use crate::support::ask::{addresses, allocations, known, make_pools, refused};
+use crate::support::ask::{addresses, allocations, known, make_pools, refused, subnet_with_pool};
 use crate::support::{Cluster, LONG};
 
 /// ADD of the container of a pod. Containers of one name belong to the same pod with the same uid.
@@ -94,23 +94,59 @@ async fn a_held_address_and_those_of_a_sticky_endpoint_survive() {
     let results = report(&root, &[deleted("held-0", "u1"), deleted("db-0", "u1")]).await;
     assert_eq!((results[0].verdict, results[0].kept), (WorkloadVerdict::Reclaim, 1));
     assert_eq!(
-        (results[1].verdict, results[1].reason),
-        (WorkloadVerdict::Keep, WorkloadReason::StickyWanted)
+        (results[1].verdict, results[1].reason, results[1].kept),
+        (WorkloadVerdict::Keep, WorkloadReason::StickyWanted, 1)
     );
     assert!(results.iter().all(|result| result.addresses.is_empty()));
     for allocated in [&held, &sticky] {
         assert_eq!(known(&root, addresses(allocated)[0]).await.state, "allocated");
     }
+    // The DEL of the pod was lost, and its report ended the attachment: the scale-down finds it detached.
+    scale_to_none(&root).await;
+    assert_eq!(known(&root, addresses(&sticky)[0]).await.state, "free");
+    let unknown = report(&root, &[deleted("db-0", "u1")]).await;
+    assert_eq!(unknown[0].verdict, WorkloadVerdict::Unknown);
+}
+
+async fn scale_to_none(root: &Client) {
     let none = json!({
         "namespace": "web", "replicas": 0,
         "controller": {"group": "apps", "kind": "StatefulSet", "name": "db"},
     });
     let scale = Call::post("/v1/controllers/scale").json(&none).unwrap().within(LONG);
     let _: Value = root.call(scale).await.unwrap();
-    let unwanted = report(&root, &[deleted("db-0", "u1")]).await;
-    assert_eq!((unwanted[0].verdict, unwanted[0].kept), (WorkloadVerdict::Reclaim, 1));
-    // The next pod of the name takes it over under its present id.
-    assert_eq!(known(&root, addresses(&sticky)[0]).await.state, "allocated");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pod_that_its_controller_does_not_want_is_released_with_its_report() {
+    let (_cluster, root) = up().await;
+    let controller = json!({"controller": {"group": "apps", "kind": "StatefulSet", "name": "db"}});
+    let sticky = added(&root, "db-0", "u1", controller).await;
+    scale_to_none(&root).await;
+    assert_eq!(known(&root, addresses(&sticky)[0]).await.state, "allocated", "it is attached");
+    let results = report(&root, &[deleted("db-0", "u1")]).await;
+    assert_eq!((results[0].verdict, results[0].kept), (WorkloadVerdict::Reclaim, 0));
+    assert_eq!(results[0].addresses, addresses(&sticky));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_waiting_claim_of_a_pod_that_is_gone_ends() {
+    let (_cluster, root) = up().await;
+    subnet_with_pool(&root, "small", "10.9.9.0/30", json!({"ranges": ["10.9.9.1"]})).await;
+    let request = |pod: &str| {
+        json!({
+            "endpoint": {"kind": "pod", "namespace": "web", "name": pod}, "uid": "u1", "wait": true,
+            "interfaces": [{"name": "eth0", "ipv4_pools": ["small"]}],
+        })
+    };
+    for pod in ["first", "second"] {
+        let call = Call::post("/v1/allocations").json(&request(pod)).unwrap().within(LONG);
+        let _: Value = root.call(call).await.unwrap();
+    }
+    let results = report(&root, &[deleted("second", "u1")]).await;
+    assert_eq!((results[0].verdict, results[0].kept), (WorkloadVerdict::Reclaim, 0));
+    let gone = root.call::<Value>(Call::get("/v1/endpoints/pod/default/web/second").within(LONG)).await;
+    refused(gone, Code::NotFound);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! `/v1/workloads`: verdicts on workloads that an orchestrator reports, and the release of their addresses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipam_api::access::{Target, Verb};
 use ipam_api::limits::{RECLAIM_LINES_MAX, TEXT_CHARS_MAX, WORKLOADS_MAX};
@@ -11,22 +11,21 @@ use ipam_api::workload::{
     Workload, WorkloadReason, WorkloadResult, WorkloadVerdict, WorkloadsAnswer, WorkloadsRequest,
 };
 use ipam_api::{Code, Problem};
-use ipam_machine::command::Transaction;
+use ipam_machine::command::{EndIncarnation, Transaction};
 use ipam_machine::{Action, Answer, Cause, Grant, Refusal, State};
 
 use super::agent::another_answer;
-use crate::http::allocation::endpoint::freed;
 use crate::http::request::{ApiError, ApiResponse, Freshness, Write};
 use crate::tasks::GcSettings;
 use crate::workload::{Facts, Incarnation, Verdict, verdict};
 
-/// Attempts on states that other releases overtake.
-const TRIES_MAX: usize = 32;
+/// Log entries of one request: one for each workload at most, and some for incarnations that change meanwhile.
+const ROUNDS_MAX: usize = WORKLOADS_MAX + 32;
 
 const PERMISSION: (Verb, Target) = (Verb::Release, Target::Endpoint);
 
-/// Judges all workloads on the present state, and releases by id. Not atomic: many workloads take several log
-/// entries, and a request that fails may have released some addresses.
+/// Judges all workloads on the present state, and ends those that are gone. Not atomic: many workloads take
+/// several log entries, and a request that fails may have released some addresses.
 pub(in crate::http) async fn judge(mut write: Write) -> Result<ApiResponse<WorkloadsAnswer>, ApiError> {
     // The answer depends on the state, and a repetition finds nothing to release.
     write.idempotency = None;
@@ -35,32 +34,25 @@ pub(in crate::http) async fn judge(mut write: Write) -> Result<ApiResponse<Workl
     let known = write.app.who(&write.caller).await?;
     known.check(PERMISSION)?;
     check_realm(&known.grant, &request.realm)?;
-    let mut results = Vec::new();
-    let mut tries_left = TRIES_MAX;
-    loop {
-        let rest = request.workloads.get(results.len()..).unwrap_or_default();
+    let mut results: BTreeMap<usize, WorkloadResult> = BTreeMap::new();
+    for _ in 0..ROUNDS_MAX {
         let (state, _) = write.app.read(&write.caller, PERMISSION, Freshness::default()).await?;
-        let mut batch = Batch::of(&state, &request.realm, rest, write.app.gc);
+        let open = request.workloads.iter().enumerate().filter(|(number, _)| !results.contains_key(number));
+        let mut batch = Batch::of(&state, &request.realm, open, write.app.gc);
         let mut revision = state.revision();
-        if !batch.releases.is_empty() {
-            match write.propose(batch.action()).await {
-                // An allocation has been released since the state was read.
-                Err(problem) if problem.code == Code::AllocationChanged && tries_left > 0 => {
-                    tries_left -= 1;
-                    continue;
-                }
-                applied => {
-                    let applied = applied?;
-                    revision = applied.revision;
-                    batch.note(applied.answer)?;
-                }
-            }
+        if !batch.ends.is_empty() {
+            let applied = write.propose(batch.action()).await?;
+            revision = applied.revision;
+            batch.note(applied.answer)?;
         }
         results.append(&mut batch.results);
         if results.len() >= request.workloads.len() {
+            let results = results.into_values().collect();
             return Ok(ApiResponse::new(WorkloadsAnswer { results, revision }, revision));
         }
     }
+    let detail = format!("workloads changed in each of {ROUNDS_MAX} attempts");
+    Err(Problem::new(Code::AllocationChanged, detail).into())
 }
 
 fn check(request: &WorkloadsRequest) -> Result<(), Problem> {
@@ -97,48 +89,67 @@ fn check_realm(grant: &Grant, realm: &Name) -> Result<(), Problem> {
 }
 
 /// Workloads that one log entry serves.
+#[derive(Default)]
 struct Batch {
-    results: Vec<WorkloadResult>,
-    /// Releases, each with the index of its result.
-    releases: Vec<(usize, Action)>,
+    /// Results by the number of their workload.
+    results: BTreeMap<usize, WorkloadResult>,
+    /// Ends of incarnations, each with the number of its workload.
+    ends: Vec<(usize, EndIncarnation)>,
 }
 
 impl Batch {
-    /// Judges the first workloads, until their releases fill an entry. At least one fits, since no endpoint
-    /// has more allocations.
-    fn of(state: &State, realm: &Name, workloads: &[Workload], gc: GcSettings) -> Self {
-        let mut batch = Self { results: Vec::new(), releases: Vec::new() };
-        for observed in workloads {
-            let (result, releases) = judged(state, realm, observed, gc);
-            if !batch.releases.is_empty() && batch.releases.len() + releases.len() > RECLAIM_LINES_MAX {
+    /// Judges the first workloads, until their ends fill an entry. At least one fits, since no endpoint has
+    /// more allocations.
+    fn of<'a>(
+        state: &State,
+        realm: &Name,
+        workloads: impl Iterator<Item = (usize, &'a Workload)>,
+        gc: GcSettings,
+    ) -> Self {
+        let mut batch = Self::default();
+        let mut lines = 0;
+        for (number, observed) in workloads {
+            let (result, end) = judged(state, realm, observed, gc);
+            lines += end.as_ref().map_or(0, |end| end.allocations.len().max(1));
+            if lines > RECLAIM_LINES_MAX && !batch.ends.is_empty() {
                 break;
             }
-            let number = batch.results.len();
-            batch.releases.extend(releases.into_iter().map(|release| (number, release)));
-            batch.results.push(result);
+            batch.ends.extend(end.map(|end| (number, end)));
+            batch.results.insert(number, result);
         }
         batch
     }
 
     fn action(&self) -> Action {
-        let steps = self.releases.iter().map(|(_, release)| release.clone()).collect();
+        let steps = self.ends.iter().map(|(_, end)| Action::EndIncarnation(end.clone())).collect();
         Action::Transaction(Transaction { preconditions: Vec::new(), steps })
     }
 
-    /// Adds the released addresses to the results.
+    /// Adds the released addresses to the results. Incarnations that changed since the state was read have no
+    /// result: they are judged again.
     fn note(&mut self, answer: Answer) -> Result<(), Problem> {
         let Answer::Steps(answers) = answer else { return Err(another_answer()) };
-        for ((number, _), answer) in self.releases.iter().zip(answers) {
-            if let Some(result) = self.results.get_mut(*number) {
-                result.addresses.extend(freed(answer, 0).addresses);
+        for ((number, _), answer) in self.ends.iter().zip(answers) {
+            let Answer::Reclaimed { addresses, stale } = answer else { return Err(another_answer()) };
+            if stale > 0 {
+                self.results.remove(number);
+            } else if let Some(result) = self.results.get_mut(number) {
+                result.kept = result.kept.saturating_sub(addresses.len() as u64);
+                result.addresses = addresses;
             }
         }
         Ok(())
     }
 }
 
-/// Verdict on a workload, and the releases that it demands.
-fn judged(state: &State, realm: &Name, observed: &Workload, gc: GcSettings) -> (WorkloadResult, Vec<Action>) {
+/// Verdict on a workload, and the end of its incarnation if that is due. All of its allocations count as kept
+/// until their release.
+fn judged(
+    state: &State,
+    realm: &Name,
+    observed: &Workload,
+    gc: GcSettings,
+) -> (WorkloadResult, Option<EndIncarnation>) {
     let name = observed.endpoint.clone();
     let key =
         EndpointKey { realm: realm.clone(), kind: name.kind, namespace: name.namespace, name: name.name };
@@ -151,22 +162,24 @@ fn judged(state: &State, realm: &Name, observed: &Workload, gc: GcSettings) -> (
         kept: 0,
     };
     let Some(incarnation) = Incarnation::find(state, &key, &observed.uid) else {
-        return (result, Vec::new());
+        return (result, None);
     };
     let facts = Facts { observed, known: incarnation.known(observed, gc.node_grace_ms) };
-    let mut releases = Vec::new();
-    (result.verdict, result.reason) = match verdict(facts, gc.workloads, Timestamp::now()) {
-        Verdict::Keep(reason) => (WorkloadVerdict::Keep, reason),
+    let judged = verdict(facts, gc.workloads, Timestamp::now());
+    let end = match judged {
+        Verdict::Detach(_) | Verdict::Reclaim(_) => {
+            result.kept = incarnation.size() as u64;
+            incarnation.end(&observed.uid)
+        }
+        Verdict::Keep(_) | Verdict::Later { .. } => None,
+    };
+    (result.verdict, result.reason) = match judged {
+        Verdict::Keep(reason) | Verdict::Detach(reason) => (WorkloadVerdict::Keep, reason),
         Verdict::Later { reason, due_at } => {
             result.due_at = Some(due_at);
             (WorkloadVerdict::Later, reason)
         }
-        Verdict::Reclaim(reason) => {
-            let (ids, kept) = incarnation.releasable();
-            result.kept = kept as u64;
-            releases = ids.into_iter().map(|id| Action::ReleaseAllocation { id }).collect();
-            (WorkloadVerdict::Reclaim, reason)
-        }
+        Verdict::Reclaim(reason) => (WorkloadVerdict::Reclaim, reason),
     };
-    (result, releases)
+    (result, end)
 }

@@ -94,6 +94,7 @@ impl State {
             Action::Allocate(_)
             | Action::Renew(_)
             | Action::ReleaseEndpoint { .. }
+            | Action::EndIncarnation(_)
             | Action::ScaleController(_)
             | Action::EndController(_)
             | Action::Delegate(_)

@@ -6,8 +6,8 @@
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
 use crate::command::{
-    Action, Allocate, Cause, Credential, Grant, Kind, Leases, Manager, Metadata, PrefixSource, Purpose,
-    Refusal, ReleaseAttachment, Renew, ScaleController, Text,
+    Action, Allocate, Cause, Credential, EndIncarnation, Grant, Kind, Leases, Manager, Metadata,
+    PrefixSource, Purpose, Refusal, ReleaseAttachment, Renew, ScaleController, Text,
 };
 use crate::state::State;
 use crate::state::id::{AllocationId, EndpointId, PoolId, PrefixId, TokenId};
@@ -50,7 +50,9 @@ impl Action {
                 Some((Verb::Release, Target::Attachment))
             }
             Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
-            Action::ReleaseEndpoint { .. } => Some((Verb::Release, Target::Endpoint)),
+            Action::ReleaseEndpoint { .. } | Action::EndIncarnation(_) => {
+                Some((Verb::Release, Target::Endpoint))
+            }
             Action::ScaleController(_) | Action::EndController(_) => {
                 Some((Verb::Release, Target::Application))
             }
@@ -147,7 +149,8 @@ impl State {
             }
             Action::ReleaseAllocation { id } => self.permit_release(grant, *id),
             Action::Renew(request) => self.permit_renew(grant, request),
-            Action::ReleaseEndpoint { key } => {
+            Action::ReleaseEndpoint { key }
+            | Action::EndIncarnation(EndIncarnation { endpoint: key, .. }) => {
                 permit_realm(grant, &key.realm)?;
                 let incarnations = self.incarnations(key).map(|id| self.endpoints.named(id));
                 incarnations

@@ -88,6 +88,7 @@ impl Step<'_> {
     pub(crate) fn check_extent(&self, action: &Action) -> Result<(), Refusal> {
         let mut rows = match action {
             Action::ReleaseEndpoint { key } => self.state.allocations_of(key),
+            Action::EndIncarnation(end) => self.state.allocations_of(&end.endpoint),
             Action::Renew(Renew { which: Leases::Endpoint(key), .. }) => self.state.allocations_of(key),
             Action::ScaleController(scale) => self.state.endpoints_of_controller(scale),
             Action::EndController(end) => self.state.endpoints_of_controller(&end.to_none()),

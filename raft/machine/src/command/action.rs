@@ -146,6 +146,8 @@ pub enum Action {
     EndQuarantine(EndQuarantine),
     /// Releases attached allocations whose node is gone or silent.
     Reclaim(Reclaim),
+    /// Ends an incarnation whose workload is gone: its attachments and its waiting claim.
+    EndIncarnation(EndIncarnation),
 }
 
 /// Create or replace.

@@ -48,8 +48,8 @@ impl Action {
             | Action::RotateToken { .. }
             | Action::ChangeMembers(_)
             | Action::Transaction(_) => false,
-            // A second copy meets a newer quarantine or allocation.
-            Action::EndQuarantine(_) | Action::Reclaim(_) => false,
+            // A second copy meets a newer quarantine, allocation or incarnation.
+            Action::EndQuarantine(_) | Action::Reclaim(_) | Action::EndIncarnation(_) => false,
             // The agent repeats it. A second copy could report an old readiness, or finds no orphan any more.
             Action::Heartbeat(_) | Action::ReleaseOrphans(_) | Action::ReportProbes(_) => false,
             // The next round of its task does it.

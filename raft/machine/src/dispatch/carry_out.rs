@@ -169,6 +169,7 @@ impl Step<'_> {
             Action::ReportProbes(report) => self.report_probes(report),
             Action::EndQuarantine(end) => self.end_quarantine_of(end),
             Action::Reclaim(reclaim) => self.reclaim(reclaim),
+            Action::EndIncarnation(end) => Ok(self.end_incarnation(end)),
             Action::TrimJournal { through } => self.trim_journal(*through),
             Action::RaiseLevel { level } => self.raise_level(*level),
             Action::SealJournal => Ok(self.seal_journal()),

@@ -41,7 +41,7 @@ impl Step<'_> {
     }
 
     /// Removes an endpoint that neither holds nor waits for addresses.
-    pub(super) fn remove_if_empty(&mut self, endpoint: EndpointId) {
+    pub(crate) fn remove_if_empty(&mut self, endpoint: EndpointId) {
         let Some(row) = self.state.endpoints.get(endpoint) else { return };
         if row.allocations.is_empty() && row.waiting.is_none() {
             self.state.erase::<Endpoint>(endpoint);

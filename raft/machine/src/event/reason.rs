@@ -54,5 +54,7 @@ words! {
         NodeGone = "node-gone",
         /// Its node is silent, and probes of the address have had no answer for several rounds.
         NodeSilent = "node-silent",
+        /// Its orchestrator reports that its workload is gone.
+        WorkloadGone = "workload-gone",
     }
 }

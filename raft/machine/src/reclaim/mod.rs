@@ -1,10 +1,11 @@
-//! Reclamation: heartbeats, orphans, detaching, releasing, expiring, quarantines and sticky endpoints.
+//! Reclamation: heartbeats, orphans, ended workloads, detaching, releasing, expiring, quarantines and sticky endpoints.
 
 pub(crate) mod attachment;
 pub(crate) mod detach;
 pub(crate) mod event_budget;
 pub(crate) mod expire;
 pub(crate) mod heartbeat;
+pub(crate) mod incarnation;
 pub(crate) mod lease;
 pub(crate) mod node;
 pub(crate) mod orphan;

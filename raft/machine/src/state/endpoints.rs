@@ -10,7 +10,7 @@ use ipam_api::Family;
 use ipam_api::access::NodeKey;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{Lifecycle, ScaleDown};
+use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown};
 
 impl State {
     /// The attachments that hold an allocation, the newest first.
@@ -52,6 +52,14 @@ impl State {
             |id: &EndpointId| request.uid.is_none() || self.endpoints.named(*id).uid == request.uid;
         let sticky = if request.stickiness.is_sticky() { rows().find(is_sticky) } else { None };
         sticky.or_else(|| rows().find(is_meant))
+    }
+
+    /// Oldest incarnation with exactly this uid.
+    #[must_use]
+    pub fn incarnation_with(&self, key: &EndpointKey, uid: &str) -> Option<EndpointId> {
+        let is_meant =
+            |id: &EndpointId| self.endpoints.named(*id).uid.as_ref().is_some_and(|own| own.as_str() == uid);
+        self.incarnations(key).find(is_meant)
     }
 
     /// Returns true if an allocation of an endpoint is attached.

@@ -24,6 +24,7 @@ mod terms;
 mod text;
 mod time;
 pub(crate) mod words;
+mod workload;
 
 pub use self::agent::{AgentReadiness, Heartbeat, Orphan, ReleaseOrphans, ReportedBoot};
 pub use self::automatic::{AutomaticPool, AutomaticRules, EndController};
@@ -47,3 +48,4 @@ pub use self::terms::{
 };
 pub use self::text::Text;
 pub use self::time::At;
+pub use self::workload::EndIncarnation;

@@ -1,9 +1,9 @@
-//! Checks of agents' reports.
+//! Checks of reports by agents and orchestrators.
 
 use crate::command::validate::check::check_host_bits;
 use crate::command::validate::{check_boot_id, within};
 use crate::command::{
-    Cause, Heartbeat, Probing, Reclaim, ReclaimReason, Refusal, ReleaseOrphans, ReportProbes,
+    Cause, EndIncarnation, Heartbeat, Probing, Reclaim, ReclaimReason, Refusal, ReleaseOrphans, ReportProbes,
 };
 use crate::value::cause::Counted;
 use crate::value::refuse_if;
@@ -53,6 +53,12 @@ impl Reclaim {
                 refuse_if(!valid.contains(&grace_ms), || Cause::NodeGrace { grace_ms })
             }
         }
+    }
+}
+
+impl EndIncarnation {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        within(Counted::ObservedAllocations, self.allocations.len(), ALLOCATIONS_PER_ENDPOINT_MAX)
     }
 }
 

@@ -95,6 +95,7 @@ impl Action {
             Action::ReleaseOrphans(request) => request.check(),
             Action::ReportProbes(report) => report.check(),
             Action::Reclaim(reclaim) => reclaim.check(),
+            Action::EndIncarnation(end) => end.check(),
             Action::ReleasePrefix { .. }
             | Action::Delete(_)
             | Action::RotateToken { .. }

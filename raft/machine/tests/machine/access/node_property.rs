@@ -122,9 +122,6 @@ impl Model {
                 EventKind::Waits { endpoint, .. } => {
                     self.claims.entry(endpoint.clone()).or_default().insert(actor);
                 }
-                EventKind::Withdrawn { endpoint } => {
-                    self.claims.remove(endpoint);
-                }
                 _ => {}
             }
         }

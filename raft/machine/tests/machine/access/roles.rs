@@ -7,9 +7,9 @@ use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
 use ipam_api::node_report::Inventory;
 use ipam_machine::command::{
-    AgentReadiness, Controller, EndController, EndQuarantine, Expect, Heartbeat, Kind, Link, Metadata,
-    ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans, ReportProbes, ReportedBoot,
-    ScaleController, Text, Transaction,
+    AgentReadiness, Controller, EndController, EndIncarnation, EndQuarantine, Expect, Heartbeat, Kind, Link,
+    Metadata, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans, ReportProbes,
+    ReportedBoot, ScaleController, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -91,6 +91,11 @@ fn actions(world: &mut World) -> Vec<Action> {
         Action::Reclaim(Reclaim {
             node: crate::access::world::node_key("gone"),
             reason: ReclaimReason::NodeGone,
+            allocations: Vec::new(),
+        }),
+        Action::EndIncarnation(EndIncarnation {
+            endpoint: "pod/web/gone".parse().unwrap(),
+            uid: Text::given("u1"),
             allocations: Vec::new(),
         }),
         Action::Expire,

@@ -279,6 +279,7 @@ impl Model {
             Action::ReportProbes(report) => Ok(self.report_probes(report)),
             Action::EndQuarantine(of) => self.end_quarantine_of(of),
             Action::Reclaim(request) => self.reclaim(request),
+            Action::EndIncarnation(end) => Ok(self.end_incarnation(end)),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_)
             | Action::RotateToken { .. }

@@ -212,7 +212,14 @@ impl Draw<'_> {
                 }
             }
             75 => self.heartbeat(),
-            76 | 77 => self.orphans(),
+            76 => self.orphans(),
+            77 => {
+                if self.dice.chance(50) {
+                    self.orphans()
+                } else {
+                    self.end_incarnation()
+                }
+            }
             98 => self.probe_action(),
             78..=84 => {
                 let key = self.attachment();

@@ -17,6 +17,7 @@
 //! heartbeat NODE boot=ID:NUMBER [problem=NAME] [links=CIDR,NETWORK@CIDR,…] [inventory=COUNT:DIGEST]
 //! probes NODE [NETWORK@]ADDRESS[#ALLOCATION]>[MAC[+MAC]] …     `m7` is the MAC address 02:00:00:00:00:07
 //! end-quarantine ADDRESS [network=NAME]        reclaim NODE gone|silent:GRACE ALLOCATION …
+//! end-incarnation ENDPOINT uid=UID ALLOCATION …
 //! orphans NODE CONFIG/CONTAINER/INTERFACE:ID,…:EVIDENCE …
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|namespace|attachment NAME        show state        show prefixes POOL
@@ -138,6 +139,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         "probes" => agent::probes(words),
         "end-quarantine" => agent::end_quarantine(words),
         "reclaim" => agent::reclaim(words),
+        "end-incarnation" => agent::end_incarnation(words),
         "expire" => Ok(Action::Expire),
         "scale" => scale(words),
         "end-of" => end_of(words),

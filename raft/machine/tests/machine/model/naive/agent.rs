@@ -7,9 +7,12 @@ use ipam_api::limits::PAST_BOOTS_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::node_report::{Inventory, OrphanEvidence};
 use ipam_api::request::AttachmentKey;
-use ipam_machine::command::{AgentReadiness, Heartbeat, Link, ReleaseOrphans, ReportedBoot, Started, Text};
+use ipam_api::resource::Lifecycle;
+use ipam_machine::command::{
+    AgentReadiness, EndIncarnation, Heartbeat, Link, ReleaseOrphans, ReportedBoot, Started, Text,
+};
 
-use crate::model::naive::{Held, Model, Reply};
+use crate::model::naive::{Held, Incarnation, Model, Reply};
 
 /// Newest report of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +117,37 @@ impl Model {
 
     pub(crate) fn is_of_present_boot(&self, key: &AttachmentKey, started: &Started) -> bool {
         self.reports.get(&node_of(key)).is_some_and(|report| *report.present() == started.boot_id)
+    }
+
+    /// The attachments of an incarnation end one after the other, then its claim.
+    pub(crate) fn end_incarnation(&mut self, end: &EndIncarnation) -> Reply {
+        let is_meant = |one: &&Incarnation| one.key == end.endpoint && one.uid.as_ref() == Some(&end.uid);
+        let stale = Reply::Reclaimed { addresses: Vec::new(), stale: 1 };
+        let Some(number) = self.endpoints.iter().find(is_meant).map(|one| one.number) else { return stale };
+        let is_attached = |one: &&Held| {
+            (one.endpoint, one.lifecycle) == (number, Lifecycle::Attached) && !one.attachments.is_empty()
+        };
+        let mut keys: Vec<AttachmentKey> = Vec::new();
+        for held in self.held.iter().filter(is_attached) {
+            if held.attachments.len() > 1 || !end.allocations.contains(&held.id.into()) {
+                return stale;
+            }
+            keys.extend(held.attachments.clone());
+        }
+        let mut addresses = Vec::new();
+        for key in keys {
+            if let Reply::Released(more) = self.detach_all(&key) {
+                addresses.extend(more);
+            }
+        }
+        let Reply::Released(addresses) = self.give_up_preallocated(Reply::Released(addresses)) else {
+            unreachable!("it is of the same kind")
+        };
+        if let Some(one) = self.endpoints.iter_mut().find(|one| one.number == number) {
+            one.claim = None;
+        }
+        self.forget_empty();
+        Reply::Reclaimed { addresses, stale: 0 }
     }
 
     pub(crate) fn release_orphans(&mut self, request: &ReleaseOrphans) -> Reply {

@@ -3,7 +3,9 @@
 use ipam_api::access::NodeKey;
 use ipam_api::node_report::{AgentProblem, Inventory, OrphanEvidence};
 use ipam_machine::Action;
-use ipam_machine::command::{AgentReadiness, Heartbeat, Orphan, ReleaseOrphans, ReportedBoot, Text};
+use ipam_machine::command::{
+    AgentReadiness, EndIncarnation, Heartbeat, Orphan, ReleaseOrphans, ReportedBoot, Text,
+};
 
 use super::Draw;
 
@@ -36,6 +38,20 @@ impl Draw<'_> {
             links: self.links(),
             inventory,
         })
+    }
+
+    /// An incarnation that lives or lived, with all of its attached allocations or fewer.
+    pub(super) fn end_incarnation(&mut self) -> Action {
+        let rows: Vec<_> = self.state.endpoints.iter().map(|(_, row)| row.clone()).collect();
+        let with_uid: Vec<_> = rows.into_iter().filter(|row| row.uid.is_some()).collect();
+        let place = self.dice.below(with_uid.len().max(1) as u64);
+        let Some(row) = with_uid.get(usize::try_from(place).unwrap()) else { return self.orphans() };
+        let mut allocations = row.allocations.clone();
+        if self.dice.chance(20) {
+            allocations.pop();
+        }
+        let uid = if self.dice.chance(10) { Text::given("u-other") } else { row.uid.clone().unwrap() };
+        Action::EndIncarnation(EndIncarnation { endpoint: row.key.clone(), uid, allocations })
     }
 
     /// Attachments as they are, as they were, or of containers that never were.

@@ -3,8 +3,8 @@
 use ipam_api::node_report::OrphanEvidence;
 use ipam_machine::Action;
 use ipam_machine::command::{
-    ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, EndQuarantine, Expect,
-    Heartbeat, JoinMember, Kind, Leases, Orphan, PoolSpec, Precondition, PrefixLevel, PrefixSource,
+    ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, EndIncarnation, EndQuarantine,
+    Expect, Heartbeat, JoinMember, Kind, Leases, Orphan, PoolSpec, Precondition, PrefixLevel, PrefixSource,
     ProbeResult, Purpose, Put, Reclaim, ReclaimReason, ReleaseAttachment, ReleaseAttachmentOf,
     ReleaseOrphans, Renew, ReportProbes, ScaleController, SplitPool, Text, Transaction,
 };
@@ -135,6 +135,11 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             reason: ReclaimReason::NodeSilent { grace_ms: 300_000 },
             allocations: vec![(1 << 40 | 300).into()],
         }),
+        Action::EndIncarnation(EndIncarnation {
+            endpoint: "pod/web/w-0".parse().unwrap(),
+            uid: Text::given("u1"),
+            allocations: vec![(1 << 40 | 300).into()],
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -177,6 +182,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::ReportProbes(_) => "report-probes",
         Action::EndQuarantine(_) => "end-quarantine",
         Action::Reclaim(_) => "reclaim",
+        Action::EndIncarnation(_) => "end-incarnation",
     }
 }
 

@@ -9,8 +9,8 @@ use ipam_api::name::Name;
 use ipam_api::node_report::{AgentProblem, Inventory, InventoryDigest, OrphanEvidence};
 use ipam_machine::Action;
 use ipam_machine::command::{
-    AgentReadiness, EndQuarantine, Heartbeat, Link, Orphan, ProbeResult, Reclaim, ReclaimReason,
-    ReleaseOrphans, ReportProbes, ReportedBoot, Text,
+    AgentReadiness, EndIncarnation, EndQuarantine, Heartbeat, Link, Orphan, ProbeResult, Reclaim,
+    ReclaimReason, ReleaseOrphans, ReportProbes, ReportedBoot, Text,
 };
 
 fn node(words: &mut Words) -> Result<NodeKey, Problem> {
@@ -92,6 +92,16 @@ pub(super) fn reclaim(words: &mut Words) -> Result<Action, Problem> {
         allocations.push(revision(&words.take()).into());
     }
     Ok(Action::Reclaim(Reclaim { node, reason, allocations }))
+}
+
+pub(super) fn end_incarnation(words: &mut Words) -> Result<Action, Problem> {
+    let uid = Text::given(words.field("uid").unwrap());
+    let endpoint = words.take().parse()?;
+    let mut allocations = Vec::new();
+    while !words.is_empty() {
+        allocations.push(revision(&words.take()).into());
+    }
+    Ok(Action::EndIncarnation(EndIncarnation { endpoint, uid, allocations }))
 }
 
 pub(super) fn orphans(words: &mut Words) -> Result<Action, Problem> {
