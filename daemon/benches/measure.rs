@@ -17,6 +17,13 @@
 
 #[path = "shared/limits.rs"]
 mod limits;
+/// Hosts on one segment, as the tests of namespaces have them.
+#[path = "../tests/namespace"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod namespace {
+    pub(crate) mod lan;
+    pub(crate) mod wire;
+}
 #[path = "../tests/support/mod.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod support;
@@ -31,6 +38,7 @@ use ipam_api::name::Name;
 use ipam_api::node_report::{HeartbeatRequest, Inventory};
 use ipam_api::probe::Link;
 use limits::Limits;
+use namespace::lan::Lan;
 use serde_json::{Value, json};
 use support::agent::Agent;
 use support::ask::{allocate_call, allocate_request, allocations, make_pools, put};
@@ -54,6 +62,10 @@ const AGENTS: u32 = 1000;
 const REST_S: u64 = 60;
 /// Measurements of the leader, until one meets no change of the leader.
 const LEADERS: usize = 5;
+/// ADDs of each kind with probes.
+const PROBED: usize = 20;
+/// Line of the agent's log for each ADD that probes.
+const PROBES_OF_ADD: &str = "probing addresses of an ADD";
 /// Argument that leaves the allocations out.
 const AGENT_ONLY: &str = "--agent";
 const HOST_LOCAL: &str = "/usr/lib/cni/host-local";
@@ -66,6 +78,7 @@ async fn main() -> ExitCode {
     plugins(&cluster, &mut limits).await;
     agent_at_rest(&cluster).await;
     heartbeats(&cluster, &mut limits).await;
+    probes().await;
     if std::env::args().all(|argument| argument != AGENT_ONLY) {
         // A /8, so that nothing has to be released: only allocations are measured.
         let (ask, subnet) = (cluster.ask(), json!({"name": "load", "cidr": "11.0.0.0/8"}));
@@ -136,6 +149,41 @@ async fn plugins(cluster: &Cluster, limits: &mut Limits) {
         println!("{name} : host-local = {:.2}", ratio(ours));
     }
     limits.hold("ADD with ipam-agent, p50, times that of host-local", ratio(&through), 1.0);
+}
+
+/// ADD through `macvlan` from exec to exit: without probes, with a check ahead of the request, and with a probe
+/// of its own.
+async fn probes() {
+    println!("\nADD through macvlan, {PROBED} times, medians");
+    for (name, probing, is_checked) in [
+        ("no probes", json!({}), false),
+        ("checked ahead", json!({"conflicts": true}), true),
+        ("probed by the ADD", json!({"conflicts": true}), false),
+    ] {
+        let lan = Lan::make(probing.clone()).await;
+        let mut node = lan.node("n1", 201).await;
+        let mut times: Vec<Duration> = Vec::new();
+        for number in 0..PROBED {
+            let mut main = json!({"type": "macvlan", "master": "eth0"});
+            if is_checked {
+                // Agents check the next addresses of a pool while nothing is requested.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            } else {
+                // Far from the next addresses, where no agent looks.
+                main["args"] = json!({"cni": {"ips": [format!("10.99.0.{}", 109 - number)]}});
+            }
+            let (began, probed) = (Instant::now(), node.logged().matches(PROBES_OF_ADD).count());
+            let output = node.add_with(main);
+            assert!(output.status.success(), "{output:?}");
+            let expects_probe = usize::from(!is_checked && probing != json!({}));
+            if node.logged().matches(PROBES_OF_ADD).count() - probed == expects_probe {
+                times.push(began.elapsed());
+            }
+        }
+        times.sort_unstable();
+        let median = times[times.len() / 2].as_secs_f64() * 1000.0;
+        println!("{name:<44} {median:>7.2} ms   of {} ADDs", times.len());
+    }
 }
 
 /// Memory and CPU of an agent that has attachments and nothing to do.

@@ -13,6 +13,9 @@ use crate::support::until;
 /// MAC address of the foreign host.
 const FOREIGN: &str = "02:00:00:00:99:02";
 
+/// Line of the agent's log for each ADD that probes.
+const PROBES_OF_ADD: &str = "probing addresses of an ADD";
+
 async fn quarantines(lan: &Lan) -> Vec<Quarantine> {
     let page: Page<Quarantine> = get(&lan.ask(), "/v1/quarantines").await.unwrap();
     page.items
@@ -106,8 +109,11 @@ async fn addresses_are_checked_before_any_request() {
     }
     let held = lan.held_on("n1").await;
     assert!(held.len() == 6 && held.iter().all(|one| one.checked), "{held:?}");
-    // The ADD asked no address itself.
-    assert!(!node.logged().contains("probing addresses of an ADD"), "{}", node.logged());
+    // No ADD probed an address itself, but one does for an address that was not next.
+    assert!(!node.logged().contains(PROBES_OF_ADD), "{}", node.logged());
+    let far = json!({"cni": {"ips": ["10.99.0.90"]}});
+    addresses(&node.add_with(json!({"type": "macvlan", "master": "eth0", "args": far})));
+    assert!(node.logged().contains(PROBES_OF_ADD), "{}", node.logged());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

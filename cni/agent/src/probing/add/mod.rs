@@ -182,7 +182,8 @@ async fn conflicts(
     let (mut results, mut conflict) = (Vec::new(), None);
     for (interface, asked) in by_interface {
         add.check_time()?;
-        let addresses = asked.keys().copied().collect();
+        let addresses: BTreeSet<IpAddr> = asked.keys().copied().collect();
+        tracing::debug!(attachment = %add.key, ?addresses, %interface, "probing addresses of an ADD");
         let outcomes = wire.probe(interface, &addresses, Purpose::Conflict).await;
         let mut outcomes = outcomes.map_err(|error| unsent(&error))?;
         for (address, (given, network)) in asked {
