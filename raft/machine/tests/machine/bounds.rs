@@ -218,6 +218,37 @@ fn boots_that_only_add_take_no_memory_from_those_that_are_proven() {
 }
 
 #[test]
+fn a_report_has_a_bounded_number_of_past_boots() {
+    let mut state = state(&[]);
+    for boot in 1..=3 * PAST_BOOTS_MAX {
+        say(&mut state, 0, &format!("heartbeat n1 boot=boot{boot}:{boot}")).unwrap();
+    }
+    let (_, report) = state.reports.first().unwrap();
+    assert_eq!(report.past.len(), PAST_BOOTS_MAX);
+    assert_eq!(report.past.last().map(|boot| &**boot), Some(&*format!("boot{}", 3 * PAST_BOOTS_MAX - 1)));
+}
+
+/// A command expires a bounded number of rows. Those that are left have no effect all the same.
+#[test]
+fn a_check_that_waits_for_its_expiry_proves_nothing() {
+    let mut state = state(&[
+        "put subnet lan cidr=10.0.0.0/24 gateway=10.0.0.1",
+        "put pool web subnet=lan default probe=yes valid=20000 cooling_ms=10000",
+        "heartbeat n1 boot=A:1 links=10.0.0.0/24",
+    ]);
+    for host in 0..100 {
+        say(&mut state, 0, &format!("allocate host/h{host} eth0")).unwrap();
+        say(&mut state, 0, &format!("release endpoint host/h{host}")).unwrap();
+    }
+    say(&mut state, 0, "probes n1 10.0.0.200>").unwrap();
+    let allocated = say(&mut state, 30_000, "allocate pod/a eth0 attach=n1/net/a started=A:1").unwrap();
+    assert_eq!(state.checks.len(), 1, "its row is still there");
+    let Answer::Allocated { interfaces, .. } = allocated.answer else { panic!("{allocated:?}") };
+    let given = &interfaces[0].addresses[0];
+    assert!(!given.checked && given.probes_conflicts, "{given:?}");
+}
+
+#[test]
 fn a_transaction_has_a_bounded_number_of_steps() {
     let transaction = |count| {
         let steps = vec![Action::Expire; count];
