@@ -20,6 +20,13 @@ impl MacAddress {
         Self(octets)
     }
 
+    /// Returns true if one station can have the address: it is neither a group's nor zero (IEEE 802, 9.2).
+    #[must_use]
+    pub fn is_unicast(self) -> bool {
+        let [first, ..] = self.0;
+        first & 1 == 0 && self.0 != [0; 6]
+    }
+
     /// Its octets.
     #[must_use]
     pub fn octets(self) -> [u8; 6] {
@@ -80,6 +87,10 @@ mod tests {
         assert_eq!(mac.to_string(), "02:00:5e:00:53:0f");
         assert_eq!(mac.octets(), [2, 0, 0x5e, 0, 0x53, 0x0f]);
         assert_eq!(serde_json::from_str::<MacAddress>("\"02:00:5e:00:53:0f\"").unwrap(), mac);
+        assert!(mac.is_unicast());
+        for group in ["00:00:00:00:00:00", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff"] {
+            assert!(!group.parse::<MacAddress>().unwrap().is_unicast(), "{group}");
+        }
         for odd in [
             "",
             "02:00:5e:00:53",

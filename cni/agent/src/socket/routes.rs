@@ -19,6 +19,7 @@ use ipam_api::client::{Answer, Call};
 use ipam_api::limits::{
     BODY_BYTES_MAX, BUDGET_MS_DEFAULT, BUDGET_MS_MAX, JOURNAL_DEL_BYTES_MAX, NAME_CHARS_MAX,
 };
+use ipam_api::mac::MacAddress;
 use ipam_api::name::{InterfaceName, ObjectName};
 use ipam_api::problem::{Code, Problem};
 
@@ -70,7 +71,9 @@ async fn add(State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes) -> 
     let netns = text(HEADER_NETNS).map(str::parse).transpose()?;
     let link = text(HEADER_LINK).and_then(|link| InterfaceName::new(link).ok());
     let node_is_gateway = text(HEADER_GATEWAY) == Some(GATEWAY_OF_NODE);
-    let mac = text(HEADER_ANNOUNCE).and_then(|mac| mac.parse().ok());
+    // A group's address would send the traffic of the container to all hosts of the link.
+    let mac =
+        text(HEADER_ANNOUNCE).and_then(|mac| mac.parse().ok()).filter(|mac: &MacAddress| mac.is_unicast());
     let container = Container { runtime, netns, link, node_is_gateway, mac };
     let request = Request::read(&node, &body)?;
     let budget = budget(&headers);
