@@ -11,12 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::brand::HEADER_NETNS;
 use crate::limits::NETNS_PATH_BYTES_MAX;
 use crate::name::{InterfaceName, ObjectName};
+use crate::resource::EndpointKey;
 use crate::{Code, Problem};
 
 /// Path of CNI GC.
 pub const GC_PATH: &str = "/v1/gc";
 /// Path of the agent's report about itself and its node.
 pub const DOCTOR_PATH: &str = "/v1/doctor";
+/// Path of the attachments that the agent knows.
+pub const ATTACHMENTS_PATH: &str = "/v1/attachments";
 
 /// `POST /v1/gc`: the attachments of a network configuration that a runtime still knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +48,32 @@ pub struct Collected {
     pub orphans: u64,
     /// Number of those that are not released yet; the agent goes on.
     pub pending: u64,
+}
+
+/// `GET /v1/attachments`: the node's attachments, in the order of their keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAttachments {
+    /// Number of attachments, undelivered DELs among them.
+    pub total: u64,
+    /// The first ones.
+    pub attachments: Vec<NodeAttachment>,
+}
+
+/// Attachment of the node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeAttachment {
+    /// `name` of the network configuration.
+    pub config: ObjectName,
+    /// The container's id.
+    pub container_id: ObjectName,
+    /// The interface's name.
+    pub interface: InterfaceName,
+    /// Workload of the container, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointKey>,
+    /// True if a DEL was answered and is not delivered yet.
+    #[serde(default)]
+    pub deleting: bool,
 }
 
 /// Network namespace as a process sees it: a path, and the file that it names (namespaces(7)).

@@ -7,8 +7,8 @@
 //! Deliberate limits:
 //!
 //! * It decides nothing about addresses: it forwards requests and answers.
-//! * It keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the same
-//!   parameters gets the same answer, since the servers recognise the attachment.
+//! * An operation keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the
+//!   same parameters gets the same answer, since the servers recognise the attachment.
 //! * It touches no interface and no wire. In the container's network namespace it has the kernel announce
 //!   IPv6 addresses, and changes nothing else.
 //! * It has no TLS in it, for merely linking a TLS library doubles its start time. Beyond loopback it
@@ -21,6 +21,7 @@ pub mod config;
 pub mod container;
 pub mod environment;
 pub mod fail;
+pub mod install;
 pub mod interfaces;
 pub mod json;
 pub mod link;

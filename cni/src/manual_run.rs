@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use ipam_api::brand::{CNI_DEADLINE_ENV, CNI_TYPE, SERVERS_ENV};
+use ipam_api::brand::{AGENT_SOCKET, CNI_DEADLINE_ENV, CNI_TYPE, SERVERS_ENV};
 use ipam_api::limits::CNI_DEADLINE_MS;
 use ipam_api::strict::nearest;
 use serde_json::{Map, Value};
@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::ask::clients;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, NODE, Network, REALM, RUNTIME, SERVERS, SOCKET, TOKEN_FILE};
 use crate::fail::Failure;
+use crate::install;
 use crate::json;
 use crate::version::CniVersion;
 
@@ -28,6 +29,7 @@ pub fn answer(arguments: &[String], environment: &dyn Fn(&str) -> Option<String>
         }
         ["--version" | "-V"] => print(&format!("{CNI_TYPE} {}\n", env!("CARGO_PKG_VERSION"))),
         ["--help" | "-h"] => print(&help()),
+        [command @ ("install" | "uninstall" | "ready"), flags @ ..] => install::answer(command, flags),
         ["--check-config", path] => match check_file(path, &environment(SERVERS_ENV).unwrap_or_default()) {
             Ok(report) => print(&report),
             Err(failure) => {
@@ -62,7 +64,12 @@ fn help() -> String {
 
 Usage:
   {CNI_TYPE} --check-config FILE    check a network configuration (.conf or .conflist)
-  {CNI_TYPE} --version | --help
+{commands}  {CNI_TYPE} --version | --help
+
+Examples:
+  {CNI_TYPE} --check-config /etc/cni/net.d/10-lan.conflist
+  {CNI_TYPE} install --dir /opt/cni/bin
+  {CNI_TYPE} uninstall --dir /opt/cni/bin --agent {AGENT_SOCKET}
 
 A runtime runs it with CNI_COMMAND and its companions in the environment and the network
 configuration on standard input. The section "ipam" of the configuration:
@@ -84,11 +91,16 @@ Environment of its own:
   {SERVERS_ENV}          the servers, separated by commas
   {CNI_DEADLINE_ENV}  milliseconds that one operation may take; else {CNI_DEADLINE_MS}
 "#,
-        about = about()
+        about = about(),
+        commands = install::HELP,
     )
 }
 
-fn check_file(path: &str, servers: &str) -> Result<String, Failure> {
+/// Checks a file with a network configuration, and reports what the plugin would do with it.
+///
+/// # Errors
+/// The mistake.
+pub(crate) fn check_file(path: &str, servers: &str) -> Result<String, Failure> {
     let file = std::fs::File::open(path)
         .map_err(|error| Failure::new(crate::fail::IO, "the file can't be read", error.to_string()))?;
     let document = json::parse(&crate::read_bounded(file)?)?;

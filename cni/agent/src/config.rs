@@ -25,6 +25,9 @@ pub struct Flags {
     /// Configuration file
     #[arg(long, value_name = "FILE", default_value = AGENT_CONFIG_FILE)]
     pub config: PathBuf,
+    /// Name of the node, instead of that of the configuration
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<ObjectName>,
 }
 
 /// Condition under which STATUS reports the node as unable to serve ADD.
@@ -113,7 +116,7 @@ pub struct Config {
     pub node: NodeKey,
     /// File with an administrator's token for the node. Without it, the agent joins.
     pub token_file: Option<PathBuf>,
-    /// File with the join token.
+    /// File with the join token of the node.
     pub join_token_file: Option<PathBuf>,
     /// Directory of the journal and of the token that the agent got by joining.
     pub state_dir: PathBuf,
@@ -146,17 +149,30 @@ pub struct ConfigError {
 }
 
 impl Config {
-    /// Reads and checks the file.
+    /// Reads and checks the file that the flags name.
+    ///
+    /// # Errors
+    /// The reason, with the key.
+    pub fn of(flags: &Flags) -> Result<Self, ConfigError> {
+        Self::load(&flags.config, flags.node.clone())
+    }
+
+    /// Reads and checks a file.
     ///
     /// # Errors
     /// The reason, with the key.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        Self::load(path, None)
+    }
+
+    fn load(path: &Path, node: Option<ObjectName>) -> Result<Self, ConfigError> {
         let wrong = |why: &dyn fmt::Display| ConfigError { file: path.to_owned(), why: why.to_string() };
         let mut text = String::new();
         let file = std::fs::File::open(path)
             .map_err(|error| wrong(&format!("{error}; name another file with --config")))?;
         file.take(AGENT_CONFIG_BYTES_MAX).read_to_string(&mut text).map_err(|error| wrong(&error))?;
-        let file: File = toml::from_str(&text).map_err(|error| wrong(&error))?;
+        let mut file: File = toml::from_str(&text).map_err(|error| wrong(&error))?;
+        file.node = node.or(file.node);
         Self::check(file).map_err(|why| wrong(&why))
     }
 
@@ -173,6 +189,9 @@ impl Config {
         };
         check_links(&file.link)?;
         let name = file.node.map_or_else(host_name, Ok)?;
+        // A directory has a file for each node.
+        let own = |path: PathBuf| if path.is_dir() { path.join(name.as_str()) } else { path };
+        let join_token_file = file.join_token_file.map(own);
         Ok(Self {
             node: NodeKey { realm: file.realm, name },
             state_dir: file.state_dir.unwrap_or_else(|| AGENT_STATE_DIR.into()),
@@ -185,7 +204,7 @@ impl Config {
             servers: file.servers,
             ca_file: file.ca_file,
             token_file: file.token_file,
-            join_token_file: file.join_token_file,
+            join_token_file,
             uids: file.uids,
             probes: file.probes,
             links: file.link,
@@ -237,6 +256,24 @@ mod tests {
         assert_eq!(config.status_policy, StatusPolicy::Servers);
         assert!(!config.node.name.as_str().is_empty());
         assert!(config.probes && config.links.is_empty());
+    }
+
+    #[test]
+    fn the_flag_names_the_node_and_a_directory_has_a_join_token_for_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("agent.toml");
+        let of = |place: &Path, node: Option<&str>| {
+            let text = format!("servers = [\"x\"]\nnode = \"file\"\njoin_token_file = {place:?}");
+            std::fs::write(&config, text).unwrap();
+            let node = node.map(|name| ObjectName::new(name).unwrap());
+            Config::of(&Flags { config: config.clone(), node }).unwrap()
+        };
+        let named = of(dir.path(), Some("w1.example"));
+        assert_eq!(named.node.name.as_str(), "w1.example");
+        assert_eq!(named.join_token_file, Some(dir.path().join("w1.example")));
+        let file = dir.path().join("join.token");
+        let plain = of(&file, None);
+        assert_eq!((plain.node.name.as_str(), plain.join_token_file), ("file", Some(file)));
     }
 
     #[test]

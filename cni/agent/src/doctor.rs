@@ -60,7 +60,7 @@ pub struct Arguments {
 /// Runs the command.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let config = match Config::read(&arguments.flags.config) {
+    let config = match Config::of(&arguments.flags) {
         Ok(config) => config,
         Err(error) => {
             eprintln!("ipam-agent: {}", clean(&error.to_string()));

@@ -25,8 +25,8 @@ const JOIN_PAUSE: Duration = Duration::from_secs(1);
 /// Time between two renewals. A token from a join is valid for 90 days.
 const RENEWAL: Duration = Duration::from_secs(24 * 3600);
 
-/// Client of the cluster with the node's token. Joins first where that is needed, for as long as no server
-/// answers.
+/// Client of the cluster with the node's token. Joins first where that is needed, once there is a join token
+/// and a server answers.
 ///
 /// # Errors
 /// The refusal of the join, or the file that can't be used.
@@ -40,6 +40,10 @@ pub async fn connect(config: &Config) -> Result<Cluster, Problem> {
         return client(Some(&token));
     }
     let Some(join_token) = &config.join_token_file else { return client(None) };
+    while !join_token.exists() {
+        tracing::warn!(file = %join_token.display(), "the node can't join yet: it has no join token");
+        tokio::time::sleep(JOIN_PAUSE).await;
+    }
     let joining = client(Some(join_token))?;
     let new = config.state_dir.join(NEW_TOKEN);
     // The same secret again after a crash: the cluster then gives the answer that was lost.

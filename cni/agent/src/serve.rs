@@ -39,7 +39,7 @@ pub fn main(flags: &Flags) -> ExitCode {
 }
 
 fn start(flags: &Flags) -> Result<(), Failure> {
-    let config = Config::read(&flags.config)?;
+    let config = Config::of(flags)?;
     let (file, attachments) = JournalFile::open(&config.state_dir)?;
     let journal = Journal::start(file, attachments)?;
     // One thread: the agent waits for servers and for the disk, and the journal has a thread of its own.

@@ -1,5 +1,6 @@
 //! Unix socket of the plugin: permitted users, and the routes.
 
+mod attachments;
 mod listener;
 mod routes;
 

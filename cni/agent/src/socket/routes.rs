@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use ipam_api::agent::{DOCTOR_PATH, GC_PATH, GcRequest};
+use ipam_api::agent::{ATTACHMENTS_PATH, DOCTOR_PATH, GC_PATH, GcRequest, NodeAttachments};
 use ipam_api::brand::{
     GATEWAY_OF_NODE, HEADER_ANNOUNCE, HEADER_BUDGET_MS, HEADER_GATEWAY, HEADER_LINK, HEADER_NETNS,
     HEADER_RUNTIME,
@@ -30,6 +30,8 @@ use crate::journal::Key;
 use crate::node::Node;
 use crate::probing::wire::HostWire;
 use crate::status::status;
+
+use super::attachments::node_attachments;
 
 /// Time from a server's answer to the plugin's.
 const ANSWER: Duration = Duration::from_millis(250);
@@ -58,6 +60,7 @@ pub fn router(node: Arc<Node>) -> Router {
         .route("/v1/attachments/release", post(del))
         .route("/v1/attachments/{realm}/{node}/{config}/{container}/{interface}", get(check))
         .route("/readyz", get(ready))
+        .route(ATTACHMENTS_PATH, get(attachments))
         .route(GC_PATH, post(gc))
         .route(DOCTOR_PATH, get(report))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -117,6 +120,10 @@ async fn gc(State(node): State<Arc<Node>>, body: Bytes) -> Result<Response, Refu
 async fn ready(State(node): State<Arc<Node>>) -> Result<Response, Refused> {
     status(&node)?;
     Ok(Json(serde_json::json!({ "ready": true })).into_response())
+}
+
+async fn attachments(State(node): State<Arc<Node>>) -> Json<NodeAttachments> {
+    Json(node_attachments(&node.journal.attachments()))
 }
 
 async fn report(State(node): State<Arc<Node>>) -> Response {

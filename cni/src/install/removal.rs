@@ -1,0 +1,224 @@
+//! Removal of the plugin and its network configurations from a node.
+//!
+//! A container that has addresses needs the plugin for its DEL, so that nothing is removed while the agent
+//! knows an attachment. An ADD may run at the same time: the files leave their places first, and go for good
+//! only if there is still no attachment then.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use ipam_api::agent::NodeAttachments;
+use ipam_api::brand::CNI_TYPE;
+
+use super::agent;
+use super::command::Trouble;
+use super::file::{Aside, Directory};
+
+/// Files to remove.
+pub(super) struct Removal<'a> {
+    /// Directory of the plugin.
+    pub(super) programs: Option<&'a Path>,
+    /// Directory of network configurations, and the names of those that go.
+    pub(super) networks: Option<(&'a Path, Vec<String>)>,
+    /// Socket of the node's agent.
+    pub(super) agent: &'a Path,
+    /// Time from the start of a plugin process until the agent knows its ADD.
+    pub(super) settle: Duration,
+}
+
+impl Removal<'_> {
+    /// Removes the files, and returns their paths.
+    ///
+    /// # Errors
+    /// The attachments that need the files, or a file that can't be removed. All files are in their places
+    /// then.
+    pub(super) async fn carry_out(&self) -> Result<Vec<String>, Trouble> {
+        self.check().await?;
+        let networks = self.networks.as_ref().map(|(dir, _)| open(dir)).transpose()?;
+        let programs = self.programs.map(open).transpose()?;
+        let mut aside = Vec::new();
+        // Without its network configuration a runtime begins no ADD. Its next look may be a moment away.
+        if let (Some(directory), Some((_, names))) = (&networks, &self.networks) {
+            for name in names {
+                self.set_aside(directory, name, &mut aside)?;
+            }
+            self.check_again(&mut aside).await?;
+        }
+        if let Some(directory) = &programs {
+            self.set_aside(directory, CNI_TYPE, &mut aside)?;
+            // No ADD can begin now. One that has begun reaches the agent within this time.
+            tokio::time::sleep(self.settle).await;
+            self.check_again(&mut aside).await?;
+        }
+        let mut removed = Vec::new();
+        for file in aside {
+            let path = file.path().display().to_string();
+            file.delete().map_err(|error| Trouble::file(&path, &error))?;
+            removed.push(path);
+        }
+        Ok(removed)
+    }
+
+    /// Refuses while the agent knows an attachment, or can't tell.
+    async fn check(&self) -> Result<(), Trouble> {
+        match agent::attachments(self.agent).await {
+            Ok(known) if known.total == 0 => Ok(()),
+            Ok(known) => Err(Trouble::new(in_use(&known))),
+            Err(problem) => Err(Trouble::new(format!(
+                "the agent at {} can't say which containers of this node have addresses: {}\n\
+                 Nothing was removed. Start the agent and repeat the command.",
+                self.agent.display(),
+                problem.detail
+            ))),
+        }
+    }
+
+    async fn check_again(&self, aside: &mut Vec<Aside<'_>>) -> Result<(), Trouble> {
+        match self.check().await {
+            Ok(()) => Ok(()),
+            Err(trouble) => Err(put_back(aside, trouble)),
+        }
+    }
+
+    fn set_aside<'d>(
+        &self,
+        directory: &'d Directory,
+        name: &str,
+        aside: &mut Vec<Aside<'d>>,
+    ) -> Result<(), Trouble> {
+        match directory.set_aside(name) {
+            Ok(file) => {
+                aside.extend(file);
+                Ok(())
+            }
+            Err(error) => {
+                let path = directory.file(name).display().to_string();
+                Err(put_back(aside, Trouble::file(&path, &error)))
+            }
+        }
+    }
+}
+
+fn open(dir: &Path) -> Result<Directory, Trouble> {
+    Directory::open(dir).map_err(|error| Trouble::file(&dir.display().to_string(), &error))
+}
+
+/// The trouble, after all files are back in their places.
+fn put_back(aside: &mut Vec<Aside<'_>>, mut trouble: Trouble) -> Trouble {
+    for file in aside.drain(..).rev() {
+        let path = file.path().display().to_string();
+        if let Err(error) = file.put_back() {
+            let _ = write!(trouble.text, "\n{path} could not be put back: {error}");
+        }
+    }
+    trouble
+}
+
+/// Text that names the attachments of a node.
+fn in_use(known: &NodeAttachments) -> String {
+    let mut text = format!("{} attachments of this node need the plugin:", known.total);
+    for attachment in &known.attachments {
+        let endpoint = attachment.endpoint.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
+        let state = if attachment.deleting { ", its release is not delivered yet" } else { "" };
+        let _ = write!(
+            text,
+            "\n  {endpoint}: network {}, container {}, interface {}{state}",
+            attachment.config, attachment.container_id, attachment.interface
+        );
+    }
+    let unnamed = known.total.saturating_sub(known.attachments.len() as u64);
+    if unnamed > 0 {
+        let _ = write!(text, "\n  and {unnamed} more");
+    }
+    text.push_str(
+        "\nNothing was removed. Delete these pods, or move them to other nodes, and repeat the command.",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn nothing() -> Value {
+        json!({"total": 0, "attachments": []})
+    }
+
+    fn one(more: u64) -> Value {
+        let endpoint = json!({"kind": "pod", "realm": "eu", "namespace": "shop", "name": "web-0"});
+        let attachment =
+            json!({"config": "lan", "container_id": "c1", "interface": "eth0", "endpoint": endpoint});
+        json!({"total": 1 + more, "attachments": [attachment]})
+    }
+
+    /// Agent that gives these answers, one after the other.
+    fn agent(dir: &Path, answers: Vec<Value>) {
+        let listener = UnixListener::bind(dir.join("agent.sock")).unwrap();
+        std::thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.extend(byte);
+                }
+                let body = answer.to_string();
+                let length = body.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+                )
+                .unwrap();
+            }
+        });
+    }
+
+    /// Removes a plugin and a network while the agent gives these answers; returns the files that are left.
+    async fn remove(answers: Vec<Value>) -> (Result<Vec<String>, Trouble>, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let [bin, net] = ["bin", "net.d"].map(|name| dir.path().join(name));
+        for (folder, name) in [(&bin, CNI_TYPE), (&bin, "other"), (&net, "10-lan.conflist")] {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        agent(dir.path(), answers);
+        let removal = Removal {
+            programs: Some(&bin),
+            networks: Some((&net, vec!["10-lan.conflist".to_owned(), "absent.conf".to_owned()])),
+            agent: &dir.path().join("agent.sock"),
+            settle: Duration::ZERO,
+        };
+        let result = removal.carry_out().await;
+        let entries = [&net, &bin].into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+        let mut left: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        (result, left)
+    }
+
+    #[tokio::test]
+    async fn all_files_go_without_attachments() {
+        let (removed, left) = remove(vec![nothing(), nothing(), nothing()]).await;
+        assert_eq!(removed.unwrap().len(), 2);
+        assert_eq!(left, ["other"]);
+    }
+
+    #[tokio::test]
+    async fn an_attachment_at_any_moment_keeps_all_files() {
+        for before in 0..3 {
+            let answers = std::iter::repeat_n(nothing(), before).chain([one(4)]).collect();
+            let (refused, left) = remove(answers).await;
+            let text = refused.unwrap_err().text;
+            assert!(text.contains("pod/eu/shop/web-0: network lan, container c1, interface eth0"), "{text}");
+            assert!(text.contains("5 attachments") && text.contains("and 4 more"), "{text}");
+            assert_eq!(left, ["10-lan.conflist", CNI_TYPE, "other"], "after {before} looks");
+        }
+    }
+}
