@@ -4,9 +4,9 @@ use clap::{Arg, ArgAction, Parser, Subcommand};
 
 use super::completion;
 use crate::command::{
-    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, namespace, network,
-    node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support, task, token,
-    who_has,
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, kubernetes,
+    namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support,
+    task, token, who_has,
 };
 use crate::settings::flags::GlobalArguments;
 
@@ -124,6 +124,9 @@ pub(crate) enum Command {
     /// Workloads and machines that hold addresses
     #[command(subcommand, alias = "endpoints", after_help = endpoint::EXAMPLES)]
     Endpoint(endpoint::Verb),
+    /// Secrets of an installation in Kubernetes; its Jobs run these commands
+    #[command(subcommand, alias = "k8s", after_help = kubernetes::EXAMPLES)]
+    Kubernetes(kubernetes::Verb),
     /// API tokens
     #[command(subcommand, alias = "tokens", after_help = token::EXAMPLES)]
     Token(token::Verb),
@@ -141,6 +144,7 @@ impl Command {
         match self {
             Command::Cluster(verb) => verb.is_offline(),
             Command::Explain(arguments) => arguments.is_offline(),
+            Command::Kubernetes(verb) => verb.is_offline(),
             Command::Context(_) | Command::Completion(_) | Command::Man { .. } => true,
             _ => false,
         }

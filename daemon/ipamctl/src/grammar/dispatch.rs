@@ -6,9 +6,9 @@ use super::arguments::{Arguments, Command};
 use super::{completion, manual};
 use crate::client::session::Session;
 use crate::command::{
-    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, namespace, network,
-    node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support, task, token,
-    version, who_has,
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, kubernetes,
+    namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support,
+    task, token, version, who_has,
 };
 use crate::output::error::Failure;
 use crate::settings::connection::Settings;
@@ -45,6 +45,7 @@ pub(crate) async fn carry_out(
         Command::Context(verb) => context::run(session, verb, &global.connection, environment),
         Command::Completion(arguments) => completion::run(session, &arguments),
         Command::Man { folder } => manual::run(session, &folder),
+        Command::Kubernetes(verb) => kubernetes::run(session, verb).await,
         Command::Cluster(verb) => cluster::run(session, verb).await,
         Command::Network(verb) => network::run(session, verb).await,
         Command::Subnet(verb) => subnet::run(session, verb).await,

@@ -1,10 +1,12 @@
 //! Start and end of a command: its words are parsed, it runs until it ends or is interrupted, and the process exits.
 
 use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 use ipam_api::problem::exit;
 
 use super::arguments::Arguments;
@@ -18,10 +20,14 @@ use crate::settings::environment::Environment;
 /// Exit code that shells report for a program that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
+/// File name under which kubectl finds the program as its plugin `ipam`.
+const KUBECTL_PLUGIN: &str = "kubectl-ipam";
+
 /// Parses the words of a command line and runs its command.
 pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
+    let is_plugin = words.first().is_some_and(|program| Path::new(program).ends_with(KUBECTL_PLUGIN));
     let (words, hint) = synonyms::translate(words);
-    let arguments = match Arguments::try_parse_from(&words) {
+    let arguments = match parse(&words, is_plugin) {
         Ok(arguments) => arguments,
         Err(error) => {
             let unknown_flag = error.kind() == ErrorKind::UnknownArgument;
@@ -35,7 +41,9 @@ pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
                 screen::line(&hint);
             }
             let code = u8::try_from(error.exit_code()).unwrap_or(exit::USAGE);
-            if error.use_stderr() {
+            if is_plugin {
+                print_for_kubectl(&error);
+            } else if error.use_stderr() {
                 // It repeats words of the command line, which may be names of files.
                 screen::say(&error.render().to_string());
             } else {
@@ -49,6 +57,27 @@ pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
         screen::line(&hint);
     }
     ExitCode::from(start(arguments))
+}
+
+/// Reads the words, with the usage of a kubectl plugin if the program is called as one.
+fn parse(words: &[OsString], is_plugin: bool) -> Result<Arguments, clap::Error> {
+    if !is_plugin {
+        return Arguments::try_parse_from(words);
+    }
+    let grammar = Arguments::command().bin_name("kubectl ipam");
+    let matches = grammar.try_get_matches_from(words)?;
+    Arguments::from_arg_matches(&matches)
+}
+
+/// Prints help or an error of the grammar, whose examples then work for a user of kubectl.
+fn print_for_kubectl(error: &clap::Error) {
+    let text = error.render().to_string().replace("ipamctl ", "kubectl ipam ");
+    if error.use_stderr() {
+        screen::say(&text);
+    } else {
+        // Help into a pipe that was closed is help that was read far enough.
+        std::io::stdout().write_all(text.as_bytes()).ok();
+    }
 }
 
 /// Runs the command until it ends or Ctrl-C is pressed.

@@ -8,8 +8,13 @@ use ipam_api::time::Timestamp;
 
 use crate::output::table::terminal_width;
 
+/// Host of the Kubernetes API, in a pod.
+pub(crate) const KUBERNETES_HOST: &str = "KUBERNETES_SERVICE_HOST";
+/// Port of the Kubernetes API, in a pod.
+pub(crate) const KUBERNETES_PORT: &str = "KUBERNETES_SERVICE_PORT";
+
 /// All variables that are looked at.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 10] = [
     SERVERS_ENV,
     CONTEXT_ENV,
     TOKEN_FILE_ENV,
@@ -18,6 +23,8 @@ const VARIABLES: [&str; 8] = [
     KEY_FILE_ENV,
     "HOME",
     "XDG_CONFIG_HOME",
+    KUBERNETES_HOST,
+    KUBERNETES_PORT,
 ];
 
 /// Environment of a command.

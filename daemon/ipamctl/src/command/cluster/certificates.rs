@@ -17,14 +17,14 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// A certificate and its key, both in PEM.
-pub(super) struct Issued {
-    pub(super) certificate: String,
-    pub(super) key: String,
+pub(crate) struct Issued {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 /// Reason why no certificate was made.
 #[derive(Debug)]
-pub(super) struct NotIssued(pub(super) String);
+pub(crate) struct NotIssued(pub(crate) String);
 
 impl From<rcgen::Error> for NotIssued {
     fn from(error: rcgen::Error) -> Self {
@@ -39,7 +39,7 @@ impl From<Problem> for NotIssued {
 }
 
 /// A new CA.
-pub(super) fn authority(name: &str, days: u32) -> Result<Issued, NotIssued> {
+pub(crate) fn authority(name: &str, days: u32) -> Result<Issued, NotIssued> {
     let key = new_key()?;
     let mut params = valid_for(days)?;
     params.distinguished_name = called(name);
@@ -50,7 +50,7 @@ pub(super) fn authority(name: &str, days: u32) -> Result<Issued, NotIssued> {
 }
 
 /// A certificate for an identity, by a CA. A member answers at `addresses` too.
-pub(super) fn issue(
+pub(crate) fn issue(
     authority: &Issued,
     identity: &Identity,
     addresses: &[String],

@@ -2,7 +2,7 @@
 
 mod backup;
 mod ca;
-mod certificates;
+pub(crate) mod certificates;
 mod epoch;
 mod members;
 mod verbs;

@@ -8,4 +8,4 @@ mod tests;
 mod verbs;
 mod view;
 
-pub(crate) use verbs::{EXAMPLES, Verb, run};
+pub(crate) use verbs::{EXAMPLES, PATH, Verb, once, request, run};

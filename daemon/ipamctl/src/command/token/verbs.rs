@@ -28,7 +28,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl token rotate ci --to-file ci.token --yes";
 
 /// Path of tokens in the API.
-const PATH: &str = "/v1/tokens";
+pub(crate) const PATH: &str = "/v1/tokens";
 
 /// Verbs of tokens.
 #[derive(Debug, Subcommand)]
@@ -209,12 +209,13 @@ async fn member(session: &Session, arguments: &MemberArguments) -> Result<(), Fa
 }
 
 /// Name of a token that works once. It is not typed again: what is made with the token has a name of its own.
-fn once(word: &str) -> Result<Name, Failure> {
+pub(crate) fn once(word: &str) -> Result<Name, Failure> {
     let suffix: String = idempotency::new_key().chars().skip(16).collect();
     Ok(format!("{word}-{suffix}").parse()?)
 }
 
-fn request(name: Name, purpose: Purpose, role: Role, ttl: Option<Duration>) -> TokenRequest {
+/// Request for a token without limits.
+pub(crate) fn request(name: Name, purpose: Purpose, role: Role, ttl: Option<Duration>) -> TokenRequest {
     TokenRequest {
         name,
         purpose,
