@@ -75,6 +75,23 @@ fn all_programs_are_static() {
     }
 }
 
+/// Otherwise two builds in two folders would differ.
+#[test]
+fn no_program_contains_a_path_of_the_machine_that_built_it() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned();
+    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo = cargo.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"))).unwrap();
+    for program in [programs::ipamd(), programs::ipamctl(), programs::ipam_cni(), programs::ipam_agent()] {
+        let bytes = std::fs::read(shipped(program)).unwrap();
+        for place in [&checkout, &cargo] {
+            let place = place.to_str().unwrap().as_bytes();
+            let found = bytes.windows(place.len()).position(|window| window == place);
+            let shown = found.map(|at| String::from_utf8_lossy(&bytes[at..at + 80]).into_owned());
+            assert_eq!(shown, None);
+        }
+    }
+}
+
 #[test]
 fn the_plugin_is_static_small_and_without_tls() {
     let bytes = static_program(&plugin());

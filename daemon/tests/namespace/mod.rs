@@ -7,4 +7,4 @@ mod lan;
 mod probe;
 mod probing;
 mod silence;
-mod wire;
+pub(crate) mod wire;

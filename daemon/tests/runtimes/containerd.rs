@@ -102,7 +102,7 @@ impl Containerd {
     }
 }
 
-async fn start(node: &Node) -> Child {
+pub(super) async fn start(node: &Node) -> Child {
     let words = ["containerd", "--config", "/opt/containerd.toml"];
     let daemon = node.command(&words).stderr(node.log("containerd")).spawn().unwrap();
     until("containerd answers", async || {

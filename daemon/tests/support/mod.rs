@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod clocks;
 pub(crate) mod cluster;
 pub(crate) mod held;
+pub(crate) mod image;
 pub(crate) mod member;
 pub(crate) mod plugin;
 pub(crate) mod programs;

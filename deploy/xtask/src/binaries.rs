@@ -20,6 +20,9 @@ pub(crate) const SHIPPED: [(&str, &[&str]); 4] = [
 
 /// Flags of `.cargo/config.toml`, plus static linking. An environment variable replaces those of the file.
 const RUSTFLAGS: &str = "--cfg tokio_unstable -C target-feature=+crt-static";
+/// Variable with flags that may contain spaces, and the character between them.
+const ENCODED_RUSTFLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
+const SEPARATOR: &str = "\u{1f}";
 
 /// Builds the binaries that ship and prints how large each is.
 pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
@@ -28,7 +31,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(&dist).with_context(|| format!("can't create {}", dist.display()))?;
     let mut made = Vec::new();
     for (package, names) in SHIPPED {
-        call(&mut cargo_build(workspace, &triple, package, names))?;
+        call(&mut cargo_build(workspace, &triple, package, names)?)?;
         for name in names {
             let built = workspace.target.join(&triple).join("release").join(name);
             let shipped = dist.join(name);
@@ -70,34 +73,65 @@ pub(crate) fn measure(workspace: &Workspace, measures: &[(&str, &str)], argument
     let triple = host_triple()?;
     for (package, bench) in measures {
         let mut command = workspace.cargo(["bench", "--locked", "--package", package, "--bench", bench]);
-        command.args(["--target", &triple]).env("RUSTFLAGS", RUSTFLAGS);
-        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env("IPAMD_BIN_DIR", workspace.dist());
+        command.args(["--target", &triple]).env(ENCODED_RUSTFLAGS, rustflags(workspace)?);
+        command.env("IPAMD_BIN_DIR", workspace.dist());
         command.arg("--").args(arguments);
         call(&mut command)?;
     }
     Ok(())
 }
 
-fn cargo_build(workspace: &Workspace, triple: &str, package: &str, names: &[&str]) -> Command {
+fn cargo_build(workspace: &Workspace, triple: &str, package: &str, names: &[&str]) -> Result<Command> {
     let mut command = workspace.cargo(["build", "--release", "--locked", "--package", package]);
     for name in names {
         command.args(["--bin", name]);
     }
     // With an explicit target the flags don't reach proc-macros and build scripts, which can't be static.
-    command.args(["--target", triple]).env("RUSTFLAGS", RUSTFLAGS);
-    command.env_remove("CARGO_ENCODED_RUSTFLAGS");
-    command
+    command.args(["--target", triple]).env(ENCODED_RUSTFLAGS, rustflags(workspace)?);
+    Ok(command)
+}
+
+/// Flags of the shipped binaries. They contain no path of the machine, so that two builds in two folders are
+/// equal.
+fn rustflags(workspace: &Workspace) -> Result<String> {
+    let mut flags: Vec<String> = RUSTFLAGS.split(' ').map(str::to_owned).collect();
+    // The last matching prefix counts, and the target folder is inside the checkout as a rule.
+    let places = [
+        (cargo_home()?, "/cargo"),
+        (sysroot()?, "/rust"),
+        (workspace.root.clone(), "/ipamd"),
+        (workspace.target.clone(), "/ipamd/target"),
+    ];
+    flags.extend(places.iter().map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display())));
+    Ok(flags.join(SEPARATOR))
+}
+
+/// Folder of cargo with the sources of dependencies.
+fn cargo_home() -> Result<PathBuf> {
+    let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    home.context("neither CARGO_HOME nor HOME is set")
+}
+
+/// Folder of the compiler with the sources of the standard library.
+fn sysroot() -> Result<PathBuf> {
+    let printed = rustc(&["--print", "sysroot"])?;
+    Ok(PathBuf::from(printed.trim()))
 }
 
 /// The triple of the machine that builds, from the compiler itself.
 fn host_triple() -> Result<String> {
+    host_in(&rustc(&["-vV"])?).map(str::to_owned).context("rustc -vV names no host")
+}
+
+/// Text that the compiler prints.
+fn rustc(words: &[&str]) -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output().context("can't start rustc")?;
+    let output = Command::new(rustc).args(words).output().context("can't start rustc")?;
     if !output.status.success() {
-        bail!("rustc -vV failed: {}", output.status);
+        bail!("rustc {} failed: {}", words.join(" "), output.status);
     }
-    let printed = String::from_utf8_lossy(&output.stdout);
-    host_in(&printed).map(str::to_owned).context("rustc -vV names no host")
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn host_in(printed: &str) -> Option<&str> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::packages;
+use crate::python;
 use crate::workspace::{Workspace, call};
 
 /// Duration of the fuzzing, in seconds.
@@ -24,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts a member, and runs the generated client and the fuzzer against it.
 pub(crate) fn run(workspace: &Workspace, ipamd: &Path) -> Result<()> {
-    let (generator, fuzzer) = (environment(workspace, "client")?, environment(workspace, "schemathesis")?);
+    let (generator, fuzzer) =
+        (python::environment(workspace, "client")?, python::environment(workspace, "schemathesis")?);
     let dir = workspace.target.join("tmp").join(format!("contract-{}", std::process::id()));
     fs::create_dir_all(&dir)?;
     let member = Member::start(ipamd, &dir)?;
@@ -78,26 +79,6 @@ fn fuzz(workspace: &Workspace, fuzzer: &Path, dir: &Path, member: SocketAddr) ->
 /// A file of this stage.
 fn file(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.root.join("deploy/xtask/contract").join(name)
-}
-
-/// The virtual environment with exactly the packages that `<name>.txt` lists, made if it isn't there.
-fn environment(workspace: &Workspace, name: &str) -> Result<PathBuf> {
-    let list = file(workspace, &format!("{name}.txt"));
-    let wanted = fs::read_to_string(&list)?;
-    let home = workspace.target.join("tools").join(name);
-    let installed = home.join("installed.txt");
-    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) {
-        return Ok(home);
-    }
-    packages::ensure_python()?;
-    if home.exists() {
-        fs::remove_dir_all(&home)?;
-    }
-    call(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
-    let quiet = ["install", "--quiet", "--disable-pip-version-check", "--requirement"];
-    call(Command::new(home.join("bin/pip")).args(quiet).arg(&list))?;
-    fs::write(installed, wanted)?;
-    Ok(home)
 }
 
 /// A member, alone in its cluster, that ends with this value.

@@ -1,4 +1,5 @@
-//! The project's own tools: `cargo xtask build | commits | dev | measure | powercut | slow-disks | test`.
+//! The project's own tools: `cargo xtask build | chart | commits | dev | image | measure | powercut |
+//! slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
 //! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
@@ -12,11 +13,14 @@ mod deny;
 mod dependencies;
 mod dev;
 mod features;
+mod image;
 mod imports;
+mod kubernetes;
 mod map;
 mod packages;
 mod powercut;
 mod prose;
+mod python;
 mod stage;
 mod suites;
 mod test;
@@ -41,10 +45,14 @@ struct Arguments {
 enum Task {
     /// Make the binaries that ship, static and optimised, in target/dist.
     Build,
+    /// Write the Helm chart anew, from the Kubernetes manifests.
+    Chart,
     /// Check the messages of the newest commits; `cargo xtask test` does the same.
     Commits,
     /// Build quickly, then run `ipamd dev`: three members on this machine, and a real address.
     Dev(dev::Arguments),
+    /// Write the container image as one OCI archive, without a registry and without root.
+    Image(image::Arguments),
     /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
     Measure {
         /// Instead, fill three members with a million allocations and see what that costs.
@@ -65,8 +73,10 @@ enum Task {
 fn main() -> ExitCode {
     let done = Workspace::find().and_then(|workspace| match Arguments::parse().task {
         Task::Build => binaries::build(&workspace).map(|_| ()),
+        Task::Chart => kubernetes::write_chart(&workspace),
         Task::Commits => commits::run(&workspace.root),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
+        Task::Image(arguments) => image::write(&workspace, &arguments),
         Task::Measure { million: true, .. } => binaries::measure(&workspace, &binaries::MILLION, &[]),
         Task::Measure { agent: true, .. } => binaries::measure(&workspace, &binaries::AGENT, &["--agent"]),
         Task::Measure { .. } => binaries::measure(&workspace, &binaries::MEASURES, &[]),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::workspace::call;
+use crate::workspace::{Workspace, call};
 
 /// System package that the tests need, with its possible paths.
 struct Package {
@@ -51,6 +51,9 @@ const NEEDED: &[Package] = &[
     Package { name: "runc", wanted: "runc", places: &["/usr/sbin/runc", "/usr/bin/runc"] },
     Package { name: "podman", wanted: "podman, conmon", places: &["/usr/bin/podman"] },
 ];
+
+/// Debian's package of kubectl.
+const KUBECTL: &str = "kubernetes-client";
 
 /// Installs missing packages, or prints the command.
 pub(crate) fn ensure() -> Result<()> {
@@ -99,6 +102,27 @@ pub(crate) fn ensure_python() -> Result<()> {
     } else {
         bail!("python3 has no venv; install python3-venv, or what your system calls it")
     }
+}
+
+/// Unpacks Debian's kubectl, unless it is there: the manifests are limited to the kustomize that it has built
+/// in, and a machine may have another kubectl.
+pub(crate) fn ensure_kubectl(workspace: &Workspace) -> Result<()> {
+    let home = workspace.target.join("tools/kubectl");
+    if home.join("usr/bin/kubectl").exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(&home)?;
+    let download = || call(apt_get().args(["download", KUBECTL]).current_dir(&home));
+    if download().is_err() {
+        call(apt_get().arg("update"))?;
+        download()?;
+    }
+    let is_package = |path: &Path| path.extension().is_some_and(|extension| extension == "deb");
+    let packages = fs::read_dir(&home)?.collect::<Result<Vec<_>, _>>()?;
+    let package = packages.iter().map(fs::DirEntry::path).find(|path| is_package(path));
+    let package = package.context("apt-get downloaded no package")?;
+    call(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&home))?;
+    Ok(fs::remove_file(package)?)
 }
 
 fn missing(exists: impl Fn(&str) -> bool) -> Vec<&'static Package> {

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::workspace::{Workspace, call};
 
-/// One of the five.
+/// One of the six.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suite {
     Rest,
@@ -12,10 +12,14 @@ pub(crate) enum Suite {
     Namespaces,
     Runtimes,
     Disks,
+    Kubernetes,
 }
 
 /// Tests of the real programs, of which some need the machine in a way of their own.
 const PROGRAMS: &str = "package(ipamd) & kind(test)";
+
+/// Tests of the Kubernetes manifests, which need tools of their own.
+const MANIFESTS: &str = "package(ipam-manifests)";
 
 /// Runs a suite with cargo-nextest, on the shipped binaries if `shipped`, else on cargo's test builds.
 pub(crate) fn run_suite(workspace: &Workspace, suite: Suite, shipped: bool) -> Result<()> {
@@ -51,20 +55,21 @@ impl Suite {
     fn filter(self) -> String {
         match self.modules() {
             Some(modules) => format!("{PROGRAMS} & test(/^({modules})::/)"),
+            None if self == Self::Kubernetes => MANIFESTS.to_owned(),
             None => {
                 let others = [Self::Cluster, Self::Namespaces, Self::Runtimes, Self::Disks].into_iter();
                 let others: Vec<&str> = others.filter_map(Self::modules).collect();
-                format!("not ({PROGRAMS} & test(/^({})::/))", others.join("|"))
+                format!("not ({PROGRAMS} & test(/^({})::/)) & not {MANIFESTS}", others.join("|"))
             }
         }
     }
 
-    /// The modules of `daemon/tests/` that the suite has; none for what no other suite has.
+    /// The modules of `daemon/tests/` that the suite has; none for other packages.
     fn modules(self) -> Option<&'static str> {
         match self {
-            Self::Rest => None,
+            Self::Rest | Self::Kubernetes => None,
             Self::Cluster => Some("cluster|kill"),
-            Self::Namespaces => Some("namespace|namespace_operating"),
+            Self::Namespaces => Some("namespace|namespace_operating|manifests"),
             Self::Runtimes => Some("runtimes"),
             Self::Disks => Some("disks"),
         }
@@ -78,10 +83,12 @@ mod tests {
     #[test]
     fn each_test_is_in_one_suite() {
         assert_eq!(Suite::Disks.filter(), "package(ipamd) & kind(test) & test(/^(disks)::/)");
-        let others = "cluster|kill|namespace|namespace_operating|runtimes|disks";
+        let others = "cluster|kill|namespace|namespace_operating|manifests|runtimes|disks";
         assert_eq!(
             Suite::Rest.filter(),
-            format!("not (package(ipamd) & kind(test) & test(/^({others})::/))")
+            format!(
+                "not (package(ipamd) & kind(test) & test(/^({others})::/)) & not package(ipam-manifests)"
+            )
         );
     }
 

@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use crate::stage::{Stage, run_all};
 use crate::suites::{Suite, run_suite};
 use crate::workspace::{Workspace, call};
-use crate::{binaries, contract, deny, dependencies, features, packages, powercut, tidy};
+use crate::{binaries, contract, deny, dependencies, features, kubernetes, packages, powercut, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -35,7 +35,10 @@ const SHIPPED: &str = "binaries";
 
 /// The stages in their order. The budgets are for two cores with nothing built yet.
 const STAGES: &[Stage<Checkout>] = &[
-    stage("packages", 60, "Debian packages that the tests need", |_| packages::ensure()),
+    stage("packages", 60, "Debian packages that the tests need", |checkout| {
+        packages::ensure()?;
+        packages::ensure_kubectl(&checkout.workspace)
+    }),
     stage("format", 10, "cargo fmt", |checkout| checkout.cargo(&["fmt", "--all", "--check"])),
     stage("tidy", 10, "the checkout itself, and the features of what ships", |checkout| {
         features::check(&checkout.workspace)?;
@@ -65,6 +68,12 @@ const STAGES: &[Stage<Checkout>] = &[
     beside(stage("runtimes", 75, "containerd and podman, killed at bad moments", |checkout| {
         checkout.suite(Suite::Runtimes)
     })),
+    beside(stage(
+        "kubernetes",
+        40,
+        "manifests and the Helm chart, against schemas of Kubernetes",
+        |checkout| kubernetes::test(&checkout.workspace),
+    )),
     stage("powercuts", 110, "members whose power is cut: nothing acknowledged is lost", |checkout| {
         powercut::test(&checkout.workspace, &checkout.ipamd()?)
     }),

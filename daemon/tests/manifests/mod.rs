@@ -1,0 +1,9 @@
+//! The Kubernetes manifests without a kubelet: their containers run with exactly their commands, mounts and
+//! rights. Needs root, runc, and the tools of `cargo xtask test --only packages`.
+
+mod api;
+mod container;
+mod deployment;
+mod lab;
+mod page;
+mod pod;

@@ -1,0 +1,197 @@
+//! Container image as one OCI archive, written without a registry, a runtime or root.
+//!
+//! **Invariant:** the bytes of an archive depend on its programs and the [`Image`] alone: entries are sorted,
+//! and have fixed owners, modes and times.
+
+mod archive;
+mod layer;
+mod libraries;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+pub use self::libraries::libraries;
+
+/// Programs of the image.
+pub const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
+/// Links of the image, with their targets: ipamctl is the plugin `ipam` of kubectl.
+pub const LINKS: [(&str, &str); 1] = [("kubectl-ipam", "ipamctl")];
+/// User and group of the image, unless the runtime names others.
+pub const USER: u32 = 65532;
+/// Name of the image, before its tag.
+pub const NAME: &str = "ipamd";
+
+/// Facts about an image.
+#[derive(Debug, Clone)]
+pub struct Image {
+    /// Version of the programs, and tag of the image.
+    pub version: String,
+    /// Commit of the sources.
+    pub revision: String,
+    /// Time of all entries, in seconds since 1970.
+    pub time: u64,
+    /// The same time, as RFC 3339.
+    pub created: String,
+    /// Files of the host that the programs need, by their absolute paths. A static program needs none.
+    pub libraries: Vec<PathBuf>,
+}
+
+impl Image {
+    /// The archive, with the programs of a directory.
+    ///
+    /// # Errors
+    /// A file that can't be read.
+    pub fn archive(&self, binaries: &Path) -> Result<Vec<u8>> {
+        let mut files = BTreeMap::new();
+        for name in PROGRAMS {
+            files.insert(name.to_owned(), read(&binaries.join(name))?);
+        }
+        for path in &self.libraries {
+            let inside = path.strip_prefix("/").context("the path of a library must be absolute")?;
+            files.insert(
+                inside.to_str().context("the path of a library is not UTF-8")?.to_owned(),
+                read(path)?,
+            );
+        }
+        let layer = layer::layer(&files, &LINKS, self.time)?;
+        archive::archive(&layer, &self.config(&archive::digest(&layer)), self)
+    }
+
+    /// Configuration of the image. It has no entrypoint: the manifests name the program by its path.
+    fn config(&self, layer: &str) -> Value {
+        json!({
+            "architecture": architecture(),
+            "os": "linux",
+            "created": self.created,
+            "config": {
+                "User": format!("{USER}:{USER}"),
+                "WorkingDir": "/",
+                "Env": ["PATH=/"],
+                "Cmd": ["/ipamd", "serve"],
+                "Labels": self.labels(),
+            },
+            "rootfs": {"type": "layers", "diff_ids": [layer]},
+            "history": [{"created": self.created, "created_by": "cargo xtask image"}],
+        })
+    }
+
+    /// Labels of the OCI specification.
+    fn labels(&self) -> Value {
+        json!({
+            "org.opencontainers.image.title": NAME,
+            "org.opencontainers.image.description": "Replicated IP address management",
+            "org.opencontainers.image.licenses": "Apache-2.0",
+            "org.opencontainers.image.version": self.version,
+            "org.opencontainers.image.revision": self.revision,
+            "org.opencontainers.image.created": self.created,
+        })
+    }
+}
+
+/// Architecture of this program, in the words of the OCI specification.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("can't read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image() -> Image {
+        Image {
+            version: "0.1.0".to_owned(),
+            revision: "abc".to_owned(),
+            time: 1_795_132_800,
+            created: "2026-11-20T00:00:00Z".to_owned(),
+            libraries: Vec::new(),
+        }
+    }
+
+    fn binaries(dir: &Path) {
+        for name in PROGRAMS {
+            std::fs::write(dir.join(name), name).unwrap();
+        }
+    }
+
+    /// Contents of an archive by name.
+    fn contents(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+        let mut reader = tar::Archive::new(archive);
+        let entries = reader.entries().unwrap().map(|entry| {
+            let mut entry = entry.unwrap();
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut entry, &mut bytes).unwrap();
+            (entry.path().unwrap().to_str().unwrap().to_owned(), bytes)
+        });
+        entries.collect()
+    }
+
+    #[test]
+    fn an_archive_does_not_depend_on_its_folder() {
+        let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let archives = dirs.each_ref().map(|dir| {
+            binaries(dir.path());
+            image().archive(dir.path()).unwrap()
+        });
+        assert_eq!(archives[0], archives[1]);
+        let other = Image { time: 1, ..image() }.archive(dirs[0].path()).unwrap();
+        assert_ne!(archives[0], other);
+    }
+
+    #[test]
+    fn every_blob_is_named_by_its_digest_and_found_from_the_index() {
+        let dir = tempfile::tempdir().unwrap();
+        binaries(dir.path());
+        let files = contents(&image().archive(dir.path()).unwrap());
+        assert_eq!(files["oci-layout"], br#"{"imageLayoutVersion":"1.0.0"}"#);
+        let blob = |descriptor: &Value| {
+            let digest = descriptor["digest"].as_str().unwrap();
+            let bytes = &files[&format!("blobs/{}", digest.replace(':', "/"))];
+            assert_eq!(archive::digest(bytes), digest);
+            assert_eq!(descriptor["size"], bytes.len());
+            bytes
+        };
+        let parsed = |bytes: &[u8]| -> Value { serde_json::from_slice(bytes).unwrap() };
+        let index = parsed(&files["index.json"]);
+        assert_eq!(index["manifests"][0]["annotations"]["org.opencontainers.image.ref.name"], "0.1.0");
+        let manifest = parsed(blob(&index["manifests"][0]));
+        let config = parsed(blob(&manifest["config"]));
+        assert_eq!(config["config"]["User"], "65532:65532");
+        assert_eq!(config["config"]["Labels"]["org.opencontainers.image.revision"], "abc");
+        assert_eq!(config["rootfs"]["diff_ids"][0], manifest["layers"][0]["digest"]);
+        let layer = blob(&manifest["layers"][0]);
+        let mut reader = tar::Archive::new(&layer[..]);
+        let entries: Vec<String> = reader
+            .entries()
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let header = entry.header();
+                assert_eq!((header.uid().unwrap(), header.gid().unwrap()), (0, 0));
+                assert_eq!(header.mtime().unwrap(), 1_795_132_800);
+                format!("{} {:o}", entry.path().unwrap().display(), header.mode().unwrap())
+            })
+            .collect();
+        assert_eq!(
+            entries,
+            ["ipam-agent 755", "ipam-cni 755", "ipamctl 755", "ipamd 755", "kubectl-ipam 777"]
+        );
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = image().archive(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("ipamd"), "{error}");
+    }
+}
