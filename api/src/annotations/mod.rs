@@ -4,8 +4,11 @@
 //! a request may send annotations: the plugin, the agent and any other HTTP client.
 //!
 //! Mistakes are rejected, also those that Spiderpool ignores. The first of `subnets`, `subnet`, `ippools` and
-//! `ippool` that is present counts, as with Spiderpool; annotations of other systems are ignored.
+//! `ippool` that is present counts, as with Spiderpool. Of other systems only the networks of Multus are
+//! read; they name the network attachment of each interface.
 
+mod members;
+mod networks;
 mod read;
 
 use crate::Problem;
@@ -35,14 +38,40 @@ const RECLAIM_OLD: &str = "reclaim-ippool";
 const ROUTES: &str = "routes";
 /// The interface with the default route.
 const DEFAULT_ROUTE: &str = "default-route-nic";
-/// Nothing.
-const DNS: &str = "dns";
+/// Constants of Spiderpool that have no effect on a request: one that it never reads, those of its own status
+/// reports, and labels of its pools.
+const IGNORED: [&str; 18] = [
+    "dns",
+    "cdi-version",
+    "network-status",
+    "owner-spider-subnet",
+    "owner-application-gv",
+    "owner-application-kind",
+    "owner-application-namespace",
+    "owner-application-name",
+    "owner-application-uid",
+    "interface",
+    "ip-version",
+    "subnet-cidr",
+    "ippool-cidr",
+    "app-api-group",
+    "app-api-version",
+    "app-kind",
+    "app-namespace",
+    "app-name",
+];
 /// All known annotations, without the prefix.
 const KNOWN: [&str; 9] =
     [SUBNETS, SUBNET, POOLS, POOL, IP_NUMBER, RECLAIM, ROUTES, DEFAULT_ROUTE, RECLAIM_OLD];
 /// Annotations of namespaces.
 const OF_NAMESPACES: [&str; 4] =
     ["default-ipv4-ippool", "default-ipv6-ippool", "defaultv4ippool", "defaultv6ippool"];
+
+/// True for an annotation that a request needs. Others need not be sent.
+#[must_use]
+pub fn is_read(name: &str) -> bool {
+    name.starts_with(PREFIX) || networks::NAMES.contains(&name)
+}
 
 fn key(word: &str) -> String {
     format!("{PREFIX}{word}")
@@ -92,6 +121,7 @@ pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem
         }
         request.default_route_interface = Some(interface);
     }
+    networks::apply(&mut request, &annotations);
     Ok(request)
 }
 

@@ -3,31 +3,42 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::members::Members;
 use super::{DEFAULT_ROUTE, IP_NUMBER, PREFIX, RECLAIM, RECLAIM_OLD, ROUTES, key};
 use crate::name::{InterfaceName, Name, NamePattern, ObjectName, shown};
 use crate::resource::{Labels, PoolSize, Route};
-use crate::strict::{nearest, unknown_word};
+use crate::strict::nearest;
 use crate::{Code, Problem};
 
 /// Source of one interface's addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item<N> {
     /// Interface, in all items of a list or in none. Ignored outside a list.
-    #[serde(default)]
     pub(super) interface: Option<InterfaceName>,
     /// Pools or subnets of IPv4.
-    #[serde(default = "Vec::new")]
     pub(super) ipv4: Vec<N>,
     /// Pools or subnets of IPv6.
-    #[serde(default = "Vec::new")]
     pub(super) ipv6: Vec<N>,
     /// True if the interface gets no default route.
-    #[serde(default, alias = "cleanGateway")]
     pub(super) cleangateway: bool,
+}
+
+impl<N: DeserializeOwned> Item<N> {
+    fn read(word: &str, members: &Members) -> Result<Self, Problem> {
+        misspelt(word, members, &["interface", "ipv4", "ipv6", "cleangateway"])?;
+        // An empty name is none, as in Go.
+        let interface: String = member(word, members, "interface")?;
+        let interface = Some(interface).filter(|name| !name.is_empty());
+        let unreadable = |problem: Problem| wrong(word, &format!("can't be read: {}", problem.detail));
+        Ok(Self {
+            interface: interface.map(|name| InterfaceName::new(&name).map_err(unreadable)).transpose()?,
+            ipv4: member(word, members, "ipv4")?,
+            ipv6: member(word, members, "ipv6")?,
+            cleangateway: member(word, members, "cleangateway")?,
+        })
+    }
 }
 
 impl Item<ObjectName> {
@@ -37,14 +48,6 @@ impl Item<ObjectName> {
         let Self { interface, ipv4, ipv6, cleangateway } = self;
         Item { interface, ipv4: names(&ipv4), ipv6: names(&ipv6), cleangateway }
     }
-}
-
-/// A route.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Destination {
-    dst: IpNet,
-    gw: IpAddr,
 }
 
 /// Parsed annotations of one pod.
@@ -71,10 +74,11 @@ pub(super) fn read(annotations: &Labels) -> Result<Overrides, Problem> {
                 overrides.subnets = Some(items.map(Item::<ObjectName>::converted).collect());
             }
             super::SUBNET => {
-                overrides.subnet = Some(named(word, json::<Item<ObjectName>>(word, text)?)?.converted());
+                let item: Item<ObjectName> = Item::read(word, &json(word, text)?)?;
+                overrides.subnet = Some(named(word, item)?.converted());
             }
             super::POOLS => overrides.pools = Some(items(word, text)?),
-            super::POOL => overrides.pool = Some(named(word, json(word, text)?)?),
+            super::POOL => overrides.pool = Some(named(word, Item::read(word, &json(word, text)?)?)?),
             IP_NUMBER => {
                 overrides.size = Some(text.parse().map_err(|problem: Problem| within(word, problem))?)
             }
@@ -91,8 +95,7 @@ pub(super) fn read(annotations: &Labels) -> Result<Overrides, Problem> {
                 let interface = InterfaceName::new(text).map_err(|problem| within(word, problem))?;
                 overrides.default_route_interface = Some(interface);
             }
-            // Spiderpool accepts this key and never reads it.
-            super::DNS => {}
+            ignored if super::IGNORED.contains(&ignored) => {}
             other => return Err(unknown(other)),
         }
     }
@@ -100,11 +103,12 @@ pub(super) fn read(annotations: &Labels) -> Result<Overrides, Problem> {
 }
 
 fn items<N: DeserializeOwned>(word: &str, text: &str) -> Result<Vec<Item<N>>, Problem> {
-    let items: Vec<Item<N>> = json(word, text)?;
+    let items: Vec<Members> = json(word, text)?;
     if items.is_empty() {
         return Err(wrong(word, "names no interface"));
     }
-    let items: Vec<Item<N>> = items.into_iter().map(|item| named(word, item)).collect::<Result<_, _>>()?;
+    let read = |members: &Members| named(word, Item::read(word, members)?);
+    let items: Vec<Item<N>> = items.iter().map(read).collect::<Result<_, _>>()?;
     let with_name = items.iter().filter(|item| item.interface.is_some()).count();
     if with_name != 0 && with_name != items.len() {
         return Err(wrong(word, "names the interface of some entries and not of others")
@@ -126,24 +130,40 @@ fn named<N>(word: &str, item: Item<N>) -> Result<Item<N>, Problem> {
     Ok(item)
 }
 
+/// Host bits of a destination are dropped, as in Go.
 fn routes(text: &str) -> Result<Vec<Route>, Problem> {
-    let routes: Vec<Destination> = json(ROUTES, text)?;
-    let route = |Destination { dst, gw }: Destination| Route { destination: dst, gateway: gw };
-    Ok(routes.into_iter().map(route).collect())
+    let route = |members: &Members| {
+        misspelt(ROUTES, members, &["dst", "gw"])?;
+        let missing = |field: &str| wrong(ROUTES, &format!("can't be read: missing field `{field}`"));
+        let destination: Option<IpNet> = member(ROUTES, members, "dst")?;
+        let gateway: Option<IpAddr> = member(ROUTES, members, "gw")?;
+        Ok(Route {
+            destination: destination.ok_or_else(|| missing("dst"))?.trunc(),
+            gateway: gateway.ok_or_else(|| missing("gw"))?,
+        })
+    };
+    json::<Vec<Members>>(ROUTES, text)?.iter().map(route).collect()
 }
 
+/// Reads a boolean as Go's `strconv.ParseBool` does.
 fn truth(word: &str, text: &str) -> Result<bool, Problem> {
-    text.parse().map_err(|_| wrong(word, &format!("must be true or false, and is {}", shown(text))))
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err(wrong(word, &format!("must be true or false, and is {}", shown(text)))),
+    }
 }
 
 fn json<T: DeserializeOwned>(word: &str, text: &str) -> Result<T, Problem> {
-    serde_json::from_str(text).map_err(|error| {
-        let text = error.to_string();
-        match unknown_word(&text, Code::UnknownField, "field") {
-            Some((_, problem)) => within(word, problem),
-            None => wrong(word, &format!("can't be read: {text}")),
-        }
-    })
+    serde_json::from_str(text).map_err(|error| wrong(word, &format!("can't be read: {error}")))
+}
+
+fn member<T: DeserializeOwned + Default>(word: &str, members: &Members, name: &str) -> Result<T, Problem> {
+    members.get(name).map_err(|why| wrong(word, &format!("can't be read: {why}")))
+}
+
+fn misspelt(word: &str, members: &Members, known: &[&str]) -> Result<(), Problem> {
+    members.check(known).map_err(|why| within(word, Problem::new(Code::UnknownField, why.0)))
 }
 
 /// Of which annotation a problem speaks.

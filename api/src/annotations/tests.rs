@@ -34,7 +34,7 @@ fn each_says_the_same_as_our_own_words() {
         (json!({}), json!({}), json!({"interfaces": [{"name": "eth0"}]})),
         // Annotations of other systems, present on any pod.
         (
-            json!({"k8s.v1.cni.cncf.io/networks": "kube-system/macvlan", "dns": "x"}),
+            json!({"kubernetes.io/psp": "x", "k8s.v1.cni.cncf.io/network-status": "[]", "dns": "x"}),
             json!({}),
             json!({"interfaces": [{"name": "eth0"}]}),
         ),
@@ -97,6 +97,53 @@ fn each_says_the_same_as_our_own_words() {
                    "routes": [{"destination": "10.9.0.0/16", "gateway": "10.1.0.1"}],
                    "default_route_interface": "eth0"}),
         ),
+        // Go drops the host bits of a destination.
+        (
+            json!({"routes": [{"dst": "10.9.0.5/16", "gw": "10.1.0.1"}]}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0"}],
+                   "routes": [{"destination": "10.9.0.0/16", "gateway": "10.1.0.1"}]}),
+        ),
+        // Go finds keys in any case, ignores unknown ones, and reads `null` and an empty name as nothing.
+        (
+            json!({"ippools": [{"Interface": "eth0", "IPv4": ["a"], "ipv6": null, "CleanGateway": true,
+                                "note": 7},
+                               {"interface": "net1", "ipv6": ["b"]}],
+                   "routes": [{"Dst": "10.9.0.0/16", "GW": "10.1.0.1", "mtu": 1500}]}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0", "ipv4_pools": ["a"], "clean_gateway": true},
+                                  {"name": "net1", "ipv6_pools": ["b"]}],
+                   "routes": [{"destination": "10.9.0.0/16", "gateway": "10.1.0.1"}]}),
+        ),
+        (
+            json!({"ippools": [{"interface": "", "ipv4": ["a"]}, {"ipv4": ["b"]}]}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0", "ipv4_pools": ["a"]},
+                                  {"name": "net1", "ipv4_pools": ["b"]}]}),
+        ),
+        (
+            json!({"subnet": {"IPV4": ["lan"]}, "ippool-reclaim": "False"}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0", "subnets": ["lan"]}],
+                   "automatic_pool": {"size": "+1", "reclaim": false}}),
+        ),
+        // Constants of Spiderpool without effect, and its annotations of other parts.
+        (
+            json!({"network-status": "[{}]", "cdi-version": "0.5.0", "ippool-cidr": "10-1-0-0-24",
+                   "app-kind": "Job", "cni.spidernet.io/rdma-resource-inject": "x",
+                   "multus.spidernet.io/cr-name": "y"}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0"}]}),
+        ),
+        // The attachment of each interface that Multus makes, also of those that an annotation adds.
+        (
+            json!({"k8s.v1.cni.cncf.io/networks": "kube-system/fabric",
+                   "ippools": [{"interface": "eth0", "ipv4": ["a"]}, {"interface": "net1", "ipv4": ["b"]}]}),
+            json!({}),
+            json!({"interfaces": [{"name": "eth0", "ipv4_pools": ["a"]},
+                                  {"name": "net1", "ipv4_pools": ["b"],
+                                   "network_attachment": "kube-system/fabric"}]}),
+        ),
         // The first of four counts, entry 14 among them; the others must be readable all the same.
         (
             json!({"ippools": [{"interface": "eth0", "ipv4": ["a"]}], "ippool": {"ipv4": ["b"]}}),
@@ -130,7 +177,11 @@ fn a_contradictory_or_empty_annotation_is_refused() {
         (json!({"ippool": {}}), json!({}), "ippool names neither anything of IPv4 nor of IPv6"),
         (json!({"ippool": {"ipv4": []}}), json!({}), "ippool names neither"),
         (json!({"ippool": {"ip4": ["web"]}}), json!({}), "unknown field \"ip4\"; did you mean \"ipv4\"?"),
-        (json!({"ippool": {"ipv4": ["We_b"]}}), json!({}), "ippool can't be read: "),
+        (json!({"ippool": {"IP4": ["web"]}}), json!({}), "unknown field \"IP4\"; did you mean \"ipv4\"?"),
+        (json!({"ippool": {"note": ["web"]}}), json!({}), "ippool names neither"),
+        (json!({"routes": [{"dest": "10.9.0.0/16", "gw": "10.1.0.1"}]}), json!({}), "did you mean \"dst\"?"),
+        (json!({"ippool": {"ipv4": "web"}}), json!({}), "ippool can't be read: ipv4: invalid type"),
+        (json!({"ippool": {"ipv4": ["We_b"]}}), json!({}), "ippool can't be read: ipv4: "),
         (json!({"ippools": []}), json!({}), "ippools names no interface"),
         (json!({"ippools": [one(), one()]}), json!({}), "ippools names eth0 twice"),
         (
