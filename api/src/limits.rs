@@ -30,8 +30,9 @@ limits! {
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// Bytes of one file of resources that the command line reads.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Bytes of a network configuration that the plugin reads from standard input.
-pub const CNI_STDIN_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a network configuration that the plugin reads from standard input. A pod has up to 256 KiB of
+/// annotations, and JSON may need six bytes for each of theirs.
+pub const CNI_STDIN_BYTES_MAX: usize = 2 << 20;
 /// Characters of a resource's name (RFC 1123 label length).
 pub const NAME_CHARS_MAX: usize = 63;
 /// Characters of an endpoint's, container's or node's name (RFC 1123 subdomain length).
@@ -118,6 +119,8 @@ pub const SKIPPED_NAMED_MAX: usize = 4096;
 pub const GAPS_LOOKED_THROUGH_MAX: usize = 1024;
 /// Realms, nodes, namespaces or network attachments that one pool may name.
 pub const SELECTOR_NAMES_MAX: usize = 1024;
+/// Addresses of the host's interface that one interface may name.
+pub const LINK_ADDRESSES_MAX: usize = 64;
 /// Addresses that one interface may request by value.
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.

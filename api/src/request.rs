@@ -110,6 +110,10 @@ pub struct InterfaceRequest {
     /// True if the interface's routers get no default route.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clean_gateway: bool,
+    /// Addresses of the host's interface that this one is connected to: only pools whose subnet contains one
+    /// of them are used. Without any, the host's interface makes no difference. Not permitted with `wait`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_addresses: Vec<IpAddr>,
 }
 
 impl InterfaceRequest {
@@ -128,6 +132,7 @@ impl InterfaceRequest {
             mac: None,
             network_attachment: None,
             clean_gateway: false,
+            link_addresses: Vec::new(),
         }
     }
 }

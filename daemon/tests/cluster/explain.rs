@@ -135,3 +135,39 @@ async fn default_pools_for_others_are_counted_by_reason_and_named_on_request() {
     let refused = ask(to, "POST", "/v1/allocations/explain?all=true", &[], &body).await;
     assert_eq!(refused.status, 400);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pools_off_the_link_of_the_host_are_named() {
+    let cluster = Cluster::up(1).await;
+    let servers = cluster.urls();
+    for line in [
+        "subnet create a --cidr 10.1.0.0/24",
+        "subnet create b --cidr 10.2.0.0/24",
+        "pool create a --subnet a",
+        "pool create b --subnet b",
+    ] {
+        ipamctl(&servers, line).await.ends(0);
+    }
+    let request = "--endpoint pod/web/w0 --pool a --pool b --link-address 10.2.0.9";
+    let printed = ipamctl(&servers, &format!("explain {request}")).await.ends(0);
+    for words in
+        ["in a subnet without an address of the host's interface", "would allocate: eth0 10.2.0.1/24"]
+    {
+        assert!(printed.stdout.contains(words), "{words}: {}", printed.stdout);
+    }
+    let given = ipamctl(&servers, &format!("allocate {request}")).await.ends(0);
+    assert!(given.stdout.contains("10.2.0.1/24"), "{given:?}");
+    let many: Vec<String> = (0..65).map(|at| format!("10.1.0.{at}")).collect();
+    for (addresses, wait, status, code) in [
+        (json!(many), false, 422, "limit-exceeded"),
+        (json!(["10.1.0.9"]), true, 422, "conflicting-fields"),
+        (json!(["10.1.0.9/24"]), false, 422, "invalid-field"),
+    ] {
+        let interface = json!({"name": "eth0", "ipv4_pools": ["a"], "link_addresses": addresses});
+        let body =
+            json!({"endpoint": {"kind": "claim", "name": "c"}, "interfaces": [interface], "wait": wait});
+        let refused = ask(cluster.members[0].client, "POST", "/v1/allocations", &[], &body).await;
+        let problem: Value = refused.json();
+        assert_eq!((refused.status, problem["code"].as_str().unwrap()), (status, code), "{problem}");
+    }
+}

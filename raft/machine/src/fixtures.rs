@@ -97,5 +97,6 @@ pub fn interface(name: &str) -> InterfaceRequest {
         addresses: Vec::new(),
         mac: None,
         network_attachment: None,
+        link_addresses: Vec::new(),
     }
 }

@@ -70,6 +70,9 @@ pub(crate) struct RequestArguments {
     /// Network attachment of the interface
     #[arg(long, value_name = "ATTACHMENT")]
     network_attachment: Option<NetworkAttachment>,
+    /// Address of the host's interface: only pools whose subnet contains it are used; may be repeated
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, conflicts_with = "wait")]
+    link_address: Vec<IpAddr>,
     /// Additional route of the interface; may be repeated
     #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
     routes: Vec<Route>,
@@ -115,6 +118,7 @@ pub(crate) async fn request(
         mac: arguments.mac.clone(),
         network_attachment: arguments.network_attachment.clone(),
         clean_gateway: arguments.clean_gateway,
+        link_addresses: arguments.link_address.clone(),
         ..InterfaceRequest::blank(arguments.interface.clone())
     };
     for pattern in &arguments.pools {

@@ -26,7 +26,7 @@ pub(in crate::http) async fn allocate(write: Write) -> Result<ApiResponse<Alloca
     let endpoint = request.endpoint.clone();
     let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
-    let applied = write.propose_via(via, Action::Allocate(to_command(request)?)).await?;
+    let applied = write.propose_via(via, to_command(request)?.into()).await?;
     if let Answer::Allocated { repeated, interfaces } = &applied.answer {
         let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
         write.app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
@@ -110,6 +110,7 @@ fn interface_request(request: request::InterfaceRequest) -> InterfaceRequest {
         mac,
         network_attachment,
         clean_gateway: _,
+        link_addresses,
     } = request;
     let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
     InterfaceRequest {
@@ -121,6 +122,7 @@ fn interface_request(request: request::InterfaceRequest) -> InterfaceRequest {
         addresses,
         mac: mac.map(|mac| Text::given(canonical_mac(&mac))),
         network_attachment,
+        link_addresses: link_addresses.into_iter().map(|address| address.to_canonical()).collect(),
     }
 }
 

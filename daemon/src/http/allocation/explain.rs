@@ -24,7 +24,7 @@ pub(in crate::http) async fn of_allocation(
     let mut command = to_command(request)?;
     // The answer is the reason of the refusal, so `wait` is ignored.
     command.options.wait = false;
-    let action = Action::Allocate(command);
+    let action = Action::from(command);
     action.check()?;
     // A reader may ask for the result of a caller who may allocate; the limits of the reader's token apply.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });

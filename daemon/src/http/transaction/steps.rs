@@ -80,7 +80,7 @@ impl Plan {
             (StepMethod::Post, Place::Allocations) => {
                 let request: AllocateRequest = read(body()?)?;
                 let endpoint = request.endpoint.clone();
-                Ok((Action::Allocate(allocate::to_command(request).map_err(in_body)?), allocated(endpoint)))
+                Ok((allocate::to_command(request).map_err(in_body)?.into(), allocated(endpoint)))
             }
             (StepMethod::Post, Place::ReleaseAttachment) => {
                 let request: ReleaseAttachmentRequest = read(body()?)?;

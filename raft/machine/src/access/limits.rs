@@ -92,6 +92,7 @@ impl State {
             }
             // `permit` looks at the endpoints, attachments, allocations and prefixes.
             Action::Allocate(_)
+            | Action::AllocateOnLinks(_)
             | Action::Renew(_)
             | Action::ReleaseEndpoint { .. }
             | Action::EndIncarnation(_)

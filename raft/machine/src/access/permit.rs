@@ -6,7 +6,7 @@
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
 use crate::command::{
-    Action, Allocate, Cause, Credential, EndIncarnation, Grant, Kind, Leases, Manager, Metadata,
+    Action, Allocate, Cause, Credential, EndIncarnation, Grant, Kind, Leases, Manager, Metadata, OnLinks,
     PrefixSource, Purpose, Refusal, ReleaseAttachment, Renew, ScaleController, Text,
 };
 use crate::state::State;
@@ -45,7 +45,9 @@ impl Action {
             Action::PutNode(_) => Some((Verb::Write, Target::Node)),
             Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
             Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
-            Action::Allocate(_) | Action::Renew(_) => Some((Verb::Allocate, Target::Allocation)),
+            Action::Allocate(_) | Action::AllocateOnLinks(_) | Action::Renew(_) => {
+                Some((Verb::Allocate, Target::Allocation))
+            }
             Action::ReleaseAttachment(_) | Action::ReleaseAttachmentOf(_) => {
                 Some((Verb::Release, Target::Attachment))
             }
@@ -118,7 +120,9 @@ impl State {
         check_permission(grant, principal, verb, target)?;
         self.permit_affected(grant, action, work)?;
         match action {
-            Action::Allocate(request) => self.permit_allocate(grant, request),
+            Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
+                self.permit_allocate(grant, request)
+            }
             Action::ReleaseAttachment(release) => self.permit_release_attachment(grant, release),
             Action::ReleaseAttachmentOf(of) => {
                 self.permit_release_attachment(grant, &of.release)?;

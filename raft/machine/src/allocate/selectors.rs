@@ -2,6 +2,7 @@
 
 use crate::command::{Allocate, InterfaceRequest, NamespaceSpec, PoolPatterns, PoolSelectors, Text};
 use crate::state::State;
+use crate::state::id::SubnetId;
 use crate::state::key::{Application, SelectorKey};
 use crate::state::row::Pool;
 use crate::value::cause::RejectReason;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 /// Endpoint that takes, for one interface.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Requester<'a> {
+    state: &'a State,
     request: &'a Allocate,
     pub(super) interface: &'a InterfaceRequest,
     /// Labels of the node; none if the node has no resource.
@@ -38,6 +40,7 @@ impl<'a> Requester<'a> {
         let realm_of_node = attachment.map_or(realm, |key| &key.realm);
         let node = request.place().and_then(|node| state.node(realm_of_node, node));
         Self {
+            state,
             request,
             interface,
             node_labels: node.map(|row| &row.spec.metadata.labels),
@@ -66,6 +69,18 @@ impl<'a> Requester<'a> {
         self.created_by == other.created_by
             && (&one.subnets, &one.pools, &one.default_pools, &one.families)
                 == (&another.subnets, &another.pools, &another.default_pools, &another.families)
+            && one.link_addresses == another.link_addresses
+    }
+
+    /// Returns true if a subnet is on the link of the host's interface, as far as the request names that.
+    fn is_on_link(&self, subnet: SubnetId) -> bool {
+        let addresses = &self.interface.link_addresses;
+        addresses.is_empty()
+            || self
+                .state
+                .subnets
+                .get(subnet)
+                .is_some_and(|row| addresses.iter().any(|address| row.spec.cidr.contains(address)))
     }
 
     fn is_created_by(&self, wanted: &NetworkAttachment) -> bool {
@@ -176,7 +191,11 @@ impl Pool {
             Some(automatic) if !requester.application().is_some_and(|own| own.has(automatic)) => {
                 Some(RejectReason::OtherApplication)
             }
-            _ => self.spec.selectors.reject_reason(requester),
+            _ => self
+                .spec
+                .selectors
+                .reject_reason(requester)
+                .or_else(|| (!requester.is_on_link(self.subnet)).then_some(RejectReason::OtherLink)),
         }
     }
 }

@@ -148,6 +148,17 @@ pub enum Action {
     Reclaim(Reclaim),
     /// Ends an incarnation whose workload is gone: its attachments and its waiting claim.
     EndIncarnation(EndIncarnation),
+    /// Allocates addresses like [`Action::Allocate`], only from pools on the links of the host.
+    AllocateOnLinks(OnLinks),
+}
+
+impl From<Allocate> for Action {
+    fn from(request: Allocate) -> Self {
+        match request.interfaces.iter().all(|interface| interface.link_addresses.is_empty()) {
+            true => Self::Allocate(request),
+            false => Self::AllocateOnLinks(OnLinks(request)),
+        }
+    }
 }
 
 /// Create or replace.

@@ -19,6 +19,7 @@ impl Action {
         match self {
             // An attachment, or an endpoint's claim to addresses or to a block.
             Action::Allocate(_)
+            | Action::AllocateOnLinks(_)
             | Action::ReleaseAttachment(_)
             | Action::ReleaseAttachmentOf(_)
             | Action::Delegate(_)

@@ -12,11 +12,11 @@ pub use crate::value::{
     AddressLimits, AgentReadiness, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool,
     AutomaticRules, Cause, Controller, ControllerName, CreateToken, Credential, Delegate, Dns, EndController,
     EndIncarnation, EndQuarantine, Expect, GivenPrefix, Grant, Heartbeat, Idempotency, InterfaceRequest,
-    Kind, Leases, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Orphan, PoolPatterns,
-    PoolSelectors, PoolSpec, PrefixLevel, PrefixSource, ProbeResult, Probing, Purpose, Quota, Reclaim,
-    ReclaimReason, Refusal, ReleaseAttachment, ReleaseAttachmentOf, ReleaseOrphans, Renew, ReportProbes,
-    ReportedBoot, ReservationSpec, RouteConfig, Routing, ScaleController, SecretHash, Started, Stickiness,
-    SubnetSpec, Terms, Text, cause, request_hash, secret_hash,
+    Kind, Leases, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Orphan,
+    PoolPatterns, PoolSelectors, PoolSpec, PrefixLevel, PrefixSource, ProbeResult, Probing, Purpose, Quota,
+    Reclaim, ReclaimReason, Refusal, ReleaseAttachment, ReleaseAttachmentOf, ReleaseOrphans, Renew,
+    ReportProbes, ReportedBoot, ReservationSpec, RouteConfig, Routing, ScaleController, SecretHash, Started,
+    Stickiness, SubnetSpec, Terms, Text, cause, request_hash, secret_hash,
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Given, GivenInterface, Outcome, Pending, PendingPrefix, Renewed, Stored};

@@ -3,7 +3,7 @@
 use crate::apply::step::Step;
 use crate::apply::work::{Serving, Work};
 use crate::command;
-use crate::command::{Action, Answer, Applied, Cause, Command, Outcome, Purpose, Refusal, Terms};
+use crate::command::{Action, Answer, Applied, Cause, Command, OnLinks, Outcome, Purpose, Refusal, Terms};
 use crate::event::{By, Event};
 use crate::journal::Happened;
 use crate::state::State;
@@ -151,7 +151,9 @@ impl Step<'_> {
                 command::Kind::Node => self.delete_node(&delete.name, delete.expect),
                 command::Kind::Namespace => self.delete_namespace(&delete.name, delete.expect),
             },
-            Action::Allocate(request) => self.allocate_in_budget(request),
+            Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
+                self.allocate_in_budget(request)
+            }
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(release, None)),
             Action::ReleaseAttachmentOf(of) => Ok(self.release_attachment(&of.release, Some(of))),
             Action::ReleaseAllocation { id } => self.release_allocation(*id),

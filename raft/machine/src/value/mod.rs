@@ -10,6 +10,7 @@ pub(crate) mod field_name;
 pub(crate) mod id;
 mod kind;
 pub(crate) mod level;
+mod on_links;
 mod options;
 pub(crate) mod prefix;
 mod probe;
@@ -30,6 +31,7 @@ pub use self::agent::{AgentReadiness, Heartbeat, Orphan, ReleaseOrphans, Reporte
 pub use self::automatic::{AutomaticPool, AutomaticRules, EndController};
 pub use self::cause::Cause;
 pub use self::kind::{Expect, Kind};
+pub use self::on_links::OnLinks;
 pub use self::options::{AllocateOptions, AllocationMetadata, Leases, Renew};
 pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use self::probe::{EndQuarantine, Link, ProbeResult, Probing, Reclaim, ReclaimReason, ReportProbes};

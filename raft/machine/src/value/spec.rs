@@ -263,6 +263,10 @@ pub struct InterfaceRequest {
     pub mac: Option<Text>,
     /// Its network attachment; without it the attachment's configuration, on its own interface.
     pub network_attachment: Option<NetworkAttachment>,
+    /// Addresses of the host's interface that it is connected to; without any, all pools are permitted. Not
+    /// in the encoding of a request: [`OnLinks`](super::OnLinks) has them.
+    #[serde(skip)]
+    pub link_addresses: Vec<IpAddr>,
 }
 
 impl InterfaceRequest {

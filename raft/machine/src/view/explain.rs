@@ -7,7 +7,7 @@ use crate::allocate::course::Courses;
 use crate::allocate::pick::{Claimed, Evaluated, Evaluation, Pick, Taken, UNITS_PER_POOL_EVALUATED};
 use crate::allocate::preallocated::Needs;
 use crate::apply::work::{Search, Work};
-use crate::command::{Allocate, Command, Outcome, Refusal};
+use crate::command::{Action, Allocate, Command, OnLinks, Outcome, Refusal};
 use crate::dispatch::carry_out_looking;
 use crate::state::State;
 use crate::state::id::SubnetId;
@@ -87,7 +87,7 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     let mut draft = state.clone();
     let (outcome, _, choices) =
         carry_out_looking(&mut draft, at, command, |step| match (&command.action, step.rights) {
-            (crate::command::Action::Allocate(request), Ok((grant, _))) => {
+            (Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)), Ok((grant, _))) => {
                 // Apart from the work of the request itself, which must be refused when that alone is too
                 // much.
                 let work = Work::default();
@@ -107,8 +107,11 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
         Ok(crate::command::Answer::Allocated { repeated: true, .. })
     );
     // What exists already isn't chosen at all.
-    let chosen = chosen
-        && !matches!(&command.action, crate::command::Action::Allocate(request) if request.options.adopt);
+    let adopts = match &command.action {
+        Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => request.options.adopt,
+        _ => false,
+    };
+    let chosen = chosen && !adopts;
     Explanation { outcome, choices: if chosen { choices } else { Vec::new() } }
 }
 

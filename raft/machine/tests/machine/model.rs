@@ -17,7 +17,7 @@ use ipam_api::limits::ROW_BYTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{Allocate, Kind};
+use ipam_machine::command::{Allocate, Kind, OnLinks};
 use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
 use ipam_machine::{
@@ -95,7 +95,7 @@ impl Side {
             command.action = action(&mut draw);
         }
         let rebuild = draw.dice.chance(10);
-        if let Action::Allocate(request) = &command.action {
+        if let Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) = &command.action {
             self.asked.push(request.clone());
         }
         if begins {
@@ -407,7 +407,7 @@ proptest! {
             let (outcome, events) = apply(&mut state, at, &command);
             explained::agrees(&explanation, &outcome, &command);
             assert_eq!(apply(&mut twin, at, &command), (outcome, events.clone()), "chance is the log's");
-            if let Action::Allocate(request) = command.action {
+            if let Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) = command.action {
                 asked.push(request);
             }
             issued.extend(events.iter().filter_map(|event| match event.kind {

@@ -9,10 +9,10 @@ use ipam_api::address::{AddressRange, check_cidr};
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, COOLING_MS_MAX, COOLING_RESERVE_MAX,
     DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
-    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6,
-    OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, RESOURCES_MAX, ROUTES_MAX,
-    SELECTOR_NAMES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX,
-    TRANSACTION_STEPS_MAX,
+    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, LINK_ADDRESSES_MAX, MEMBERS_MAX, MTU_MAX,
+    MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX,
+    RESOURCES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6,
+    TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::name::Name;
 use ipam_api::place::{PeerAddress, is_client_url};
@@ -23,8 +23,8 @@ use ipnet::IpNet;
 use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
 use crate::command::{
     Action, Allocate, AllocationMetadata, AutomaticRules, Cause, ConfirmEpoch, Dns, Kind, KnownMember,
-    Manager, Metadata, NamespaceSpec, PoolPatterns, PoolSelectors, PoolSpec, Refusal, ReservationSpec,
-    SubnetSpec, Terms, Text,
+    Manager, Metadata, NamespaceSpec, OnLinks, PoolPatterns, PoolSelectors, PoolSpec, Refusal,
+    ReservationSpec, SubnetSpec, Terms, Text,
 };
 use crate::value::cause::{Counted, KeyedField, SpecialUse, TextField};
 use crate::value::refuse_if;
@@ -51,7 +51,7 @@ impl Action {
             Action::PutReservation(put) => put.spec.check(),
             Action::PutNode(put) => put.spec.metadata.check(),
             Action::PutNamespace(put) => put.spec.check(),
-            Action::Allocate(request) => request.check(),
+            Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => request.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
             Action::ReleaseAttachmentOf(of) => {
                 text(TextField::Uid, &of.uid)?;
@@ -308,6 +308,7 @@ impl Allocate {
             request.pools.check(Counted::InterfacePools)?;
             request.default_pools.check(Counted::InterfaceDefaultPools)?;
             within(Counted::RequestedAddresses, request.addresses.len(), REQUESTED_ADDRESSES_MAX)?;
+            within(Counted::LinkAddresses, request.link_addresses.len(), LINK_ADDRESSES_MAX)?;
             if self.interfaces.iter().take(i).any(|other| other.name == request.name) {
                 return Err(Cause::InterfaceTwice { interface: interface() }.into());
             }

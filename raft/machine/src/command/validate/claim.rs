@@ -26,6 +26,8 @@ pub(crate) fn check_adoption(request: &Allocate) -> Result<(), Refusal> {
 pub(crate) fn check_wait(request: &Allocate) -> Result<(), Refusal> {
     refuse_if(request.attachment.is_some(), || Cause::AttachmentWaits)?;
     refuse_if(request.options.adopt, || Cause::AdoptionWaits)?;
+    let is_on_link = request.interfaces.iter().any(|interface| !interface.link_addresses.is_empty());
+    refuse_if(is_on_link, || Cause::LinkWaits)?;
     match request.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
         Some(interface) => Err(Cause::AddressWaits { interface: interface.name.clone() }.into()),
         None => Ok(()),

@@ -543,4 +543,6 @@ causes! {
     NodeAlive { node: NodeKey, heard_ms_ago: u64 } => InUse:
         "the agent of node {node} was heard {heard_ms_ago} ms ago, so the node is not gone"
         help "Stop the agent of the node first, and try again half a minute later.";
+    LinkWaits => ConflictingFields: "a request with link_addresses cannot wait"
+        help "Remove `wait`, or name pools instead.";
 }

@@ -51,6 +51,8 @@ words! {
         TokenLabels = "without the labels required by the token",
         /// It is of the other family.
         OtherFamily = "of the other family",
+        /// Its subnet has no address of the host's interface.
+        OtherLink = "in a subnet without an address of the host's interface",
     }
 }
 
@@ -75,7 +77,8 @@ impl RejectReason {
             | Self::OtherRealms
             | Self::OtherAttachments
             | Self::OtherApplication
-            | Self::EndpointsOnly => Code::NoPoolFits,
+            | Self::EndpointsOnly
+            | Self::OtherLink => Code::NoPoolFits,
         }
     }
 }
@@ -349,6 +352,8 @@ counted! {
     ReclaimedAllocations = "allocations of a reclaim",
     /// Cooling addresses that a pool keeps.
     CoolingReserve = "cooling addresses in reserve",
+    /// Addresses of the host's interface.
+    LinkAddresses = "addresses of the host's interface",
 }
 
 words! {

@@ -1,7 +1,7 @@
 //! At random: limited tokens among administrators. A model attributes each row to the token or to others.
 
 use ipam_api::access::Role;
-use ipam_machine::command::{Metadata, Text};
+use ipam_machine::command::{Metadata, OnLinks, Text};
 use ipam_machine::{Action, Answer, Applied, At, Command, Grant, State, Terms, apply};
 use proptest::prelude::*;
 
@@ -65,7 +65,9 @@ fn prepared(action: &mut Action, dice: &mut Dice) {
         Action::PutReservation(put) => label(&mut put.spec.metadata),
         Action::PutNode(put) => label(&mut put.spec.metadata),
         Action::PutNamespace(put) => label(&mut put.spec.metadata),
-        Action::Allocate(request) => request.options.wait = false,
+        Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
+            request.options.wait = false;
+        }
         Action::Transaction(all) => all.steps.iter_mut().for_each(|step| prepared(step, dice)),
         _ => {}
     }
@@ -94,7 +96,7 @@ fn run(seeds: Vec<u64>, grant: &Grant) -> Result<u64, TestCaseError> {
             issued
                 .extend(interfaces.iter().flat_map(|one| &one.addresses).map(|given| given.allocation.get()));
         }
-        if let Action::Allocate(request) = &command.action {
+        if let Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) = &command.action {
             asked.push(request.clone());
         }
         if let Some(before) = before {

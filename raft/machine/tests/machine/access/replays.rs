@@ -7,7 +7,7 @@ use ipam_api::limits::{
     IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS, LABELS_MAX, REPLAY_BYTES_MAX,
     REPLAY_BYTES_PER_PRINCIPAL_MAX,
 };
-use ipam_machine::command::{Idempotency, Metadata, NetworkSpec, Text, Transaction, Via};
+use ipam_machine::command::{Idempotency, Metadata, NetworkSpec, OnLinks, Text, Transaction, Via};
 use ipam_machine::fixtures::{self, origin, put};
 use ipam_machine::{Action, Answer, Applied, At, Command, Origin, Outcome, State, Terms, apply};
 use proptest::prelude::*;
@@ -192,7 +192,7 @@ proptest! {
             if let Ok(Applied { answer: Answer::Allocated { interfaces, .. }, .. }) = &outcome {
                 issued.extend(interfaces.iter().flat_map(|one| &one.addresses).map(|given| given.allocation.get()));
             }
-            if let Action::Allocate(request) = &command.action {
+            if let Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) = &command.action {
                 asked.push(request.clone());
             }
             // That is not kept: who merges a change may merge it again.

@@ -29,8 +29,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, ReportedBoot, ReservationSpec,
-    RouteConfig, Started, SubnetSpec, Text,
+    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, PoolSpec, ReportedBoot,
+    ReservationSpec, RouteConfig, Started, SubnetSpec, Text,
 };
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Automatic, Sticky};
@@ -229,7 +229,7 @@ impl Model {
             }
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::SplitPool(split) => self.split(split),
-            Action::Allocate(request) => {
+            Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
                 let mut draft = self.clone();
                 let said = draft.allocate(request)?;
                 *self = draft;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipam_api::Code;
-use ipam_machine::command::{Allocate, Given, GivenInterface};
+use ipam_machine::command::{Allocate, Given, GivenInterface, OnLinks};
 use ipam_machine::event::WaitReason;
 use ipam_machine::explain::{CandidateOutcome, Explained, Explanation};
 use ipam_machine::{Action, Answer, Command, Outcome};
@@ -11,7 +11,7 @@ use ipam_machine::{Action, Answer, Command, Outcome};
 /// Compares an explanation with what became of its request.
 pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Command) {
     assert_eq!(explanation.outcome, *outcome, "explained otherwise: {command:?}");
-    let Action::Allocate(request) = &command.action else {
+    let (Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request))) = &command.action else {
         return assert!(explanation.choices.is_empty(), "there is nothing to choose: {command:?}");
     };
     if request.options.adopt {

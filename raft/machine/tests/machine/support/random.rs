@@ -198,7 +198,7 @@ impl Draw<'_> {
                 let repeat = !self.asked.is_empty() && self.dice.chance(20);
                 let request = if repeat { self.repeat() } else { self.allocate() };
                 let adopts = !repeat && self.dice.chance(12);
-                Action::Allocate(match (adopts, repeat) {
+                Action::from(match (adopts, repeat) {
                     (true, _) => self.adopt(request),
                     (_, true) => request,
                     (false, false) => self.wait(request),
@@ -509,6 +509,17 @@ impl Draw<'_> {
                 .chance(25)
                 .then(|| Text::given(self.dice.pick(&["02:00:00:00:00:01", "02:00:00:00:00:02"]))),
             network_attachment,
+            link_addresses: self.link_addresses(),
+        }
+    }
+
+    /// Addresses of the host's interface: rarely any, and then mostly in the common subnets.
+    fn link_addresses(&mut self) -> Vec<IpAddr> {
+        match self.dice.below(60) {
+            0 => vec![self.range("lan", 1).first_address()],
+            1 => vec![self.range("lan", 1).first_address(), self.range("six", 1).first_address()],
+            2 => vec!["192.0.2.1".parse().unwrap()],
+            _ => Vec::new(),
         }
     }
 }

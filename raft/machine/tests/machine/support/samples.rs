@@ -19,9 +19,9 @@ use ipam_machine::change::FieldName;
 use ipam_machine::command::{
     AddressLimits, AgentReadiness, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool,
     AutomaticRules, Controller, ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest,
-    KnownMember, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Origin, PoolPatterns,
-    PoolSelectors, PoolSpec, Probing, Quota, ReportedBoot, ReservationSpec, Routing, Started, Stickiness,
-    SubnetSpec, Text, Via,
+    KnownMember, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Origin,
+    PoolPatterns, PoolSelectors, PoolSpec, Probing, Quota, ReportedBoot, ReservationSpec, Routing, Started,
+    Stickiness, SubnetSpec, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -227,6 +227,13 @@ fn pool_patterns() -> PoolPatterns {
     }
 }
 
+/// Request on a link of the host.
+fn on_links() -> OnLinks {
+    let mut request = request();
+    request.interfaces[0].link_addresses = vec!["10.1.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
+    OnLinks(request)
+}
+
 fn request() -> Allocate {
     let key = attachment();
     let interface = InterfaceRequest {
@@ -238,6 +245,7 @@ fn request() -> Allocate {
         addresses: vec!["10.1.2.5".parse().unwrap(), "2001:db8::5".parse().unwrap()],
         mac: Some(Text::given("0a:58:0a:0a:00:4d")),
         network_attachment: Some("kube-system/macvlan".parse().unwrap()),
+        link_addresses: Vec::new(),
     };
     Allocate {
         endpoint: "pod/prod/web/w0".parse().unwrap(),

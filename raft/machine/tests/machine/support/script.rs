@@ -320,6 +320,11 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
                 .collect::<Result<_, _>>()?,
             mac: words.field("mac").map(Text::given),
             network_attachment: words.field("by").map(|text| text.parse()).transpose()?,
+            link_addresses: words
+                .list("link")
+                .iter()
+                .map(|text| parse_address(text))
+                .collect::<Result<_, _>>()?,
         });
         assert!(words.is_empty(), "not understood: {words:?}");
     }
@@ -332,7 +337,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         Some(text) => Some(attachment(&text)?),
         None => None,
     };
-    Ok(Action::Allocate(Allocate {
+    Ok(Action::from(Allocate {
         endpoint,
         uid,
         labels,

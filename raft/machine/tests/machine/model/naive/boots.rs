@@ -6,7 +6,7 @@ use ipam_api::Code;
 use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS};
 use ipam_api::request::AttachmentKey;
 use ipam_machine::Action;
-use ipam_machine::command::{Started, Text};
+use ipam_machine::command::{OnLinks, Started, Text};
 
 use crate::model::naive::agent::node_of;
 use crate::model::naive::{Model, Tombstone};
@@ -99,7 +99,8 @@ impl Model {
 
     /// The trace of a refusal: the boot that it was refused for has been heard.
     pub(crate) fn refused(&mut self, action: &Action, code: Code) -> Code {
-        if let (Code::BootUnconfirmed, Action::Allocate(request)) = (code, action)
+        if code == Code::BootUnconfirmed
+            && let Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) = action
             && let (Some(key), Some(started)) = (&request.attachment, &request.started)
         {
             self.hear(key, started, false);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ipam_api::Code;
 use ipam_api::name::Name;
+use ipam_machine::command::OnLinks;
 use ipam_machine::explain::Explanation;
 use ipam_machine::{Action, Command, Rule};
 
@@ -11,7 +12,9 @@ use crate::model::naive::Model;
 
 /// Compares the default pools that are skipped with those that the model finds to be for others.
 pub(crate) fn counts(explanation: &Explanation, model: &Model, command: &Command) {
-    let Action::Allocate(request) = &command.action else { return };
+    let (Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request))) = &command.action else {
+        return;
+    };
     for choice in &explanation.choices {
         let interface =
             request.interfaces.iter().find(|one| one.name == choice.interface).expect("it is asked for");

@@ -26,6 +26,7 @@ impl Draw<'_> {
         request.options.wait = request.attachment.is_none() && self.dice.chance(60);
         for interface in request.interfaces.iter_mut().filter(|_| request.options.wait) {
             interface.addresses.clear();
+            interface.link_addresses.clear();
         }
         request
     }

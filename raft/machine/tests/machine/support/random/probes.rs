@@ -57,7 +57,7 @@ impl Draw<'_> {
             (0..super::FOUNDING, _) => self.founding(),
             (_, roll) if self.is_watching() && roll < 80 => self.watch(roll),
             (_, 0..=19) => self.single(true),
-            (_, 20..=34) => Action::Allocate(self.allocate()),
+            (_, 20..=34) => Action::from(self.allocate()),
             (_, 35..=54) => self.heartbeat_of_probers(),
             (_, 55..=59) => self.quarantined_again().unwrap_or(Action::Expire),
             _ => self.probe_action(),
@@ -122,7 +122,7 @@ impl Draw<'_> {
         interface.addresses = vec![row.address];
         interface.name = self.dice.pick(&["eth0", "eth1", "eth2"]).parse().unwrap();
         request.options.adopt = true;
-        Some(Action::Allocate(request))
+        Some(Action::from(request))
     }
 
     /// A silent node, if there is one.

@@ -11,7 +11,7 @@ use ipam_machine::command::{
 
 use super::{
     attachment, controller, grant, inventory, known_member, links, mac, name, namespace, network, node,
-    node_spec, not_ready, pool, reported_boot, request, reservation, started, subnet,
+    node_spec, not_ready, on_links, pool, reported_boot, request, reservation, started, subnet,
 };
 
 /// Each kind of action once.
@@ -140,6 +140,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             uid: Text::given("u1"),
             allocations: vec![(1 << 40 | 300).into()],
         }),
+        Action::AllocateOnLinks(on_links()),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -183,6 +184,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::EndQuarantine(_) => "end-quarantine",
         Action::Reclaim(_) => "reclaim",
         Action::EndIncarnation(_) => "end-incarnation",
+        Action::AllocateOnLinks(_) => "allocate-on-links",
     }
 }
 

@@ -7,7 +7,7 @@ use ipam_api::{Code, Family};
 use ipam_machine::command::{Allocate, InterfaceRequest, PoolPatterns};
 
 use super::Choice;
-use super::selectors::{may_take, stands_for, unspecific};
+use super::selectors::{stands_for, unspecific};
 use crate::model::naive::{Held, Model, Pool};
 
 /// The pools that one family is taken from, in the order in which they are tried.
@@ -36,13 +36,8 @@ impl Model {
         let mut chosen = Vec::new();
         for Candidates { family, pools: candidates, misnamed } in self.candidates(all, request)? {
             let still_fits = |one: &&Held| {
-                let is_open = |pool: &&Pool| {
-                    let selectors = &pool.spec.selectors;
-                    pool.spec.drains_to.is_none()
-                        && Model::is_for(pool, all)
-                        && may_take(selectors, all, request)
-                        && self.is_selected(selectors, all)
-                };
+                let is_open =
+                    |pool: &&Pool| pool.spec.drains_to.is_none() && self.may_use(pool, all, request);
                 let mut open = candidates.iter().copied().filter(is_open);
                 Family::of(one.address) == family
                     && asked(family).is_none_or(|address| address == one.address)
@@ -64,13 +59,8 @@ impl Model {
             let is_drained = |one: &&Held| {
                 let of_family = Family::of(one.address) == family;
                 of_family && asked(family).is_none_or(|address| address == one.address) && {
-                    let is_open = |pool: &&Pool| {
-                        let (selectors, name) = (&pool.spec.selectors, &pool.spec.name);
-                        *name == one.pool
-                            && Model::is_for(pool, all)
-                            && may_take(selectors, all, request)
-                            && self.is_selected(selectors, all)
-                    };
+                    let is_open =
+                        |pool: &&Pool| pool.spec.name == one.pool && self.may_use(pool, all, request);
                     candidates.iter().copied().any(|pool| is_open(&pool))
                 }
             };

@@ -30,7 +30,7 @@ pub(super) fn unspecific(selectors: &PoolSelectors) -> [bool; 7] {
     ]
 }
 
-pub(super) fn may_take(selectors: &PoolSelectors, request: &Allocate, interface: &InterfaceRequest) -> bool {
+fn may_take(selectors: &PoolSelectors, request: &Allocate, interface: &InterfaceRequest) -> bool {
     let node = request.node.as_ref().or(request.attachment.as_ref().map(|key| &key.node));
     let config = request.attachment.as_ref().filter(|key| key.interface == interface.name);
     let by = interface.network_attachment.as_ref().map(|by| by.as_str());
@@ -58,11 +58,7 @@ impl Model {
         request: &Allocate,
         interface: &InterfaceRequest,
     ) -> Option<Code> {
-        let selectors = &pool.spec.selectors;
-        if !Model::is_for(pool, request)
-            || !may_take(selectors, request, interface)
-            || !self.is_selected(selectors, request)
-        {
+        if !self.may_use(pool, request, interface) {
             Some(Code::NoPoolFits)
         } else if pool.spec.terminating {
             Some(Code::Terminating)
@@ -73,8 +69,18 @@ impl Model {
         }
     }
 
+    /// True if a pool is for this interface of a request, whatever state it is in.
+    pub(super) fn may_use(&self, pool: &Pool, request: &Allocate, interface: &InterfaceRequest) -> bool {
+        let (selectors, cidr) = (&pool.spec.selectors, self.subnet_of(&pool.spec).cidr);
+        let link = &interface.link_addresses;
+        Model::is_for(pool, request)
+            && may_take(selectors, request, interface)
+            && self.is_selected(selectors, request)
+            && (link.is_empty() || link.iter().any(|address| cidr.contains(address)))
+    }
+
     /// True if the labels of node and namespace match the pool's selectors, where it names none.
-    pub(super) fn is_selected(&self, selectors: &PoolSelectors, request: &Allocate) -> bool {
+    fn is_selected(&self, selectors: &PoolSelectors, request: &Allocate) -> bool {
         let selects = |selector: &Selector, metadata: Option<&Metadata>| {
             selector.is_empty()
                 || metadata.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
