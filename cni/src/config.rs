@@ -267,16 +267,6 @@ impl Network {
         arguments.get("automatic_pool").map(read).transpose()
     }
 
-    /// The pod's annotations, from `args.cni.annotations`: an object of texts.
-    ///
-    /// # Errors
-    /// Code 7.
-    pub fn annotations(&self) -> Result<Labels, Failure> {
-        let arguments = self.arguments()?;
-        let Some(said) = arguments.get("annotations") else { return Ok(Labels::new()) };
-        Labels::deserialize(said).map_err(|_| arguments.wrong("annotations", "must be an object of texts"))
-    }
-
     /// Number of wanted replicas, from `args.cni.replicas`.
     ///
     /// # Errors

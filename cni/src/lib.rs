@@ -9,11 +9,12 @@
 //! * It decides nothing about addresses: it forwards requests and answers.
 //! * An operation keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the
 //!   same parameters gets the same answer, since the servers recognise the attachment.
-//! * It touches no interface and no wire. In the container's network namespace it has the kernel announce
-//!   IPv6 addresses, and changes nothing else.
+//! * It changes no interface and sends nothing on a wire. In the container's network namespace it has the
+//!   kernel announce IPv6 addresses, and changes nothing else.
 //! * It has no TLS in it, for merely linking a TLS library doubles its start time. Beyond loopback it
 //!   belongs behind the node's agent.
 
+pub mod annotations;
 pub mod announce;
 pub mod arguments;
 pub mod ask;
@@ -26,6 +27,7 @@ pub mod interfaces;
 pub mod json;
 pub mod link;
 pub mod manual_run;
+pub mod master;
 pub mod result;
 pub mod routing;
 pub mod started;

@@ -210,7 +210,7 @@ fn a_huge_configuration_is_refused_without_being_read() {
     let padding = "x".repeat(100 << 20);
     let huge = network("1.1.0", &unused_url(), &json!({"padding": padding}));
     let texts = in_time(|| Plugin::new("ADD").run(huge)).fails(6);
-    assert!(texts.contains("too long: at most 1048576 bytes"), "{texts}");
+    assert!(texts.contains("too long: at most 2097152 bytes"), "{texts}");
 
     // The longest one that is allowed, to the byte.
     let server = Server::start(ServerBehavior::Proper);

@@ -7,6 +7,7 @@ use ipam_api::client::Call;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Started};
 
 use super::attachment;
+use crate::annotations::annotations;
 use crate::announce::{announce, mac_behind_bridge};
 use crate::arguments::Arguments;
 use crate::ask::Ask;
@@ -14,6 +15,7 @@ use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS};
 use crate::environment::Environment;
 use crate::fail::Failure;
 use crate::interfaces::{check_default_route, interfaces};
+use crate::master::link_addresses;
 use crate::result::{self, defect};
 use crate::routing::{clean_gateway, default_route_interface, routes};
 
@@ -77,6 +79,7 @@ pub fn request(
         addresses,
         mac: network.mac()?.or(arguments.mac),
         clean_gateway: clean_gateway(network)?,
+        link_addresses: link_addresses(network)?,
         ..InterfaceRequest::blank(container.interface.clone())
     };
     let interfaces = interfaces(network, own)?;
@@ -95,7 +98,7 @@ pub fn request(
         automatic_pool: network.automatic_pool()?,
         lifecycle: None,
         interfaces,
-        annotations: network.annotations()?,
+        annotations: annotations(network)?,
         routes: routes(network)?,
         default_route_interface,
         started,

@@ -33,7 +33,7 @@ fn network(data: &[u8]) -> Result<(), Failure> {
         interfaces(&network, own).map(drop),
         network.addresses().map(drop),
         network.mac().map(drop),
-        network.annotations().map(drop),
+        ipam_cni::annotations::annotations(&network).map(drop),
         network.replicas().map(drop),
         network.automatic_pool().map(drop),
         network.dns().map(drop),
