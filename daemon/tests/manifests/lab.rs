@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::api::Api;
-use crate::runtimes::cgroup::Cgroup;
+use crate::support::cgroup::Cgroup;
 use crate::support::held::Held;
 use crate::support::image;
 

@@ -1,7 +1,6 @@
 //! Container runtimes of Debian (containerd, podman) on a node with an agent: kills at bad moments, and
 //! containers that are removed without a DEL. Needs root.
 
-pub(crate) mod cgroup;
 mod containerd;
 mod image;
 mod moment;

@@ -90,7 +90,7 @@ impl Podman {
         let [before, ..] = moments("DEL");
         let namespace = self.inspect(name)["NetworkSettings"]["SandboxKey"].as_str().unwrap().to_owned();
         self.kill_at(before, true, &Self::words(&["stop", "--time", "0", name])).await;
-        remove(&self.0, &BTreeSet::from([namespace]));
+        self.0.remove_namespaces(&BTreeSet::from([namespace]));
     }
 
     /// Kills podman at `moment` of a command, and the plugins too if `whole`; else they go on without it.
@@ -123,7 +123,7 @@ async fn podman_killed_at_any_moment_of_a_del_leaks_nothing() {
             podman.remove(&name).await;
             assert_eq!(podman.known().len(), 2);
             // podman forgets a namespace if it was killed while it removed the container.
-            remove(&podman.0, &podman.abandoned());
+            podman.0.remove_namespaces(&podman.abandoned());
             podman.0.settled(&live).await;
         }
     }
@@ -156,7 +156,7 @@ async fn podman_killed_at_any_moment_of_an_add_leaks_nothing() {
     podman.up("lost");
     podman.lose("lost").await;
     podman.0.settled(&kept).await;
-    remove(&podman.0, &abandoned);
+    podman.0.remove_namespaces(&abandoned);
     podman.0.settled(&live).await;
     assert_eq!(podman.live(), live);
 }
@@ -173,7 +173,7 @@ async fn containers_that_are_removed_while_the_plugin_is_missing_lose_their_addr
         podman.remove(name).await;
     }
     assert_eq!(podman.known().len(), 1);
-    remove(&podman.0, &podman.abandoned());
+    podman.0.remove_namespaces(&podman.abandoned());
     podman.0.settled(&podman.live()).await;
     fs::rename(&away, &plugin).unwrap();
     podman.up("fourth");
@@ -198,12 +198,4 @@ async fn a_late_del_spares_the_next_run_of_the_same_container() {
     podman.0.plugins_ended().await;
     assert_eq!(podman.0.allocated().await, live);
     assert_eq!(podman.live(), live);
-}
-
-/// Removes files of network namespaces, as an administrator would.
-fn remove(node: &Node, namespaces: &BTreeSet<String>) {
-    for path in namespaces {
-        node.run(&["umount", path]);
-        node.run(&["rm", path]);
-    }
 }

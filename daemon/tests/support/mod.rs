@@ -2,10 +2,13 @@
 
 pub(crate) mod agent;
 pub(crate) mod ask;
+pub(crate) mod cgroup;
 pub(crate) mod clocks;
 pub(crate) mod cluster;
 pub(crate) mod held;
 pub(crate) mod image;
+pub(crate) mod live;
+pub(crate) mod machine;
 pub(crate) mod member;
 pub(crate) mod plugin;
 pub(crate) mod programs;

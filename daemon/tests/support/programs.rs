@@ -32,6 +32,16 @@ pub(crate) fn ipam_agent() -> PathBuf {
     find("ipam-agent")
 }
 
+/// Path of the mini kubelet, which never ships.
+pub(crate) fn mini_kubelet() -> PathBuf {
+    in_folder(beside(), "mini-kubelet")
+}
+
+/// Path of the stand-in for Multus, which never ships.
+pub(crate) fn multus_stand_in() -> PathBuf {
+    in_folder(beside(), "multus-stand-in")
+}
+
 /// Path of cargo's test build of the agent, with the options of tests.
 pub(crate) fn testing_ipam_agent() -> PathBuf {
     in_folder(beside(), "ipam-agent")
