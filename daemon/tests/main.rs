@@ -15,6 +15,7 @@ mod cluster;
 mod contracts;
 mod disks;
 mod kill;
+mod kubernetes;
 mod manifests;
 mod namespace;
 mod namespace_operating;

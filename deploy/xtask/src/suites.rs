@@ -70,7 +70,7 @@ impl Suite {
             Self::Rest | Self::Kubernetes => None,
             Self::Cluster => Some("cluster|kill"),
             Self::Namespaces => Some("namespace|namespace_operating|manifests"),
-            Self::Runtimes => Some("runtimes"),
+            Self::Runtimes => Some("runtimes|kubernetes"),
             Self::Disks => Some("disks"),
         }
     }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn each_test_is_in_one_suite() {
         assert_eq!(Suite::Disks.filter(), "package(ipamd) & kind(test) & test(/^(disks)::/)");
-        let others = "cluster|kill|namespace|namespace_operating|manifests|runtimes|disks";
+        let others = "cluster|kill|namespace|namespace_operating|manifests|runtimes|kubernetes|disks";
         assert_eq!(
             Suite::Rest.filter(),
             format!(

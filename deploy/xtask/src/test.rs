@@ -65,9 +65,12 @@ const STAGES: &[Stage<Checkout>] = &[
     beside(stage("namespaces", 110, "real interfaces through real CNI plugins", |checkout| {
         checkout.suite(Suite::Namespaces)
     })),
-    beside(stage("runtimes", 75, "containerd and podman, killed at bad moments", |checkout| {
-        checkout.suite(Suite::Runtimes)
-    })),
+    beside(stage(
+        "runtimes",
+        165,
+        "containerd and podman, killed at bad moments; pods through CRI",
+        |checkout| checkout.suite(Suite::Runtimes),
+    )),
     beside(stage(
         "kubernetes",
         40,

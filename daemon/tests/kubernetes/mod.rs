@@ -1,0 +1,3 @@
+//! Pods of Kubernetes: what a node does for them.
+
+mod containerd;
