@@ -49,6 +49,16 @@ pub struct Client {
     preferred: AtomicUsize,
 }
 
+/// HTTP client for servers of other systems, with the settings of all connections and the CAs of `options`.
+///
+/// # Errors
+/// `invalid-field` for a file that can't be used.
+#[cfg(feature = "tls")]
+pub fn http(options: &Options) -> Result<reqwest::Client, Problem> {
+    let refused = |error: reqwest::Error| Problem::new(Code::Internal, error.to_string());
+    builder().tls_backend_preconfigured(options.tls(false)?).build().map_err(refused)
+}
+
 /// Failure of one attempt to get an answer.
 enum Miss {
     /// The request can't have had an effect.
@@ -291,7 +301,8 @@ fn number_in(headers: &HeaderMap, name: &str) -> Option<u64> {
 }
 
 /// Innermost cause: "connection refused" is more specific than "error sending request".
-fn reason(error: &reqwest::Error) -> String {
+#[must_use]
+pub fn reason(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "timed out".to_owned();
     }

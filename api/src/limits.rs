@@ -244,6 +244,22 @@ pub const DELIVERIES_AT_ONCE_MAX: usize = 16;
 pub const AGENT_INTERVAL_MS_MIN: u64 = 50;
 /// Longest configurable interval of an agent's tasks: one hour.
 pub const AGENT_INTERVAL_MS_MAX: u64 = 3_600_000;
+/// Pods of a node that its agent keeps; the default of Kubernetes is 110.
+pub const PODS_PER_NODE_MAX: usize = 1024;
+/// Bytes of one pod that an agent keeps: its names, labels, controllers and networks.
+pub const POD_BYTES_MAX: usize = 16 << 10;
+/// Bytes of all pods that an agent keeps.
+pub const PODS_BYTES_MAX: usize = 4 << 20;
+/// Bytes of one answer of a Kubernetes API server, and of one line of a watch.
+pub const KUBERNETES_ANSWER_BYTES_MAX: usize = 4 << 20;
+/// Controllers of pods that an agent remembers for a few seconds.
+pub const OWNERS_CACHED_MAX: usize = 256;
+/// Shortest time between two events of one pod with one code, in milliseconds.
+pub const POD_EVENT_INTERVAL_MS: u64 = 60_000;
+/// Events of pods that wait for the API server; further ones are left out.
+pub const POD_EVENTS_WAITING_MAX: usize = 64;
+/// Pairs of pod and code whose last event an agent remembers.
+pub const POD_EVENTS_REMEMBERED_MAX: usize = 1024;
 /// Bytes of an agent's configuration file.
 pub const AGENT_CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a network namespace's path (Linux PATH_MAX).

@@ -239,6 +239,8 @@ catalogue! {
         "Conflicting fields", "Change one of the fields, or omit it.";
     JournalUnwritable "journal-unwritable" 507 / 11 exit UNAVAILABLE retry After
         "Journal of the node's agent not writable", "Free disk space on the node; see ipam-agent doctor.";
+    PodUnknown "pod-unknown" 503 / 11 exit UNAVAILABLE retry After
+        "Pod unknown to the node's agent", "Check the API server: ipam-agent doctor. The runtime retries.";
 }
 
 impl fmt::Display for Code {
