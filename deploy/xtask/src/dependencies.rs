@@ -4,6 +4,7 @@
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::binaries::SHIPPED;
 use crate::workspace::Workspace;
 
 /// The only crate of the workspace that all of [`BOUNDARIES`] may depend on.
@@ -19,13 +20,18 @@ struct Boundary {
     not_directly: &'static [&'static str],
 }
 
-const BOUNDARIES: [Boundary; 4] = [
+/// Crates of tests, which no shipped program may depend on.
+const OF_TESTS: [&str; 1] = ["test-apiserver"];
+
+const BOUNDARIES: [Boundary; 5] = [
     // The state machine is pure: no I/O, no runtime, no TLS.
     Boundary { package: "ipam-machine", not_directly: &["rustls", "tokio"] },
     // Clients know the API only.
     Boundary { package: "ipamctl", not_directly: &[] },
     Boundary { package: "ipam-cni", not_directly: &[] },
     Boundary { package: "ipam-agent", not_directly: &[] },
+    // It stands for another system.
+    Boundary { package: "test-apiserver", not_directly: &[] },
 ];
 
 /// Reads cargo's tree of each package, and refuses dependencies beyond its boundary.
@@ -33,6 +39,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut complaints = Vec::new();
     for boundary in &BOUNDARIES {
         complaints.extend(boundary.complaints(&tree(workspace, boundary.package)?));
+    }
+    for (package, _) in SHIPPED {
+        complaints.extend(of_tests(package, &tree(workspace, package)?));
     }
     for complaint in &complaints {
         println!("{complaint}");
@@ -51,6 +60,13 @@ fn tree(workspace: &Workspace, package: &str) -> Result<String> {
         bail!("cargo tree of {package} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     String::from_utf8(output.stdout).context("the name of a package is not UTF-8")
+}
+
+/// Complaints about crates of tests in the tree of a shipped program.
+fn of_tests(package: &str, tree: &str) -> Vec<String> {
+    let names = tree.lines().map(|line| line.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let names = names.filter_map(|entry| entry.split(' ').next());
+    names.filter(|name| OF_TESTS.contains(name)).map(|name| format!("{package}: ships {name}")).collect()
 }
 
 impl Boundary {
@@ -111,6 +127,13 @@ mod tests {
                 assert_eq!(complaints(boundary.package, line), 1, "{line}");
             }
         }
+    }
+
+    #[test]
+    fn no_shipped_program_has_a_crate_of_tests() {
+        assert_eq!(of_tests("ipamd", TREE), Vec::<String>::new());
+        let tree = format!("{TREE}2test-apiserver v0.1.0 (/src/daemon/kubernetes/apiserver)\n");
+        assert_eq!(of_tests("ipamd", &tree), ["ipamd: ships test-apiserver"]);
     }
 
     #[test]

@@ -1,0 +1,32 @@
+//! Kubernetes API server of the tests: any object over real HTTP, with lists, watches, and faults on demand.
+//!
+//! It has the parts of the protocol that clients of this project use: one counter of resource versions,
+//! pages, bookmarks, 410, 409, merge patches, the status subresource, finalizers and bearer tokens. A
+//! difference from the real API server is a defect of this crate.
+//!
+//! **Invariant:** no shipped program depends on it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a defect of this crate fails tests, and nothing else"
+)]
+
+mod faults;
+mod list;
+mod path;
+mod resources;
+mod routes;
+mod select;
+mod server;
+mod status;
+mod store;
+mod tls;
+mod watch;
+mod write;
+
+pub use self::faults::{Fault, Hostility};
+pub use self::resources::Resource;
+pub use self::server::{ApiServer, Request};

@@ -1,0 +1,106 @@
+//! Paths of the API: collections, objects and subresources.
+
+use crate::resources::Resource;
+
+/// Place that a path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) resource: Resource,
+    /// Namespace; none for cluster-scoped resources, and for lists of all namespaces.
+    pub(crate) namespace: Option<String>,
+    /// Name; none for a collection.
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+}
+
+impl Place {
+    /// Parses a path; none if no resource is there.
+    pub(crate) fn parse(path: &str, resources: &[Resource]) -> Option<Self> {
+        let mut segments = path.trim_matches('/').split('/').map(decoded);
+        let group = match segments.next()?.as_str() {
+            "api" => String::new(),
+            "apis" => segments.next()?,
+            _ => return None,
+        };
+        let version = segments.next()?;
+        let rest: Vec<String> = segments.collect();
+        let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+        let (namespace, rest) = match rest.as_slice() {
+            // The status of a namespace, and not a collection in it.
+            ["namespaces", _, "status"] => (None, rest.as_slice()),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
+            all => (None, all),
+        };
+        let (plural, name, subresource) = match rest {
+            [plural] => (plural, None, None),
+            [plural, name] => (plural, Some(name), None),
+            [plural, name, subresource] => (plural, Some(name), Some(subresource)),
+            _ => return None,
+        };
+        let is_it = |one: &&Resource| one.group == group && one.version == version && one.plural == **plural;
+        let resource = resources.iter().find(is_it)?.clone();
+        let has_place = name.is_none() || resource.is_namespaced == namespace.is_some();
+        let own = |text: Option<&&str>| text.map(|text| (*text).to_owned());
+        has_place.then(|| Self { resource, namespace, name: own(name), subresource: own(subresource) })
+    }
+}
+
+/// Decodes percent-encoded characters.
+pub(crate) fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digits = (byte == b'%').then(|| rest.clone().take(2).collect::<Vec<u8>>());
+        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok());
+        match code {
+            Some(code) => {
+                rest.next();
+                rest.next();
+                bytes.push(code);
+            }
+            None => bytes.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Parameters of a query.
+pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| decoded(&value.replace('+', " ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::built_in;
+
+    #[test]
+    fn paths_name_collections_objects_and_subresources() {
+        for (path, expected) in [
+            ("/api/v1/pods", Some("pods - - -")),
+            ("/api/v1/namespaces/shop/pods", Some("pods shop - -")),
+            ("/api/v1/namespaces/shop/pods/web%2D0", Some("pods shop web-0 -")),
+            ("/api/v1/namespaces/shop/pods/web-0/status", Some("pods shop web-0 status")),
+            ("/apis/apps/v1/namespaces/shop/replicasets/web", Some("replicasets shop web -")),
+            ("/api/v1/namespaces/shop", Some("namespaces - shop -")),
+            ("/api/v1/namespaces/shop/status", Some("namespaces - shop status")),
+            ("/api/v1/nodes/n1", Some("nodes - n1 -")),
+            ("/api/v1/pods/web-0", None),
+            ("/api/v1/widgets", None),
+            ("/apis/apps/v1/pods", None),
+            ("/", None),
+        ] {
+            let found = Place::parse(path, &built_in()).map(|place| {
+                let part = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+                let Place { resource, namespace, name, subresource } = place;
+                format!("{} {} {} {}", resource.plural, part(namespace), part(name), part(subresource))
+            });
+            assert_eq!(found.as_deref(), expected, "{path}");
+        }
+        assert_eq!(
+            parameter("watch=1&fieldSelector=spec.nodeName%3Dn1", "fieldSelector").unwrap(),
+            "spec.nodeName=n1"
+        );
+    }
+}

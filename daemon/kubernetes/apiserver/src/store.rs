@@ -1,0 +1,103 @@
+//! Objects with one counter of resource versions, and the changes that watches replay.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::path::Place;
+
+/// Changes that are kept for watches.
+const CHANGES_MAX: usize = 10_000;
+
+/// Identity of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) group: String,
+    pub(crate) plural: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// Change of an object.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) version: u64,
+    pub(crate) key: Key,
+    pub(crate) before: Option<Value>,
+    /// The object, of a deletion with the version of the deletion.
+    pub(crate) after: Value,
+    pub(crate) is_deleted: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) objects: BTreeMap<Key, Value>,
+    pub(crate) version: u64,
+    /// Versions up to this one are forgotten.
+    pub(crate) compacted: u64,
+    changes: Vec<Change>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), version: 1, compacted: 0, changes: Vec::new() }
+    }
+}
+
+impl Key {
+    pub(crate) fn of(place: &Place, namespace: &str, name: &str) -> Self {
+        let (group, plural) = (place.resource.group.clone(), place.resource.plural.clone());
+        Self { group, plural, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// Returns true for an object of the collection.
+    pub(crate) fn is_in(&self, place: &Place) -> bool {
+        self.group == place.resource.group
+            && self.plural == place.resource.plural
+            && place.namespace.as_ref().is_none_or(|namespace| *namespace == self.namespace)
+            && place.name.as_ref().is_none_or(|name| *name == self.name)
+    }
+}
+
+impl Store {
+    /// Writes an object under the next version, and returns it.
+    pub(crate) fn put(&mut self, key: Key, mut object: Value) -> Value {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let before = self.objects.insert(key.clone(), object.clone());
+        let version = self.version;
+        self.record(Change { version, key, before, after: object.clone(), is_deleted: false });
+        object
+    }
+
+    /// Removes an object, and returns it with the version of its deletion.
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<Value> {
+        let before = self.objects.remove(key)?;
+        self.version += 1;
+        let mut after = before.clone();
+        after["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let (version, key) = (self.version, key.clone());
+        self.record(Change { version, key, before: Some(before), after: after.clone(), is_deleted: true });
+        Some(after)
+    }
+
+    fn record(&mut self, change: Change) {
+        self.changes.push(change);
+        if self.changes.len() > CHANGES_MAX {
+            let forgotten = self.changes.remove(0);
+            self.compacted = forgotten.version;
+        }
+    }
+
+    /// Forgets all changes. The version rises, so that those before are too old.
+    pub(crate) fn compact(&mut self) {
+        self.version += 1;
+        self.compacted = self.version;
+        self.changes.clear();
+    }
+
+    /// First change of a collection after a version.
+    pub(crate) fn change_after(&self, version: u64, place: &Place) -> Option<&Change> {
+        self.changes.iter().find(|change| change.version > version && change.key.is_in(place))
+    }
+}
