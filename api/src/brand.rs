@@ -30,8 +30,6 @@ pub const CTL_CONFIG_FILE: &str = "ipamctl/config.toml";
 pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
 /// Path of the agent's configuration file.
 pub const AGENT_CONFIG_FILE: &str = "/etc/ipamd/agent.toml";
-/// Environment variable with the name of the agent's node; it precedes the configuration file.
-pub const AGENT_NODE_ENV: &str = "IPAM_AGENT_NODE";
 /// Path of the agent's state directory.
 pub const AGENT_STATE_DIR: &str = "/var/lib/ipam-agent";
 /// Path of the unix socket on which the agent serves the plugin.

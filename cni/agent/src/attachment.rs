@@ -15,6 +15,7 @@ use ipam_api::mac::MacAddress;
 use ipam_api::name::InterfaceName;
 use ipam_api::problem::{Applied, Code, Problem};
 use ipam_api::request::{Allocated, AttachmentKey, Released, Started};
+use ipam_api::resource::EndpointKey;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -82,6 +83,24 @@ impl Request {
         }
         Ok(Self { key, started, body })
     }
+
+    /// Endpoint of an ADD, unless it is malformed.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<EndpointKey> {
+        field(&self.body, "endpoint").ok()
+    }
+
+    /// Uid of the endpoint's incarnation. The servers refuse what is too long.
+    #[must_use]
+    pub fn uid(&self) -> Option<String> {
+        let uid = self.body.get("uid").and_then(Value::as_str).filter(|uid| uid.len() <= TEXT_CHARS_MAX);
+        uid.map(str::to_owned)
+    }
+
+    /// The body, for facts that only the agent knows.
+    pub fn body(&mut self) -> &mut Map<String, Value> {
+        &mut self.body
+    }
 }
 
 fn field<T: DeserializeOwned>(body: &Map<String, Value>, name: &str) -> Result<T, Problem> {
@@ -107,6 +126,8 @@ pub async fn add(
     budget: Duration,
 ) -> Result<Answer, Problem> {
     let began = tokio::time::Instant::now();
+    // The servers refuse what is no endpoint or too long.
+    let (endpoint, uid) = (request.endpoint(), request.uid());
     let Request { key, started, body } = request;
     let Container { runtime, netns, link, node_is_gateway, mac } = container;
     #[cfg(feature = "testing")]
@@ -121,10 +142,6 @@ pub async fn add(
         Some(netns) => netns::observed(netns).await,
         None => None,
     };
-    // The servers refuse what is no endpoint or too long.
-    let endpoint = field(&body, "endpoint").ok();
-    let uid = body.get("uid").and_then(Value::as_str).filter(|uid| uid.len() <= TEXT_CHARS_MAX);
-    let uid = uid.map(str::to_owned);
     let before = node.journal.attachments().get(&key).map(|entry| entry.allocations.clone());
     let entry = Entry {
         key: key.clone(),

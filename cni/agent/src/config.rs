@@ -16,6 +16,8 @@ use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::kubernetes::Access;
+
 /// Source of the node's name, unless the configuration has one.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
@@ -39,6 +41,28 @@ pub enum StatusPolicy {
     Servers,
     /// The agent itself doesn't answer, or can't write its journal.
     Agent,
+}
+
+/// Treatment of an ADD whose pod the agent can't find.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownPod {
+    /// It is refused: its labels could choose another pool.
+    #[default]
+    Refuse,
+    /// It is served if its request names pools.
+    Allow,
+}
+
+/// Section `[kubernetes]`: the API server whose pods the agent watches.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KubernetesSection {
+    server: Option<String>,
+    token_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
+    #[serde(default)]
+    unknown_pod: UnknownPod,
 }
 
 /// Link of the node as the configuration names it: a section `[[link]]`.
@@ -83,6 +107,7 @@ struct File {
     probes: bool,
     #[serde(default)]
     link: Vec<LinkConfig>,
+    kubernetes: Option<KubernetesSection>,
 }
 
 fn probes() -> bool {
@@ -138,6 +163,10 @@ pub struct Config {
     pub probes: bool,
     /// Links of the node; none: the agent finds them.
     pub links: Vec<LinkConfig>,
+    /// API server whose pods the agent watches; none outside Kubernetes.
+    pub kubernetes: Option<Access>,
+    /// Treatment of an ADD whose pod the agent can't find.
+    pub unknown_pod: UnknownPod,
 }
 
 /// Configuration that can't be used.
@@ -173,10 +202,10 @@ impl Config {
         file.take(AGENT_CONFIG_BYTES_MAX).read_to_string(&mut text).map_err(|error| wrong(&error))?;
         let mut file: File = toml::from_str(&text).map_err(|error| wrong(&error))?;
         file.node = node.or(file.node);
-        Self::check(file).map_err(|why| wrong(&why))
+        Self::check(file, |name| std::env::var(name).ok()).map_err(|why| wrong(&why))
     }
 
-    fn check(file: File) -> Result<Self, String> {
+    fn check(file: File, environment: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         if file.servers.is_empty() {
             return Err("servers is empty; name the members, such as [\"https://10.0.0.1:7440\"]".to_owned());
         }
@@ -192,6 +221,12 @@ impl Config {
         // A directory has a file for each node.
         let own = |path: PathBuf| if path.is_dir() { path.join(name.as_str()) } else { path };
         let join_token_file = file.join_token_file.map(own);
+        let unknown_pod = file.kubernetes.as_ref().map(|section| section.unknown_pod).unwrap_or_default();
+        let access = |section: KubernetesSection| {
+            let KubernetesSection { server, token_file, ca_file, .. } = section;
+            Access::new(server, token_file, ca_file, &environment)
+        };
+        let kubernetes = file.kubernetes.map(access).transpose()?;
         Ok(Self {
             node: NodeKey { realm: file.realm, name },
             state_dir: file.state_dir.unwrap_or_else(|| AGENT_STATE_DIR.into()),
@@ -208,6 +243,8 @@ impl Config {
             uids: file.uids,
             probes: file.probes,
             links: file.link,
+            kubernetes,
+            unknown_pod,
         })
     }
 }
@@ -246,7 +283,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Config, String> {
-        toml::from_str(text).map_err(|error| error.to_string()).and_then(Config::check)
+        let file = toml::from_str(text).map_err(|error| error.to_string());
+        file.and_then(|file| Config::check(file, |_| None))
     }
 
     #[test]
@@ -295,6 +333,9 @@ mod tests {
             ("servers = [\"x\"]\nstatus_policy = \"never\"", "status_policy"),
             ("servers = [\"x\"]\nnode = \"a/b\"", "node"),
             ("servers = [\"x\"]\nprobes = 1", "probes"),
+            ("servers = [\"x\"]\n[kubernetes]\nserver = \"http://10.0.0.1\"", "kubernetes.server"),
+            ("servers = [\"x\"]\n[kubernetes]\nunknown_pod = \"maybe\"", "unknown_pod"),
+            ("servers = [\"x\"]\n[kubernetes]\ntoken = \"x\"", "token"),
             ("servers = [\"x\"]\n[[link]]\nnetwork = \"blue\"", "interface"),
             ("servers = [\"x\"]\n[[link]]\ninterface = \"a/b\"", "interface"),
             ("servers = [\"x\"]\n[[link]]\ninterface = \"eth1\"\nnet = \"blue\"", "net"),

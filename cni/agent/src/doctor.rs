@@ -5,6 +5,7 @@
 
 mod capabilities;
 mod clock;
+mod pods;
 mod probes;
 
 use std::fmt::Write as _;
@@ -125,6 +126,7 @@ pub async fn report(config: &Config, node: Option<&Node>) -> DoctorReport {
         checks.push(status(node));
         checks.push(journal(node));
         checks.push(containers(node));
+        checks.extend(pods::check(node));
         // Those of the process that serves, and not of the one that asks.
         checks.push(capabilities::check());
         checks.push(probes::permission(config, &wire));

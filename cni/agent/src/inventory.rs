@@ -266,7 +266,7 @@ mod tests {
         let config = Config::read(&file).unwrap();
         let (file, attachments) = JournalFile::open(&config.state_dir).unwrap();
         let cluster = Cluster::new(&config.servers, None, None).unwrap();
-        Node::new(config, "b1".to_owned(), cluster, Journal::start(file, attachments).unwrap())
+        Node::new(config, "b1".to_owned(), cluster, Journal::start(file, attachments).unwrap(), None)
     }
 
     fn adding(container: &str, netns: Option<&Path>) -> Entry {

@@ -5,6 +5,8 @@
 //! DEL is answered without a server and delivered later, and attachments whose container is gone are found
 //! and released. One heartbeat reports readiness, boot, inventory and links, and renews the node's leases.
 //! Addresses are probed before the plugin gets them, where the cluster says so, and when the cluster asks.
+//! In Kubernetes it watches the pods of its node, adds their facts to the requests of their ADDs, and reports
+//! failed ADDs as events.
 //!
 //! Deliberate limits:
 //!
@@ -25,9 +27,12 @@ pub mod heartbeat;
 pub mod identity;
 pub mod inventory;
 pub mod journal;
+pub mod kubernetes;
 pub mod netns;
 pub mod node;
 mod output;
+pub mod pod_add;
+pub mod pods;
 pub mod possible_orphans;
 pub mod probe;
 pub mod probing;

@@ -1,13 +1,14 @@
 //! State of the agent that its tasks and requests share.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
 use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::journal::{Journal, Key};
+use crate::pods::PodView;
 use crate::possible_orphans::PossibleOrphans;
 
 /// This node.
@@ -21,6 +22,8 @@ pub struct Node {
     pub cluster: Cluster,
     /// Attachments of the node.
     pub journal: Journal,
+    /// Pods of the node, where the agent watches them.
+    pub pods: Option<Arc<PodView>>,
     /// ADDs that wait for their answer, by attachment.
     pub adding: InFlight,
     /// Attachments that seem to have lost their container.
@@ -34,12 +37,19 @@ pub struct Node {
 impl Node {
     /// A node without requests under way.
     #[must_use]
-    pub fn new(config: Config, boot_id: String, cluster: Cluster, journal: Journal) -> Self {
+    pub fn new(
+        config: Config,
+        boot_id: String,
+        cluster: Cluster,
+        journal: Journal,
+        pods: Option<Arc<PodView>>,
+    ) -> Self {
         Self {
             config,
             boot_id,
             cluster,
             journal,
+            pods,
             adding: InFlight::default(),
             possible_orphans: Mutex::default(),
             undelivered: Notify::new(),

@@ -12,6 +12,7 @@ use crate::cluster::Cluster;
 use crate::config::{Config, Flags};
 use crate::journal::{Journal, JournalFile};
 use crate::node::Node;
+use crate::pods::PodView;
 use crate::probing::wire::HostWire;
 use crate::socket::{PermittedListener, router};
 use crate::{boot, heartbeat, identity, inventory, probing, release};
@@ -54,6 +55,8 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let boot_id = boot::id()?;
+    let view = |access| PodView::new(access, config.node.name.clone()).map(Arc::new);
+    let pods = config.kubernetes.as_ref().map(view).transpose()?;
     let cluster: Cluster = tokio::select! {
         cluster = identity::connect(&config) => cluster?,
         _ = terminate.recv() => return Ok(()),
@@ -61,7 +64,7 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     };
     let listener = PermittedListener::bind(&config.socket, &config.uids)
         .map_err(|error| format!("{}: {error}", config.socket.display()))?;
-    let node = Arc::new(Node::new(config, boot_id, cluster, journal));
+    let node = Arc::new(Node::new(config, boot_id, cluster, journal, pods));
     tracing::info!(
         node = %node.config.node,
         socket = %node.config.socket.display(),
@@ -72,6 +75,10 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     tokio::spawn(release::deliver_all(node.clone()));
     tokio::spawn(inventory::observe(node.clone()));
     tokio::spawn(identity::renew(node.clone()));
+    if let Some(pods) = node.pods.clone() {
+        let node = node.clone();
+        tokio::spawn(async move { pods.run(&node.journal).await });
+    }
     tokio::spawn(probing::jobs::run(node.clone(), HostWire::for_jobs()));
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let mut stopping = stopped.clone();

@@ -82,6 +82,24 @@ fn the_example_has_the_defaults() {
 }
 
 #[test]
+fn the_sections_of_the_example_are_settings() {
+    let example = include_str!("../../../deploy/ipam-agent.example.toml");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("agent.toml");
+    for section in ["[[link]]", "[kubernetes]"] {
+        let (_, rest) = example.split_once(&format!("# {section}\n")).unwrap();
+        let keys = rest.lines().map_while(|line| line.strip_prefix("# "));
+        let keys: Vec<&str> = keys.take_while(|line| line.contains(" = ")).collect();
+        assert!(keys.len() >= 3, "{section}: {keys:?}");
+        std::fs::write(&file, format!("servers = [\"http://127.0.0.1:1\"]\n{section}\n{}", keys.join("\n")))
+            .unwrap();
+        let config = ipam_agent::config::Config::read(&file).unwrap();
+        assert_eq!(config.unknown_pod, ipam_agent::config::UnknownPod::Refuse);
+        assert!(!config.links.is_empty() || config.kubernetes.is_some(), "{section}");
+    }
+}
+
+#[test]
 fn doctor_without_an_agent_names_what_fails_and_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("agent.toml");

@@ -29,12 +29,13 @@ const BYTES_PER_BYTE: usize = 1024;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. Each has a binary in `targets/` and a folder in `corpus/`.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("request", outside::request),
     ("text", outside::text),
     ("merge", outside::merge),
     ("cni_config", node::config),
     ("cni_arguments", node::arguments),
+    ("pods", link::pods),
     ("probe_frame", link::frame),
     ("peer_stream", peer::stream),
     ("peer_message", peer::message),

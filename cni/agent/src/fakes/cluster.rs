@@ -19,6 +19,7 @@ use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::journal::{Journal, JournalFile, Key};
 use crate::node::Node;
+use crate::pods::PodView;
 
 /// Address that the cluster has given.
 #[derive(Debug, Clone)]
@@ -154,7 +155,9 @@ impl FakeCluster {
         let (file, attachments) = JournalFile::open(&config.state_dir).unwrap();
         let cluster = Cluster::new(&config.servers, None, None).unwrap();
         let journal = Journal::start(file, attachments).unwrap();
-        Arc::new(Node::new(config, "b1".to_owned(), cluster, journal))
+        let view = |access| Arc::new(PodView::new(access, config.node.name.clone()).unwrap());
+        let pods = config.kubernetes.as_ref().map(view);
+        Arc::new(Node::new(config, "b1".to_owned(), cluster, journal, pods))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Map of the node's attachments, as the records of the journal build it.
+//! Map of the node's attachments and pods, as the records of the journal build it.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,15 @@ use ipam_api::limits::JOURNAL_ATTACHMENTS_MAX;
 use ipam_api::node_report::Inventory;
 use ipam_api::request::AttachmentKey;
 
+use super::pod::{Pod, Pods};
 use super::record::{Entry, Key, Phase, Record};
 
-/// Attachments of the node, and its boot.
+/// Attachments of the node, its boot, and its pods.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attachments {
     boot: Option<(String, u64)>,
     entries: BTreeMap<Key, Entry>,
+    pods: Pods,
 }
 
 impl Attachments {
@@ -78,13 +80,25 @@ impl Attachments {
                     self.entries.remove(&key);
                 }
             }
+            Record::Pods { put, gone } => {
+                gone.iter().for_each(|uid| self.pods.remove(uid));
+                put.into_iter().for_each(|pod| self.pods.put(pod));
+            }
+            Record::PodApplication { uid, application } => self.pods.resolve(&uid, application),
         }
     }
 
     /// Records that build the same map.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let boot = self.boot.iter().map(|(id, number)| Record::Boot { id: id.clone(), number: *number });
-        boot.chain(self.entries.values().cloned().map(Record::Put))
+        let pod = |pod: &Pod| Record::Pods { put: vec![pod.clone()], gone: Vec::new() };
+        boot.chain(self.entries.values().cloned().map(Record::Put)).chain(self.pods.iter().map(pod))
+    }
+
+    /// Pods of the node.
+    #[must_use]
+    pub fn pods(&self) -> &Pods {
+        &self.pods
     }
 
     /// Present boot with its number, once it is recorded.
@@ -128,7 +142,9 @@ impl Attachments {
             | Record::Missing(_)
             | Record::Delivered { .. }
             | Record::Gone { .. }
-            | Record::Runtime { .. } => return true,
+            | Record::Runtime { .. }
+            | Record::Pods { .. }
+            | Record::PodApplication { .. } => return true,
         };
         self.room() > 0 || self.entries.contains_key(key)
     }

@@ -100,7 +100,7 @@ impl JournalFile {
     /// Returns true if most of the file is out of date.
     #[must_use]
     pub fn has_surplus(&self, attachments: &Attachments) -> bool {
-        self.lines > 2 * attachments.len() + SURPLUS_LINES_MAX
+        self.lines > 2 * (attachments.len() + attachments.pods().len()) + SURPLUS_LINES_MAX
     }
 
     /// Replaces the file by one that has the map and nothing else.

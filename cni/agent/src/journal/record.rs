@@ -9,6 +9,8 @@ use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::pod::{Application, Pod};
+
 /// Identity of an attachment on this node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
@@ -123,5 +125,19 @@ pub enum Record {
         key: Key,
         /// Name of the runtime.
         runtime: String,
+    },
+    /// Pods of the node have changed.
+    Pods {
+        /// New and changed ones.
+        put: Vec<Pod>,
+        /// Uids of those that are gone.
+        gone: Vec<String>,
+    },
+    /// The application of a pod was read. No effect if the pod is gone.
+    PodApplication {
+        /// Uid of the pod.
+        uid: String,
+        /// Its application.
+        application: Application,
     },
 }

@@ -8,6 +8,7 @@ use ipam_api::limits::JOURNAL_ATTACHMENTS_MAX;
 use ipam_api::name::{InterfaceName, ObjectName};
 use ipam_api::problem::{Code, Problem};
 use ipam_api::request::Started;
+use ipam_api::resource::Controller;
 use serde_json::Map;
 
 use super::*;
@@ -53,7 +54,32 @@ fn life() -> Vec<Record> {
         delete("c1", 20),
         Record::Put(Entry { runtime: String::new(), ..entry("c3") }),
         Record::Runtime { key: key("c3"), runtime: "podman".to_owned() },
+        Record::Pods { put: vec![pod("u1"), pod("u2")], gone: Vec::new() },
+        Record::PodApplication { uid: "u1".to_owned(), application: application() },
+        Record::Pods { put: Vec::new(), gone: vec!["u2".to_owned()] },
+        // No effect on a pod that is gone.
+        Record::PodApplication { uid: "u2".to_owned(), application: application() },
     ]
+}
+
+fn pod(uid: &str) -> Pod {
+    let network = PodNetwork { interface: "net1".parse().unwrap(), attachment: "lan/a".parse().unwrap() };
+    Pod {
+        uid: uid.to_owned(),
+        static_uid: None,
+        namespace: "shop".parse().unwrap(),
+        name: "web-0".parse().unwrap(),
+        labels: [("app".to_owned(), "web".to_owned())].into(),
+        owner: Some(application().controller),
+        application: None,
+        networks: vec![network],
+    }
+}
+
+fn application() -> Application {
+    let name = "web".parse().unwrap();
+    let (group, kind, uid) = ("apps".to_owned(), "StatefulSet".to_owned(), Some("s1".to_owned()));
+    Application { controller: Controller { group, kind, name, uid }, replicas: Some(3) }
 }
 
 fn write(dir: &Path, records: &[Record]) -> Attachments {

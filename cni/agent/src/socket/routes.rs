@@ -28,6 +28,7 @@ use crate::doctor;
 use crate::inventory::collect;
 use crate::journal::Key;
 use crate::node::Node;
+use crate::pod_add;
 use crate::probing::wire::HostWire;
 use crate::status::status;
 
@@ -81,7 +82,7 @@ async fn add(State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes) -> 
     let request = Request::read(&node, &body)?;
     let budget = budget(&headers);
     // The plugin may be killed; the journal needs the outcome all the same.
-    let task = tokio::spawn(attachment::add(node, HostWire::for_add(), request, container, budget));
+    let task = tokio::spawn(pod_add::add(node, HostWire::for_add(), request, container, budget));
     Ok(relayed(task.await.map_err(|_| aborted())??))
 }
 

@@ -111,6 +111,45 @@ const CONFIGURATIONS: [(&str, &str); 7] = [
     ),
 ];
 
+const PODS: [(&str, &str); 5] = [
+    (
+        "list",
+        concat!(
+            r#"{"kind":"PodList","metadata":{"resourceVersion":"7","continue":"x"},"items":[{"m"#,
+            r#"etadata":{"name":"web-0","namespace":"shop","uid":"u1","resourceVersion":"6","la"#,
+            r#"bels":{"app":"web"},"annotations":{"k8s.v1.cni.cncf.io/networks":"kube-system/la"#,
+            r#"n@eth1,wan"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","nam"#,
+            r#"e":"web","uid":"r1","controller":true}]}}]}"#
+        ),
+    ),
+    (
+        "added",
+        concat!(
+            r#"{"type":"ADDED","object":{"metadata":{"name":"virt-launcher-mail-x","namespace":"#,
+            r#""shop","uid":"u2","resourceVersion":"8","labels":null,"annotations":{"k8s.v1.cni"#,
+            r#".cncf.io/networks":"[{\"name\":\"lan\",\"interface\":\"net1\"}]"},"ownerReferenc"#,
+            r#"es":[{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","name":"mail"#,
+            r#"","uid":"v1","controller":true}]}}}"#
+        ),
+    ),
+    (
+        "static",
+        concat!(
+            r#"{"type":"MODIFIED","object":{"metadata":{"name":"etcd","namespace":"kube-system""#,
+            r#","uid":"u3","annotations":{"kubernetes.io/config.mirror":"h","kubernetes.io/conf"#,
+            r#"ig.hash":"h","v1.multus-cni.io/default-network":"a/b"}}}}"#
+        ),
+    ),
+    (
+        "bookmark",
+        concat!(
+            r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","creationTimestam"#,
+            r#"p":null}}}"#
+        ),
+    ),
+    ("error", r#"{"type":"ERROR","object":{"code":410,"reason":"Expired","message":"too old"}}"#),
+];
+
 const ARGUMENTS: [(&str, &str); 6] = [
     (
         "kubernetes",
@@ -143,6 +182,7 @@ pub(crate) fn all() -> Vec<Seed> {
     all.extend(BODIES.map(|(kind, name, text)| ("request", name.to_owned(), chosen(kind, text))));
     all.extend(TEXTS.map(|(kind, name, text)| ("text", name.to_owned(), chosen(kind, text))));
     all.extend(CONFIGURATIONS.map(|(name, text)| ("cni_config", name.to_owned(), text.into())));
+    all.extend(PODS.map(|(name, text)| ("pods", name.to_owned(), text.into())));
     all.extend(ARGUMENTS.map(|(name, text)| ("cni_arguments", name.to_owned(), text.into())));
     all.extend(MERGES.map(|(name, target, patch)| {
         ("merge", name.to_owned(), joined([(0, target.as_bytes()), (1, patch.as_bytes())]))

@@ -1,0 +1,171 @@
+//! Pods as the API server sends them, and the part of them that the agent keeps.
+
+use std::fmt;
+
+use ipam_api::limits::{LABELS_MAX, POD_BYTES_MAX, TEXT_CHARS_MAX};
+use ipam_api::name::ObjectName;
+use ipam_api::resource::{Controller, Labels};
+use ipam_api::selector::check_label;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::networks;
+use crate::journal::{Application, Pod};
+use crate::kubernetes::First;
+
+/// Bytes of a pod's labels that are kept; the rest of its limit is for names and networks.
+const LABEL_BYTES_MAX: usize = POD_BYTES_MAX / 2;
+/// Owners of an object among which its controller is looked for.
+const OWNERS_MAX: usize = 64;
+/// Characters of a controller's kind and of its API group, as the servers accept them.
+const KIND_CHARS_MAX: usize = 63;
+const GROUP_CHARS_MAX: usize = 253;
+
+/// Object with its metadata. All other fields are skipped.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Object {
+    pub(super) metadata: Metadata,
+}
+
+/// Metadata of an object.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Metadata {
+    name: String,
+    namespace: String,
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+    labels: UsableLabels,
+    annotations: Option<Annotations>,
+    owner_references: First<OwnerReference, OWNERS_MAX>,
+}
+
+/// Annotations that the agent reads.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Annotations {
+    #[serde(rename = "k8s.v1.cni.cncf.io/networks")]
+    networks: Option<String>,
+    #[serde(rename = "v1.multus-cni.io/default-network")]
+    default_network: Option<String>,
+    /// Uid by which the kubelet knows a static pod.
+    #[serde(rename = "kubernetes.io/config.mirror")]
+    mirror: Option<String>,
+    #[serde(rename = "kubernetes.io/config.hash")]
+    hash: Option<String>,
+}
+
+/// Owner of an object.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct OwnerReference {
+    api_version: String,
+    kind: String,
+    name: String,
+    uid: String,
+    controller: bool,
+}
+
+impl Metadata {
+    /// Controller that created the object; none if the servers could not accept it.
+    pub(super) fn owner(&self) -> Option<Controller> {
+        let owner = self.owner_references.0.iter().find(|owner| owner.controller)?;
+        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+        let is_plain = |text: &str, also: &[u8]| {
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
+        };
+        let is_kind = (1..=KIND_CHARS_MAX).contains(&owner.kind.len()) && is_plain(&owner.kind, b"");
+        let is_group = group.len() <= GROUP_CHARS_MAX && is_plain(group, b".-");
+        let name = ObjectName::new(&owner.name).ok().filter(|_| is_kind && is_group)?;
+        let uid = is_uid(&owner.uid).then(|| owner.uid.clone());
+        Some(Controller { group: group.to_owned(), kind: owner.kind.clone(), name, uid })
+    }
+}
+
+impl Object {
+    /// The pod; none if its names are no names of Kubernetes.
+    #[must_use]
+    pub fn into_pod(self) -> Option<Pod> {
+        let owner = self.metadata.owner();
+        let Metadata { name, namespace, uid, labels, annotations, .. } = self.metadata;
+        let (name, namespace) = (ObjectName::new(&name).ok()?, ObjectName::new(&namespace).ok()?);
+        let Annotations { networks, default_network, mirror, hash } = annotations.unwrap_or_default();
+        let networks = networks::read(&namespace, default_network.as_deref(), networks.as_deref());
+        let static_uid = mirror.and(hash).filter(|hash| is_uid(hash));
+        let pod =
+            Pod { uid, static_uid, namespace, name, labels: labels.0, owner, application: None, networks };
+        is_uid(&pod.uid).then(|| Pod { application: without_reading(&pod), ..pod })
+    }
+}
+
+/// Application of a pod whose controller has no controller of its own.
+fn without_reading(pod: &Pod) -> Option<Application> {
+    let owner = pod.owner.as_ref()?;
+    let is_read = matches!(
+        (owner.group.as_str(), owner.kind.as_str()),
+        ("apps", "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Deployment") | ("batch", "Job")
+    );
+    (!is_read).then(|| Application { controller: owner.clone(), replicas: None })
+}
+
+fn is_uid(text: &str) -> bool {
+    (1..=TEXT_CHARS_MAX.min(128)).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Labels by which pools can select, at most as many as a request may have; the first ones by key.
+#[derive(Debug, Default)]
+struct UsableLabels(Labels);
+
+struct LabelsVisitor;
+
+impl<'de> Visitor<'de> for LabelsVisitor {
+    type Value = UsableLabels;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("labels")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(UsableLabels::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut labels = Labels::new();
+        let mut bytes = 0;
+        while let Some(key) = map.next_key::<String>()? {
+            if labels.len() > LABELS_MAX {
+                // The last one by key makes room, so that the order of the input has no effect.
+                let last = labels.pop_last();
+                bytes -= last.map_or(0, |(key, value)| size(&key, &value));
+            }
+            if check_label(&key, "").is_err() {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value = map.next_value::<String>()?;
+            if check_label(&key, &value).is_ok() {
+                bytes += size(&key, &value);
+                if let Some((key, value)) = labels.remove_entry(&key) {
+                    bytes -= size(&key, &value);
+                }
+                labels.insert(key, value);
+            }
+        }
+        while labels.len() > LABELS_MAX || bytes > LABEL_BYTES_MAX {
+            let Some((key, value)) = labels.pop_last() else { break };
+            bytes -= size(&key, &value);
+        }
+        Ok(UsableLabels(labels))
+    }
+}
+
+fn size(key: &str, value: &str) -> usize {
+    key.len() + value.len()
+}
+
+impl<'de> Deserialize<'de> for UsableLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LabelsVisitor)
+    }
+}
