@@ -91,7 +91,7 @@ impl Ask {
                     // Half of the time at most, so that the servers get their turn.
                     let limit = (self.left() / 2).min(Duration::from_millis(ATTEMPT_MS_MAX));
                     match agent.send(call.clone().within(limit)).await {
-                        Err(problem) if problem.code.entry().cni == TRY_LATER => {}
+                        Err(problem) if helps_elsewhere(&problem) => {}
                         answer => return answer,
                     }
                 }
@@ -117,6 +117,12 @@ impl Ask {
     fn left(&self) -> Duration {
         self.deadline.saturating_sub(self.began.elapsed())
     }
+}
+
+/// Returns true if the servers may serve a request that the agent didn't. They know no pods: an agent that
+/// refuses one for want of its labels has the last word.
+fn helps_elsewhere(problem: &Problem) -> bool {
+    problem.code.entry().cni == TRY_LATER && problem.code != Code::PodUnknown
 }
 
 impl Agent {
