@@ -1,3 +1,7 @@
-//! Pods of Kubernetes: what a node does for them.
+//! Kubernetes: pods, their runtimes and their API server.
 
+mod api_server;
 mod containerd;
+mod outages;
+mod pods;
+mod scene;

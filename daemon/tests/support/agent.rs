@@ -35,14 +35,15 @@ impl Agent {
         let dir = tempfile::Builder::new().prefix("ipam-agent-").tempdir().unwrap();
         let agent = Self { dir, process: None, is_unprivileged: false };
         let (socket, state) = (agent.socket(), agent.state());
-        let mut text = format!(
-            "servers = {servers:?}\nnode = \"{node}\"\nsocket = {socket:?}\nstate_dir = {state:?}\n{more}\n"
-        );
+        let mut text =
+            format!("servers = {servers:?}\nnode = \"{node}\"\nsocket = {socket:?}\nstate_dir = {state:?}\n");
         for quick in ["heartbeat_interval_ms", "inventory_interval_ms", "orphan_grace_ms"] {
             if !more.contains(quick) {
                 text.push_str(&format!("{quick} = {AGENT_INTERVAL_MS_MIN}\n"));
             }
         }
+        // At the end: it may have sections.
+        text.push_str(more);
         std::fs::write(agent.config(), text).unwrap();
         agent
     }
