@@ -10,50 +10,59 @@ use tar::{Builder, EntryType};
 use crate::layer::header;
 use crate::{Image, NAME};
 
+/// Content that others name by its digest.
+pub(crate) struct Blob {
+    pub(crate) digest: String,
+    content: Vec<u8>,
+}
+
+impl Blob {
+    pub(crate) fn new(content: Vec<u8>) -> Self {
+        let hexadecimal: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { digest: format!("sha256:{hexadecimal}"), content }
+    }
+
+    fn json(value: &Value) -> Result<Self> {
+        Ok(Self::new(serde_json::to_vec(value)?))
+    }
+
+    fn descriptor(&self, media_type: &str, annotations: &Value) -> Value {
+        let size = self.content.len();
+        json!({"mediaType": media_type, "digest": self.digest, "size": size, "annotations": annotations})
+    }
+}
+
 /// Archive of an image with one layer.
-pub(crate) fn archive(layer: &[u8], config: &Value, image: &Image) -> Result<Vec<u8>> {
-    let config = serde_json::to_vec(config)?;
-    let manifest = serde_json::to_vec(&json!({
+pub(crate) fn archive(layer: Blob, config: &Value, image: &Image) -> Result<Vec<u8>> {
+    let config = Blob::json(config)?;
+    let none = json!({});
+    let manifest = Blob::json(&json!({
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": descriptor("application/vnd.oci.image.config.v1+json", &config),
-        "layers": [descriptor("application/vnd.oci.image.layer.v1.tar", layer)],
+        "config": config.descriptor("application/vnd.oci.image.config.v1+json", &none),
+        "layers": [layer.descriptor("application/vnd.oci.image.layer.v1.tar", &none)],
     }))?;
+    // The first name is that of the specification, the second one that of containerd.
+    let names = json!({
+        "org.opencontainers.image.ref.name": image.version,
+        "io.containerd.image.name": format!("docker.io/library/{NAME}:{}", image.version),
+    });
     let index = serde_json::to_vec(&json!({
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.index.v1+json",
-        "manifests": [{
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
-            "digest": digest(&manifest),
-            "size": manifest.len(),
-            // The first name is that of the specification, the second one that of containerd.
-            "annotations": {
-                "org.opencontainers.image.ref.name": image.version,
-                "io.containerd.image.name": format!("docker.io/library/{NAME}:{}", image.version),
-            },
-        }],
+        "manifests": [manifest.descriptor("application/vnd.oci.image.manifest.v1+json", &names)],
     }))?;
     let mut files = BTreeMap::from([
-        ("oci-layout".to_owned(), &br#"{"imageLayoutVersion":"1.0.0"}"#[..]),
-        ("index.json".to_owned(), &index[..]),
+        ("oci-layout".to_owned(), br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec()),
+        ("index.json".to_owned(), index),
     ]);
-    for blob in [layer, &config, &manifest] {
-        files.insert(format!("blobs/{}", digest(blob).replace(':', "/")), blob);
+    for Blob { digest, content } in [layer, config, manifest] {
+        files.insert(format!("blobs/{}", digest.replace(':', "/")), content);
     }
     let mut tar = Builder::new(Vec::new());
     for (path, content) in files {
         let size = u64::try_from(content.len())?;
-        tar.append_data(&mut header(EntryType::Regular, 0o644, size, image.time), path, content)?;
+        tar.append_data(&mut header(EntryType::Regular, 0o644, size, image.time), path, &*content)?;
     }
     Ok(tar.into_inner()?)
-}
-
-/// Digest of a blob, with the name of its algorithm.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    let hexadecimal: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hexadecimal}")
-}
-
-fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
-    json!({"mediaType": media_type, "digest": digest(bytes), "size": bytes.len()})
 }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
+use self::archive::Blob;
 pub use self::libraries::libraries;
 
 /// Programs of the image.
@@ -56,8 +57,9 @@ impl Image {
                 read(path)?,
             );
         }
-        let layer = layer::layer(&files, &LINKS, self.time)?;
-        archive::archive(&layer, &self.config(&archive::digest(&layer)), self)
+        let layer = Blob::new(layer::layer(&files, &LINKS, self.time)?);
+        let config = self.config(&layer.digest);
+        archive::archive(layer, &config, self)
     }
 
     /// Configuration of the image. It has no entrypoint: the manifests name the program by its path.
@@ -157,7 +159,7 @@ mod tests {
         let blob = |descriptor: &Value| {
             let digest = descriptor["digest"].as_str().unwrap();
             let bytes = &files[&format!("blobs/{}", digest.replace(':', "/"))];
-            assert_eq!(archive::digest(bytes), digest);
+            assert_eq!(Blob::new(bytes.clone()).digest, digest);
             assert_eq!(descriptor["size"], bytes.len());
             bytes
         };
