@@ -24,7 +24,7 @@ const FIND_PART: u32 = 3;
 /// `pod-unknown`, or as [`attachment::add`].
 pub async fn add(
     node: Arc<Node>,
-    wire: impl Wire,
+    wire: impl Wire + 'static,
     mut request: Request,
     container: Container,
     budget: Duration,

@@ -24,6 +24,8 @@ const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+/// Bytes of the answer to a write that are read: the written object.
+const WRITTEN_BYTES_MAX: usize = 64 << 10;
 /// Bytes of an error's body that are read.
 const ERROR_BYTES_MAX: usize = 16 << 10;
 /// Longest pause that an API server may ask for.
@@ -111,7 +113,7 @@ impl Client {
         let request = self.request(method, path).await?.header(CONTENT_TYPE, media_type);
         let request = request.header(ACCEPT, JSON).body(content.to_string()).timeout(within);
         // Read to its end, the connection serves the next request.
-        body(answer(request).await?, KUBERNETES_ANSWER_BYTES_MAX).await.map(drop)
+        body(answer(request).await?, WRITTEN_BYTES_MAX).await.map(drop)
     }
 
     /// Opens a watch on metadata, which ends after `within`.

@@ -13,7 +13,7 @@ use crate::journal::{Journal, Record, Unwritable};
 use crate::kubernetes::{Access, ApiError, Client};
 
 /// ADDs that read their pod at once; others wait for them.
-const READS_AT_ONCE: usize = 4;
+const READS_AT_ONCE: usize = 2;
 /// Time limit of reading an application in the background.
 const APPLICATION: Duration = Duration::from_secs(5);
 /// Pause before unread applications are tried again.

@@ -67,16 +67,17 @@ impl PodView {
         let mut is_cached = true;
         let mut has_failed = false;
         loop {
+            let is_watch = version.is_some();
             let result = match &mut version {
                 None => self.list(journal, is_cached).await.map(|listed| version = Some(listed)),
                 Some(at) => self.watch(journal, at, &mut backoff).await,
             };
             let pause = match result {
                 Ok(()) => {
-                    if std::mem::replace(&mut has_failed, false) {
+                    // A list alone is no success: its watch may be refused each time.
+                    if is_watch && std::mem::replace(&mut has_failed, false) {
                         tracing::info!("the pods of the node are watched again");
                     }
-                    self.note(|state| state.error = None);
                     REST
                 }
                 Err(failure) => {
