@@ -170,8 +170,8 @@ pub struct WorkloadResult {
     pub due_at: Option<Timestamp>,
     /// Released addresses.
     pub addresses: Vec<IpAddr>,
-    /// Number of allocations that a workload keeps although it is gone: they are held or leased, or of a sticky
-    /// endpoint that is wanted.
+    /// Number of allocations that a workload keeps although it is gone: they are held or leased, or of a
+    /// sticky endpoint that is wanted.
     pub kept: u64,
 }
 

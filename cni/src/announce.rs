@@ -2,8 +2,9 @@
 //!
 //! Main plugins have the kernel announce IPv4 addresses (`arp_notify`), and before version 1.2 no IPv6
 //! addresses. The addresses aren't configured yet when this process runs, so the kernel of the container
-//! announces those of IPv6 as soon as they are usable. Behind a bridge, the announcement of an IPv4 address is
-//! lost: the kernel sends it before the port of the bridge forwards. There the agent of the node announces it.
+//! announces those of IPv6 as soon as they are usable. Behind a bridge, the announcement of an IPv4 address
+//! is lost: the kernel sends it before the port of the bridge forwards. There the agent of the node
+//! announces it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

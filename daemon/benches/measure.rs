@@ -151,8 +151,8 @@ async fn plugins(cluster: &Cluster, limits: &mut Limits) {
     limits.hold("ADD with ipam-agent, p50, times that of host-local", ratio(&through), 1.0);
 }
 
-/// ADD through `macvlan` from exec to exit: without probes, with a check ahead of the request, and with a probe
-/// of its own.
+/// ADD through `macvlan` from exec to exit: without probes, with a check ahead of the request, and with a
+/// probe of its own.
 async fn probes() {
     println!("\nADD through macvlan, {PROBED} times, medians");
     for (name, probing, is_checked) in [

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn clusters_run_beside_each_other() {
         let words = Suite::Cluster.arguments(2).join(" ");
-        let filter = "package(ipamd) & kind(test) & test(/^(cluster|kill|kubernetes)::/)";
+        let filter = "package(ipamd) & kind(test) & test(/^(cluster|kill)::/)";
         assert_eq!(words, format!("nextest run --workspace --locked -E {filter} --test-threads 6"));
         assert!(!Suite::Disks.arguments(2).join(" ").contains("threads"));
     }

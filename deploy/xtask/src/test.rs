@@ -67,7 +67,7 @@ const STAGES: &[Stage<Checkout>] = &[
     })),
     beside(stage(
         "runtimes",
-        165,
+        190,
         "containerd and podman, killed at bad moments; pods through CRI",
         |checkout| checkout.suite(Suite::Runtimes),
     )),

@@ -54,7 +54,8 @@ impl Plugins {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn()?;
         let mut input = child.stdin.take().context("the plugin has no input")?;
-        input.write_all(&serde_json::to_vec(&configuration)?).await?;
+        // A plugin that ends early reports that by its exit code.
+        let _ = input.write_all(&serde_json::to_vec(&configuration)?).await;
         drop(input);
         let output = child.wait_with_output().await?;
         if !output.status.success() {

@@ -19,7 +19,7 @@ use crate::http::request::{ApiError, ApiResponse, Freshness, Write};
 use crate::tasks::GcSettings;
 use crate::workload::{Facts, Incarnation, Verdict, verdict};
 
-/// Log entries of one request: one for each workload at most, and some for incarnations that change meanwhile.
+/// Log entries of one request: at most one for each workload, and some for those that change meanwhile.
 const ROUNDS_MAX: usize = WORKLOADS_MAX + 32;
 
 const PERMISSION: (Verb, Target) = (Verb::Release, Target::Endpoint);

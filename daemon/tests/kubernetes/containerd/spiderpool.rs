@@ -217,5 +217,5 @@ async fn refusals_reach_the_pod_and_a_masters_subnet_limits_the_pools() {
     let held: Value = get(&cluster.ask(), "/v1/allocations").await.unwrap();
     let held: Vec<&str> =
         held["items"].as_array().unwrap().iter().map(|one| one["address"].as_str().unwrap()).collect();
-    assert_eq!(held, ["10.5.0.10", "172.18.40.30"]);
+    assert_eq!(held, ["10.5.0.10/24", "172.18.40.30/24"]);
 }

@@ -1,4 +1,5 @@
-//! Reclamation: heartbeats, orphans, ended workloads, detaching, releasing, expiring, quarantines and sticky endpoints.
+//! Reclamation: heartbeats, orphans, ended workloads, detaching, releasing, expiring, quarantines and sticky
+//! endpoints.
 
 pub(crate) mod attachment;
 pub(crate) mod detach;

@@ -64,7 +64,10 @@ pub(super) async fn run(
     let ca = match api.find(CA).await? {
         Some(secret) => read(&secret)?,
         None if missing.len() < 3 => return Err(supplied_in_part(&missing)),
-        None if session.writing.dry_run => return Ok(would_create(session, &[&[CA], &missing[..]].concat())),
+        None if session.writing.dry_run => {
+            would_create(session, &[&[CA], &missing[..]].concat());
+            return Ok(());
+        }
         None => {
             let ca = certificates::authority("ipamd CA in Kubernetes", CA_DAYS).map_err(not_issued)?;
             let texts = [(CA_CERTIFICATE.to_owned(), &*ca.certificate), (CA_KEY.to_owned(), &*ca.key)];
@@ -73,7 +76,8 @@ pub(super) async fn run(
         }
     };
     if session.writing.dry_run {
-        return Ok(would_create(session, &missing));
+        would_create(session, &missing);
+        return Ok(());
     }
     for name in missing {
         let issued = match name {

@@ -127,7 +127,8 @@ fn delegate(verb: &str, interface: &str, network: &Value) -> Result<Vec<u8>> {
         .spawn()
         .with_context(|| plugin.display().to_string())?;
     let mut input = child.stdin.take().context("the delegate has no input")?;
-    input.write_all(&serde_json::to_vec(network)?)?;
+    // A delegate that ends early reports that by its exit code.
+    let _ = input.write_all(&serde_json::to_vec(network)?);
     drop(input);
     let output = child.wait_with_output()?;
     if !output.status.success() {
