@@ -2,16 +2,18 @@
 //! manifests.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::stream::pending;
 use ipam_api::tls::{VERSIONS, provider};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -125,6 +127,16 @@ impl State {
                 let items: Vec<Value> =
                     self.nodes.iter().map(|name| json!({"metadata": {"name": name}})).collect();
                 ok(200, &json!({"metadata": {}, "items": items}))
+            }
+            // The nodes of this cluster have no pods, and none comes.
+            ("GET", ["api", "v1", "pods"]) if query.contains("watch=") => {
+                match self.may(account, "pods", None, "watch") {
+                    true => Body::from_stream(pending::<Result<Bytes, Infallible>>()).into_response(),
+                    false => status(403, "no watch"),
+                }
+            }
+            ("GET", ["api", "v1", "pods"]) if self.may(account, "pods", None, "list") => {
+                ok(200, &json!({"metadata": {"resourceVersion": "1"}, "items": []}))
             }
             ("GET", ["api", "v1", "namespaces", NAMESPACE, "secrets"])
                 if self.may(account, "secrets", selected, "list") =>

@@ -107,13 +107,15 @@ impl Deployment {
             })
             .await;
             let doctor = ["/ipam-agent", "doctor", "--config", "/etc/ipamd/config/agent.toml"];
-            let report = agent.agent.exec(node, &doctor, "");
-            let text = text(&report);
-            assert!(report.status.success(), "{text}");
-            // It sees the plugin and has the capability for probes, and no other.
-            for check in ["plugin", "capabilities", "identity", "token"] {
-                assert!(text.contains(&format!("ok       {check}")), "{check}: {text}");
-            }
+            // It sees the plugin and its pods, and has the capability for probes and no other.
+            until(&format!("the doctor finds nothing on {}", node.name), async || {
+                let report = agent.agent.exec(node, &doctor, "");
+                let text = text(&report);
+                let checks = ["plugin", "capabilities", "identity", "token", "pods"];
+                let are_ok = checks.iter().all(|check| text.contains(&format!("ok       {check}")));
+                if report.status.success() && are_ok { Ok(()) } else { Err(text) }
+            })
+            .await;
             until("the network is installed", async || {
                 let there = node.command(&["test", "-e", "/etc/cni/net.d/10-lan.conflist"]).status().unwrap();
                 if there.success() { Ok(()) } else { Err(agent.networks.logged()) }
