@@ -15,6 +15,7 @@ use crate::Problem;
 use crate::name::{InterfaceName, Name, NamePattern};
 use crate::request::{AllocateRequest, AutomaticPool, InterfaceRequest};
 use crate::resource::PoolSize;
+pub use networks::attachments;
 use read::{Item, Overrides, read, wrong};
 
 /// Prefix of Spiderpool's annotations.

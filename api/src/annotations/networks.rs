@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::members::Members;
+use crate::limits::INTERFACES_MAX;
 use crate::name::{InterfaceName, NetworkAttachment, ObjectName};
 use crate::request::AllocateRequest;
 use crate::resource::Labels;
@@ -18,20 +19,38 @@ pub(super) const NAMES: [&str; 2] = [NETWORKS, DEFAULT_NETWORK];
 /// Namespace of a default network without one, as in Multus.
 const DEFAULT_NAMESPACE: &str = "kube-system";
 
+/// Bytes of an annotation that is read. A list of all interfaces with full names is shorter.
+const BYTES_MAX: usize = 32 << 10;
+
 /// Sets the attachment of each interface that has none, as `namespace/name`.
 pub(super) fn apply(request: &mut AllocateRequest, annotations: &Labels) {
-    let namespace = request.endpoint.namespace.as_str();
-    let mut attachments: BTreeMap<InterfaceName, NetworkAttachment> = BTreeMap::new();
-    for (annotation, namespace, first) in [(DEFAULT_NETWORK, DEFAULT_NAMESPACE, 0), (NETWORKS, namespace, 1)]
-    {
-        let text = annotations.get(annotation).map(String::as_str).unwrap_or_default();
-        for (place, selection) in selections(text).into_iter().flatten().enumerate() {
-            attachments.extend(selection.attachment(namespace, first + place));
-        }
-    }
+    let text = |name| annotations.get(name).map(String::as_str);
+    let attachments = attachments(&request.endpoint.namespace, text(DEFAULT_NETWORK), text(NETWORKS));
     for interface in request.interfaces.iter_mut().filter(|one| one.network_attachment.is_none()) {
         interface.network_attachment = attachments.get(&interface.name).cloned();
     }
+}
+
+/// Attachments of a pod in a namespace, by interface: that of its default network, and those of its networks.
+///
+/// Both annotations have the short form `[namespace/]name[@interface]`, divided by commas, or are lists in
+/// JSON. An interface without a name is `net1`, `net2`, … by its place. Malformed entries have no attachment.
+#[must_use]
+pub fn attachments(
+    namespace: &ObjectName,
+    default_network: Option<&str>,
+    networks: Option<&str>,
+) -> BTreeMap<InterfaceName, NetworkAttachment> {
+    let mut attachments = BTreeMap::new();
+    for (text, namespace, first) in
+        [(default_network, DEFAULT_NAMESPACE, 0), (networks, namespace.as_str(), 1)]
+    {
+        let selections = text.and_then(selections).unwrap_or_default();
+        for (place, selection) in selections.into_iter().take(INTERFACES_MAX).enumerate() {
+            attachments.extend(selection.attachment(namespace, first + place));
+        }
+    }
+    attachments
 }
 
 /// One element of an annotation.
@@ -70,7 +89,7 @@ impl Selection {
 
 /// Elements of an annotation in either of its forms; nothing if it is malformed.
 fn selections(text: &str) -> Option<Vec<Selection>> {
-    if text.trim().is_empty() {
+    if text.trim().is_empty() || text.len() > BYTES_MAX {
         return None;
     }
     if text.contains(['[', '{', '"']) {
@@ -87,7 +106,7 @@ mod tests {
     use super::*;
 
     /// Attachments of `eth0`, `net1`, `net2` and `data` of a pod in the namespace `shop`.
-    fn attachments(networks: &str, default: &str) -> Vec<String> {
+    fn shown(networks: &str, default: &str) -> Vec<String> {
         let names = ["eth0", "net1", "net2", "data"];
         let mut request: AllocateRequest = serde_json::from_value(json!({
             "endpoint": {"kind": "pod", "namespace": "shop", "name": "web-0"},
@@ -96,10 +115,10 @@ mod tests {
         .unwrap();
         let annotations = [(NETWORKS, networks), (DEFAULT_NETWORK, default)];
         apply(&mut request, &annotations.map(|(key, text)| (key.to_owned(), text.to_owned())).into());
-        let shown = |one: crate::request::InterfaceRequest| {
+        let text = |one: crate::request::InterfaceRequest| {
             one.network_attachment.map(|by| by.to_string()).unwrap_or_else(|| "-".to_owned())
         };
-        request.interfaces.into_iter().map(shown).collect()
+        request.interfaces.into_iter().map(text).collect()
     }
 
     #[test]
@@ -118,9 +137,11 @@ mod tests {
             (r#"[{"name":7}]"#, ["-", "-", "-", "-"]),
             ("a/b/c,fabric", ["-", "-", "shop/fabric", "-"]),
         ] {
-            assert_eq!(attachments(networks, ""), expected, "{networks}");
+            assert_eq!(shown(networks, ""), expected, "{networks}");
         }
-        assert_eq!(attachments("fabric", "lan"), ["kube-system/lan", "shop/fabric", "-", "-"]);
-        assert_eq!(attachments("", "shop/lan"), ["shop/lan", "-", "-", "-"]);
+        assert_eq!(shown("fabric", "lan"), ["kube-system/lan", "shop/fabric", "-", "-"]);
+        assert_eq!(shown("", "shop/lan"), ["shop/lan", "-", "-", "-"]);
+        let endless = "x,".repeat(BYTES_MAX);
+        assert_eq!(shown(&endless, ""), ["-", "-", "-", "-"]);
     }
 }

@@ -198,8 +198,9 @@ pub async fn add(
     result
 }
 
-/// Announces the IPv4 addresses of an attachment on its link, without delaying the ADD. After a failure, hosts
-/// remember the former holder until their caches expire.
+/// Announces the IPv4 addresses of an attachment on its link, without delaying the ADD.
+///
+/// After a failure, hosts remember the former holder until their caches expire.
 fn announce(
     wire: impl Wire + 'static,
     link: InterfaceName,

@@ -7,7 +7,6 @@ mod backoff;
 mod events;
 mod fill;
 mod find;
-mod networks;
 mod object;
 mod owners;
 mod refusal;

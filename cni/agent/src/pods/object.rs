@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use ipam_api::limits::{LABELS_MAX, POD_BYTES_MAX, TEXT_CHARS_MAX};
+use ipam_api::annotations::attachments;
+use ipam_api::limits::{INTERFACES_MAX, LABELS_MAX, POD_BYTES_MAX, TEXT_CHARS_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::resource::{Controller, Labels};
 use ipam_api::selector::check_label;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::networks;
-use crate::journal::{Application, Pod};
+use crate::journal::{Application, Pod, PodNetwork};
 use crate::kubernetes::First;
 
 /// Bytes of a pod's labels that are kept; the rest of its limit is for names and networks.
@@ -91,7 +91,10 @@ impl Object {
         let Metadata { name, namespace, uid, labels, annotations, .. } = self.metadata;
         let (name, namespace) = (ObjectName::new(&name).ok()?, ObjectName::new(&namespace).ok()?);
         let Annotations { networks, default_network, mirror, hash } = annotations.unwrap_or_default();
-        let networks = networks::read(&namespace, default_network.as_deref(), networks.as_deref());
+        let networks = attachments(&namespace, default_network.as_deref(), networks.as_deref());
+        let networks =
+            networks.into_iter().map(|(interface, attachment)| PodNetwork { interface, attachment });
+        let networks = networks.take(INTERFACES_MAX).collect();
         let static_uid = mirror.and(hash).filter(|hash| is_uid(hash));
         let pod =
             Pod { uid, static_uid, namespace, name, labels: labels.0, owner, application: None, networks };
