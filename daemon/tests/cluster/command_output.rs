@@ -10,11 +10,12 @@ use crate::support::Cluster;
 use crate::support::ask::allocate;
 
 /// Commands that print nothing of the API's, and why.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 8] = [
     ("completion", "a script for a shell"),
     ("context", "what is configured here"),
     ("diff", "a comparison of files with what there is"),
     ("fsck", "findings of its own; ipamctl/src/tests/collection.rs and tests/namespace have some"),
+    ("kubernetes", "Secrets of a Kubernetes API server; tests/manifests has one"),
     ("version", "versions of several programs; the servers' part is checked by itself"),
     ("support", "an archive"),
     ("help", "text"),
