@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use ipam_api::Problem;
 use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster as Shown;
 use ipam_api::request::Allocated;
 
 use super::image::Image;
@@ -58,6 +60,23 @@ impl Scene {
             }
         })
         .await;
+    }
+
+    /// Waits until a member reports that it has enough free space, or has ended; returns its exit status then.
+    pub(crate) async fn recovers_or_ends(&mut self, at: usize) -> Option<ExitStatus> {
+        let member = &mut self.cluster.members[at];
+        until(&format!("{} has enough free space, or ends", member.name.clone()), async || {
+            if let Some(status) = member.ended() {
+                return Ok(Some(status));
+            }
+            let call = Call::get("/v1/cluster").within(Duration::from_secs(1));
+            let shown: Shown = member.ask().call(call).await.map_err(|problem| problem.to_string())?;
+            match shown.disk_room.as_deref() {
+                Some("enough") => Ok(None),
+                seen => Err(format!("{seen:?}, {:?} bytes", shown.disk_free_bytes)),
+            }
+        })
+        .await
     }
 
     /// Fills the disk of a member to the last byte, and waits until it has noticed.
