@@ -22,7 +22,7 @@ pub struct Facts<'a> {
 pub struct Known {
     /// True if the endpoint is sticky, and its controller or its policy keeps the addresses.
     pub is_wanted: bool,
-    /// True if several attachments hold an address: a live migration, of which the uid names one side only.
+    /// True if several attachments hold an address: a live migration, and the uid names only one side.
     pub is_shared: bool,
     /// Evidence about the node of the workload.
     pub node: NodeEvidence,

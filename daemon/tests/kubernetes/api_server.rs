@@ -19,7 +19,7 @@ use crate::support::until;
 const RESIDENT_KIB_MAX: usize = 20 << 10;
 /// Part of it for the pods of a full node.
 const PODS_KIB_MAX: usize = 6 << 10;
-/// Part of it for pods and the largest answers, of which each is read whole.
+/// Part of it for pods and for the largest answers; the agent reads each answer whole.
 const ANSWERS_KIB_MAX: usize = 16 << 10;
 /// The same for hostile answers to several requests at once; the allocator keeps some of it.
 const HOSTILE_KIB_MAX: usize = 40 << 10;

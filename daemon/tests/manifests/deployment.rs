@@ -65,7 +65,7 @@ impl Deployment {
         self.members = members.collect();
     }
 
-    /// Waits until all members answer the probes of a kubelet, of which one asks for a leader.
+    /// Waits until all members answer the probes of a kubelet. The readiness probe asks for a leader.
     async fn is_healthy(&self) {
         let container =
             Pod::of(self.lab.object("StatefulSet", "ipamd"), "ipamd-0").container("ipamd").clone();

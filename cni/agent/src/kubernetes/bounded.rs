@@ -1,4 +1,4 @@
-//! Lists whose length others choose, of which a bounded part is kept.
+//! Lists of any length in foreign documents: a bounded part is kept.
 
 use std::fmt;
 use std::marker::PhantomData;

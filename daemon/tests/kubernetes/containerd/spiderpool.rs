@@ -196,7 +196,7 @@ async fn refusals_reach_the_pod_and_a_masters_subnet_limits_the_pools() {
     let node = node(&cluster).await;
     let kubelet = &node.kubelet;
     for (name, annotation, text, says) in [
-        // The pool is that of an application, of which nothing is known here.
+        // The pool is that of an application, which the plugin does not know.
         ("bare", "subnet", SUBNET, "replicas"),
         ("unknown", "ippool", r#"{"ipv4": ["nowhere"]}"#, "nowhere"),
         ("misspelt", "ippool", r#"{"ip4": ["demo-v4-ippool1"]}"#, "did you mean"),
