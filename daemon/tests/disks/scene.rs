@@ -62,7 +62,7 @@ impl Scene {
         .await;
     }
 
-    /// Waits until a member reports that it has enough free space, or has ended; returns its exit status then.
+    /// Waits until a member has enough free space, or has ended; returns its exit status then.
     pub(crate) async fn recovers_or_ends(&mut self, at: usize) -> Option<ExitStatus> {
         let member = &mut self.cluster.members[at];
         until(&format!("{} has enough free space, or ends", member.name.clone()), async || {
