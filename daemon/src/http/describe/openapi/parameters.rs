@@ -16,7 +16,7 @@ use crate::http::describe::routes::{Access, Condition, Route};
 use crate::http::list::Shape;
 
 /// The lists, with the schemas of their items.
-pub(super) const LISTS: [(&Shape, &str); 10] = [
+pub(super) const LISTS: [(&Shape, &str); 12] = [
     (&crate::http::resource::network::SHAPE, "NetworkView"),
     (&crate::http::resource::subnet::SHAPE, "SubnetView"),
     (&crate::http::resource::pool::SHAPE, "PoolView"),
@@ -27,6 +27,8 @@ pub(super) const LISTS: [(&Shape, &str); 10] = [
     (&crate::http::allocation::allocate::SHAPE, "Allocation"),
     (&crate::http::allocation::prefix::SHAPE, "Prefix"),
     (&crate::http::cluster::token::SHAPE, "Token"),
+    (&crate::http::report::agent::SHAPE, "AgentReport"),
+    (&crate::http::report::quarantine::SHAPE, "Quarantine"),
 ];
 
 /// Headers that operations take, by the names of their descriptions.

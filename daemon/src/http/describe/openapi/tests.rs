@@ -47,6 +47,26 @@ fn whatever_is_referred_to_is_there() {
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
 }
 
+/// A list that `LISTS` lacks would have no fields to sort by, and the document would permit an empty one.
+#[test]
+fn no_pattern_permits_an_empty_name_of_a_field() {
+    fn patterns<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get("pattern").and_then(Value::as_str));
+                fields.values().for_each(|value| patterns(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| patterns(item, found)),
+            _ => {}
+        }
+    }
+    let document = document();
+    let mut found = Vec::new();
+    patterns(&document, &mut found);
+    let empty: Vec<_> = found.iter().filter(|pattern| pattern.contains("()")).collect();
+    assert!(found.len() > 30 && empty.is_empty(), "{empty:?}");
+}
+
 /// Each field that a list shows exists in the type of its items.
 #[test]
 fn lists_name_fields_that_there_are() {
