@@ -16,8 +16,6 @@ use crate::support::{programs, until};
 /// Capability by which containerd passes the annotations of a pod.
 pub(super) const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 const SOCKET: &str = "/run/containerd/containerd.sock";
-/// File of the pods' network in the directory of the machine.
-const NETWORK: &str = "cni/net.d/lan.conflist";
 /// Directory of the files of network namespaces.
 const NAMESPACES: &str = "/run/netns";
 
@@ -46,7 +44,7 @@ impl Node {
             fs::copy(programs::ipam_cni(), bin.join("ipam-cni")).unwrap();
             fs::copy(programs::multus_stand_in(), bin.join("multus-stand-in")).unwrap();
             fs::copy(programs::mini_kubelet(), root.join("opt/real/mini-kubelet")).unwrap();
-            fs::write(root.join(NETWORK), network(&plugin)).unwrap();
+            fs::write(root.join("cni/net.d/lan.conflist"), network(&plugin)).unwrap();
             fs::write(root.join("opt/containerd.toml"), include_str!("containerd.toml")).unwrap();
             pause::write_image(&root.join("opt/pause.tar"));
             furnish(root);
@@ -58,14 +56,6 @@ impl Node {
         node.start_containerd().await;
         node.machine.run(&["ctr", "--namespace", "k8s.io", "images", "import", "/opt/pause.tar"]);
         node
-    }
-
-    /// Replaces the plugin. containerd reads that in its own time; it notices a renamed file only if that was
-    /// in the same directory.
-    pub(super) fn set_plugin(&self, plugin: &Value) {
-        let (new, file) = (self.machine.dir().join("cni/net.d/lan.new"), self.machine.dir().join(NETWORK));
-        fs::write(&new, network(plugin)).unwrap();
-        fs::rename(new, file).unwrap();
     }
 
     /// Starts the daemon and waits until it answers.

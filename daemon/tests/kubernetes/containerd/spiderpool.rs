@@ -1,17 +1,19 @@
 //! Pods with the annotations of Spiderpool's documentation, unchanged.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use test_apiserver::ApiServer;
 
 use super::kubelet::{Answer, Pod};
 use super::node::{Node, POD_ANNOTATIONS, bridge, ipam};
-use crate::support::Cluster;
 use crate::support::ask::{get, put};
 use crate::support::live::{Addresses, settled};
+use crate::support::{Cluster, until};
 
 /// `docs/reference/annotation.md` of Spiderpool: `ippool`, `ippools` and `routes`.
 const IPPOOL: &str = r#"{
@@ -64,22 +66,24 @@ async fn make_pools(cluster: &Cluster) {
     }
 }
 
-/// Plugin that puts pods on a bridge, and on further networks as Multus does. `more` is what an agent would
-/// know of the pod.
-fn multus(more: &Value) -> Value {
+/// Plugin that puts pods on a bridge, and on further networks as Multus does.
+fn multus() -> Value {
     let mut default = bridge(ipam(NODE, json!({"ipv4_pools": ["other"]})));
     default["name"] = json!("lan");
-    default["args"] = json!({"cni": more});
     json!({
         "type": "multus-stand-in", "capabilities": {POD_ANNOTATIONS: true},
         "delegate": default, "networks": "/opt/networks", "cache": "/var/lib/multus",
     })
 }
 
-/// A node with these networks.
-async fn node(cluster: &Cluster) -> Node {
-    let multus = multus(&json!({}));
-    let node = Node::make(NODE, &cluster.urls(), multus, networks).await;
+/// A node with these networks, whose agent has further settings.
+async fn node(cluster: &Cluster, more: &str) -> Node {
+    let node = Node::make(NODE, &cluster.urls(), multus(), |root| {
+        networks(root);
+        let mut config = File::options().append(true).open(root.join("opt/agent.toml")).unwrap();
+        config.write_all(more.as_bytes()).unwrap();
+    })
+    .await;
     for words in [
         "link add uplink type veth peer name switch",
         "address add 172.18.40.2/24 dev uplink",
@@ -122,21 +126,50 @@ fn set(texts: &[&str]) -> BTreeSet<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
+/// Creates the pod in the API server, which gives it a uid.
+fn created(api: &ApiServer, pod: Pod, owner: Value) -> Pod {
+    let metadata = json!({"name": pod.name, "annotations": pod.annotations, "ownerReferences": owner});
+    let object = json!({"metadata": metadata, "spec": {"nodeName": NODE}});
+    let object = api.put("/api/v1/namespaces/shop/pods", object);
+    Pod { uid: object["metadata"]["uid"].as_str().unwrap().to_owned(), ..pod }
+}
+
+/// Creates a controller of the group `apps`; returns the reference to it.
+fn controller(
+    api: &ApiServer,
+    (kind, plural, name): (&str, &str, &str),
+    replicas: u32,
+    owner: Value,
+) -> Value {
+    let object = json!({
+        "metadata": {"name": name, "ownerReferences": owner}, "spec": {"replicas": replicas},
+    });
+    let object = api.put(&format!("/apis/apps/v1/namespaces/shop/{plural}"), object);
+    let uid = &object["metadata"]["uid"];
+    json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": true}])
+}
+
+/// Waits until the agent's view has these pods.
+async fn sees(node: &Node, pods: usize) {
+    let doctor = ["/opt/real/ipam-agent", "doctor", "-o", "json", "--config", "/opt/agent.toml"];
+    until(&format!("the agent sees {pods} pods"), async || {
+        let output = node.machine.command(&doctor).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let checks = report["checks"].as_array().cloned().unwrap_or_default();
+        let check = checks.iter().find(|check| check["name"] == "pods").cloned().unwrap_or_default();
+        let is_so = check["detail"].as_str().is_some_and(|text| text.starts_with(&format!("{pods} pods,")));
+        if is_so { Ok(()) } else { Err(format!("{output:?}")) }
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn h6_2_unchanged_pods_of_spiderpool_get_what_their_annotations_say_without_an_api_server() {
-    let cluster = Cluster::up(3).await;
+    let (cluster, mut api) = (Cluster::up(3).await, ApiServer::start());
     make_pools(&cluster).await;
-    let node = node(&cluster).await;
+    let node = node(&cluster, &format!("[kubernetes]\nserver = {:?}\n", api.url())).await;
     let kubelet = &node.kubelet;
-    // Both families, and not the default pool of the node.
     let one = Pod::new("one", &[("ipam.spidernet.io/ippool", IPPOOL), ("kubernetes.io/other", "x")]);
-    let first = kubelet.create(&one).await;
-    assert_eq!(first.addresses, parsed(&["192.168.1.10", "fd00:1::10"]));
-    has(&node, &first, "eth0", &["192.168.1.10", "fd00:1::10"]);
-    let expected = set(&["default via 192.168.1.1 dev eth0", "default via fd00:1::1 dev eth0"]);
-    assert_eq!(node.routes(first.pid.unwrap()), expected);
-    // Two interfaces through two plugins. The second one's ADD has no annotations: its addresses were
-    // allocated with the first one's.
     let two = Pod::new(
         "two",
         &[
@@ -145,6 +178,21 @@ async fn h6_2_unchanged_pods_of_spiderpool_get_what_their_annotations_say_withou
             ("k8s.v1.cni.cncf.io/networks", "kube-system/macvlan-fabric"),
         ],
     );
+    let four = Pod::new("four", &[("ipam.spidernet.io/subnet", SUBNET)]);
+    let [one, two, three] = [one, two, Pod::new("three", &[])].map(|pod| created(&api, pod, json!([])));
+    let deployment = controller(&api, ("Deployment", "deployments", "web"), 2, json!([]));
+    let replica_set = controller(&api, ("ReplicaSet", "replicasets", "web-1"), 2, deployment);
+    let four = created(&api, four, replica_set);
+    sees(&node, 4).await;
+    api.stop();
+    // Both families, and not the default pool of the node.
+    let first = kubelet.create(&one).await;
+    assert_eq!(first.addresses, parsed(&["192.168.1.10", "fd00:1::10"]));
+    has(&node, &first, "eth0", &["192.168.1.10", "fd00:1::10"]);
+    let expected = set(&["default via 192.168.1.1 dev eth0", "default via fd00:1::1 dev eth0"]);
+    assert_eq!(node.routes(first.pid.unwrap()), expected);
+    // Two interfaces through two plugins. The second one's ADD has no annotations: its addresses were
+    // allocated with the first one's.
     let second = kubelet.create(&two).await;
     has(&node, &second, "eth0", &["192.168.1.11", "fd00:1::11"]);
     has(&node, &second, "net1", &["172.18.40.10", "fd00:2::10"]);
@@ -156,7 +204,6 @@ async fn h6_2_unchanged_pods_of_spiderpool_get_what_their_annotations_say_withou
     ]);
     assert_eq!(node.routes(second.pid.unwrap()), expected);
     // Without annotations the node's configuration counts.
-    let three = Pod::new("three", &[]);
     let third = kubelet.create(&three).await;
     assert_eq!(third.addresses, parsed(&["10.5.0.10"]));
     let live: Addresses = [
@@ -166,12 +213,7 @@ async fn h6_2_unchanged_pods_of_spiderpool_get_what_their_annotations_say_withou
     ]
     .into();
     settled(&cluster, &live).await;
-    // An automatic pool is that of the pod's application, which no annotation names.
-    node.set_plugin(&multus(&json!({
-        "controller": {"group": "apps", "kind": "Deployment", "name": "web"}, "replicas": 2,
-    })));
-    let four = Pod::new("four", &[("ipam.spidernet.io/subnet", SUBNET)]);
-    // containerd reads the configuration again in its own time, and the kubelet repeats until then.
+    // An automatic pool is that of the pod's application, which no annotation names: the agent has seen it.
     let fourth = kubelet.create(&four).await;
     assert_eq!(fourth.addresses, parsed(&["192.168.1.2", "fd00:1::2"]));
     let pools: Value = get(&cluster.ask(), "/v1/pools?subnet=demo-v4-subnet1").await.unwrap();
@@ -193,7 +235,7 @@ async fn refusals_reach_the_pod_and_a_masters_subnet_limits_the_pools() {
         "name": "demo-v4-port", "subnet": "demo-v4-subnet2", "ranges": ["172.18.40.30-172.18.40.39"],
     });
     put(&cluster.ask(), "pools", pool).await;
-    let node = node(&cluster).await;
+    let node = node(&cluster, "").await;
     let kubelet = &node.kubelet;
     for (name, annotation, text, says) in [
         // The pool is that of an application, which the plugin does not know.
