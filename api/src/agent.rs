@@ -21,6 +21,9 @@ pub const DOCTOR_PATH: &str = "/v1/doctor";
 /// Path of the attachments that the agent knows.
 pub const ATTACHMENTS_PATH: &str = "/v1/attachments";
 
+/// Path of the comparison of the agent's journal with the cluster.
+pub const INVENTORY_PATH: &str = "/v1/inventory";
+
 /// `POST /v1/gc`: the attachments of a network configuration that a runtime still knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcRequest {
@@ -74,6 +77,53 @@ pub struct NodeAttachment {
     /// True if a DEL was answered and is not delivered yet.
     #[serde(default)]
     pub deleting: bool,
+}
+
+/// `GET /v1/inventory`: differences between the agent's journal and the cluster.
+///
+/// A POST takes the newer side of each, and answers those that it took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InventoryReport {
+    /// Number of attachments in the journal, undelivered DELs among them.
+    pub attachments: u64,
+    /// Differences that no ADD or DEL under way explains.
+    pub differences: Vec<InventoryDifference>,
+}
+
+/// Attachment that the agent's journal and the cluster have differently.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InventoryDifference {
+    /// `name` of the network configuration.
+    pub config: ObjectName,
+    /// The container's id.
+    pub container_id: ObjectName,
+    /// The interface's name.
+    pub interface: InterfaceName,
+    /// Endpoint of the attachment, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointKey>,
+    /// Ids of its allocations in the journal; absent if the journal lacks the attachment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<Vec<u64>>,
+    /// Ids of its allocations in the cluster; absent if the cluster lacks the attachment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Vec<u64>>,
+    /// Change of the journal that takes the newer side.
+    pub change: InventoryChange,
+}
+
+crate::named_enum! {
+/// Change of the journal that takes the newer side of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InventoryChange {
+    /// The journal takes the attachment with the cluster's allocations.
+    TakeCluster = "take-cluster",
+    /// The journal keeps an attachment that the cluster doesn't know, since its container may live.
+    KeepMissing = "keep-missing",
+    /// The journal forgets an attachment that the cluster doesn't know, and that has no known container.
+    Forget = "forget",
+}
 }
 
 /// Network namespace as a process sees it: a path, and the file that it names (namespaces(7)).

@@ -26,7 +26,7 @@ use crate::config::{Config, Flags};
 use crate::identity::TOKEN;
 use crate::journal::{Entry, Phase};
 use crate::node::Node;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::probing::wire::HostWire;
 use crate::release::path;
 use crate::status;
@@ -61,20 +61,9 @@ pub struct Arguments {
 /// Runs the command.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let config = match Config::of(&arguments.flags) {
-        Ok(config) => config,
-        Err(error) => {
-            eprintln!("ipam-agent: {}", clean(&error.to_string()));
-            return ExitCode::from(ipam_api::problem::exit::USAGE);
-        }
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let report = match runtime {
-        Ok(runtime) => runtime.block_on(collect(&config)),
-        Err(error) => {
-            eprintln!("ipam-agent: {error}");
-            return ExitCode::FAILURE;
-        }
+    let report = match output::with_config(&arguments.flags, async |config| collect(config).await) {
+        Ok(report) => report,
+        Err(code) => return code,
     };
     match arguments.output {
         Output::Table => print!("{}", clean(&table(&report))),

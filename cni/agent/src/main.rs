@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use ipam_agent::{config, doctor, probe, serve};
+use ipam_agent::{config, doctor, inventory, probe, serve};
 
 /// Agent of a node of an ipamd cluster.
 #[derive(Debug, Parser)]
@@ -15,6 +15,7 @@ use ipam_agent::{config, doctor, probe, serve};
   ipam-agent serve --config ./agent.toml
   ipam-agent doctor                           checks of this node, with remedies
   ipam-agent doctor -o json
+  ipam-agent inventory                        differences between the journal and the cluster
   ipam-agent probe 10.0.0.7                   does another host use the address?"
 )]
 struct Arguments {
@@ -28,6 +29,8 @@ enum Command {
     Serve(Serve),
     /// Check this node: servers, token, socket, journal, CNI configuration.
     Doctor(doctor::Arguments),
+    /// Compare the journal of the running agent with the cluster.
+    Inventory(inventory::command::Arguments),
     /// Ask the links of this host who uses addresses, by ARP and NDP. Needs CAP_NET_RAW.
     Probe(probe::Arguments),
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(arguments) => arguments.run(),
         Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Inventory(arguments) => inventory::command::main(&arguments),
         Command::Probe(arguments) => probe::main(&arguments),
     }
 }

@@ -139,6 +139,21 @@ async fn two_stations_with_one_allocated_address_are_a_collision() {
     assert!(found.len() == 1 && found[0]["class"] == "mismatched", "{found:?}");
     let macs = found[0]["macs"].as_array().unwrap();
     assert!(macs.len() == 2 && macs[1] == json!(FOREIGN), "{macs:?}");
+    // Its correction needs a request.
+    let report = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    std::fs::write(report.path(), lan.ipamctl("fsck -o json").stdout).unwrap();
+    let apply = format!("fsck --yes --apply {}", report.path().display());
+    assert!(lan.ipamctl(&apply).status.success());
+    assert_eq!(known(&lan.ask(), given[0]).await.state, "allocated");
+    let output = lan.ipamctl(&format!("{apply} --take-newer"));
+    assert!(output.status.success(), "{output:?}");
+    assert_ne!(known(&lan.ask(), given[0]).await.state, "allocated");
+    assert_eq!(lan.fsck("collision"), Vec::<Value>::new());
+    // The next ADD doesn't get the address of the other host.
+    let node_args = json!({"cni": {"ips": [given[0].to_string()]}});
+    let refused = one.add_with(json!({"type": "macvlan", "master": "eth0", "args": node_args}));
+    assert!(!refused.status.success(), "{refused:?}");
+    assert_eq!(known(&lan.ask(), given[0]).await.state, "quarantined");
 }
 
 /// The kernel's own announcement is lost: the port of the bridge does not forward yet.

@@ -3,7 +3,7 @@
 //! The cluster's answer is linearizable, so it is the newer side. Only an attachment that the cluster doesn't
 //! know stays in the journal while its container may live: the cluster was restored, and nothing is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipam_api::agent::{InventoryChange, InventoryDifference, InventoryReport};
 use ipam_api::client::Call;
@@ -57,7 +57,7 @@ pub async fn take_newer(node: &Node) -> Result<InventoryReport, Problem> {
             continue;
         }
         let Some(record) = difference.record() else { continue };
-        tracing::warn!(attachment = %difference.key, change = %difference.change, "the cluster's side is newer");
+        tracing::warn!(attachment = %difference.key, change = %difference.change, "the cluster is newer");
         node.journal.write(record).await?;
         taken.push(difference.shown());
     }
@@ -70,7 +70,7 @@ fn report(node: &Node, differences: Vec<InventoryDifference>) -> InventoryReport
 
 /// Differences that no ADD or DEL under way explains.
 async fn differences(node: &Node) -> Result<Vec<Difference>, Problem> {
-    // The journal is read first: what it has by then must be in the answer, unless the cluster has lost it.
+    // The journal is read first: the answer has its attachments, unless the cluster has lost them.
     let mut journal: BTreeMap<Key, Entry> =
         node.journal.attachments().iter().map(|entry| (entry.key.clone(), entry.clone())).collect();
     let mut differences = Vec::new();

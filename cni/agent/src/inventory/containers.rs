@@ -14,10 +14,10 @@ use ipam_api::problem::Problem;
 use crate::journal::{Entry, Key, Phase, Record};
 use crate::netns::is_gone;
 use crate::node::Node;
+use crate::possible_orphans::PossibleOrphans;
 use crate::release::release_orphans;
 
 use super::comparison::{forget, reconcile};
-use super::possible_orphans::PossibleOrphans;
 
 /// Observes the containers for as long as the agent runs.
 pub async fn observe(node: Arc<Node>) {

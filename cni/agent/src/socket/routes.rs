@@ -10,7 +10,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use ipam_api::agent::{ATTACHMENTS_PATH, DOCTOR_PATH, GC_PATH, GcRequest, NodeAttachments};
+use ipam_api::agent::{
+    ATTACHMENTS_PATH, DOCTOR_PATH, GC_PATH, GcRequest, INVENTORY_PATH, InventoryReport, NodeAttachments,
+};
 use ipam_api::brand::{
     GATEWAY_OF_NODE, HEADER_ANNOUNCE, HEADER_BUDGET_MS, HEADER_GATEWAY, HEADER_LINK, HEADER_NETNS,
     HEADER_RUNTIME,
@@ -25,7 +27,7 @@ use ipam_api::problem::{Code, Problem};
 
 use crate::attachment::{self, Container, Request};
 use crate::doctor;
-use crate::inventory::collect;
+use crate::inventory::{collect, compare, take_newer};
 use crate::journal::Key;
 use crate::node::Node;
 use crate::pod_add;
@@ -64,6 +66,7 @@ pub fn router(node: Arc<Node>) -> Router {
         .route(ATTACHMENTS_PATH, get(attachments))
         .route(GC_PATH, post(gc))
         .route(DOCTOR_PATH, get(report))
+        .route(INVENTORY_PATH, get(differences).post(newer))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .fallback(|| async { Refused(Problem::new(Code::NotFound, "the agent has no such path")) })
         .with_state(node)
@@ -125,6 +128,15 @@ async fn ready(State(node): State<Arc<Node>>) -> Result<Response, Refused> {
 
 async fn attachments(State(node): State<Arc<Node>>) -> Json<NodeAttachments> {
     Json(node_attachments(&node.journal.attachments()))
+}
+
+async fn differences(State(node): State<Arc<Node>>) -> Result<Json<InventoryReport>, Refused> {
+    Ok(Json(compare(&node).await?))
+}
+
+async fn newer(State(node): State<Arc<Node>>) -> Result<Json<InventoryReport>, Refused> {
+    let task = tokio::spawn(async move { take_newer(&node).await });
+    Ok(Json(task.await.map_err(|_| aborted())??))
 }
 
 async fn report(State(node): State<Arc<Node>>) -> Response {

@@ -185,7 +185,7 @@ async fn fsck_finds_each_class_and_applies_what_a_program_may_decide() {
             ["suspect", "silent-node", "none"],
             ["unknown", "foreign-host", "none"],
             ["unknown", "unverified-quarantine", "end-quarantine"],
-            ["mismatched", "collision", "none"],
+            ["mismatched", "collision", "release-colliding"],
             ["mismatched", "agent-not-ready", "none"],
             ["mismatched", "inventory", "none"],
             ["mismatched", "no-agent", "none"],
@@ -200,6 +200,19 @@ async fn fsck_finds_each_class_and_applies_what_a_program_may_decide() {
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[0].1, json!({"reason": "node-silent", "allocations": [48_170_010]}));
     assert!(sent[1].0.starts_with("DELETE /v1/quarantines/10.10.0.78?network=default"), "{sent:?}");
+    // Which of two hosts is right, an operator decides.
+    let (result, text) = run(&server, &format!("{apply} --take-newer -o json")).await;
+    assert_eq!(code(&result), 0, "{result:?}");
+    let done: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(done["items"][2]["result"], "released", "{done}");
+    let released = writes(&seen.lock().unwrap()).pop().unwrap().0;
+    assert!(released.starts_with("DELETE /v1/allocations/48190234"), "{released}");
+    let (result, text) = run(&server, &format!("{apply} --take-newer --dry-run")).await;
+    assert_eq!(code(&result), 0, "{result:?}");
+    assert!(text.contains("would be released") && text.contains("would be ended"), "{text}");
+    let tried = writes(&seen.lock().unwrap()).pop().unwrap().0;
+    assert!(tried.contains("dry_run=true"), "{tried}");
+    assert_eq!(parse("ipamctl fsck --take-newer").unwrap_err().exit_code(), 2);
 }
 
 #[tokio::test]
@@ -210,12 +223,17 @@ async fn fsck_leaves_alone_what_no_longer_fits() {
                "action": {"type": "end-quarantine", "network": "default", "address": "10.10.0.78", "mac": mac,
                           "since": "2026-11-20T10:06:07Z"}})
     };
-    let report = json!({"items": [action("52:54:00:aa:01:99")], "revision": 1,
+    let colliding = json!({"class": "mismatched", "kind": "collision", "detail": "", "commands": [],
+                           "action": {"type": "release-colliding", "network": "default",
+                                      "address": "10.10.0.77", "allocation": 48_190_234,
+                                      "mac": "52:54:00:aa:01:99"}});
+    let report = json!({"items": [action("52:54:00:aa:01:99"), colliding], "revision": 1,
                         "checked": {"allocations": 0, "nodes": 0, "quarantines": 1}});
     let file = saved(&report);
-    let (result, text) = run(&server, &format!("fsck --apply {} --yes", file.path().display())).await;
+    let line = format!("fsck --apply {} --yes --take-newer", file.path().display());
+    let (result, text) = run(&server, &line).await;
     assert_eq!(code(&result), 7, "{result:?}");
-    assert!(text.contains("left alone"), "{text}");
+    assert_eq!(text.matches("left alone").count(), 2, "{text}");
     assert!(writes(&seen.lock().unwrap()).is_empty(), "another host uses the address by now");
 }
 

@@ -273,6 +273,7 @@ fn one(plural: &str, name: &str) -> Option<Value> {
         "nodes" => node(name),
         "namespaces" => namespace(name),
         "tokens" => token(name),
+        "allocations" if name == "48190234" => colliding(48_190_234),
         "allocations" => held(name.parse().ok()?),
         "prefixes" => prefix(name.parse().ok()?),
         "quarantines" => quarantine(name),

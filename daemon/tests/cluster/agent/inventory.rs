@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ipam_api::agent::Verdict;
+use ipam_api::client::Call;
+use ipam_api::name::ObjectName;
 use ipam_api::request::{AllocateRequest, Attachment, AttachmentKey, Started};
 use serde_json::{Value, json};
 
 use crate::support::agent::Agent;
 use crate::support::ask::{allocate_request, allocations, get, make_pools};
 use crate::support::plugin::Plugin;
-use crate::support::{Cluster, until};
+use crate::support::{Cluster, programs, until};
 
 async fn scene() -> (Cluster, Agent) {
     let cluster = Cluster::up(1).await;
@@ -118,7 +120,7 @@ async fn an_agent_without_its_journal_takes_over_what_the_cluster_has() {
     std::fs::remove_dir_all(agent.state()).unwrap();
     agent.start();
     until("the journal has the attachment", async || {
-        if agent.logged().contains("takes an attachment over") { Ok(()) } else { Err(agent.logged()) }
+        if agent.logged().contains("take-cluster") { Ok(()) } else { Err(agent.logged()) }
     })
     .await;
     // Its network namespace isn't known any more, so only a DEL ends it.
@@ -127,6 +129,57 @@ async fn an_agent_without_its_journal_takes_over_what_the_cluster_has() {
     assert_eq!(held["items"].as_array().unwrap().len(), 1, "{held}");
     Plugin::new("DEL", "c1", &conf).run().await.succeeds();
     only(&cluster, &agent, &[]).await;
+}
+
+/// Runs `ipam-agent inventory`; returns the exit code, and the container and change of each difference.
+fn inventory(agent: &Agent, flags: &[&str]) -> (i32, Vec<(String, String)>) {
+    let mut command = Command::new(programs::ipam_agent());
+    command.args(["inventory", "-o", "json", "--config"]).arg(agent.config()).args(flags);
+    let output = command.env_clear().output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let of = |one: &Value| ["container_id", "change"].map(|field| one[field].as_str().unwrap().to_owned());
+    let differences = report["differences"].as_array().unwrap().iter().map(|one| of(one).into());
+    (output.status.code().unwrap(), differences.collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_newer_side_of_a_mismatch_is_shown_and_taken_on_request() {
+    let cluster = Cluster::up(1).await;
+    make_pools(&cluster.ask()).await;
+    // With frequent heartbeats the agent takes the newer side by itself.
+    let mut agent = Agent::up(&cluster.urls(), "node-1", "heartbeat_interval_ms = 3600000\n").await;
+    let conf = agent.network(&["web"]);
+    add("c1", &netns(&agent, "c1"), &conf).await;
+    assert_eq!(inventory(&agent, &[]), (0, Vec::new()));
+    let held = allocations(&cluster.ask()).await;
+    let release = Call::delete(format!("/v1/allocations/{}", held[0].id));
+    cluster.ask().send(release).await.unwrap();
+    let key: AttachmentKey = serde_json::from_value(json!({
+        "node": "node-1", "config": "lan", "container_id": "c2", "interface": "eth0",
+    }))
+    .unwrap();
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
+    let request = AllocateRequest {
+        attachment: Some(key),
+        node: Some(ObjectName::new("node-1").unwrap()),
+        started: Some(Started { boot_id, at_us: 1, start_ticks: Some(1) }),
+        ..allocate_request("c2", &["web"])
+    };
+    crate::support::ask::allocate(&cluster.ask(), &request).await.unwrap();
+    let both =
+        |one: &str, other: &str| vec![("c1".to_owned(), one.to_owned()), ("c2".to_owned(), other.to_owned())];
+    let mut found = inventory(&agent, &[]);
+    found.1.sort();
+    assert_eq!(found, (7, both("keep-missing", "take-cluster")), "nothing is changed yet");
+    let mut taken = inventory(&agent, &["--take-newer"]);
+    taken.1.sort();
+    assert_eq!(taken, (0, both("keep-missing", "take-cluster")));
+    // The container of the first one may live, and has lost its address.
+    assert_eq!(inventory(&agent, &[]), (7, vec![("c1".to_owned(), "keep-missing".to_owned())]));
+    agent.kill();
+    let mut command = Command::new(programs::ipam_agent());
+    let output = command.args(["inventory", "--config"]).arg(agent.config()).env_clear().output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

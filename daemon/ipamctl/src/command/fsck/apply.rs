@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use ipam_api::Code;
 use ipam_api::client::Call;
 use ipam_api::probe::Quarantine;
+use ipam_api::resource::Allocation;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::finding::{Action, Finding};
@@ -26,29 +28,32 @@ struct Done {
     document: Value,
 }
 
-/// Executes the actions.
-pub(super) async fn apply(session: &Session, items: Vec<Finding>) -> Result<(), Failure> {
+/// Executes the actions; those that take the newer side only on request.
+pub(super) async fn apply(session: &Session, items: Vec<Finding>, takes_newer: bool) -> Result<(), Failure> {
     reclaim::check_no_key(session)?;
-    let number = items.len();
-    let actions: Vec<Action> =
-        items.into_iter().map(|item| item.action).filter(|action| *action != Action::None).collect();
-    let without = number - actions.len();
-    if !actions.is_empty() {
+    let actions: Vec<Action> = items.into_iter().map(|item| item.action).collect();
+    let number = |wanted: fn(&Action) -> bool| actions.iter().filter(|action| wanted(action)).count();
+    let (without, on_request) = (number(|action| *action == Action::None), number(Action::takes_newer));
+    let held_back = if takes_newer { 0 } else { on_request };
+    let executed = actions.len() - without - held_back;
+    if executed > 0 {
         let summary = [format!(
-            "{} of the report will be executed, each if it still fits; {without} have no action.",
-            text::plural(actions.len() as u64, "line", "lines")
+            "{} of the report will be executed, each if it still fits; {without} have no action, and \
+             {held_back} need --take-newer.",
+            text::plural(executed as u64, "line", "lines")
         )];
         confirm::moderate(session, &summary, "Execute them?").await?;
     }
     let mut targets = Vec::new();
-    let mut ends = Vec::new();
+    let mut singles = Vec::new();
     for action in actions {
         match action {
             Action::None => {}
             Action::Reclaim { node, network, address, allocation } => {
                 targets.push(Target { node, network, address, allocation });
             }
-            Action::EndQuarantine { .. } => ends.push(action),
+            Action::ReleaseColliding { .. } if !takes_newer => {}
+            Action::ReleaseColliding { .. } | Action::EndQuarantine { .. } => singles.push(action),
         }
     }
     let outcome = reclaim::silent(session, targets).await;
@@ -56,16 +61,22 @@ pub(super) async fn apply(session: &Session, items: Vec<Finding>) -> Result<(), 
     let mut done: Vec<Done> =
         outcome.fates.iter().map(|(target, fate)| reclaimed(target, *fate, dry_run)).collect();
     let mut failure = outcome.failure;
-    for action in ends {
+    for action in singles {
         if failure.is_some() {
             break;
         }
-        match end_quarantine(session, &action).await {
+        match single(session, action).await {
             Ok(one) => done.extend(one),
             Err(error) => failure = Some(error),
         }
     }
     tell(session, &done)?;
+    if held_back > 0 {
+        session.tell(&format!(
+            "{} left: add --take-newer to release the older side",
+            text::plural(held_back as u64, "mismatched line", "mismatched lines")
+        ));
+    }
     match failure {
         Some(failure) => Err(failure),
         None if done.iter().all(|one| one.fits) => Ok(()),
@@ -84,31 +95,61 @@ fn reclaimed(target: &Target, fate: Fate, dry_run: bool) -> Done {
     }
 }
 
-/// Ends a quarantine, if it is the observed one: of the same host, and since the same time.
-async fn end_quarantine(session: &Session, action: &Action) -> Result<Option<Done>, Failure> {
-    let Action::EndQuarantine { network, address, mac, since } = action else { return Ok(None) };
-    let path = quarantine::path(Some(network), *address);
-    let found: Option<Quarantine> = match session.read(&path).await {
-        Ok(answer) => Some(answer.read()?),
-        Err(failure) if failure.code() == Some(Code::NotFound) => None,
-        Err(failure) => return Err(failure),
-    };
-    let fits = found.is_some_and(|found| (found.mac, found.since) == (*mac, *since));
-    let is_ended = fits
-        && match session.write(Call::delete(path), reclaim::again()).await {
-            Ok(_) => true,
-            Err(failure) if failure.code() == Some(Code::NotFound) => false,
-            Err(failure) => return Err(failure),
-        };
-    let (words, result) = match (is_ended, session.writing.dry_run) {
-        (true, false) => ("ended", "ended"),
-        (true, true) => ("would be ended", "ended"),
-        (false, false) => ("left alone", "left-alone"),
-        (false, true) => ("would be left alone", "left-alone"),
-    };
-    let document =
-        json!({"action": "end-quarantine", "network": network, "address": address, "result": result});
-    Ok(Some(Done { address: *address, action: "end quarantine", words, fits: is_ended, document }))
+/// Executes an action with a request of its own, if the observed state is still there.
+async fn single(session: &Session, action: Action) -> Result<Option<Done>, Failure> {
+    match action {
+        Action::EndQuarantine { network, address, mac, since } => {
+            let path = quarantine::path(Some(&network), address);
+            let found: Option<Quarantine> = read(session, &path).await?;
+            let fits = found.is_some_and(|found| (found.mac, found.since) == (mac, since));
+            let fits = fits && delete(session, path).await?;
+            let result = if fits { "ended" } else { "left-alone" };
+            let document = json!({"action": "end-quarantine", "network": network, "address": address,
+                                  "result": result});
+            let words = words(session, fits, ["ended", "would be ended"]);
+            Ok(Some(Done { address, action: "end quarantine", words, fits, document }))
+        }
+        Action::ReleaseColliding { network, address, allocation, mac } => {
+            let path = format!("/v1/allocations/{allocation}");
+            let found: Option<Allocation> = read(session, &path).await?;
+            let fits = found.is_some_and(|found| found.colliding == Some(mac));
+            let fits = fits && delete(session, path).await?;
+            let result = if fits { "released" } else { "left-alone" };
+            let document = json!({"action": "release-colliding", "network": network, "address": address,
+                                  "allocation": allocation, "result": result});
+            let words = words(session, fits, ["released", "would be released"]);
+            Ok(Some(Done { address, action: "release", words, fits, document }))
+        }
+        Action::None | Action::Reclaim { .. } => Ok(None),
+    }
+}
+
+/// Reads what an action is about; nothing if it is gone.
+async fn read<T: DeserializeOwned>(session: &Session, path: &str) -> Result<Option<T>, Failure> {
+    match session.read(path).await {
+        Ok(answer) => Ok(Some(answer.read()?)),
+        Err(failure) if failure.code() == Some(Code::NotFound) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Deletes it; false if it is gone already.
+async fn delete(session: &Session, path: String) -> Result<bool, Failure> {
+    match session.write(Call::delete(path), reclaim::again()).await {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.code() == Some(Code::NotFound) => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The result of a single action in words, from those of its success and of the same in a dry run.
+fn words(session: &Session, fits: bool, [done, foretold]: [&'static str; 2]) -> &'static str {
+    match (fits, session.writing.dry_run) {
+        (true, false) => done,
+        (true, true) => foretold,
+        (false, false) => "left alone",
+        (false, true) => "would be left alone",
+    }
 }
 
 fn tell(session: &Session, done: &[Done]) -> Result<(), Failure> {

@@ -136,6 +136,12 @@ fn collision(one: &Allocation) -> Finding {
         text::or_dash(one.colliding.as_ref()),
     );
     let commands = vec![format!("ipamctl who-has {address}{network}"), format!("ipamctl release {}", one.id)];
+    let action = one.colliding.map_or(Action::None, |mac| Action::ReleaseColliding {
+        network: one.network.clone(),
+        address,
+        allocation: one.id,
+        mac,
+    });
     Finding {
         network: Some(one.network.clone()),
         address: Some(address),
@@ -143,6 +149,7 @@ fn collision(one: &Allocation) -> Finding {
         endpoint: Some(one.endpoint.clone()),
         allocation: Some(one.id),
         macs: one.station.into_iter().chain(one.colliding).collect(),
+        action,
         ..Finding::of(Class::Mismatched, Kind::Collision, detail, commands)
     }
 }
@@ -154,7 +161,7 @@ fn unready(node: &NodeKey, agent: Option<&NodeAgent>, attached: Option<&u64>) ->
             let why = agent.problem.map(|problem| format!(" ({})", problem.as_str())).unwrap_or_default();
             let since = text::moment(agent.since);
             let detail = format!("its agent is heard and not ready{why} since {since}: ADD fails there");
-            (Kind::AgentNotReady, detail, doctor(node))
+            (Kind::AgentNotReady, detail, format!("ipam-agent doctor   (on node {})", node.name))
         }
         None => {
             let number = text::plural(*attached?, "attached allocation", "attached allocations");
@@ -162,7 +169,7 @@ fn unready(node: &NodeKey, agent: Option<&NodeAgent>, attached: Option<&u64>) ->
             (Kind::NoAgent, detail, format!("ipamctl node gone {node}   (if it is gone)"))
         }
     };
-    Some(of_node(node, kind, detail, command))
+    Some(of_node(node, kind, detail, vec![command]))
 }
 
 /// Difference between the journal of an agent and the store.
@@ -176,14 +183,12 @@ fn mismatch(node: &NodeKey, agent: &NodeAgent) -> Option<Finding> {
         agent.attachments,
         text::moment(agent.heard_at),
     );
-    Some(of_node(node, Kind::Inventory, detail, doctor(node)))
+    let compare = format!("ipam-agent inventory   (on node {})", node.name);
+    let take = format!("ipam-agent inventory --take-newer   (on node {})", node.name);
+    Some(of_node(node, Kind::Inventory, detail, vec![compare, take]))
 }
 
-fn doctor(node: &NodeKey) -> String {
-    format!("ipam-agent doctor   (on node {})", node.name)
-}
-
-fn of_node(node: &NodeKey, kind: Kind, detail: String, command: String) -> Finding {
+fn of_node(node: &NodeKey, kind: Kind, detail: String, commands: Vec<String>) -> Finding {
     let node = Some(node.clone());
-    Finding { node, ..Finding::of(Class::Mismatched, kind, detail, vec![command]) }
+    Finding { node, ..Finding::of(Class::Mismatched, kind, detail, commands) }
 }

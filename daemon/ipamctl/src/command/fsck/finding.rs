@@ -117,8 +117,18 @@ pub(super) enum Action {
     None,
     /// Reclaims an allocation of a silent node.
     Reclaim { node: NodeKey, network: Name, address: IpAddr, allocation: u64 },
+    /// Releases an allocation for whose address an unknown host answers, too. Only on request: the wire shows
+    /// two hosts, and not which one is right.
+    ReleaseColliding { network: Name, address: IpAddr, allocation: u64, mac: MacAddress },
     /// Ends the quarantine of an address, if it is still the observed one.
     EndQuarantine { network: Name, address: IpAddr, mac: MacAddress, since: Timestamp },
+}
+
+impl Action {
+    /// Returns true for an action that takes the newer side of a contradiction, and so needs a request.
+    pub(super) fn takes_newer(&self) -> bool {
+        matches!(self, Self::ReleaseColliding { .. })
+    }
 }
 
 impl Finding {

@@ -21,18 +21,23 @@ const WRITTEN_BY: &str = "ipamctl fsck -o json";
         otherwise.
 
 With --apply, exactly the lines of the file that have an action are executed. Each is checked again; the \
-        exit code is 7 if one of them no longer fits.
+        exit code is 7 if one of them no longer fits. A line that releases the older side of a \
+        contradiction is executed with --take-newer only.
 
 Examples:
   ipamctl fsck
   ipamctl fsck -o json
   ipamctl fsck --apply fsck.json
-  ipamctl fsck --apply fsck.json --dry-run"
+  ipamctl fsck --apply fsck.json --dry-run
+  ipamctl fsck --apply fsck.json --take-newer"
 )]
 pub(crate) struct FsckArguments {
     /// Execute the lines of a report of `fsck -o json`; - for standard input
     #[arg(long, value_name = "FILE")]
     apply: Option<PathBuf>,
+    /// Execute mismatched lines, too: release the allocation, and leave the address to the other host
+    #[arg(long, requires = "apply")]
+    take_newer: bool,
 }
 
 /// Runs the command.
@@ -40,7 +45,7 @@ pub(crate) async fn run(session: &Session, arguments: &FsckArguments) -> Result<
     session.without("findings", &[Part::Network, Part::Realm, Part::Namespace])?;
     if let Some(file) = &arguments.apply {
         let report: finding::Report = reclaim::read_report(file, WRITTEN_BY)?;
-        return apply::apply(session, report.items).await;
+        return apply::apply(session, report.items, arguments.take_newer).await;
     }
     if session.reading.consistency == Consistency::Stale {
         return Err(Failure::usage(
