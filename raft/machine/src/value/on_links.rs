@@ -31,3 +31,39 @@ impl<'de> Deserialize<'de> for OnLinks {
         Ok(Self(request))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Action;
+    use crate::fixtures::{allocate_for, interface};
+    use crate::value::InterfaceRequest;
+
+    fn on_links(counts: &[usize]) -> Allocate {
+        let interface = |(number, count): (usize, &usize)| InterfaceRequest {
+            link_addresses: vec!["10.1.0.1".parse().unwrap(); *count],
+            ..interface(&format!("eth{number}"))
+        };
+        allocate_for("pod/web/w0", counts.iter().enumerate().map(interface).collect())
+    }
+
+    #[test]
+    fn an_action_keeps_the_addresses_of_links_of_each_interface() {
+        for counts in [&[0, 0][..], &[1, 0], &[0, 2]] {
+            let action = Action::from(on_links(counts));
+            let bytes = postcard::to_stdvec(&action).unwrap();
+            assert_eq!(postcard::from_bytes::<Action>(&bytes).unwrap(), action, "{counts:?}");
+            let (Action::Allocate(read) | Action::AllocateOnLinks(OnLinks(read))) = action else { panic!() };
+            assert_eq!(read, on_links(counts));
+        }
+    }
+
+    #[test]
+    fn another_number_of_links_than_of_interfaces_is_refused() {
+        let link: Vec<IpAddr> = vec!["10.1.0.1".parse().unwrap()];
+        for links in [vec![], vec![link.clone()], vec![link.clone(), link.clone(), link]] {
+            let bytes = postcard::to_stdvec(&(on_links(&[0, 0]), links)).unwrap();
+            postcard::from_bytes::<OnLinks>(&bytes).unwrap_err();
+        }
+    }
+}

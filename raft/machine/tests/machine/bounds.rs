@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use crate::support::script::Line;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX,
-    DNS_OPTION_CHARS_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, MAP_STEPS_MAX, OBJECT_NAME_CHARS_MAX,
-    PAST_BOOTS_MAX, RANGES_MAX, RESPONSE_ADDRESSES_MAX, RESPONSE_BYTES_MAX, ROUTES_MAX, ROW_BYTES_MAX,
-    TEXT_CHARS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX, WAITING_MAX,
-    WAITING_TRIED_PER_COMMAND_MAX,
+    DNS_OPTION_CHARS_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, LINK_ADDRESSES_MAX, MAP_STEPS_MAX,
+    OBJECT_NAME_CHARS_MAX, PAST_BOOTS_MAX, RANGES_MAX, RESPONSE_ADDRESSES_MAX, RESPONSE_BYTES_MAX,
+    ROUTES_MAX, ROW_BYTES_MAX, TEXT_CHARS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX,
+    TRANSACTION_STEPS_MAX, WAITING_MAX, WAITING_TRIED_PER_COMMAND_MAX,
 };
 use ipam_api::name::ObjectName;
 use ipam_api::request::AttachmentKey;
@@ -171,6 +171,9 @@ fn a_request_has_a_bounded_number_of_interfaces_and_pools() {
     let pools = |count: usize| format!("allocate host/b eth0 ipv4_pools={}", vec!["web"; count].join(","));
     refused(&say(&mut state, 0, &pools(65)), Code::LimitExceeded);
     say(&mut state, 0, &pools(64)).unwrap();
+    let links = |count: usize| format!("allocate host/c eth0 link={}", vec!["10.0.0.1"; count].join(","));
+    refused(&say(&mut state, 0, &links(LINK_ADDRESSES_MAX + 1)), Code::LimitExceeded);
+    say(&mut state, 0, &links(LINK_ADDRESSES_MAX)).unwrap();
 }
 
 #[test]
