@@ -21,9 +21,11 @@ const FRESH: Duration = Duration::from_secs(5);
 /// Controllers from a pod to its application: a ReplicaSet and its Deployment, a Job and its CronJob.
 const DEPTH_MAX: usize = 2;
 
-/// Owners that were read lately, by uid.
+/// Owners that were read lately, by path and uid: a reference with the uid of another object is no owner.
 #[derive(Debug, Default)]
-pub(super) struct Owners(Mutex<BTreeMap<String, (Instant, Owner)>>);
+pub(super) struct Owners(Mutex<Read>);
+
+type Read = BTreeMap<(String, String), (Instant, Owner)>;
 
 /// Controller as the API server describes it.
 #[derive(Debug, Clone)]
@@ -95,8 +97,9 @@ impl Owners {
         within: Duration,
     ) -> Result<Option<Owner>, ApiError> {
         let uid = controller.uid.as_deref().unwrap_or_default();
+        let key = (path.to_owned(), uid.to_owned());
         let known =
-            self.lock().get(uid).filter(|(at, _)| at.elapsed() < FRESH).map(|(_, owner)| owner.clone());
+            self.lock().get(&key).filter(|(at, _)| at.elapsed() < FRESH).map(|(_, owner)| owner.clone());
         if known.is_some() {
             return Ok(known);
         }
@@ -114,12 +117,12 @@ impl Owners {
         let mut all = self.lock();
         all.retain(|_, (at, _)| at.elapsed() < FRESH);
         if all.len() < OWNERS_CACHED_MAX {
-            all.insert(uid.to_owned(), (Instant::now(), owner.clone()));
+            all.insert(key, (Instant::now(), owner.clone()));
         }
         Ok(Some(owner))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (Instant, Owner)>> {
+    fn lock(&self) -> MutexGuard<'_, Read> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

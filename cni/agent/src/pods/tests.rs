@@ -281,12 +281,14 @@ async fn applications_are_the_controllers_of_controllers() {
         // Another incarnation than that of the pod.
         ("g", "apps/v1", "ReplicaSet", "web-1", "r0"),
         ("h", "apps/v1", "StatefulSet", "gone", "s1"),
+        // The uid of another object, which has been read.
+        ("j", "apps/v1", "ReplicaSet", "forged", "r1"),
     ] {
         server.put(PODS, owned(name, api_version, kind, owner, uid));
     }
     server.put(PODS, pod("i", json!({})));
     let scene = Scene::start(server).await;
-    scene.knows(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]).await;
+    scene.knows(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]).await;
     for (name, expected) in [
         ("a", "apps/Deployment/web d1 Some(4)"),
         ("b", "argoproj.io/Rollout/ro o1 Some(2)"),
@@ -297,6 +299,7 @@ async fn applications_are_the_controllers_of_controllers() {
         ("g", "none"),
         ("h", "apps/StatefulSet/gone s1 None"),
         ("i", "none"),
+        ("j", "none"),
     ] {
         let found = scene.find(name, None).await.unwrap().application.map_or("none".to_owned(), |one| {
             let (own, replicas) = (one.controller, one.replicas);
