@@ -167,3 +167,18 @@ fn without_an_agent_nothing_is_removed_and_the_node_is_not_ready() {
     let ready = Command::new(PLUGIN).arg("ready").arg("--socket").arg(&socket).output().unwrap();
     assert_eq!(ready.status.code(), Some(1));
 }
+
+#[test]
+fn a_directory_that_cannot_be_written_is_refused_with_a_remedy() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    for (target, says) in
+        [("/proc/nope", "Create its directory"), (file.to_str().unwrap(), "Name a directory"), ("/sys", "")]
+    {
+        let output = install(Path::new(PLUGIN), &["--dir", target]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && text.contains(says), "{target}: {text}");
+        assert!(text.starts_with(&format!("ipam-cni: {target}/ipam-cni: ")), "{text}");
+    }
+}

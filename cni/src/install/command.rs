@@ -49,7 +49,17 @@ impl Trouble {
     }
 
     pub(super) fn file(path: &str, error: &io::Error) -> Self {
-        Self::new(format!("{path}: {error}"))
+        let remedy = match error.kind() {
+            io::ErrorKind::NotFound => " Create its directory, or name the one that the runtime uses.",
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => " Name a directory.",
+            io::ErrorKind::PermissionDenied => " Run the command as root.",
+            io::ErrorKind::ReadOnlyFilesystem => " Mount it with write access, or name another directory.",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                " Free space, and repeat the command."
+            }
+            _ => "",
+        };
+        Self::new(format!("{path}: {error}.{remedy}"))
     }
 
     fn usage(text: impl Into<String>) -> Self {
