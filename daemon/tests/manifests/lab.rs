@@ -108,22 +108,11 @@ impl Lab {
 impl Node {
     fn make(number: u8, switch: &Held) -> Self {
         let (dir, cgroup) = (TempDir::new().unwrap(), Cgroup::make());
-        let (name, root) = (format!("w{number}"), dir.path().display().to_string());
+        let name = format!("w{number}");
         for own in ["opt", "cni"] {
             fs::create_dir(dir.path().join(own)).unwrap();
         }
-        let setup = [
-            format!("hostname {name}"),
-            "ip link set lo up".to_owned(),
-            format!("mount --bind {} /sys/fs/cgroup", cgroup.path().display()),
-            format!("mount --bind {root}/opt /opt"),
-            format!("mount --bind {root}/cni /etc/cni"),
-            "mount -t tmpfs run /run".to_owned(),
-            "mount -t tmpfs lib /var/lib".to_owned(),
-            // As systemd has it: containers see later mounts of the node.
-            "mount --make-rshared /run".to_owned(),
-        ];
-        let held = Held::start(&["--net", "--mount", "--uts", "--pid", "--mount-proc"], &setup.join(" && "));
+        let held = Held::machine(&name, dir.path(), &cgroup);
         let address = IpAddr::V4(Ipv4Addr::new(10, 78, 0, number));
         let port = format!("port{number}");
         let cable = format!(

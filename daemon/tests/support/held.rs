@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use super::cgroup::Cgroup;
 
 /// Unmounts the disks of other tests in a new mount namespace, which begins with a copy of every mount.
 ///
@@ -41,6 +44,23 @@ impl Held {
         let children = format!("/proc/{0}/task/{0}/children", outer.id());
         let inner = fs::read_to_string(children).unwrap().trim().parse().unwrap();
         Self { outer, inner }
+    }
+
+    /// Makes the namespaces of a machine with a name, where `opt` and `cni` of a directory are `/opt` and
+    /// `/etc/cni`. As with systemd, its containers see later mounts in `/run`.
+    pub(crate) fn machine(name: &str, root: &Path, cgroup: &Cgroup) -> Self {
+        let (root, cgroup) = (root.display(), cgroup.path().display());
+        let setup = [
+            format!("hostname {name}"),
+            "ip link set lo up".to_owned(),
+            format!("mount --bind {cgroup} /sys/fs/cgroup"),
+            format!("mount --bind {root}/opt /opt"),
+            format!("mount --bind {root}/cni /etc/cni"),
+            "mount -t tmpfs run /run".to_owned(),
+            "mount -t tmpfs lib /var/lib".to_owned(),
+            "mount --make-rshared /run".to_owned(),
+        ];
+        Self::start(&["--net", "--mount", "--uts", "--pid", "--mount-proc"], &setup.join(" && "))
     }
 
     /// The process inside, as this machine numbers it.

@@ -47,18 +47,7 @@ impl Machine {
         let status = json!({"cniVersion": "1.1.0", "name": "status", "ipam": ipam});
         fs::write(dir.path().join("opt/status.json"), status.to_string()).unwrap();
         furnish(dir.path());
-        let root = dir.path().display();
-        let setup = [
-            format!("hostname {node}"),
-            "ip link set lo up".to_owned(),
-            format!("mount --bind {} /sys/fs/cgroup", cgroup.path().display()),
-            format!("mount --bind {root}/opt /opt"),
-            format!("mount --bind {root}/cni /etc/cni"),
-            "mount -t tmpfs run /run".to_owned(),
-            "mount -t tmpfs lib /var/lib".to_owned(),
-        ];
-        let kinds = ["--net", "--mount", "--uts", "--pid", "--mount-proc"];
-        let held = Held::start(&kinds, &setup.join(" && "));
+        let held = Held::machine(node, dir.path(), &cgroup);
         Self { held, _cgroup: cgroup, agent: Mutex::new(None), dir }
     }
 

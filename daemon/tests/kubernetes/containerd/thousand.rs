@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use ipam_api::client::Call;
@@ -47,9 +47,11 @@ async fn h6_16_a_thousand_pods_at_once_get_distinct_addresses() {
     let mut runs: Vec<f64> = answers.iter().map(|answer| answer.milliseconds).collect();
     runs.sort_by(f64::total_cmp);
     let ipamd = milliseconds_per_allocation(&cluster).await;
+    let alone = runs_without_request(answers.len()).await;
     println!(
         "h6_16: {} pods on {NODES} nodes, from the first order to the last answer: {took:?}; one run of the \
-         plugin: median {:.1} ms, longest {:.1} ms; ipamd's part of a run: {ipamd:.1} ms on average",
+         plugin: median {:.1} ms, longest {:.1} ms; ipamd's part of a run: {ipamd:.1} ms on average; as many \
+         runs without a request: {alone:?}",
         answers.len(),
         runs[runs.len() / 2],
         runs[runs.len() - 1],
@@ -59,6 +61,23 @@ async fn h6_16_a_thousand_pods_at_once_get_distinct_addresses() {
     let held: BTreeSet<IpAddr> =
         allocations(&cluster.ask()).await.into_iter().map(|one| one.address.addr()).collect();
     assert_eq!(held, addresses);
+}
+
+/// Time of as many processes of the plugin that tell their version only: the part of the kernel.
+async fn runs_without_request(count: usize) -> Duration {
+    let began = Instant::now();
+    let run = || async {
+        let mut command = tokio::process::Command::new(programs::ipam_cni());
+        command.env_clear().env("CNI_COMMAND", "VERSION").stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::null()).status().await.unwrap()
+    };
+    join_all((0..NODES).map(|_| async {
+        for _ in 0..count / NODES {
+            run().await;
+        }
+    }))
+    .await;
+    began.elapsed()
 }
 
 /// Mean time in which the members answered requests for addresses.
