@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, IF_MATCH, IF_NONE_MATCH};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 
@@ -28,7 +28,7 @@ use self::options::Token;
 pub use self::server::unresolved_host;
 use self::server::{Place, Server, builder};
 pub use self::stream::EventStream;
-use crate::brand::{HEADER_BUDGET_MS, HEADER_LEADER, HEADER_REVISION};
+use crate::brand::{HEADER_BUDGET_MS, HEADER_LEADER};
 use crate::limits::{ATTEMPT_MS_FIRST, ATTEMPT_MS_MAX, BODY_BYTES_MAX};
 use crate::problem::{Applied, Code, Problem, Retry};
 
@@ -252,9 +252,7 @@ impl Client {
         let body = read_body(response).await?;
         self.follow(&headers);
         if status.is_success() {
-            let revision = number_in(&headers, HEADER_REVISION);
-            let etag = number_in(&headers, ETAG.as_str());
-            return Ok(Answer { status: status.as_u16(), body, revision, etag, headers });
+            return Ok(Answer::of(status.as_u16(), headers, body));
         }
         match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => Err(Miss::Refused(Box::new(problem))),

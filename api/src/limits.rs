@@ -329,6 +329,14 @@ pub const WORKLOADS_MAX: usize = 256;
 /// Age of an observation by which addresses of a workload that may still exist are reclaimed, in milliseconds
 /// of wall time; the clocks of the observer and of the member differ by less.
 pub const WORKLOAD_OBSERVATION_MS_MAX: u64 = 60_000;
+/// Kubernetes clusters that the leader watches.
+pub const KUBERNETES_SECTIONS_MAX: usize = 16;
+/// Interval of the scans of a Kubernetes cluster, as Spiderpool has it.
+pub const KUBERNETES_SCAN_MS_DEFAULT: u64 = 600_000;
+/// Shortest interval of these scans.
+pub const KUBERNETES_SCAN_MS_MIN: u64 = 1_000;
+/// Longest interval of these scans.
+pub const KUBERNETES_SCAN_MS_MAX: u64 = 86_400_000;
 /// Longest configurable additional grace of workloads: one hour.
 pub const WORKLOAD_DELAY_MS_MAX: u64 = 3_600_000;
 /// Timeout of the first server while others are left; doubles with each later server.

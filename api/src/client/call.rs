@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use reqwest::Method;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
+use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::number_in;
+use crate::brand::HEADER_REVISION;
 use crate::name::shown;
 use crate::{Code, Problem};
 
@@ -148,6 +150,12 @@ impl Call {
         &self.path
     }
 
+    /// Time limit of all attempts.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// Body of the request, if any.
     #[must_use]
     pub fn body(&self) -> Option<&[u8]> {
@@ -218,6 +226,14 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Answer of a server that needs no connection.
+    #[must_use]
+    pub fn of(status: u16, headers: HeaderMap, body: Vec<u8>) -> Self {
+        let revision = number_in(&headers, HEADER_REVISION);
+        let etag = number_in(&headers, ETAG.as_str());
+        Self { status, body, revision, etag, headers }
+    }
+
     /// Value of a header, if it is text; the first of several.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

@@ -31,8 +31,8 @@ impl Leader<'_> {
         };
         let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
         match self.node.propose_as_leader(self.leadership, command, Instant::now() + PATIENCE).await {
-            Ok(Ok(applied)) => return Some(applied.answer),
-            Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail(), "a task was refused"),
+            Ok((Ok(applied), _)) => return Some(applied.answer),
+            Ok((Err(refusal), _)) => tracing::warn!(task, detail = refusal.detail(), "a task was refused"),
             Err(error) => tracing::debug!(task, %error, "a task came to nothing; the next round will do it"),
         }
         None

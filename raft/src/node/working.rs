@@ -69,12 +69,12 @@ impl Node {
         leadership: u64,
         command: Command,
         deadline: impl Into<Instant>,
-    ) -> Result<Outcome, ProposeError> {
+    ) -> Result<(Outcome, ProposalTiming), ProposeError> {
         let inner = self.inner();
         let bytes = admit(inner, &command)?;
         let running = inner.lifecycle.running().ok_or(ProposeError::NoLeader)?;
         let proposed = running.proposals.propose_under(Some(leadership), command, bytes, deadline.into());
-        proposed.await.map(|(outcome, _timing)| outcome).map_err(|declined| {
+        proposed.await.map_err(|declined| {
             Counters::add(&inner.counters.proposals_failed);
             declined.into()
         })

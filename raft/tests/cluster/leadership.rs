@@ -20,7 +20,7 @@ async fn begins(node: &Node) -> u64 {
 
 async fn as_leader(node: &Node, leadership: u64, name: &str) -> Result<(), ProposeError> {
     let outcome = node.propose_as_leader(leadership, command(name), Instant::now() + LONG).await;
-    outcome.map(|outcome| drop(outcome.unwrap()))
+    outcome.map(|(outcome, _)| drop(outcome.unwrap()))
 }
 
 /// Lets every member reach every other one, or none.

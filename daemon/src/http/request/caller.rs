@@ -39,6 +39,8 @@ pub(in crate::http) struct Caller {
     /// Comment of the caller on its change.
     pub(in crate::http) comment: Option<Text>,
     pub(in crate::http) notes: Notes,
+    /// Leadership outside of which the request of a task must have no effect.
+    pub(in crate::http) leadership: Option<u64>,
     /// Address of the client of a request over the network.
     address: Option<IpAddr>,
     offer: Offer,
@@ -68,6 +70,21 @@ enum Presented {
     Nothing,
 }
 
+/// Task of the leader that sends requests to this member itself. No request from a socket has it.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct TaskCaller {
+    pub(in crate::http) principal: Text,
+    pub(in crate::http) grant: Arc<Grant>,
+    /// Leadership in which the task found the reason for its requests.
+    pub(in crate::http) leadership: u64,
+}
+
+impl TaskCaller {
+    pub(super) fn offer(&self) -> Offer {
+        Offer(Ok(Presented::Known { principal: self.principal.clone(), grant: Arc::clone(&self.grant) }))
+    }
+}
+
 /// Authenticated caller.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Identity {
@@ -85,6 +102,7 @@ impl Caller {
             deadline: deadline(headers)?,
             comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
             notes: Notes::of(parts),
+            leadership: parts.extensions.get::<TaskCaller>().map(|task| task.leadership),
             address: parts.extensions.get::<Peer>().and_then(Peer::ip),
             offer: parts.extensions.get::<Offer>().cloned().unwrap_or_default(),
         })
@@ -123,6 +141,7 @@ impl Offer {
                 let digits: Vec<String> = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
                 format!("token {}", digits.concat())
             }
+            (Ok(Presented::Known { principal, .. }), None) => format!("task {principal}"),
             (_, Some(Peer::Socket { uid })) => format!("uid {uid}"),
             (_, Some(Peer::Tcp { address, .. })) => format!("address {}", address.ip()),
             (_, None) => "unknown".to_owned(),

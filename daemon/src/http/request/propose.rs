@@ -98,7 +98,10 @@ impl<Q> Write<Q> {
             let (outcome, state) = self.try_out(command).await?;
             (outcome, Some(state))
         } else {
-            let (outcome, timing) = app.node.propose_timed(command, caller.deadline).await?;
+            let (outcome, timing) = match caller.leadership {
+                Some(leadership) => app.node.propose_as_leader(leadership, command, caller.deadline).await?,
+                None => app.node.propose_timed(command, caller.deadline).await?,
+            };
             caller.notes.note_timing(timing);
             (outcome, None)
         };

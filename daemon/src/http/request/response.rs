@@ -21,7 +21,7 @@ use tracing::Instrument as _;
 
 use super::app::App;
 use super::body::Verdict;
-use super::caller::{Offer, request_id};
+use super::caller::{Offer, TaskCaller, request_id};
 use super::notes::Notes;
 use super::peer::Peer;
 use super::trace::trace_id;
@@ -99,7 +99,10 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     request.extensions_mut().insert(notes.clone());
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let peer = request.extensions().get::<Peer>();
-    let offer = Offer::read(request.headers(), peer, &app);
+    let offer = match request.extensions().get::<TaskCaller>() {
+        Some(task) => task.offer(),
+        None => Offer::read(request.headers(), peer, &app),
+    };
     let flight = app.in_flight.begin(offer.caller(peer));
     request.extensions_mut().insert(offer);
     let trace = trace_id(request.headers()).map(str::to_owned);
