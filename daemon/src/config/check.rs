@@ -134,6 +134,7 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("gc.terminating_on_gone_node", config.gc.workloads.terminating_on_gone_node.to_string()),
         ("gc.running_without_addresses", config.gc.workloads.running_without_addresses.to_string()),
         ("gc.delay_ms", config.gc.workloads.delay_ms.to_string()),
+        ("kubernetes", list(config.kubernetes.iter().map(|section| section.realm.to_string()))),
         ("metrics.per_pool", config.metrics_per_pool.to_string()),
         ("cluster.peer_address", or_dash(Some(&config.peer_address).filter(|address| !address.is_empty()))),
         ("cluster.join", list(join.into_iter().flat_map(|join| join.servers.iter().cloned()))),

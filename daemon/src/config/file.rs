@@ -7,7 +7,7 @@ use toml::Table;
 
 use super::error::ConfigError;
 use super::members::FileMember;
-use super::{access, cluster, disk, gc, journal, metrics, raft, tls};
+use super::{access, cluster, disk, gc, journal, kubernetes, metrics, raft, tls};
 
 /// The configuration file.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -38,6 +38,8 @@ pub(super) struct File {
     pub(super) journal: journal::FileJournal,
     #[serde(default)]
     pub(super) gc: gc::FileGc,
+    #[serde(default)]
+    pub(super) kubernetes: Vec<kubernetes::FileKubernetes>,
     #[serde(default)]
     pub(super) metrics: metrics::FileMetrics,
     #[serde(default)]

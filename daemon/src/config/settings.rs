@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 use super::cluster::JoinConfig;
 use super::error::{ConfigError, wrong};
 use super::flags::Flags;
+use super::kubernetes::{self, KubernetesSettings};
 use super::members;
 use super::peers::{self, PeerListen};
 use super::sources::Sources;
@@ -51,6 +52,8 @@ pub struct Config {
     pub journal: JournalLimits,
     /// Garbage collection by the leader.
     pub gc: GcSettings,
+    /// Kubernetes clusters whose watchers run on the leader.
+    pub kubernetes: Vec<KubernetesSettings>,
     /// True if each pool has its own series at `/metrics`.
     pub metrics_per_pool: bool,
     /// Free space below which the disk counts as full.
@@ -150,6 +153,7 @@ impl Config {
             access,
             journal: given.journal.complete()?,
             gc: given.gc.complete()?,
+            kubernetes: kubernetes::complete(given.kubernetes)?,
             metrics_per_pool: given.metrics.per_pool(),
             disk: given.disk.complete()?,
             insecure,
@@ -323,6 +327,10 @@ pub(super) mod tests {
             ),
             ("name = \"a\"\n[raft]\nheartbeat_ms = 500", "heartbeat_ms <"),
             ("name = \"a\"\n[gc]\ndelay_ms = 3600001", "gc.delay_ms: it must be at most 3600000"),
+            ("name = \"a\"\n[[kubernetes]]\nrealm = \"X\"", "kubernetes.realm"),
+            ("name = \"a\"\n[[kubernetes]]\n[[kubernetes]]", "two sections have default"),
+            ("name = \"a\"\n[[kubernetes]]\ncontext = \"x\"", "name the kubeconfig"),
+            ("name = \"a\"\n[[kubernetes]]\nscan_interval_ms = 9", "kubernetes.scan_interval_ms: it must be"),
         ] {
             let error = load(file, &Flags::default(), &[]).unwrap_err().to_string();
             assert!(error.contains(says), "{file}: {error}");

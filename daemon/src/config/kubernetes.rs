@@ -1,0 +1,76 @@
+//! `[[kubernetes]]`: the clusters whose watchers run on the leader.
+
+use std::path::PathBuf;
+
+use ipam_api::limits::{
+    KUBERNETES_SCAN_MS_DEFAULT, KUBERNETES_SCAN_MS_MAX, KUBERNETES_SCAN_MS_MIN, KUBERNETES_SECTIONS_MAX,
+};
+use ipam_api::name::Name;
+use serde::{Deserialize, Serialize};
+
+use super::error::{ConfigError, wrong};
+
+/// One section of the file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileKubernetes {
+    /// Realm of the cluster's endpoints, nodes and namespaces.
+    pub(super) realm: Option<String>,
+    /// File with the address of the API server and credentials; absent: those of the pod's service account.
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// Context of that file; absent: its current one.
+    pub(super) context: Option<String>,
+    /// Interval of the scans that look for pods without a watched deletion.
+    pub(super) scan_interval_ms: Option<u64>,
+}
+
+/// Watcher of one Kubernetes cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KubernetesSettings {
+    /// Realm of the cluster.
+    pub realm: Name,
+    /// File with the API server; none for the service account of the pod.
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of that file; none for its current one.
+    pub context: Option<String>,
+    /// Interval of the scans in milliseconds.
+    pub scan_interval_ms: u64,
+}
+
+/// Complete and checked.
+pub(super) fn complete(sections: Vec<FileKubernetes>) -> Result<Vec<KubernetesSettings>, ConfigError> {
+    if !cfg!(feature = "kubernetes") && !sections.is_empty() {
+        return Err(wrong("kubernetes", "this build has no watcher; use one of `cargo xtask build`"));
+    }
+    if sections.len() > KUBERNETES_SECTIONS_MAX {
+        let why = format!("{} sections; at most {KUBERNETES_SECTIONS_MAX} fit", sections.len());
+        return Err(wrong("kubernetes", &why));
+    }
+    let mut all: Vec<KubernetesSettings> = Vec::new();
+    for section in sections {
+        let one = section.complete()?;
+        if all.iter().any(|other| other.realm == one.realm) {
+            let why = format!("two sections have {}; each cluster needs a realm of its own", one.realm);
+            return Err(wrong("kubernetes.realm", &why));
+        }
+        all.push(one);
+    }
+    Ok(all)
+}
+
+impl FileKubernetes {
+    fn complete(self) -> Result<KubernetesSettings, ConfigError> {
+        let Self { realm, kubeconfig, context, scan_interval_ms } = self;
+        let realm = realm.map_or_else(|| Ok(Name::default_name()), |realm| Name::new(&realm));
+        let realm = realm.map_err(|problem| wrong("kubernetes.realm", &problem.detail))?;
+        if context.is_some() && kubeconfig.is_none() {
+            return Err(wrong("kubernetes.context", "name the kubeconfig that has it"));
+        }
+        let scan_interval_ms = scan_interval_ms.unwrap_or(KUBERNETES_SCAN_MS_DEFAULT);
+        if !(KUBERNETES_SCAN_MS_MIN..=KUBERNETES_SCAN_MS_MAX).contains(&scan_interval_ms) {
+            let why = format!("it must be between {KUBERNETES_SCAN_MS_MIN} and {KUBERNETES_SCAN_MS_MAX}");
+            return Err(wrong("kubernetes.scan_interval_ms", &why));
+        }
+        Ok(KubernetesSettings { realm, kubeconfig, context, scan_interval_ms })
+    }
+}
