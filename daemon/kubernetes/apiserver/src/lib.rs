@@ -1,7 +1,7 @@
 //! Kubernetes API server of the tests: any object over real HTTP, with lists, watches, and faults on demand.
 //!
 //! It has the parts of the protocol that clients of this project use: one counter of resource versions,
-//! pages, bookmarks, 410, 409, merge patches, the status subresource, finalizers and bearer tokens. A
+//! pages, bookmarks, 410, 409, JSON and merge patches, the status subresource, finalizers and bearer tokens. A
 //! difference from the real API server is a defect of this crate.
 //!
 //! **Invariant:** no shipped program depends on it.
@@ -16,6 +16,7 @@
 
 mod faults;
 mod list;
+mod patch;
 mod path;
 mod resources;
 mod routes;

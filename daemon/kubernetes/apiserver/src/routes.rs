@@ -12,11 +12,12 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::list::{list, partial};
+use crate::patch::{Format, patched};
 use crate::path::{Place, parameter};
 use crate::server::{Request, Shared};
 use crate::status::Refusal;
 use crate::watch::watch;
-use crate::write::{create, delete, find, patch, update};
+use crate::write::{create, delete, find, update};
 
 /// Bytes of a request, as the real server has them.
 const BODY_BYTES_MAX: usize = 3 << 20;
@@ -65,10 +66,7 @@ fn answer(
         let stream = watch(shared, &place, query, is_partial)?;
         return Ok(([(CONTENT_TYPE, "application/json")], stream).into_response());
     }
-    let media_type = header(CONTENT_TYPE);
-    if verb == "patch" && !media_type.ends_with("merge-patch+json") {
-        return Err(Refusal::new(415, format!("patches of {media_type} are not supported")));
-    }
+    let format = (verb == "patch").then(|| Format::of(header(CONTENT_TYPE))).transpose()?;
     let object = match verb {
         "create" | "update" | "patch" => {
             serde_json::from_slice(body).map_err(|error| Refusal::new(400, error.to_string()))?
@@ -86,7 +84,11 @@ fn answer(
             "get" => find(&state.store, &place)?.1,
             "create" => create(&mut state.store, &place, object)?,
             "update" => update(&mut state.store, &place, object)?,
-            "patch" => patch(&mut state.store, &place, &object)?,
+            "patch" => {
+                let present = find(&state.store, &place)?.1;
+                let next = patched(format.unwrap_or(Format::Merge), &present, object)?;
+                update(&mut state.store, &place, next)?
+            }
             _ => {
                 let grace = parameter(query, "gracePeriodSeconds").and_then(|seconds| seconds.parse().ok());
                 delete(&mut state.store, &place, &object, grace.unwrap_or_default())?

@@ -1,6 +1,6 @@
 //! Writes of objects: create, update, patch and delete.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::path::Place;
@@ -93,37 +93,6 @@ pub(crate) fn update(store: &mut Store, place: &Place, object: Value) -> Result<
     let next = store.put(key.clone(), next);
     let is_ended = !next["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&next);
     Ok(if is_ended { store.remove(&key).unwrap_or(next) } else { next })
-}
-
-/// Applies a merge patch (RFC 7396).
-///
-/// # Errors
-/// 404 or 409.
-pub(crate) fn patch(store: &mut Store, place: &Place, fields: &Value) -> Result<Value, Refusal> {
-    let (_, mut object) = find(store, place)?;
-    let version = fields["metadata"]["resourceVersion"].clone();
-    merge(&mut object, fields);
-    // Without a version in the patch, it applies to any.
-    object["metadata"]["resourceVersion"] = version;
-    update(store, place, object)
-}
-
-fn merge(target: &mut Value, patch: &Value) {
-    let Some(fields) = patch.as_object() else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    let Some(target) = target.as_object_mut() else { return };
-    for (key, value) in fields {
-        if value.is_null() {
-            target.remove(key);
-        } else {
-            merge(target.entry(key.clone()).or_insert(Value::Null), value);
-        }
-    }
 }
 
 /// Deletes an object; one with a grace or finalizers gets the time of its deletion first.

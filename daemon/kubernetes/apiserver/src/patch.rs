@@ -1,0 +1,46 @@
+//! Patches of objects.
+
+use serde_json::Value;
+
+use crate::status::Refusal;
+
+/// Format of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// RFC 6902.
+    Json,
+    /// RFC 7396.
+    Merge,
+}
+
+impl Format {
+    /// Format by its media type.
+    ///
+    /// # Errors
+    /// 415 for another media type.
+    pub(crate) fn of(media_type: &str) -> Result<Self, Refusal> {
+        match media_type.split(';').next().unwrap_or_default().trim() {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            other => Err(Refusal::new(415, format!("patches of {other:?} are not supported"))),
+        }
+    }
+}
+
+/// Object after a patch.
+///
+/// # Errors
+/// 400 for a malformed patch, 422 for one that doesn't apply to the object.
+pub(crate) fn patched(format: Format, present: &Value, patch: Value) -> Result<Value, Refusal> {
+    let mut object = present.clone();
+    match format {
+        Format::Json => {
+            let operations: json_patch::Patch =
+                serde_json::from_value(patch).map_err(|error| Refusal::new(400, error.to_string()))?;
+            json_patch::patch(&mut object, &operations)
+                .map_err(|error| Refusal::new(422, error.to_string()))?;
+        }
+        Format::Merge => json_patch::merge(&mut object, &patch),
+    }
+    Ok(object)
+}

@@ -1,0 +1,234 @@
+//! Faults, and the server as its tests hold it.
+
+use std::time::Duration;
+
+use ipam_api::client::{Options, http};
+use reqwest::{Client, Method, Response};
+use serde_json::{Value, json};
+use test_apiserver::{ApiServer, Fault, Hostility};
+
+const PODS: &str = "/api/v1/namespaces/shop/pods";
+
+fn client() -> Client {
+    http(&Options::default()).unwrap()
+}
+
+async fn ask(server: &ApiServer, method: Method, path: &str, body: Value) -> (u16, Value) {
+    let media_type =
+        if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let request = client().request(method, format!("{}{path}", server.url()));
+    let response = request.header("content-type", media_type).body(body.to_string()).send().await.unwrap();
+    (response.status().as_u16(), serde_json::from_slice(&response.bytes().await.unwrap()).unwrap())
+}
+
+async fn get(server: &ApiServer, path: &str) -> (u16, Value) {
+    ask(server, Method::GET, path, Value::Null).await
+}
+
+fn pod(name: &str, node: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": {"nodeName": node}})
+}
+
+/// Lines of a watch.
+struct Watch {
+    response: Response,
+    buffer: String,
+}
+
+impl Watch {
+    async fn open(server: &ApiServer, path: &str) -> Self {
+        let response = client().get(format!("{}{path}", server.url())).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        Self { response, buffer: String::new() }
+    }
+
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some((line, rest)) = self.buffer.split_once('\n') {
+                let event = serde_json::from_str(line).unwrap();
+                self.buffer = rest.to_owned();
+                return Some(event);
+            }
+            let chunk = self.response.chunk().await.unwrap()?;
+            self.buffer.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
+    /// Type and name of the next event that is no bookmark.
+    async fn change(&mut self) -> Option<String> {
+        loop {
+            let event = self.next().await?;
+            if event["type"] != "BOOKMARK" {
+                let name = event["object"]["metadata"]["name"].as_str().unwrap_or_default();
+                return Some(format!("{} {name}", event["type"].as_str().unwrap()));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_is_created_read_changed_and_deleted() {
+    let server = ApiServer::start();
+    let (code, created) = ask(&server, Method::POST, PODS, pod("web-0", "n1")).await;
+    assert_eq!((code, created["kind"].as_str()), (201, Some("Pod")));
+    assert!(created["metadata"]["uid"].is_string() && created["metadata"]["namespace"] == "shop");
+    assert_eq!(ask(&server, Method::POST, PODS, pod("web-0", "n1")).await.1["reason"], "AlreadyExists");
+    let one = format!("{PODS}/web-0");
+    assert_eq!(get(&server, &one).await, (200, created.clone()));
+    // Another version in between makes the first one stale.
+    let patched =
+        ask(&server, Method::PATCH, &one, json!({"metadata": {"labels": {"app": null, "tier": "a"}}}));
+    assert_eq!(patched.await.1["metadata"]["labels"], json!({"tier": "a"}));
+    assert_eq!(ask(&server, Method::PUT, &one, created).await.0, 409);
+    let running = json!({"status": {"phase": "Running"}});
+    let status = ask(&server, Method::PATCH, &format!("{one}/status"), running).await.1;
+    assert_eq!(status["status"]["phase"], "Running");
+    // The object itself doesn't change its status.
+    let ignored = ask(&server, Method::PATCH, &one, json!({"status": {"phase": "Failed"}}));
+    assert_eq!(ignored.await.1["status"]["phase"], "Running");
+    let finalized = json!({"metadata": {"finalizers": ["x/y"]}});
+    assert_eq!(ask(&server, Method::PATCH, &one, finalized).await.0, 200);
+    assert!(
+        ask(&server, Method::DELETE, &one, Value::Null).await.1["metadata"]["deletionTimestamp"].is_string()
+    );
+    assert_eq!(ask(&server, Method::PATCH, &one, json!({"metadata": {"finalizers": null}})).await.0, 200);
+    assert_eq!(get(&server, &one).await.0, 404);
+    let verbs: Vec<&str> = server.requests().iter().map(|request| request.verb).collect();
+    assert_eq!(&verbs[..4], ["create", "create", "get", "patch"]);
+}
+
+#[tokio::test]
+async fn lists_have_pages_and_selectors() {
+    let server = ApiServer::start();
+    for number in 0..5 {
+        server.put(PODS, pod(&format!("web-{number}"), if number < 3 { "n1" } else { "n2" }));
+    }
+    let names = |list: &Value| {
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|one| one["metadata"]["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    let path = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=2";
+    let (_, first) = get(&server, path).await;
+    assert_eq!((names(&first).as_str(), first["kind"].as_str()), ("web-0 web-1", Some("PodList")));
+    let next = first["metadata"]["continue"].as_str().unwrap();
+    let (_, second) = get(&server, &format!("{path}&continue={next}")).await;
+    assert_eq!(names(&second), "web-2");
+    assert!(second["metadata"]["continue"].is_null());
+    assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    // A cached list comes as a whole.
+    assert_eq!(names(&get(&server, "/api/v1/pods?limit=2&resourceVersion=0").await.1).split(' ').count(), 5);
+    server.fault(Fault::Compact);
+    assert_eq!(get(&server, &format!("{path}&continue={next}")).await.0, 410);
+    server.fault(Fault::Stale);
+    server.remove(&format!("{PODS}/web-4"));
+    let n2 = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn2";
+    assert_eq!(names(&get(&server, n2).await.1), "web-3 web-4");
+    server.fault(Fault::Fresh);
+    assert_eq!(names(&get(&server, n2).await.1), "web-3");
+}
+
+#[tokio::test]
+async fn a_watch_has_changes_bookmarks_and_ends() {
+    let server = ApiServer::start();
+    server.put(PODS, pod("old", "n1"));
+    let (_, list) = get(&server, "/api/v1/pods").await;
+    let from = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let path = format!(
+        "/api/v1/pods?watch=1&allowWatchBookmarks=true&fieldSelector=spec.nodeName=n1&resourceVersion={from}"
+    );
+    let mut watch = Watch::open(&server, &path).await;
+    server.put(PODS, pod("other", "n2"));
+    server.put(PODS, pod("web-0", "n1"));
+    assert_eq!(watch.change().await.unwrap(), "ADDED web-0");
+    server.put(PODS, pod("web-0", "n1"));
+    assert_eq!(watch.change().await.unwrap(), "MODIFIED web-0");
+    // A pod that moves to the node is new there, and one that leaves is gone.
+    server.put(PODS, pod("other", "n1"));
+    assert_eq!(watch.change().await.unwrap(), "ADDED other");
+    server.put(PODS, pod("other", "n2"));
+    assert_eq!(watch.change().await.unwrap(), "DELETED other");
+    server.remove(&format!("{PODS}/web-0"));
+    assert_eq!(watch.change().await.unwrap(), "DELETED web-0");
+    let bookmark = watch.next().await.unwrap();
+    assert_eq!(
+        (bookmark["type"].as_str(), bookmark["object"]["kind"].as_str()),
+        (Some("BOOKMARK"), Some("Pod"))
+    );
+    server.fault(Fault::Freeze);
+    server.put(PODS, pod("late", "n1"));
+    let silent = tokio::time::timeout(Duration::from_millis(1500), watch.next()).await;
+    assert!(silent.is_err(), "{silent:?}");
+    server.fault(Fault::Thaw);
+    assert_eq!(watch.change().await.unwrap(), "ADDED late");
+    server.fault(Fault::Compact);
+    assert_eq!(watch.change().await.unwrap(), "ERROR ");
+    assert_eq!(watch.next().await, None);
+    assert_eq!(get(&server, &path).await.0, 410);
+    let mut all = Watch::open(&server, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName=n1").await;
+    assert_eq!(all.change().await.unwrap(), "ADDED late");
+    server.fault(Fault::DropWatches);
+    while all.change().await.is_some() {}
+}
+
+#[tokio::test]
+async fn metadata_alone_is_sent_on_request() {
+    let server = ApiServer::start();
+    server.put(PODS, pod("web-0", "n1"));
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+    let request = client().get(format!("{}/api/v1/pods", server.url())).header("accept", accept);
+    let list: Value = serde_json::from_slice(&request.send().await.unwrap().bytes().await.unwrap()).unwrap();
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert!(list["items"][0]["metadata"]["name"] == "web-0" && list["items"][0]["spec"].is_null());
+    // An object is no list.
+    let one = client().get(format!("{}{PODS}/web-0", server.url())).header("accept", accept);
+    assert_eq!(one.send().await.unwrap().status(), 406);
+}
+
+#[tokio::test]
+async fn faults_refuse_forbid_and_flood() {
+    let server = ApiServer::start();
+    server.fault(Fault::Fail { code: 429, count: 1, retry_after: Some(3) });
+    let url = format!("{}/api/v1/pods", server.url());
+    let response = client().get(&url).send().await.unwrap();
+    assert_eq!((response.status().as_u16(), response.headers()["retry-after"].to_str().unwrap()), (429, "3"));
+    assert_eq!(get(&server, "/api/v1/pods").await.0, 200);
+    server.fault(Fault::Forbid { verb: "list", plural: "pods" });
+    assert_eq!(get(&server, "/api/v1/pods").await.1["reason"], "Forbidden");
+    server.fault(Fault::Hostile(Hostility::Endless(b"x".to_vec())));
+    let mut endless = client().get(&url).send().await.unwrap();
+    for _ in 0..3 {
+        assert!(!endless.chunk().await.unwrap().unwrap().is_empty());
+    }
+    server.fault(Fault::Heal);
+    assert_eq!(get(&server, "/api/v1/pods").await.0, 200);
+    server.set_tokens(&["good"]);
+    assert_eq!(get(&server, "/api/v1/pods").await.0, 401);
+    let good = client().get(&url).header("authorization", "Bearer good").send().await.unwrap();
+    assert_eq!(good.status(), 200);
+}
+
+#[tokio::test]
+async fn a_stopped_server_refuses_connections_and_keeps_its_objects() {
+    let mut server = ApiServer::start();
+    server.put(PODS, pod("web-0", "n1"));
+    let mut watch = Watch::open(&server, "/api/v1/pods?watch=1").await;
+    assert_eq!(watch.change().await.unwrap(), "ADDED web-0");
+    let url = server.url();
+    server.stop();
+    assert!(watch.response.chunk().await.is_err(), "its connections are cut");
+    assert!(client().get(format!("{url}/api/v1/pods")).send().await.is_err());
+    server.restart();
+    assert_eq!(server.url(), url);
+    assert_eq!(get(&server, &format!("{PODS}/web-0")).await.0, 200);
+}
+
+#[tokio::test]
+async fn resources_are_discovered() {
+    let server = ApiServer::start();
+    assert_eq!(get(&server, "/version").await.1["major"], "1");
+    let apps = get(&server, "/apis/apps/v1").await.1;
+    let is_there = |one: &Value| one["name"] == "deployments" && one["namespaced"] == true;
+    assert!(apps["resources"].as_array().unwrap().iter().any(is_there), "{apps}");
+    assert_eq!(get(&server, "/apis/unknown/v1").await.0, 404);
+    assert_eq!(get(&server, "/api/v1/widgets").await.0, 404);
+}
