@@ -368,6 +368,7 @@ async fn a_refused_watch_is_asked_ever_less_often() {
 #[tokio::test]
 async fn a_failed_add_becomes_one_event_with_code_and_remedy() {
     let scene = Scene::start(ApiServer::start()).await;
+    scene.server.put("/api/v1/namespaces", json!({"metadata": {"name": "shop"}}));
     let view = scene.node.pods.as_ref().unwrap();
     let uid = Some("u1".to_owned());
     let subject = Subject { namespace: "shop".parse().unwrap(), name: "web".parse().unwrap(), uid };
@@ -399,6 +400,7 @@ async fn events_never_wait_and_are_bounded() {
     // Its tasks don't run: nothing is sent.
     let dir = tempfile::tempdir().unwrap();
     let server = ApiServer::start();
+    server.put("/api/v1/namespaces", json!({"metadata": {"name": "shop"}}));
     let node = node(dir.path(), &server).await;
     let view = node.pods.as_ref().unwrap();
     let began = Instant::now();

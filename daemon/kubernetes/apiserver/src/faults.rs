@@ -1,12 +1,11 @@
 //! Faults that a test asks for.
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::Value;
 
+use crate::list::Snapshot;
 use crate::status::Refusal;
-use crate::store::Key;
 
 /// Fault of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +20,9 @@ pub enum Fault {
     Thaw,
     /// Lists show the objects of this moment from now on.
     Stale,
-    /// The end of [`Fault::Stale`].
+    /// The same for lists with `resourceVersion=0`, which a real server takes from its watch cache.
+    StaleCache,
+    /// The end of [`Fault::Stale`] and [`Fault::StaleCache`].
     Fresh,
     /// The next requests are refused with this code.
     Fail {
@@ -41,7 +42,14 @@ pub enum Fault {
     },
     /// All answers are hostile.
     Hostile(Hostility),
-    /// The end of `Fail`, `Forbid` and `Hostile`.
+    /// Each request waits for this duration.
+    Slow {
+        /// Duration.
+        delay: Duration,
+    },
+    /// Connections are cut, and new ones are refused.
+    Unavailable,
+    /// The end of `Fail`, `Forbid`, `Hostile`, `Slow` and `Unavailable`.
     Heal,
 }
 
@@ -58,8 +66,12 @@ pub enum Hostility {
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) is_frozen: bool,
+    pub(crate) is_unavailable: bool,
     /// Objects and version that lists show.
-    pub(crate) stale: Option<(BTreeMap<Key, Value>, u64)>,
+    pub(crate) stale: Option<Snapshot>,
+    /// The same for lists from the cache.
+    pub(crate) stale_cache: Option<Snapshot>,
+    pub(crate) delay: Duration,
     /// Generation of watches; older ones end.
     pub(crate) watches: u64,
     fail: Option<(Refusal, usize)>,
@@ -68,21 +80,26 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Changes the state; faults that need the store are changed there.
+    /// Changes the state. Faults of the store are caused there.
     pub(crate) fn set(&mut self, fault: Fault) {
         match fault {
             Fault::DropWatches => self.watches += 1,
             Fault::Freeze => self.is_frozen = true,
             Fault::Thaw => self.is_frozen = false,
-            Fault::Fresh => self.stale = None,
+            Fault::Fresh => (self.stale, self.stale_cache) = (None, None),
             Fault::Fail { code, count, retry_after } => {
                 let refusal = Refusal::new(code, "so says the test").retry_after(retry_after);
                 self.fail = Some((refusal, count));
             }
             Fault::Forbid { verb, plural } => self.forbidden.push((verb, plural)),
             Fault::Hostile(hostility) => self.hostile = Some(hostility),
-            Fault::Heal => (self.fail, self.forbidden, self.hostile) = (None, Vec::new(), None),
-            Fault::Compact | Fault::Stale => {}
+            Fault::Slow { delay } => self.delay = delay,
+            Fault::Heal => {
+                (self.fail, self.forbidden, self.hostile) = (None, Vec::new(), None);
+                (self.delay, self.is_unavailable) = (Duration::ZERO, false);
+            }
+            Fault::Unavailable => self.is_unavailable = true,
+            Fault::Compact | Fault::Stale | Fault::StaleCache => {}
         }
     }
 

@@ -14,8 +14,12 @@
     reason = "a defect of this crate fails tests, and nothing else"
 )]
 
+mod clock;
+mod discovery;
 mod faults;
+mod garbage;
 mod list;
+mod options;
 mod patch;
 mod path;
 mod resources;

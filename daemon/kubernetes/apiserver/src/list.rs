@@ -6,20 +6,23 @@ use serde_json::{Value, json};
 
 use crate::path::{Place, parameter};
 use crate::select::Select;
+use crate::server::State;
 use crate::status::Refusal;
-use crate::store::{Key, Store};
+use crate::store::Key;
 
 /// Objects and version that a list is made of.
-pub(crate) type Shown<'a> = (&'a BTreeMap<Key, Value>, u64);
+pub(crate) type Snapshot = (BTreeMap<Key, Value>, u64);
 
 /// One page of a collection.
 ///
 /// # Errors
 /// 400 for a malformed query, 410 for a continuation that is too old.
-pub(crate) fn list(store: &Store, shown: Shown<'_>, place: &Place, query: &str) -> Result<Value, Refusal> {
+pub(crate) fn list(state: &State, place: &Place, query: &str) -> Result<Value, Refusal> {
+    let (store, faults) = (&state.store, &state.faults);
     let select = Select::of(query).map_err(|why| Refusal::new(400, why))?;
     // A cached list has no pages.
     let is_cached = parameter(query, "resourceVersion").as_deref() == Some("0");
+    let stale = faults.stale.as_ref().or(faults.stale_cache.as_ref().filter(|_| is_cached));
     let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);
     let limit: usize = limit.filter(|_| !is_cached).unwrap_or(usize::MAX);
     let from = parameter(query, "continue").filter(|token| !token.is_empty());
@@ -29,12 +32,15 @@ pub(crate) fn list(store: &Store, shown: Shown<'_>, place: &Place, query: &str) 
         }
         Some(Some(token)) => (token.version, Some((token.namespace, token.name))),
         Some(None) => return Err(Refusal::new(400, "continue key is not valid")),
-        None => (shown.1, None),
+        None => (stale.map_or(store.version, |stale| stale.1), None),
     };
+    // Later pages show the version of the first one.
+    let past = last.is_some().then(|| store.at(version));
+    let objects = past.as_ref().or(stale.map(|stale| &stale.0)).unwrap_or(&store.objects);
     let is_next = |key: &&Key| {
         last.as_ref().is_none_or(|(namespace, name)| (&key.namespace, &key.name) > (namespace, name))
     };
-    let all = shown.0.iter().filter(|(key, _)| key.is_in(place) && is_next(key));
+    let all = objects.iter().filter(|(key, _)| key.is_in(place) && is_next(key));
     let mut fitting = all.filter(|(_, object)| select.fits(object));
     let page: Vec<(&Key, &Value)> = fitting.by_ref().take(limit).collect();
     let remaining = fitting.count();
@@ -44,8 +50,17 @@ pub(crate) fn list(store: &Store, shown: Shown<'_>, place: &Place, query: &str) 
         metadata["continue"] = Token { version, namespace, name }.to_string().into();
     }
     let items: Vec<&Value> = page.into_iter().map(|(_, object)| object).collect();
-    let (kind, version) = (format!("{}List", place.resource.kind), place.resource.api_version());
-    Ok(json!({"kind": kind, "apiVersion": version, "metadata": metadata, "items": items}))
+    let mut list = list_of(place, version, &items);
+    list["metadata"] = metadata;
+    Ok(list)
+}
+
+/// List of objects at a version.
+pub(crate) fn list_of<T: serde::Serialize>(place: &Place, version: u64, items: &[T]) -> Value {
+    json!({
+        "kind": format!("{}List", place.resource.kind), "apiVersion": place.resource.api_version(),
+        "metadata": {"resourceVersion": version.to_string()}, "items": items,
+    })
 }
 
 /// Position in a list.

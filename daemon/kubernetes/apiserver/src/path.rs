@@ -41,7 +41,31 @@ impl Place {
         let resource = resources.iter().find(is_it)?.clone();
         let has_place = name.is_none() || resource.is_namespaced == namespace.is_some();
         let own = |text: Option<&&str>| text.map(|text| (*text).to_owned());
-        has_place.then(|| Self { resource, namespace, name: own(name), subresource: own(subresource) })
+        let has_subresource = subresource.is_none_or(|one| resource.has(one));
+        (has_place && has_subresource).then(|| Self {
+            resource,
+            namespace,
+            name: own(name),
+            subresource: own(subresource),
+        })
+    }
+
+    /// Returns true for a resource of the server's own.
+    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
+        self.resource.group == group && self.resource.plural == plural
+    }
+
+    /// Returns true if the status has a path of its own.
+    pub(crate) fn has_status(&self) -> bool {
+        self.resource.has("status")
+    }
+
+    /// Plural with the group, as messages name a resource.
+    pub(crate) fn qualified(&self) -> String {
+        match self.resource.group.as_str() {
+            "" => self.resource.plural.clone(),
+            group => format!("{}.{group}", self.resource.plural),
+        }
     }
 }
 
@@ -87,6 +111,7 @@ mod tests {
             ("/api/v1/namespaces/shop/status", Some("namespaces - shop status")),
             ("/api/v1/nodes/n1", Some("nodes - n1 -")),
             ("/api/v1/pods/web-0", None),
+            ("/api/v1/namespaces/shop/configmaps/web/status", None),
             ("/api/v1/widgets", None),
             ("/apis/apps/v1/pods", None),
             ("/", None),

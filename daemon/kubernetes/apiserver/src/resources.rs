@@ -21,7 +21,15 @@ impl Resource {
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
+
+    /// Returns true if objects have this subresource.
+    pub(crate) fn has(&self, subresource: &str) -> bool {
+        subresource == "status" && !STATELESS.contains(&self.plural.as_str())
+    }
 }
+
+/// Resources whose objects have no status of their own path.
+const STATELESS: [&str; 5] = ["events", "configmaps", "secrets", "leases", "network-attachment-definitions"];
 
 /// Resources of a new server: group, version, plural, kind, namespaced.
 const BUILT_IN: [(&str, &str, &str, &str, bool); 14] = [

@@ -9,15 +9,21 @@ use axum::extract::{Request as Received, State};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::list::{list, partial};
+use crate::discovery::discovery;
+use crate::list::{list, list_of, partial};
+use crate::options::{Deletion, Options, Propagation};
 use crate::patch::{Format, patched};
 use crate::path::{Place, parameter};
+use crate::select::Select;
 use crate::server::{Request, Shared};
 use crate::status::Refusal;
 use crate::watch::watch;
-use crate::write::{create, delete, find, update};
+use crate::write::create::create;
+use crate::write::delete::{delete, delete_collection};
+use crate::write::object::find;
+use crate::write::update::update;
 
 /// Bytes of a request, as the real server has them.
 const BODY_BYTES_MAX: usize = 3 << 20;
@@ -31,6 +37,10 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
 async fn serve(State(shared): State<Arc<Shared>>, request: Received) -> Response {
     let (head, body) = request.into_parts();
     let body = to_bytes(body, BODY_BYTES_MAX).await;
+    let delay = shared.lock().faults.delay;
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
     let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
     match body {
         Ok(body) => answer(&shared, &head.method, path, query, &head.headers, &body)
@@ -53,7 +63,7 @@ fn answer(
     if let Some((bytes, is_endless)) = hostility {
         return Ok(hostile(bytes, is_endless));
     }
-    if let Some(document) = discovery(shared, path) {
+    if let Some(document) = discovery(&shared.lock(), path) {
         return Ok(json_response(StatusCode::OK, &document));
     }
     let place = Place::parse(path, &shared.lock().resources)
@@ -73,31 +83,34 @@ fn answer(
         }
         _ => serde_json::from_slice(body).unwrap_or(Value::Null),
     };
-    let answer = {
+    let (code, answer) = {
         let mut state = shared.lock();
+        let state = &mut *state;
         match verb {
-            "list" => {
-                let stale = state.faults.stale.as_ref().map(|(objects, version)| (objects, *version));
-                let shown = stale.unwrap_or((&state.store.objects, state.store.version));
-                list(&state.store, shown, &place, query)?
-            }
-            "get" => find(&state.store, &place)?.1,
-            "create" => create(&mut state.store, &place, object)?,
-            "update" => update(&mut state.store, &place, object)?,
+            "list" => (StatusCode::OK, list(state, &place, query)?),
+            "get" => (StatusCode::OK, find(&state.store, &place)?.1),
+            "create" => (StatusCode::CREATED, create(state, &place, object, &Options::of(query)?)?),
+            "update" => (StatusCode::OK, update(state, &place, object, &Options::of(query)?)?),
             "patch" => {
                 let present = find(&state.store, &place)?.1;
                 let next = patched(format.unwrap_or(Format::Merge), &present, object)?;
-                update(&mut state.store, &place, next)?
+                (StatusCode::OK, update(state, &place, next, &Options::of(query)?)?)
+            }
+            "delete" => {
+                let deletion = Deletion::of(query, &object)?;
+                let (answer, is_gone) = delete(state, &place, &deletion)?;
+                let is_waiting = !is_gone && deletion.propagation == Some(Propagation::Foreground);
+                (if is_waiting { StatusCode::ACCEPTED } else { StatusCode::OK }, answer)
             }
             _ => {
-                let grace = parameter(query, "gracePeriodSeconds").and_then(|seconds| seconds.parse().ok());
-                delete(&mut state.store, &place, &object, grace.unwrap_or_default())?
+                let select = Select::of(query).map_err(|why| Refusal::new(400, why))?;
+                let items = delete_collection(state, &place, &select, &Deletion::of(query, &object)?);
+                (StatusCode::OK, list_of(&place, state.store.version, &items))
             }
         }
     };
     shared.changed.send_replace(());
     let answer = if is_partial { partial(&answer) } else { answer };
-    let code = if verb == "create" { StatusCode::CREATED } else { StatusCode::OK };
     Ok(json_response(code, &answer))
 }
 
@@ -116,13 +129,20 @@ fn verb(method: &Method, place: &Place, is_watch: bool) -> Result<&'static str, 
     match (method.as_str(), place.name.is_some()) {
         ("GET", false) if is_watch => Ok("watch"),
         ("GET", false) => Ok("list"),
+        // A collection of all namespaces can only be read.
+        (_, false) if place.resource.is_namespaced && place.namespace.is_none() => Err(not_allowed()),
         ("GET", true) => Ok("get"),
         ("POST", false) => Ok("create"),
         ("PUT", true) => Ok("update"),
         ("PATCH", true) => Ok("patch"),
         ("DELETE", true) => Ok("delete"),
-        _ => Err(Refusal::new(405, "the server does not allow this method on the requested resource")),
+        ("DELETE", false) if !place.is("", "namespaces") => Ok("deletecollection"),
+        _ => Err(not_allowed()),
     }
+}
+
+fn not_allowed() -> Refusal {
+    Refusal::new(405, "the server does not allow this method on the requested resource")
 }
 
 /// Returns true if a client asks for metadata alone.
@@ -157,46 +177,4 @@ fn hostile(bytes: Bytes, is_endless: bool) -> Response {
         false => Body::from(bytes),
     };
     ([(CONTENT_TYPE, "application/json")], body).into_response()
-}
-
-/// Documents by which clients find resources.
-fn discovery(shared: &Shared, path: &str) -> Option<Value> {
-    let state = shared.lock();
-    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let groups = || {
-        let mut groups: Vec<(&str, &str)> = Vec::new();
-        for one in &state.resources {
-            if !one.group.is_empty() && !groups.contains(&(&one.group, &one.version)) {
-                groups.push((&one.group, &one.version));
-            }
-        }
-        let group = |(name, version): (&str, &str)| {
-            let version = json!({"groupVersion": format!("{name}/{version}"), "version": version});
-            json!({"name": name, "versions": [version], "preferredVersion": version})
-        };
-        groups.into_iter().map(group).collect::<Vec<_>>()
-    };
-    let resources = |group: &str, version: &str| {
-        let mine = state.resources.iter().filter(|one| one.group == group && one.version == version);
-        let verbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
-        let one = mine.clone().next()?.api_version();
-        let list: Vec<Value> = mine
-            .map(|one| {
-                json!({
-                    "name": one.plural, "singularName": one.kind.to_lowercase(), "kind": one.kind,
-                    "namespaced": one.is_namespaced, "verbs": verbs,
-                })
-            })
-            .collect();
-        Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": one, "resources": list}))
-    };
-    match segments.as_slice() {
-        ["version"] => Some(json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0-test"})),
-        ["readyz" | "livez" | "healthz"] => Some(json!("ok")),
-        ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"]})),
-        ["apis"] => Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups()})),
-        ["api", version] => resources("", version),
-        ["apis", group, version] => resources(group, version),
-        _ => None,
-    }
 }

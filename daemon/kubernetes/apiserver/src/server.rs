@@ -1,5 +1,6 @@
 //! Server as its tests hold it: started, stopped, faulted, and asked for its requests.
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,13 +11,15 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::faults::{Fault, Faults};
+use crate::list::Snapshot;
 use crate::path::Place;
 use crate::resources::{Resource, built_in};
 use crate::routes::router;
 use crate::store::{Key, Store};
 use crate::tls::TlsListener;
-use crate::write::{describe, find};
+use crate::write::object::{describe, find};
 
 /// Interval of bookmarks. The real server sends one about every minute.
 const BOOKMARK: Duration = Duration::from_secs(1);
@@ -30,9 +33,23 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) faults: Faults,
     pub(crate) resources: Vec<Resource>,
+    pub(crate) clock: Clock,
+    /// Namespaces that exist without an object, because a test has put objects there.
+    pub(crate) implied_namespaces: BTreeSet<String>,
     /// Tokens that are accepted; none: no token is needed.
     pub(crate) tokens: Vec<String>,
     pub(crate) requests: Vec<Request>,
+}
+
+impl State {
+    /// Resource of a kind.
+    pub(crate) fn resource_of(&self, api_version: &str, kind: &str) -> Option<&Resource> {
+        self.resources.iter().find(|one| one.kind == kind && one.api_version() == api_version)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        (self.store.objects.clone(), self.store.version)
+    }
 }
 
 /// Part of the server that its handlers share.
@@ -69,7 +86,8 @@ pub struct ApiServer {
     shared: Arc<Shared>,
     address: SocketAddr,
     tls: Option<Arc<ServerConfig>>,
-    runtime: Option<Runtime>,
+    /// Runtime of a running server.
+    runtime: Mutex<Option<Runtime>>,
 }
 
 impl ApiServer {
@@ -83,21 +101,27 @@ impl ApiServer {
     /// Starts a server at an address; with TLS by the configuration.
     #[must_use]
     pub fn start_at(address: SocketAddr, tls: Option<Arc<ServerConfig>>) -> Self {
-        let state = State { resources: built_in(), ..State::default() };
+        let implied_namespaces = BTreeSet::from(["default".to_owned(), "kube-system".to_owned()]);
+        let state = State { resources: built_in(), implied_namespaces, ..State::default() };
         let (changed, _) = watch::channel(());
         let shared = Shared { state: Mutex::new(state), changed, bookmark_interval: BOOKMARK };
-        let mut server = Self { shared: Arc::new(shared), address, tls, runtime: None };
-        server.restart();
+        let mut server = Self { shared: Arc::new(shared), address, tls, runtime: Mutex::new(None) };
+        server.address = server.listen();
         server
     }
 
     /// Starts a stopped server at its address.
     pub fn restart(&mut self) {
-        assert!(self.runtime.is_none(), "the server is up already");
+        self.listen();
+    }
+
+    fn listen(&self) -> SocketAddr {
+        let mut running = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(running.is_none(), "the server is up already");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.unwrap();
         let listener = bind(self.address);
-        self.address = listener.local_addr().unwrap();
+        let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
         let (router, tls) = (router(Arc::clone(&self.shared)), self.tls.clone());
         runtime.spawn(async move {
@@ -107,14 +131,27 @@ impl ApiServer {
                 None => axum::serve(listener, router).await.unwrap(),
             }
         });
-        self.runtime = Some(runtime);
+        *running = Some(runtime);
+        address
     }
 
     /// Stops the server, with all of its connections, as a crash would.
     pub fn stop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        self.disconnect();
+    }
+
+    fn disconnect(&self) {
+        if let Some(runtime) = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take() {
             runtime.shutdown_background();
         }
+    }
+
+    /// Stops the clock at a time of RFC 3339.
+    ///
+    /// # Panics
+    /// If the text is no such time.
+    pub fn set_clock(&self, now: &str) {
+        self.shared.lock().clock.stop_at(now.parse().expect(now));
     }
 
     /// URL of the server.
@@ -138,8 +175,17 @@ impl ApiServer {
         let mut state = self.shared.lock();
         match fault {
             Fault::Compact => state.store.compact(),
-            Fault::Stale => {
-                state.faults.stale = Some((state.store.objects.clone(), state.store.version));
+            Fault::Stale => state.faults.stale = Some(state.snapshot()),
+            Fault::StaleCache => state.faults.stale_cache = Some(state.snapshot()),
+            Fault::Unavailable => {
+                state.faults.set(fault);
+                self.disconnect();
+            }
+            Fault::Heal => {
+                if state.faults.is_unavailable {
+                    self.listen();
+                }
+                state.faults.set(fault);
             }
             fault => state.faults.set(fault),
         }
@@ -147,7 +193,8 @@ impl ApiServer {
         self.shared.changed.send_replace(());
     }
 
-    /// Writes an object as it is, below the path of a collection. It gets a uid unless it has one.
+    /// Writes an object as it is, below the path of a collection. It gets a uid unless it has one. Its
+    /// namespace needs no object of its own.
     ///
     /// # Panics
     /// If the path is no collection of the server.
@@ -158,6 +205,7 @@ impl ApiServer {
         let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
         if place.resource.is_namespaced {
             object["metadata"]["namespace"] = namespace.as_str().into();
+            state.implied_namespaces.insert(namespace.clone());
         }
         let key = Key::of(&place, &namespace, &name);
         if object["metadata"]["uid"].is_null() {

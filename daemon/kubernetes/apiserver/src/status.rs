@@ -5,12 +5,16 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::path::Place;
+use crate::resources::Resource;
+
 /// Refusal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     code: u16,
     reason: &'static str,
     message: String,
+    details: Option<Value>,
     retry_after: Option<u64>,
 }
 
@@ -31,23 +35,60 @@ impl Refusal {
             503 => "ServiceUnavailable",
             _ => "InternalError",
         };
-        Self { code, reason, message: message.into(), retry_after: None }
+        Self { code, reason, message: message.into(), details: None, retry_after: None }
     }
 
     pub(crate) fn retry_after(self, seconds: Option<u64>) -> Self {
         Self { retry_after: seconds, ..self }
     }
 
-    pub(crate) fn exists(message: String) -> Self {
-        Self { reason: "AlreadyExists", ..Self::new(409, message) }
+    pub(crate) fn details(self, details: Value) -> Self {
+        Self { details: Some(details), ..self }
+    }
+
+    /// Refusal that names an object.
+    fn of_object(code: u16, resource: &str, name: &str, message: String) -> Self {
+        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+        let mut details = json!({"name": name, "kind": plural});
+        if !group.is_empty() {
+            details["group"] = group.into();
+        }
+        Self::new(code, message).details(details)
+    }
+
+    pub(crate) fn missing(resource: &str, name: &str) -> Self {
+        Self::of_object(404, resource, name, format!("{resource} {name:?} not found"))
+    }
+
+    pub(crate) fn exists(resource: &str, name: &str) -> Self {
+        let message = format!("{resource} {name:?} already exists");
+        Self { reason: "AlreadyExists", ..Self::of_object(409, resource, name, message) }
+    }
+
+    pub(crate) fn conflict(resource: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
+        Self::of_object(409, resource, name, message)
     }
 
     pub(crate) fn object(&self) -> Value {
-        json!({
+        let mut object = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "reason": self.reason, "message": self.message, "code": self.code,
-        })
+        });
+        if let Some(details) = &self.details {
+            object["details"] = details.clone();
+        }
+        object
     }
+}
+
+/// Status of a deletion.
+pub(crate) fn success(place: &Place, name: &str, uid: &Value) -> Value {
+    let Resource { group, plural, .. } = &place.resource;
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": {"name": name, "group": group, "kind": plural, "uid": uid},
+    })
 }
 
 impl IntoResponse for Refusal {

@@ -50,6 +50,19 @@ impl Key {
         Self { group, plural, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
+    pub(crate) fn namespace(name: &str) -> Self {
+        let none = String::new;
+        Self { group: none(), plural: "namespaces".to_owned(), namespace: none(), name: name.to_owned() }
+    }
+
+    pub(crate) fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.plural == "namespaces"
+    }
+
+    pub(crate) fn is_pod(&self) -> bool {
+        self.group.is_empty() && self.plural == "pods"
+    }
+
     /// Returns true for an object of the collection.
     pub(crate) fn is_in(&self, place: &Place) -> bool {
         self.group == place.resource.group
@@ -94,6 +107,24 @@ impl Store {
         self.version += 1;
         self.compacted = self.version;
         self.changes.clear();
+    }
+
+    /// Key of the object with a uid.
+    pub(crate) fn key_of(&self, uid: &Value) -> Option<Key> {
+        let found = self.objects.iter().find(|(_, object)| object["metadata"]["uid"] == *uid);
+        found.map(|(key, _)| key.clone())
+    }
+
+    /// Objects as they were at a version that isn't forgotten.
+    pub(crate) fn at(&self, version: u64) -> BTreeMap<Key, Value> {
+        let mut objects = self.objects.clone();
+        for change in self.changes.iter().rev().take_while(|change| change.version > version) {
+            match &change.before {
+                Some(before) => objects.insert(change.key.clone(), before.clone()),
+                None => objects.remove(&change.key),
+            };
+        }
+        objects
     }
 
     /// First change of a collection after a version.

@@ -69,6 +69,7 @@ impl Watch {
 #[tokio::test]
 async fn an_object_is_created_read_changed_and_deleted() {
     let server = ApiServer::start();
+    server.put("/api/v1/namespaces", json!({"metadata": {"name": "shop"}}));
     let (code, created) = ask(&server, Method::POST, PODS, pod("web-0", "n1")).await;
     assert_eq!((code, created["kind"].as_str()), (201, Some("Pod")));
     assert!(created["metadata"]["uid"].is_string() && created["metadata"]["namespace"] == "shop");
@@ -88,9 +89,8 @@ async fn an_object_is_created_read_changed_and_deleted() {
     assert_eq!(ignored.await.1["status"]["phase"], "Running");
     let finalized = json!({"metadata": {"finalizers": ["x/y"]}});
     assert_eq!(ask(&server, Method::PATCH, &one, finalized).await.0, 200);
-    assert!(
-        ask(&server, Method::DELETE, &one, Value::Null).await.1["metadata"]["deletionTimestamp"].is_string()
-    );
+    let now = json!({"gracePeriodSeconds": 0});
+    assert!(ask(&server, Method::DELETE, &one, now).await.1["metadata"]["deletionTimestamp"].is_string());
     assert_eq!(ask(&server, Method::PATCH, &one, json!({"metadata": {"finalizers": null}})).await.0, 200);
     assert_eq!(get(&server, &one).await.0, 404);
     let verbs: Vec<&str> = server.requests().iter().map(|request| request.verb).collect();
@@ -231,4 +231,65 @@ async fn resources_are_discovered() {
     assert!(apps["resources"].as_array().unwrap().iter().any(is_there), "{apps}");
     assert_eq!(get(&server, "/apis/unknown/v1").await.0, 404);
     assert_eq!(get(&server, "/api/v1/widgets").await.0, 404);
+}
+
+#[tokio::test]
+async fn a_stale_cache_shows_in_lists_from_the_cache_alone() {
+    let server = ApiServer::start();
+    server.put(PODS, pod("web-0", "n1"));
+    server.fault(Fault::StaleCache);
+    server.put(PODS, pod("web-1", "n1"));
+    let count = async |query: &str| {
+        let (_, list) = get(&server, &format!("/api/v1/pods{query}")).await;
+        list["items"].as_array().unwrap().len()
+    };
+    assert_eq!((count("?resourceVersion=0").await, count("").await), (1, 2));
+    assert_eq!(get(&server, &format!("{PODS}/web-1?resourceVersion=0")).await.0, 200);
+    server.fault(Fault::Fresh);
+    assert_eq!(count("?resourceVersion=0").await, 2);
+}
+
+#[tokio::test]
+async fn an_unavailable_server_cuts_and_refuses_connections_until_it_heals() {
+    let server = ApiServer::start();
+    server.put(PODS, pod("web-0", "n1"));
+    let mut watch = Watch::open(&server, "/api/v1/pods?watch=1").await;
+    assert_eq!(watch.change().await.unwrap(), "ADDED web-0");
+    server.fault(Fault::Unavailable);
+    assert!(watch.response.chunk().await.is_err(), "its connections are cut");
+    assert!(client().get(format!("{}/api/v1/pods", server.url())).send().await.unwrap_err().is_connect());
+    // Objects still change meanwhile, as through another server of the cluster.
+    server.put(PODS, pod("web-1", "n1"));
+    server.fault(Fault::Heal);
+    assert_eq!(get(&server, &format!("{PODS}/web-1")).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_slow_server_answers_after_it_heals() {
+    let server = ApiServer::start();
+    server.fault(Fault::Slow { delay: Duration::from_secs(3600) });
+    let request = client().get(format!("{}/api/v1/pods", server.url())).timeout(Duration::from_millis(200));
+    assert!(request.send().await.unwrap_err().is_timeout());
+    server.fault(Fault::Heal);
+    assert_eq!(get(&server, "/api/v1/pods").await.0, 200);
+}
+
+#[tokio::test]
+async fn times_of_objects_are_those_of_the_clock() {
+    let server = ApiServer::start();
+    server.put("/api/v1/namespaces", json!({"metadata": {"name": "shop"}}));
+    server.set_clock("2026-03-01T12:00:00.5Z");
+    let (_, created) = ask(&server, Method::POST, PODS, pod("web-0", "n1")).await;
+    assert_eq!(created["metadata"]["creationTimestamp"], "2026-03-01T12:00:00Z");
+    server.set_clock("2026-03-01T13:59:50Z");
+    let one = format!("{PODS}/web-0");
+    // The time of a deletion is that of its end: a node has the grace period to stop the pod.
+    let (_, deleted) = ask(&server, Method::DELETE, &one, Value::Null).await;
+    assert_eq!(deleted["metadata"]["deletionTimestamp"], "2026-03-01T14:00:20Z");
+    assert_eq!(deleted["metadata"]["deletionGracePeriodSeconds"], 30);
+    let status = json!({"status": {"phase": "Failed"}});
+    assert_eq!(ask(&server, Method::PATCH, &format!("{one}/status"), status).await.0, 200);
+    let now = json!({"gracePeriodSeconds": 0});
+    assert_eq!(ask(&server, Method::DELETE, &one, now).await.0, 200);
+    assert_eq!(get(&server, &one).await.0, 404);
 }

@@ -1,6 +1,10 @@
 //! Suite that runs unchanged against a real API server: `deploy/docs/kubernetes-conformance.md`.
 
+mod cascade;
 mod cluster;
 mod kubeconfig;
+mod leases;
+mod lists;
+mod objects;
 mod patches;
 mod watch;

@@ -1,0 +1,10 @@
+//! Garbage collection: dependents of owners, and contents of namespaces.
+//!
+//! The real server collects in the background. Here, a write returns when the collection is over.
+
+mod contents;
+mod owners;
+mod removal;
+
+pub(crate) use self::owners::{collect_orphan, orphan};
+pub(crate) use self::removal::{begin, remove};

@@ -1,0 +1,46 @@
+//! Rules of single kinds at their creation and update.
+
+use serde_json::{Value, json};
+
+use crate::path::Place;
+
+/// Fields that the server itself gives to a new object.
+pub(super) fn prepare_create(place: &Place, object: &mut Value) {
+    // A kubelet registers its node together with the status.
+    let keeps_status = place.is("", "nodes") || !place.has_status();
+    if let (false, Some(fields)) = (keeps_status, object.as_object_mut()) {
+        fields.remove("status");
+    }
+    if place.is("", "pods") {
+        object["status"] = json!({"phase": "Pending"});
+    } else if place.is("", "namespaces") {
+        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = object["metadata"]["name"].clone();
+        object["spec"]["finalizers"] = json!(["kubernetes"]);
+        object["status"] = json!({"phase": "Active"});
+    }
+}
+
+/// Fields that an update can't change.
+pub(super) fn prepare_update(place: &Place, present: &Value, next: &mut Value) {
+    // A status of its own is written by its own path.
+    if place.has_status() {
+        keep(present, next, "status");
+    }
+    if place.is("", "namespaces") {
+        keep(present, next, "spec");
+    }
+}
+
+/// Makes a field the one of the present object.
+pub(super) fn keep(present: &Value, next: &mut Value, field: &str) {
+    let Some(fields) = next.as_object_mut() else { return };
+    match present.get(field) {
+        Some(value) => fields.insert(field.to_owned(), value.clone()),
+        None => fields.remove(field),
+    };
+}
+
+/// Returns true for kinds whose objects count the changes of what is wanted.
+pub(super) fn has_generation(place: &Place) -> bool {
+    ["apps", "batch"].contains(&place.resource.group.as_str())
+}

@@ -1,0 +1,125 @@
+//! Updates of objects and of their status.
+
+use serde_json::{Value, json};
+
+use super::object::{check_type, describe, finalizers, find, is_deleting, is_held};
+use super::strategy::{has_generation, keep, prepare_update};
+use crate::garbage;
+use crate::options::Options;
+use crate::path::Place;
+use crate::server::State;
+use crate::status::Refusal;
+use crate::store::Key;
+
+/// Fields of the metadata that an update can't change.
+const KEPT: [&str; 8] = [
+    "uid",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+];
+
+/// Replaces an object, or its status.
+///
+/// # Errors
+/// 400, 404, 409 or 422.
+pub(crate) fn update(
+    state: &mut State,
+    place: &Place,
+    object: Value,
+    options: &Options,
+) -> Result<Value, Refusal> {
+    let (key, present) = find(&state.store, place)?;
+    check_type(&object, place)?;
+    check_identity(place, &present, &object)?;
+    let is_status = place.subresource.as_deref() == Some("status");
+    let mut next = if is_status { present.clone() } else { object.clone() };
+    if is_status {
+        keep(&object, &mut next, "status");
+    } else {
+        prepare_update(place, &present, &mut next);
+    }
+    for field in KEPT {
+        let own = present["metadata"].clone();
+        keep(&own, &mut next["metadata"], field);
+    }
+    describe(&mut next, place);
+    check_finalizers(&present, &next)?;
+    store(state, place, (key, present), next, options)
+}
+
+/// Stores the next state of an object, unless it is that of the present one.
+fn store(
+    state: &mut State,
+    place: &Place,
+    (key, present): (Key, Value),
+    mut next: Value,
+    options: &Options,
+) -> Result<Value, Refusal> {
+    if has_generation(place) && wanted(place, &present) != wanted(place, &next) {
+        let generation = present["metadata"]["generation"].as_u64().unwrap_or_default();
+        next["metadata"]["generation"] = json!(generation + 1);
+    }
+    if options.is_dry_run || next == present {
+        return Ok(next);
+    }
+    let next = state.store.put(key.clone(), next);
+    let is_due = is_deleting(&next) && next["metadata"]["deletionGracePeriodSeconds"] == 0;
+    if is_due && !is_held(&key, &next) {
+        return Ok(garbage::remove(state, &key).unwrap_or(next));
+    }
+    garbage::collect_orphan(state, &key);
+    Ok(next)
+}
+
+/// Fields whose changes the generation counts.
+fn wanted(place: &Place, object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|field, _| {
+            !["apiVersion", "metadata"].contains(&field.as_str())
+                && (field != "status" || !place.has_status())
+        });
+    }
+    object
+}
+
+fn check_identity(place: &Place, present: &Value, object: &Value) -> Result<(), Refusal> {
+    let (is, named) = (&present["metadata"], &object["metadata"]);
+    let name = place.name.as_deref().unwrap_or_default();
+    let differs = |field: &str| {
+        named[field].as_str().is_some_and(|value| !value.is_empty() && is[field].as_str() != Some(value))
+    };
+    if differs("name") {
+        return Err(Refusal::new(400, "the name of the object does not match the name on the URL"));
+    }
+    if differs("namespace") {
+        return Err(Refusal::new(400, "the namespace of the object does not match the request"));
+    }
+    let why = if differs("uid") {
+        format!(
+            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
+            named["uid"], is["uid"]
+        )
+    } else if differs("resourceVersion") {
+        "the object has been modified; please apply your changes to the latest version and try again"
+            .to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::conflict(&place.qualified(), name, &why))
+}
+
+fn check_finalizers(present: &Value, next: &Value) -> Result<(), Refusal> {
+    let before = finalizers(present);
+    let new: Vec<String> = finalizers(next).into_iter().filter(|one| !before.contains(one)).collect();
+    if !is_deleting(present) || new.is_empty() {
+        return Ok(());
+    }
+    let why = "no new finalizers can be added if the object is being deleted";
+    Err(Refusal::new(422, format!("metadata.finalizers: Forbidden: {why}, found new finalizers {new:?}")))
+}
