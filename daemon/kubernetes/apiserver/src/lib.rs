@@ -15,8 +15,10 @@
 )]
 
 mod clock;
+mod custom;
 mod discovery;
 mod faults;
+mod form;
 mod garbage;
 mod list;
 mod options;
@@ -28,7 +30,9 @@ mod select;
 mod server;
 mod status;
 mod store;
+mod table;
 mod tls;
+mod verbs;
 mod watch;
 mod write;
 

@@ -49,7 +49,7 @@ pub(crate) fn list(state: &State, place: &Place, query: &str) -> Result<Value, R
         let (namespace, name) = (key.namespace.clone(), key.name.clone());
         metadata["continue"] = Token { version, namespace, name }.to_string().into();
     }
-    let items: Vec<&Value> = page.into_iter().map(|(_, object)| object).collect();
+    let items: Vec<Value> = page.into_iter().map(|(_, object)| place.shown(object)).collect();
     let mut list = list_of(place, version, &items);
     list["metadata"] = metadata;
     Ok(list)
@@ -82,19 +82,5 @@ impl Token {
         let version = parts.next()?.parse().ok()?;
         let (namespace, name) = (parts.next()?.to_owned(), parts.next()?.to_owned());
         Some(Self { version, namespace, name })
-    }
-}
-
-/// Reduces an object, or the items of a list, to its metadata, as a client may ask for.
-pub(crate) fn partial(object: &Value) -> Value {
-    let version = "meta.k8s.io/v1";
-    match object["items"].as_array() {
-        Some(items) => json!({
-            "kind": "PartialObjectMetadataList", "apiVersion": version, "metadata": object["metadata"],
-            "items": items.iter().map(partial).collect::<Vec<_>>(),
-        }),
-        None => {
-            json!({"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": object["metadata"]})
-        }
     }
 }

@@ -10,6 +10,20 @@ use crate::status::Refusal;
 pub(crate) struct Options {
     /// True if nothing is stored.
     pub(crate) is_dry_run: bool,
+    /// True for a patch, whose refusals differ.
+    pub(crate) is_patch: bool,
+    pub(crate) validation: Validation,
+    /// Warnings of the answer.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Treatment of unknown fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Validation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
 }
 
 impl Options {
@@ -18,7 +32,14 @@ impl Options {
     /// # Errors
     /// 422 for an unknown value.
     pub(crate) fn of(query: &str) -> Result<Self, Refusal> {
-        Ok(Self { is_dry_run: is_dry_run(parameter(query, "dryRun").as_deref())? })
+        let validation = match parameter(query, "fieldValidation").as_deref() {
+            Some("Ignore") => Validation::Ignore,
+            None | Some("" | "Warn") => Validation::Warn,
+            Some("Strict") => Validation::Strict,
+            Some(other) => return Err(unsupported("fieldValidation", other)),
+        };
+        let is_dry_run = is_dry_run(parameter(query, "dryRun").as_deref())?;
+        Ok(Self { is_dry_run, validation, ..Self::default() })
     }
 }
 

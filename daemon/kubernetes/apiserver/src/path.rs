@@ -1,11 +1,19 @@
 //! Paths of the API: collections, objects and subresources.
 
-use crate::resources::Resource;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::custom::Custom;
+use crate::resources::{DEFINITIONS, Registry, Resource, Served};
 
 /// Place that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) resource: Resource,
+    /// Version of the definition of a custom resource.
+    pub(crate) custom: Option<Arc<Custom>>,
+    pub(crate) has_status: bool,
     /// Namespace; none for cluster-scoped resources, and for lists of all namespaces.
     pub(crate) namespace: Option<String>,
     /// Name; none for a collection.
@@ -15,7 +23,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Parses a path; none if no resource is there.
-    pub(crate) fn parse(path: &str, resources: &[Resource]) -> Option<Self> {
+    pub(crate) fn parse(path: &str, registry: &Registry) -> Option<Self> {
         let mut segments = path.trim_matches('/').split('/').map(decoded);
         let group = match segments.next()?.as_str() {
             "api" => String::new(),
@@ -37,13 +45,16 @@ impl Place {
             [plural, name, subresource] => (plural, Some(name), Some(subresource)),
             _ => return None,
         };
-        let is_it = |one: &&Resource| one.group == group && one.version == version && one.plural == **plural;
-        let resource = resources.iter().find(is_it)?.clone();
+        let served = registry.find(&group, &version, plural)?;
+        let has_status = served.has("status");
+        let has_subresource = subresource.is_none_or(|one| served.has(one));
+        let Served { resource, custom } = served.clone();
         let has_place = name.is_none() || resource.is_namespaced == namespace.is_some();
         let own = |text: Option<&&str>| text.map(|text| (*text).to_owned());
-        let has_subresource = subresource.is_none_or(|one| resource.has(one));
         (has_place && has_subresource).then(|| Self {
             resource,
+            custom,
+            has_status,
             namespace,
             name: own(name),
             subresource: own(subresource),
@@ -55,9 +66,20 @@ impl Place {
         self.resource.group == group && self.resource.plural == plural
     }
 
-    /// Returns true if the status has a path of its own.
-    pub(crate) fn has_status(&self) -> bool {
-        self.resource.has("status")
+    /// Stored object as this place shows it.
+    pub(crate) fn shown(&self, object: &Value) -> Value {
+        match &self.custom {
+            Some(custom) => custom.shown(&self.resource, object),
+            None => object.clone(),
+        }
+    }
+
+    pub(crate) fn is_scale(&self) -> bool {
+        self.subresource.as_deref() == Some("scale")
+    }
+
+    pub(crate) fn is_definitions(&self) -> bool {
+        self.is(DEFINITIONS.0, DEFINITIONS.1)
     }
 
     /// Plural with the group, as messages name a resource.
@@ -97,7 +119,7 @@ pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::built_in;
+    use crate::resources::Registry;
 
     #[test]
     fn paths_name_collections_objects_and_subresources() {
@@ -116,9 +138,9 @@ mod tests {
             ("/apis/apps/v1/pods", None),
             ("/", None),
         ] {
-            let found = Place::parse(path, &built_in()).map(|place| {
+            let found = Place::parse(path, &Registry::built_in()).map(|place| {
                 let part = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-                let Place { resource, namespace, name, subresource } = place;
+                let Place { resource, namespace, name, subresource, .. } = place;
                 format!("{} {} {} {}", resource.plural, part(namespace), part(name), part(subresource))
             });
             assert_eq!(found.as_deref(), expected, "{path}");

@@ -6,24 +6,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request as Received, State};
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WARNING};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::discovery::discovery;
-use crate::list::{list, list_of, partial};
-use crate::options::{Deletion, Options, Propagation};
-use crate::patch::{Format, patched};
+use crate::form::Form;
+use crate::options::Options;
+use crate::patch::Format;
 use crate::path::{Place, parameter};
-use crate::select::Select;
 use crate::server::{Request, Shared};
 use crate::status::Refusal;
+use crate::verbs::{Call, execute, verb};
 use crate::watch::watch;
-use crate::write::create::create;
-use crate::write::delete::{delete, delete_collection};
-use crate::write::object::find;
-use crate::write::update::update;
 
 /// Bytes of a request, as the real server has them.
 const BODY_BYTES_MAX: usize = 3 << 20;
@@ -66,52 +62,35 @@ fn answer(
     if let Some(document) = discovery(&shared.lock(), path) {
         return Ok(json_response(StatusCode::OK, &document));
     }
-    let place = Place::parse(path, &shared.lock().resources)
+    let place = Place::parse(path, &shared.lock().registry)
         .ok_or_else(|| Refusal::new(404, "the server could not find the requested resource"))?;
     let is_watch = parameter(query, "watch").is_some_and(|value| value != "false" && value != "0");
     let verb = verb(method, &place, is_watch)?;
     note(shared, verb, &place, path, query)?;
-    let is_partial = is_partial(header(ACCEPT), verb == "list")?;
+    let form = Form::of(header(ACCEPT), query, verb == "list")?;
     if verb == "watch" {
-        let stream = watch(shared, &place, query, is_partial)?;
+        let stream = watch(shared, &place, query, form)?;
         return Ok(([(CONTENT_TYPE, "application/json")], stream).into_response());
     }
     let format = (verb == "patch").then(|| Format::of(header(CONTENT_TYPE))).transpose()?;
-    let object = match verb {
-        "create" | "update" | "patch" => {
-            serde_json::from_slice(body).map_err(|error| Refusal::new(400, error.to_string()))?
-        }
+    let body = match verb {
+        "create" | "update" | "patch" => decoded(header(CONTENT_TYPE), body)?,
         _ => serde_json::from_slice(body).unwrap_or(Value::Null),
     };
-    let (code, answer) = {
+    let mut options = Options::of(query)?;
+    options.is_patch = verb == "patch";
+    let call = Call { verb, place: &place, query, body, format };
+    let (now, (code, answer)) = {
         let mut state = shared.lock();
-        let state = &mut *state;
-        match verb {
-            "list" => (StatusCode::OK, list(state, &place, query)?),
-            "get" => (StatusCode::OK, find(&state.store, &place)?.1),
-            "create" => (StatusCode::CREATED, create(state, &place, object, &Options::of(query)?)?),
-            "update" => (StatusCode::OK, update(state, &place, object, &Options::of(query)?)?),
-            "patch" => {
-                let present = find(&state.store, &place)?.1;
-                let next = patched(format.unwrap_or(Format::Merge), &present, object)?;
-                (StatusCode::OK, update(state, &place, next, &Options::of(query)?)?)
-            }
-            "delete" => {
-                let deletion = Deletion::of(query, &object)?;
-                let (answer, is_gone) = delete(state, &place, &deletion)?;
-                let is_waiting = !is_gone && deletion.propagation == Some(Propagation::Foreground);
-                (if is_waiting { StatusCode::ACCEPTED } else { StatusCode::OK }, answer)
-            }
-            _ => {
-                let select = Select::of(query).map_err(|why| Refusal::new(400, why))?;
-                let items = delete_collection(state, &place, &select, &Deletion::of(query, &object)?);
-                (StatusCode::OK, list_of(&place, state.store.version, &items))
-            }
-        }
+        (state.clock.now(), execute(&mut state, call, &mut options)?)
     };
     shared.changed.send_replace(());
-    let answer = if is_partial { partial(&answer) } else { answer };
-    Ok(json_response(code, &answer))
+    let mut response = json_response(code, &form.shown(&place, answer, now));
+    for warning in options.warnings {
+        let value = HeaderValue::from_str(&format!("299 - {warning:?}"));
+        response.headers_mut().extend(value.ok().map(|value| (WARNING, value)));
+    }
+    Ok(response)
 }
 
 fn json_response(code: StatusCode, document: &Value) -> Response {
@@ -125,35 +104,14 @@ fn authenticate(shared: &Shared, authorization: &str) -> Result<(), Refusal> {
     if is_known { Ok(()) } else { Err(Refusal::new(401, "Unauthorized")) }
 }
 
-fn verb(method: &Method, place: &Place, is_watch: bool) -> Result<&'static str, Refusal> {
-    match (method.as_str(), place.name.is_some()) {
-        ("GET", false) if is_watch => Ok("watch"),
-        ("GET", false) => Ok("list"),
-        // A collection of all namespaces can only be read.
-        (_, false) if place.resource.is_namespaced && place.namespace.is_none() => Err(not_allowed()),
-        ("GET", true) => Ok("get"),
-        ("POST", false) => Ok("create"),
-        ("PUT", true) => Ok("update"),
-        ("PATCH", true) => Ok("patch"),
-        ("DELETE", true) => Ok("delete"),
-        ("DELETE", false) if !place.is("", "namespaces") => Ok("deletecollection"),
-        _ => Err(not_allowed()),
+/// Document of a body.
+fn decoded(media_type: &str, body: &Bytes) -> Result<Value, Refusal> {
+    let refused = |why: String| Refusal::new(400, why);
+    if media_type.contains("yaml") {
+        let text = std::str::from_utf8(body).map_err(|error| refused(error.to_string()))?;
+        return serde_saphyr::from_str(text).map_err(|error| refused(error.to_string()));
     }
-}
-
-fn not_allowed() -> Refusal {
-    Refusal::new(405, "the server does not allow this method on the requested resource")
-}
-
-/// Returns true if a client asks for metadata alone.
-fn is_partial(accept: &str, is_list: bool) -> Result<bool, Refusal> {
-    let first = accept.split(',').next().unwrap_or_default();
-    let kind = first.split(';').find_map(|parameter| parameter.trim().strip_prefix("as="));
-    match (kind, is_list) {
-        (None, _) => Ok(false),
-        (Some("PartialObjectMetadata"), false) | (Some("PartialObjectMetadataList"), true) => Ok(true),
-        (Some(kind), _) => Err(Refusal::new(406, format!("you requested {kind}, which the answer is not"))),
-    }
+    serde_json::from_slice(body).map_err(|error| refused(error.to_string()))
 }
 
 /// Remembers a request, and refuses it if a fault says so.

@@ -12,10 +12,11 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::custom::accept;
 use crate::faults::{Fault, Faults};
 use crate::list::Snapshot;
 use crate::path::Place;
-use crate::resources::{Resource, built_in};
+use crate::resources::{Registry, Resource};
 use crate::routes::router;
 use crate::store::{Key, Store};
 use crate::tls::TlsListener;
@@ -32,7 +33,7 @@ const BIND_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) faults: Faults,
-    pub(crate) resources: Vec<Resource>,
+    pub(crate) registry: Registry,
     pub(crate) clock: Clock,
     /// Namespaces that exist without an object, because a test has put objects there.
     pub(crate) implied_namespaces: BTreeSet<String>,
@@ -42,9 +43,23 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Resource of a kind.
-    pub(crate) fn resource_of(&self, api_version: &str, kind: &str) -> Option<&Resource> {
-        self.resources.iter().find(|one| one.kind == kind && one.api_version() == api_version)
+    /// Writes an object, and returns it.
+    pub(crate) fn put(&mut self, key: Key, object: Value) -> Value {
+        let is_definition = key.is_definition();
+        let object = self.store.put(key, object);
+        if is_definition {
+            self.registry.refresh(&self.store);
+        }
+        object
+    }
+
+    /// Removes an object, and returns it.
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<Value> {
+        let object = self.store.remove(key)?;
+        if key.is_definition() {
+            self.registry.refresh(&self.store);
+        }
+        Some(object)
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -102,7 +117,7 @@ impl ApiServer {
     #[must_use]
     pub fn start_at(address: SocketAddr, tls: Option<Arc<ServerConfig>>) -> Self {
         let implied_namespaces = BTreeSet::from(["default".to_owned(), "kube-system".to_owned()]);
-        let state = State { resources: built_in(), implied_namespaces, ..State::default() };
+        let state = State { registry: Registry::built_in(), implied_namespaces, ..State::default() };
         let (changed, _) = watch::channel(());
         let shared = Shared { state: Mutex::new(state), changed, bookmark_interval: BOOKMARK };
         let mut server = Self { shared: Arc::new(shared), address, tls, runtime: Mutex::new(None) };
@@ -167,7 +182,7 @@ impl ApiServer {
 
     /// Adds a resource, as a custom resource definition would.
     pub fn add_resource(&self, resource: Resource) {
-        self.shared.lock().resources.push(resource);
+        self.shared.lock().registry.add(resource);
     }
 
     /// Causes a fault.
@@ -200,7 +215,7 @@ impl ApiServer {
     /// If the path is no collection of the server.
     pub fn put(&self, collection: &str, mut object: Value) -> Value {
         let mut state = self.shared.lock();
-        let place = Place::parse(collection, &state.resources).expect(collection);
+        let place = Place::parse(collection, &state.registry).expect(collection);
         let namespace = place.namespace.clone().unwrap_or_default();
         let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
         if place.resource.is_namespaced {
@@ -213,7 +228,11 @@ impl ApiServer {
             object["metadata"]["uid"] = known.unwrap_or_else(|| Uuid::new_v4().to_string().into());
         }
         describe(&mut object, &place);
-        let object = state.store.put(key, object);
+        if key.is_definition() {
+            let now = state.clock.stamp();
+            accept(&mut object, None, &now).expect("a definition");
+        }
+        let object = state.put(key, object);
         drop(state);
         self.shared.changed.send_replace(());
         object
@@ -223,16 +242,16 @@ impl ApiServer {
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Value> {
         let state = self.shared.lock();
-        let place = Place::parse(path, &state.resources)?;
+        let place = Place::parse(path, &state.registry)?;
         find(&state.store, &place).ok().map(|(_, object)| object)
     }
 
     /// Removes an object at once. Returns true if it was there.
     pub fn remove(&self, path: &str) -> bool {
         let mut state = self.shared.lock();
-        let place = Place::parse(path, &state.resources);
+        let place = Place::parse(path, &state.registry);
         let found = place.and_then(|place| find(&state.store, &place).ok());
-        let is_removed = found.and_then(|(key, _)| state.store.remove(&key)).is_some();
+        let is_removed = found.and_then(|(key, _)| state.remove(&key)).is_some();
         drop(state);
         self.shared.changed.send_replace(());
         is_removed
@@ -242,7 +261,7 @@ impl ApiServer {
     #[must_use]
     pub fn list(&self, collection: &str) -> Vec<Value> {
         let state = self.shared.lock();
-        let Some(place) = Place::parse(collection, &state.resources) else { return Vec::new() };
+        let Some(place) = Place::parse(collection, &state.registry) else { return Vec::new() };
         let all = state.store.objects.iter().filter(|(key, _)| key.is_in(&place));
         all.map(|(_, object)| object.clone()).collect()
     }

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::custom::Cause;
 use crate::path::Place;
 use crate::resources::Resource;
 
@@ -63,6 +64,20 @@ impl Refusal {
     pub(crate) fn exists(resource: &str, name: &str) -> Self {
         let message = format!("{resource} {name:?} already exists");
         Self { reason: "AlreadyExists", ..Self::of_object(409, resource, name, message) }
+    }
+
+    /// Refusal of an object with wrong fields.
+    pub(crate) fn invalid(place: &Place, name: &str, causes: &[Cause]) -> Self {
+        let Resource { group, kind, .. } = &place.resource;
+        let qualified = if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") };
+        let texts = causes.iter().map(Cause::text).collect::<Vec<_>>();
+        let why = match texts.as_slice() {
+            [one] => one.clone(),
+            all => format!("[{}]", all.join(", ")),
+        };
+        let causes = causes.iter().map(Cause::object).collect::<Vec<_>>();
+        Self::new(422, format!("{qualified} {name:?} is invalid: {why}"))
+            .details(json!({"name": name, "group": group, "kind": kind, "causes": causes}))
     }
 
     pub(crate) fn conflict(resource: &str, name: &str, why: &str) -> Self {

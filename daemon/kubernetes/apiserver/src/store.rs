@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::path::Place;
+use crate::resources::DEFINITIONS;
 
 /// Changes that are kept for watches.
 const CHANGES_MAX: usize = 10_000;
@@ -55,12 +56,21 @@ impl Key {
         Self { group: none(), plural: "namespaces".to_owned(), namespace: none(), name: name.to_owned() }
     }
 
+    pub(crate) fn definition(name: &str) -> Self {
+        let (group, plural) = (DEFINITIONS.0.to_owned(), DEFINITIONS.1.to_owned());
+        Self { group, plural, namespace: String::new(), name: name.to_owned() }
+    }
+
     pub(crate) fn is_namespace(&self) -> bool {
         self.group.is_empty() && self.plural == "namespaces"
     }
 
     pub(crate) fn is_pod(&self) -> bool {
         self.group.is_empty() && self.plural == "pods"
+    }
+
+    pub(crate) fn is_definition(&self) -> bool {
+        (self.group.as_str(), self.plural.as_str()) == DEFINITIONS
     }
 
     /// Returns true for an object of the collection.

@@ -11,7 +11,7 @@ use futures::Stream;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use crate::list::partial;
+use crate::form::Form;
 use crate::path::{Place, parameter};
 use crate::select::Select;
 use crate::server::Shared;
@@ -26,7 +26,7 @@ struct Watch {
     shared: Arc<Shared>,
     place: Place,
     select: Select,
-    is_partial: bool,
+    form: Form,
     has_bookmarks: bool,
     version: u64,
     /// Generation of watches that this one belongs to.
@@ -41,12 +41,7 @@ struct Watch {
 ///
 /// # Errors
 /// 400 for a malformed query, 410 for a version that is too old.
-pub(crate) fn watch(
-    shared: &Arc<Shared>,
-    place: &Place,
-    query: &str,
-    is_partial: bool,
-) -> Result<Body, Refusal> {
+pub(crate) fn watch(shared: &Arc<Shared>, place: &Place, query: &str, form: Form) -> Result<Body, Refusal> {
     let select = Select::of(query).map_err(|why| Refusal::new(400, why))?;
     let (version, ready) = {
         let state = shared.lock();
@@ -67,7 +62,7 @@ pub(crate) fn watch(
     let watch = Watch {
         place: place.clone(),
         select,
-        is_partial,
+        form,
         has_bookmarks: parameter(query, "allowWatchBookmarks").is_some_and(|value| value != "false"),
         version,
         generation: shared.lock().faults.watches,
@@ -159,8 +154,9 @@ impl Watch {
     }
 
     fn shown(&self, mut event: Value) -> Value {
-        if self.is_partial && event["type"] != "ERROR" {
-            event["object"] = partial(&event["object"]);
+        if event["type"] != "ERROR" {
+            let now = self.shared.lock().clock.now();
+            event["object"] = self.form.shown(&self.place, self.place.shown(&event["object"]), now);
         }
         event
     }

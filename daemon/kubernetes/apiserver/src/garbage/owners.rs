@@ -49,7 +49,9 @@ enum Owner {
 /// State of the owner that a reference of an object names.
 fn owner(state: &State, dependent: &Key, reference: &Value) -> Owner {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
-    let Some(resource) = state.resource_of(text("apiVersion"), text("kind")) else { return Owner::Solid };
+    let Some(resource) = state.registry.of_kind(text("apiVersion"), text("kind")) else {
+        return Owner::Solid;
+    };
     let namespace = if resource.is_namespaced { dependent.namespace.clone() } else { String::new() };
     let key = Key {
         group: resource.group.clone(),
@@ -102,7 +104,7 @@ fn keep_references(state: &mut State, key: &Key, is_kept: impl Fn(&Value) -> boo
         Some(metadata) if references.is_empty() => _ = metadata.remove("ownerReferences"),
         _ => object["metadata"]["ownerReferences"] = references.into(),
     }
-    state.store.put(key.clone(), object);
+    state.put(key.clone(), object);
 }
 
 /// Deletes the dependents of an owner that waits for them, and lets it go after those that block it.
@@ -126,7 +128,7 @@ pub(super) fn wait_for_dependents(state: &mut State, key: &Key) {
     holding.retain(|one| one != FOREGROUND);
     set_finalizers(&mut owner, &holding);
     let is_held = is_held(key, &owner);
-    state.store.put(key.clone(), owner);
+    state.put(key.clone(), owner);
     if !is_held {
         remove(state, key);
     }

@@ -9,7 +9,7 @@ use crate::store::Key;
 
 /// Removes an object, and collects its dependents.
 pub(crate) fn remove(state: &mut State, key: &Key) -> Option<Value> {
-    let removed = state.store.remove(key)?;
+    let removed = state.remove(key)?;
     for dependent in dependents(state, &removed["metadata"]["uid"]) {
         collect(state, &dependent);
     }

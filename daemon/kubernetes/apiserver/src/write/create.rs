@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::admit::admit;
 use super::object::{check_type, describe, is_deleting};
 use super::strategy::{has_generation, prepare_create};
+use crate::custom::Cause;
 use crate::garbage;
 use crate::options::Options;
 use crate::path::Place;
@@ -31,9 +33,13 @@ pub(crate) fn create(
     state: &mut State,
     place: &Place,
     mut object: Value,
-    options: &Options,
+    options: &mut Options,
 ) -> Result<Value, Refusal> {
     check_type(&object, place)?;
+    if place.custom.as_ref().is_some_and(|custom| custom.is_terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Refusal::new(405, why));
+    }
     let version = &object["metadata"]["resourceVersion"];
     if version.as_str().is_some_and(|version| !version.is_empty()) {
         return Err(Refusal::new(500, "resourceVersion should not be set on objects to be created"));
@@ -45,7 +51,13 @@ pub(crate) fn create(
     }
     let name = metadata["name"].as_str().unwrap_or_default().to_owned();
     if !is_name(&name) {
-        return Err(Refusal::new(422, format!("metadata.name: Invalid value: {name:?}")));
+        let why =
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'";
+        return Err(Refusal::invalid(
+            place,
+            &name,
+            &[Cause::invalid("metadata.name", &name.as_str().into(), why)],
+        ));
     }
     let namespace = place.namespace.clone().unwrap_or_default();
     match metadata["namespace"].as_str() {
@@ -69,15 +81,16 @@ pub(crate) fn create(
     }
     describe(&mut object, place);
     prepare_create(place, &mut object);
+    admit(state, place, None, &mut object, options)?;
     if has_generation(place) {
         object["metadata"]["generation"] = json!(1);
     }
     if options.is_dry_run {
         return Ok(object);
     }
-    let object = state.store.put(key.clone(), object);
+    let object = state.put(key.clone(), object);
     garbage::collect_orphan(state, &key);
-    Ok(object)
+    Ok(place.shown(&object))
 }
 
 /// Refuses a new object in a namespace that doesn't exist, or that is being deleted.

@@ -42,7 +42,7 @@ pub(crate) fn delete(
     };
     // The real server returns deleted pods, and a status for most kinds.
     let is_shown = !is_gone || place.is("", "pods");
-    Ok((if is_shown { last } else { success(place, &key.name, &uid) }, is_gone))
+    Ok((if is_shown { place.shown(&last) } else { success(place, &key.name, &uid) }, is_gone))
 }
 
 /// Deletes the selected objects of a collection, and returns them.
@@ -59,7 +59,7 @@ pub(crate) fn delete_collection(
         true => state.store.objects.get(&key).cloned(),
         false => end(state, &key, deletion).map(|(object, _)| object),
     };
-    keys.into_iter().filter_map(last).collect()
+    keys.into_iter().filter_map(last).map(|object| place.shown(&object)).collect()
 }
 
 /// Deletes an object without conditions. Returns its last state, and true if it is gone.
@@ -89,7 +89,7 @@ pub(crate) fn end(state: &mut State, key: &Key, deletion: &Deletion) -> Option<(
         }
     }
     if object != present {
-        object = state.store.put(key.clone(), object);
+        object = state.put(key.clone(), object);
     }
     garbage::begin(state, key);
     let last = state.store.objects.get(key).cloned();

@@ -1,7 +1,9 @@
 //! Writes of objects.
 
+mod admit;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod object;
+pub(crate) mod scale;
 mod strategy;
 pub(crate) mod update;

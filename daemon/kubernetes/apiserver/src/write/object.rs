@@ -6,7 +6,7 @@ use crate::path::Place;
 use crate::status::Refusal;
 use crate::store::{Key, Store};
 
-/// Object at a place, with its key.
+/// Object at a place as it is shown there, with its key.
 ///
 /// # Errors
 /// 404.
@@ -14,7 +14,7 @@ pub(crate) fn find(store: &Store, place: &Place) -> Result<(Key, Value), Refusal
     let name = place.name.as_deref().unwrap_or_default();
     let key = Key::of(place, place.namespace.as_deref().unwrap_or_default(), name);
     let missing = || Refusal::missing(&place.qualified(), name);
-    let object = store.objects.get(&key).cloned().ok_or_else(missing)?;
+    let object = place.shown(store.objects.get(&key).ok_or_else(missing)?);
     Ok((key, object))
 }
 
@@ -34,6 +34,10 @@ pub(crate) fn check_type(object: &Value, place: &Place) -> Result<(), Refusal> {
     }
     let (version, kind) = (place.resource.api_version(), &place.resource.kind);
     for (field, expected) in [("apiVersion", &version), ("kind", kind)] {
+        let is_missing = place.custom.is_some() && object[field].as_str().is_none_or(str::is_empty);
+        if is_missing {
+            return Err(Refusal::new(400, format!("Object '{field}' is missing")));
+        }
         if object[field].as_str().is_some_and(|given| given != expected) {
             let given = &object[field];
             return Err(Refusal::new(400, format!("{field} {given} does not match the expected {expected}")));

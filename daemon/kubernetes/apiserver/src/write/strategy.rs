@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::path::Place;
+use crate::resources::DEFINITIONS;
 
 /// Fields that the server itself gives to a new object.
 pub(super) fn prepare_create(place: &Place, object: &mut Value) {
     // A kubelet registers its node together with the status.
-    let keeps_status = place.is("", "nodes") || !place.has_status();
+    let keeps_status = place.is("", "nodes") || !place.has_status;
     if let (false, Some(fields)) = (keeps_status, object.as_object_mut()) {
         fields.remove("status");
     }
@@ -23,7 +24,7 @@ pub(super) fn prepare_create(place: &Place, object: &mut Value) {
 /// Fields that an update can't change.
 pub(super) fn prepare_update(place: &Place, present: &Value, next: &mut Value) {
     // A status of its own is written by its own path.
-    if place.has_status() {
+    if place.has_status {
         keep(present, next, "status");
     }
     if place.is("", "namespaces") {
@@ -42,5 +43,5 @@ pub(super) fn keep(present: &Value, next: &mut Value, field: &str) {
 
 /// Returns true for kinds whose objects count the changes of what is wanted.
 pub(super) fn has_generation(place: &Place) -> bool {
-    ["apps", "batch"].contains(&place.resource.group.as_str())
+    place.custom.is_some() || ["apps", "batch", DEFINITIONS.0].contains(&place.resource.group.as_str())
 }

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::admit::admit;
 use super::object::{check_type, describe, finalizers, find, is_deleting, is_held};
 use super::strategy::{has_generation, keep, prepare_update};
+use crate::custom::{Cause, Reason};
 use crate::garbage;
 use crate::options::Options;
 use crate::path::Place;
@@ -31,7 +33,7 @@ pub(crate) fn update(
     state: &mut State,
     place: &Place,
     object: Value,
-    options: &Options,
+    options: &mut Options,
 ) -> Result<Value, Refusal> {
     let (key, present) = find(&state.store, place)?;
     check_type(&object, place)?;
@@ -48,7 +50,8 @@ pub(crate) fn update(
         keep(&own, &mut next["metadata"], field);
     }
     describe(&mut next, place);
-    check_finalizers(&present, &next)?;
+    check_finalizers(place, &present, &next)?;
+    admit(state, place, Some(&present), &mut next, options)?;
     store(state, place, (key, present), next, options)
 }
 
@@ -58,7 +61,7 @@ fn store(
     place: &Place,
     (key, present): (Key, Value),
     mut next: Value,
-    options: &Options,
+    options: &mut Options,
 ) -> Result<Value, Refusal> {
     if has_generation(place) && wanted(place, &present) != wanted(place, &next) {
         let generation = present["metadata"]["generation"].as_u64().unwrap_or_default();
@@ -67,7 +70,7 @@ fn store(
     if options.is_dry_run || next == present {
         return Ok(next);
     }
-    let next = state.store.put(key.clone(), next);
+    let next = place.shown(&state.put(key.clone(), next));
     let is_due = is_deleting(&next) && next["metadata"]["deletionGracePeriodSeconds"] == 0;
     if is_due && !is_held(&key, &next) {
         return Ok(garbage::remove(state, &key).unwrap_or(next));
@@ -81,8 +84,7 @@ fn wanted(place: &Place, object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
         fields.retain(|field, _| {
-            !["apiVersion", "metadata"].contains(&field.as_str())
-                && (field != "status" || !place.has_status())
+            !["apiVersion", "metadata"].contains(&field.as_str()) && (field != "status" || !place.has_status)
         });
     }
     object
@@ -114,12 +116,14 @@ fn check_identity(place: &Place, present: &Value, object: &Value) -> Result<(), 
     Err(Refusal::conflict(&place.qualified(), name, &why))
 }
 
-fn check_finalizers(present: &Value, next: &Value) -> Result<(), Refusal> {
+fn check_finalizers(place: &Place, present: &Value, next: &Value) -> Result<(), Refusal> {
     let before = finalizers(present);
     let new: Vec<String> = finalizers(next).into_iter().filter(|one| !before.contains(one)).collect();
     if !is_deleting(present) || new.is_empty() {
         return Ok(());
     }
     let why = "no new finalizers can be added if the object is being deleted";
-    Err(Refusal::new(422, format!("metadata.finalizers: Forbidden: {why}, found new finalizers {new:?}")))
+    let why = format!("Forbidden: {why}, found new finalizers {new:?}");
+    let name = place.name.as_deref().unwrap_or_default();
+    Err(Refusal::invalid(place, name, &[Cause::new(Reason::Forbidden, "metadata.finalizers", why)]))
 }

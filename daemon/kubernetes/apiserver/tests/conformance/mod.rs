@@ -2,9 +2,11 @@
 
 mod cascade;
 mod cluster;
+mod custom;
 mod kubeconfig;
 mod leases;
 mod lists;
 mod objects;
 mod patches;
+mod schema;
 mod watch;

@@ -1,0 +1,109 @@
+//! Served version of a custom resource.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::cause::Cause;
+use super::defaults::add_defaults;
+use super::prune::prune;
+use super::rules::check_rules;
+use super::validate::validate;
+use crate::resources::Resource;
+
+/// Part of a definition that one version needs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Custom {
+    /// Names, as in the definition.
+    pub(crate) names: Value,
+    schema: Value,
+    /// Schema of the version in which objects are stored.
+    stored_schema: Value,
+    /// Subresources, as in the definition.
+    subresources: Value,
+    pub(crate) columns: Vec<Value>,
+    /// True while the definition is being deleted.
+    pub(crate) is_terminating: bool,
+}
+
+/// Served versions of a definition.
+pub(crate) fn versions(definition: &Value) -> Vec<(Resource, Arc<Custom>)> {
+    let spec = &definition["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = spec["versions"].as_array().cloned().unwrap_or_default();
+    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+    let stored = all.iter().find(|one| one["storage"] == true).map(schema).unwrap_or_default();
+    let served = all.iter().filter(|version| version["served"] == true).map(|version| {
+        let resource = Resource {
+            group: text(&spec["group"]),
+            version: text(&version["name"]),
+            plural: text(&spec["names"]["plural"]),
+            kind: text(&spec["names"]["kind"]),
+            is_namespaced: spec["scope"] == "Namespaced",
+        };
+        let custom = Custom {
+            names: spec["names"].clone(),
+            schema: schema(version),
+            stored_schema: stored.clone(),
+            subresources: version["subresources"].clone(),
+            columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
+            is_terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
+        };
+        (resource, Arc::new(custom))
+    });
+    served.collect()
+}
+
+impl Custom {
+    pub(crate) fn has(&self, subresource: &str) -> bool {
+        self.subresources[subresource].is_object()
+    }
+
+    /// Paths of the subresource `scale`.
+    pub(crate) fn scale(&self) -> &Value {
+        &self.subresources["scale"]
+    }
+
+    pub(crate) fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Stored object in this version.
+    pub(crate) fn shown(&self, resource: &Resource, stored: &Value) -> Value {
+        let mut object = stored.clone();
+        object["apiVersion"] = resource.api_version().into();
+        prune(&mut object, &self.schema);
+        add_defaults(&mut object, &self.schema);
+        object
+    }
+
+    /// Removes the unknown fields of an object, and returns their paths.
+    pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
+        let unknown = prune(object, &self.schema);
+        prune(object, &self.stored_schema);
+        add_defaults(object, &self.schema);
+        unknown
+    }
+
+    /// Causes for which an object doesn't fit the schema or its rules.
+    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+        let causes = validate(object, &self.schema);
+        // Rules may rely on a valid object.
+        if causes.is_empty() { check_rules(object, old, &self.schema) } else { causes }
+    }
+}
+
+/// Path of a field.
+pub(super) fn child(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// Keys of an item of a list of maps.
+pub(crate) fn keys(item: &Value, schema: &Value) -> Value {
+    let mut own = json!({});
+    for key in schema["x-kubernetes-list-map-keys"].as_array().into_iter().flatten().filter_map(Value::as_str)
+    {
+        own[key] = item[key].clone();
+    }
+    own
+}
