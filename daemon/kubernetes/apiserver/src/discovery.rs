@@ -81,11 +81,10 @@ fn entries(served: &Served) -> Vec<Value> {
     let mut entry = json!({
         "name": plural, "singularName": singular, "kind": kind, "namespaced": is_namespaced, "verbs": VERBS,
     });
-    if let names @ [_, ..] = served.short_names().as_slice() {
-        entry["shortNames"] = names.into();
-    }
-    if let Some(categories) = names.and_then(|names| names["categories"].as_array()) {
-        entry["categories"] = categories.clone().into();
+    for (field, texts) in [("shortNames", served.short_names()), ("categories", served.categories())] {
+        if !texts.is_empty() {
+            entry[field] = texts.into();
+        }
     }
     let subresource = |name: &str| {
         let mut entry = json!({

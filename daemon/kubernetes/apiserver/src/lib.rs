@@ -21,6 +21,8 @@ mod faults;
 mod form;
 mod garbage;
 mod list;
+mod merge;
+mod openapi;
 mod options;
 mod patch;
 mod path;

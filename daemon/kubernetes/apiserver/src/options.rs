@@ -2,36 +2,42 @@
 
 use serde_json::Value;
 
+use crate::patch::Format;
 use crate::path::parameter;
 use crate::status::Refusal;
 
 /// Options of a write.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     /// True if nothing is stored.
     pub(crate) is_dry_run: bool,
     /// True for a patch, whose refusals differ.
     pub(crate) is_patch: bool,
+    /// True for an apply, which has set the managers of fields.
+    pub(crate) is_apply: bool,
+    /// Manager of the fields that are written.
+    pub(crate) manager: String,
+    /// True if an apply takes the fields of other managers.
+    pub(crate) force: bool,
     pub(crate) validation: Validation,
     /// Warnings of the answer.
     pub(crate) warnings: Vec<String>,
 }
 
 /// Treatment of unknown fields.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Validation {
     Ignore,
-    #[default]
     Warn,
     Strict,
 }
 
 impl Options {
-    /// Options of a query.
+    /// Options of a query. The client's name is the manager of a write that names none.
     ///
     /// # Errors
-    /// 422 for an unknown value.
-    pub(crate) fn of(query: &str) -> Result<Self, Refusal> {
+    /// 422 for an unknown value, and for an apply without a manager.
+    pub(crate) fn of(query: &str, client: &str, format: Option<Format>) -> Result<Self, Refusal> {
         let validation = match parameter(query, "fieldValidation").as_deref() {
             Some("Ignore") => Validation::Ignore,
             None | Some("" | "Warn") => Validation::Warn,
@@ -39,7 +45,24 @@ impl Options {
             Some(other) => return Err(unsupported("fieldValidation", other)),
         };
         let is_dry_run = is_dry_run(parameter(query, "dryRun").as_deref())?;
-        Ok(Self { is_dry_run, validation, ..Self::default() })
+        let named = parameter(query, "fieldManager").filter(|name| !name.is_empty());
+        let force = parameter(query, "force");
+        let is_apply = format == Some(Format::Apply);
+        if is_apply && named.is_none() {
+            return Err(Refusal::new(422, "fieldManager: Required value: is required for apply patch"));
+        }
+        if !is_apply && format.is_some() && force.is_some() {
+            return Err(Refusal::new(422, "force: Forbidden: may not be specified for non-apply patch"));
+        }
+        Ok(Self {
+            is_dry_run,
+            is_patch: format.is_some(),
+            is_apply,
+            manager: named.unwrap_or_else(|| client.split('/').next().unwrap_or_default().to_owned()),
+            force: force.as_deref() == Some("true"),
+            validation,
+            warnings: Vec::new(),
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::merge::{Shape, strategic_merge};
+use crate::path::Place;
 use crate::status::Refusal;
 
 /// Format of a patch.
@@ -11,6 +13,10 @@ pub(crate) enum Format {
     Json,
     /// RFC 7396.
     Merge,
+    /// RFC 7396 with lists that merge by keys; for built-in kinds.
+    Strategic,
+    /// Server-side apply.
+    Apply,
 }
 
 impl Format {
@@ -18,20 +24,27 @@ impl Format {
     ///
     /// # Errors
     /// 415 for another media type.
-    pub(crate) fn of(media_type: &str) -> Result<Self, Refusal> {
+    pub(crate) fn of(media_type: &str, place: &Place) -> Result<Self, Refusal> {
         match media_type.split(';').next().unwrap_or_default().trim() {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" if place.custom.is_none() => Ok(Self::Strategic),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
             other => Err(Refusal::new(415, format!("patches of {other:?} are not supported"))),
         }
     }
 }
 
-/// Object after a patch.
+/// Object after a patch, except for an apply.
 ///
 /// # Errors
 /// 400 for a malformed patch, 422 for one that doesn't apply to the object.
-pub(crate) fn patched(format: Format, present: &Value, patch: Value) -> Result<Value, Refusal> {
+pub(crate) fn patched(
+    format: Format,
+    place: &Place,
+    present: &Value,
+    patch: Value,
+) -> Result<Value, Refusal> {
     let mut object = present.clone();
     match format {
         Format::Json => {
@@ -40,7 +53,8 @@ pub(crate) fn patched(format: Format, present: &Value, patch: Value) -> Result<V
             json_patch::patch(&mut object, &operations)
                 .map_err(|error| Refusal::new(422, error.to_string()))?;
         }
-        Format::Merge => json_patch::merge(&mut object, &patch),
+        Format::Strategic => strategic_merge(&mut object, &patch, Shape::of(place)),
+        Format::Merge | Format::Apply => json_patch::merge(&mut object, &patch),
     }
     Ok(object)
 }

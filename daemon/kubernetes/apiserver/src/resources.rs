@@ -52,18 +52,38 @@ impl Served {
         }
     }
 
+    /// Groups of resources that clients list together.
+    pub(crate) fn categories(&self) -> Vec<String> {
+        let workloads = [
+            "pods",
+            "services",
+            "deployments",
+            "replicasets",
+            "statefulsets",
+            "daemonsets",
+            "jobs",
+            "cronjobs",
+        ];
+        match &self.custom {
+            Some(custom) => texts(&custom.names["categories"]),
+            None if workloads.contains(&self.resource.plural.as_str()) => vec!["all".to_owned()],
+            None => Vec::new(),
+        }
+    }
+
     /// Short names.
     pub(crate) fn short_names(&self) -> Vec<String> {
         let short =
             |plural: &str| SHORT_NAMES.iter().find(|(one, _)| *one == plural).map(|(_, short)| *short);
         match &self.custom {
-            Some(custom) => {
-                let names = custom.names["shortNames"].as_array().into_iter().flatten();
-                names.filter_map(Value::as_str).map(str::to_owned).collect()
-            }
+            Some(custom) => texts(&custom.names["shortNames"]),
             None => short(&self.resource.plural).into_iter().map(str::to_owned).collect(),
         }
     }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Resources, of which those of definitions change.

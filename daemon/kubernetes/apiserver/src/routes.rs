@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request as Received, State};
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WARNING};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT, WARNING};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::discovery::discovery;
 use crate::form::Form;
+use crate::openapi::{PROTOBUF, VERSION_2, version_3};
 use crate::options::Options;
 use crate::patch::Format;
 use crate::path::{Place, parameter};
@@ -62,6 +63,12 @@ fn answer(
     if let Some(document) = discovery(&shared.lock(), path) {
         return Ok(json_response(StatusCode::OK, &document));
     }
+    if path == "/openapi/v2" {
+        return Ok(([(CONTENT_TYPE, PROTOBUF)], VERSION_2).into_response());
+    }
+    if let Some(document) = version_3(&shared.lock(), path) {
+        return Ok(json_response(StatusCode::OK, &document));
+    }
     let place = Place::parse(path, &shared.lock().registry)
         .ok_or_else(|| Refusal::new(404, "the server could not find the requested resource"))?;
     let is_watch = parameter(query, "watch").is_some_and(|value| value != "false" && value != "0");
@@ -72,13 +79,12 @@ fn answer(
         let stream = watch(shared, &place, query, form)?;
         return Ok(([(CONTENT_TYPE, "application/json")], stream).into_response());
     }
-    let format = (verb == "patch").then(|| Format::of(header(CONTENT_TYPE))).transpose()?;
+    let format = (verb == "patch").then(|| Format::of(header(CONTENT_TYPE), &place)).transpose()?;
     let body = match verb {
         "create" | "update" | "patch" => decoded(header(CONTENT_TYPE), body)?,
         _ => serde_json::from_slice(body).unwrap_or(Value::Null),
     };
-    let mut options = Options::of(query)?;
-    options.is_patch = verb == "patch";
+    let mut options = Options::of(query, header(USER_AGENT), format)?;
     let call = Call { verb, place: &place, query, body, format };
     let (now, (code, answer)) = {
         let mut state = shared.lock();
@@ -110,6 +116,9 @@ fn decoded(media_type: &str, body: &Bytes) -> Result<Value, Refusal> {
     if media_type.contains("yaml") {
         let text = std::str::from_utf8(body).map_err(|error| refused(error.to_string()))?;
         return serde_saphyr::from_str(text).map_err(|error| refused(error.to_string()));
+    }
+    if media_type.contains("protobuf") {
+        return Err(Refusal::new(415, "the body of the request was in an unknown format"));
     }
     serde_json::from_slice(body).map_err(|error| refused(error.to_string()))
 }

@@ -10,6 +10,7 @@ use crate::path::Place;
 use crate::select::Select;
 use crate::server::State;
 use crate::status::Refusal;
+use crate::write::apply::write_applied;
 use crate::write::create::create;
 use crate::write::delete::{delete, delete_collection};
 use crate::write::object::find;
@@ -65,11 +66,12 @@ pub(crate) fn execute(
         "list" => list(state, place, query)?,
         "get" => shown(place, find(&state.store, place)?.1),
         "create" => return Ok((StatusCode::CREATED, create(state, place, body, options)?)),
+        "patch" if format == Some(Format::Apply) => return write_applied(state, place, &body, options),
         "update" | "patch" => {
             let present = find(&state.store, place)?.1;
             let seen = shown(place, present.clone());
             let next = match format {
-                Some(format) => patched(format, &seen, body)?,
+                Some(format) => patched(format, place, &seen, body)?,
                 None => body,
             };
             let next = if place.is_scale() { scaled(place, &present, &next)? } else { next };

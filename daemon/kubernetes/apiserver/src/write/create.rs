@@ -8,6 +8,7 @@ use super::object::{check_type, describe, is_deleting};
 use super::strategy::{has_generation, prepare_create};
 use crate::custom::Cause;
 use crate::garbage;
+use crate::merge::{Shape, record};
 use crate::options::Options;
 use crate::path::Place;
 use crate::server::State;
@@ -84,6 +85,12 @@ pub(crate) fn create(
     admit(state, place, None, &mut object, options)?;
     if has_generation(place) {
         object["metadata"]["generation"] = json!(1);
+    }
+    if !options.is_apply {
+        // The first status is the server's.
+        let status = object.as_object_mut().filter(|_| place.has_status).and_then(|all| all.remove("status"));
+        record(None, &mut object, (&options.manager, "", &state.clock.stamp()), Shape::of(place));
+        object.as_object_mut().unwrap().extend(status.map(|status| ("status".to_owned(), status)));
     }
     if options.is_dry_run {
         return Ok(object);

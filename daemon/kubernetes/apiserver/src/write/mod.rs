@@ -1,6 +1,7 @@
 //! Writes of objects.
 
 mod admit;
+pub(crate) mod apply;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod object;

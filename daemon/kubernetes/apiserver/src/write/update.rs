@@ -7,6 +7,7 @@ use super::object::{check_type, describe, finalizers, find, is_deleting, is_held
 use super::strategy::{has_generation, keep, prepare_update};
 use crate::custom::{Cause, Reason};
 use crate::garbage;
+use crate::merge::{Shape, record};
 use crate::options::Options;
 use crate::path::Place;
 use crate::server::State;
@@ -52,6 +53,14 @@ pub(crate) fn update(
     describe(&mut next, place);
     check_finalizers(place, &present, &next)?;
     admit(state, place, Some(&present), &mut next, options)?;
+    if options.is_apply {
+        next["metadata"]["managedFields"] = object["metadata"]["managedFields"].clone();
+    } else {
+        let subresource = place.subresource.as_deref().unwrap_or_default();
+        let now = state.clock.stamp();
+        let by = (options.manager.as_str(), subresource, now.as_str());
+        record(Some(&present), &mut next, by, Shape::of(place));
+    }
     store(state, place, (key, present), next, options)
 }
 

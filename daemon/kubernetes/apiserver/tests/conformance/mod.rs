@@ -1,5 +1,6 @@
 //! Suite that runs unchanged against a real API server: `deploy/docs/kubernetes-conformance.md`.
 
+mod apply;
 mod cascade;
 mod cluster;
 mod custom;
