@@ -4,7 +4,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::list::{list, list_of};
-use crate::options::{Deletion, Options, Propagation};
+use crate::options::{Deletion, Options};
 use crate::patch::{Format, patched};
 use crate::path::Place;
 use crate::select::Select;
@@ -77,14 +77,7 @@ pub(crate) fn execute(
             let next = if place.is_scale() { scaled(place, &present, &next)? } else { next };
             shown(place, update(state, place, next, options)?)
         }
-        "delete" => {
-            let deletion = Deletion::of(query, &body)?;
-            let (answer, is_gone) = delete(state, place, &deletion)?;
-            if !is_gone && deletion.propagation == Some(Propagation::Foreground) {
-                return Ok((StatusCode::ACCEPTED, answer));
-            }
-            answer
-        }
+        "delete" => delete(state, place, &Deletion::of(query, &body)?)?,
         _ => {
             let select = Select::of(query).map_err(|why| Refusal::new(400, why))?;
             let items = delete_collection(state, place, &select, &Deletion::of(query, &body)?);

@@ -95,11 +95,20 @@ fn check(definition: &Value, present: Option<&Value>) -> Vec<Cause> {
         let why = "must be false in order to use defaults in the schema";
         causes.push(Cause::invalid("spec.preserveUnknownFields", &json!(true), why));
     }
-    for (index, version) in versions(definition).enumerate() {
-        let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
-        let schema = &version["schema"]["openAPIV3Schema"];
+    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+    // A schema that all versions share has the path that it had in the first version of definitions.
+    let is_shared =
+        versions(definition).all(|one| Some(schema(one)) == versions(definition).next().map(schema));
+    for (index, version) in versions(definition).enumerate().take(if is_shared { 1 } else { usize::MAX }) {
+        let parent = if is_shared { "spec.validation" } else { &format!("spec.versions[{index}].schema") };
+        let path = format!("{parent}.openAPIV3Schema");
+        let schema = &schema(version);
         if schema["type"] != "object" {
-            causes.push(Cause::new(Reason::Required, &format!("{path}.type"), "must be object at the root"));
+            causes.push(Cause::new(
+                Reason::Required,
+                &format!("{path}.type"),
+                "Required value: must be object at the root",
+            ));
             continue;
         }
         check_structure(schema, &path, &mut causes);
@@ -126,14 +135,27 @@ fn check_structure(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         causes.push(Cause::new(Reason::Required, &format!("{path}.type"), why));
     }
     if schema["type"] == "array" && !schema["items"].is_object() {
-        causes.push(Cause::new(Reason::Required, &format!("{path}.items"), "must be specified"));
+        causes.push(Cause::new(
+            Reason::Required,
+            &format!("{path}.items"),
+            "Required value: must be specified",
+        ));
     }
     if let Some(Err(error)) = schema["pattern"].as_str().map(Regex::new) {
         causes.push(Cause::invalid(&format!("{path}.pattern"), &schema["pattern"], error));
     }
     if schema["properties"].is_object() && schema["additionalProperties"].is_object() {
-        let why = "additionalProperties and properties are mutual exclusive";
+        let why = "Forbidden: additionalProperties and properties are mutual exclusive";
         causes.push(Cause::new(Reason::Forbidden, &format!("{path}.additionalProperties"), why));
+    }
+    for junctor in ["allOf", "anyOf", "oneOf"] {
+        for (index, below) in schema[junctor].as_array().into_iter().flatten().enumerate() {
+            // Alternatives restrict values. Types belong to the structure around them.
+            if below["type"].is_string() && schema["x-kubernetes-int-or-string"] != true {
+                let why = "Forbidden: must be empty to be structural";
+                causes.push(Cause::new(Reason::Forbidden, &format!("{path}.{junctor}[{index}].type"), why));
+            }
+        }
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         check_structure(property, &format!("{path}.properties[{name}]"), causes);

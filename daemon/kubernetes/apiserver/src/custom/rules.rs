@@ -19,10 +19,14 @@ pub(super) fn check_rules(value: &Value, old: Option<&Value>, schema: &Value) ->
 /// Causes for which the rules of a schema are no rules.
 pub(super) fn compile_all(schema: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
-    for rule in rules(schema) {
+    for (index, rule) in rules(schema).enumerate() {
         if let Err(error) = Program::compile(text(rule, "rule")) {
             let why = format!("compilation failed: {error}");
-            causes.push(Cause::invalid(&format!("{path}.x-kubernetes-validations"), &rule["rule"], why));
+            causes.push(Cause::invalid(
+                &format!("{path}.x-kubernetes-validations[{index}].rule"),
+                &rule["rule"],
+                why,
+            ));
         }
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {

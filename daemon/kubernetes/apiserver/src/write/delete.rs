@@ -21,11 +21,7 @@ const GRACE_S: u64 = 30;
 ///
 /// # Errors
 /// 404, or 409 for other preconditions.
-pub(crate) fn delete(
-    state: &mut State,
-    place: &Place,
-    deletion: &Deletion,
-) -> Result<(Value, bool), Refusal> {
+pub(crate) fn delete(state: &mut State, place: &Place, deletion: &Deletion) -> Result<Value, Refusal> {
     let (key, object) = find(&state.store, place)?;
     let metadata = &object["metadata"];
     for (field, wanted) in [("uid", &deletion.uid), ("resourceVersion", &deletion.version)] {
@@ -42,7 +38,7 @@ pub(crate) fn delete(
     };
     // The real server returns deleted pods, and a status for most kinds.
     let is_shown = !is_gone || place.is("", "pods");
-    Ok((if is_shown { place.shown(&last) } else { success(place, &key.name, &uid) }, is_gone))
+    Ok(if is_shown { place.shown(&last) } else { success(place, &key.name, &uid) })
 }
 
 /// Deletes the selected objects of a collection, and returns them.

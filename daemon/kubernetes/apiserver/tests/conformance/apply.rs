@@ -154,22 +154,25 @@ async fn the_status_is_applied_by_its_own_path() {
 #[tokio::test]
 async fn a_strategic_merge_patch_merges_lists_of_built_in_kinds() {
     let mut cluster = Cluster::start().await;
-    let all = cluster.collection("v1/pods");
+    let all = cluster.collection("apps/v1/deployments");
     let container = |name: &str, image: &str| json!({"name": name, "image": image});
-    let pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"},
-        "spec": {"containers": [container("a", "x:1"), container("b", "x:1")]},
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "one"},
+        "spec": {
+            "replicas": 0, "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [container("a", "x:1"), container("b", "x:1")]},
+            },
+        },
     });
-    cluster.post(&all, &pod).await.expect(201);
-    let patch = json!({"spec": {"containers": [{"name": "b", "image": "x:2"}]}}).to_string();
+    cluster.post(&all, &deployment).await.expect(201);
+    let spec = json!({"containers": [{"name": "b", "image": "x:2"}]});
+    let patch = json!({"spec": {"template": {"spec": spec}}}).to_string();
     let media_type = "application/strategic-merge-patch+json";
     let patched = cluster.send(Method::PATCH, &format!("{all}/one"), media_type, &patch).await.expect(200);
-    let images: Vec<&str> = patched["spec"]["containers"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["image"].as_str().unwrap())
-        .collect();
+    let containers = patched["spec"]["template"]["spec"]["containers"].as_array().unwrap().iter();
+    let images: Vec<&str> = containers.map(|one| one["image"].as_str().unwrap()).collect();
     assert_eq!(images, ["x:1", "x:2"]);
     let group = group();
     define(&mut cluster, definition(&group, json!({"type": "object"}))).await;

@@ -15,7 +15,7 @@ use super::watch::Watch;
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE: &str = "application/merge-patch+json";
 /// Label of all that the suite creates.
-const LABEL: &str = "ipamd.test/conformance";
+pub(super) const LABEL: &str = "ipamd.test/conformance";
 /// Duration after which a condition counts as never met. A real cluster collects garbage in the background.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -76,11 +76,8 @@ impl Cluster {
         cluster
     }
 
-    /// Server of the test; none means that a test of the server's own verbs has to be skipped.
+    /// Server of the test; none if it is a real one.
     pub(super) fn own_server(&self) -> Option<&ApiServer> {
-        if self.server.is_none() {
-            println!("skipped: a real API server has no faults on request and no other clock");
-        }
         self.server.as_ref()
     }
 
@@ -133,9 +130,14 @@ impl Cluster {
         let name = created["metadata"]["name"].as_str().unwrap();
         // The end of a namespace is that of its objects.
         if !collection.contains(&self.namespace) {
-            self.created.push(format!("{collection}/{name}"));
+            self.remove_at_end(&format!("{collection}/{name}"));
         }
         created
+    }
+
+    /// Has an object removed at the end of the test, whatever creates it.
+    pub(super) fn remove_at_end(&mut self, path: &str) {
+        self.created.push(path.to_owned());
     }
 
     /// Opens a watch.

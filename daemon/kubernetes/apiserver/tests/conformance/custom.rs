@@ -183,7 +183,7 @@ async fn a_wrong_definition_is_refused() {
     };
     refused(|one| one["metadata"]["name"] = json!("other.example.com"), "metadata.name").await;
     refused(|one| one["spec"]["versions"][0]["storage"] = json!(false), "spec.versions").await;
-    let properties = "spec.versions[0].schema.openAPIV3Schema.properties[spec]";
+    let properties = "spec.validation.openAPIV3Schema.properties[spec]";
     let schema = |one: &mut Value| {
         one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
             json!({"type": "object", "properties": {"x": {"type": "array"}}});
@@ -193,7 +193,12 @@ async fn a_wrong_definition_is_refused() {
         one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
             json!([{"rule": "self.size >"}]);
     };
-    refused(rule, properties).await;
+    refused(rule, &format!("{properties}.x-kubernetes-validations[0].rule")).await;
+    let alternative = |one: &mut Value| {
+        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["anyOf"] =
+            json!([{"type": "object"}]);
+    };
+    refused(alternative, &format!("{properties}.anyOf[0].type")).await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod cascade;
 mod cluster;
 mod custom;
 mod kubeconfig;
+mod kubectl;
 mod leases;
 mod lists;
 mod objects;
