@@ -1,8 +1,9 @@
 //! Kubernetes API server of the tests: any object over real HTTP, with lists, watches, and faults on demand.
 //!
 //! It has the parts of the protocol that clients of this project use: one counter of resource versions,
-//! pages, bookmarks, 410, 409, JSON and merge patches, the status subresource, finalizers and bearer tokens. A
-//! difference from the real API server is a defect of this crate.
+//! pages, bookmarks, 410, 409, patches, server-side apply, subresources, finalizers, garbage collection,
+//! custom resources, tables and bearer tokens. A difference from the real API server is a defect of this
+//! crate: `deploy/docs/kubernetes-conformance.md`.
 //!
 //! **Invariant:** no shipped program depends on it.
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::resources::{Resource, Served};
 use crate::server::State;
 
-/// Media type of the document of version 2 in protobuf. Clients ask for it with an `@`, which they can't parse
-/// in an answer.
+/// Media type of the document of version 2 in protobuf. Clients ask for it with an `@`, which they can't
+/// parse in an answer.
 pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Document of version 2 without types: kubectl skips the validation of types that it doesn't find there.

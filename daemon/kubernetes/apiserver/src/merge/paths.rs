@@ -1,7 +1,7 @@
 //! Sets of fields, as `fieldsV1` of managed fields has them.
 //!
-//! The elements of a path are `f:` with the name of a field, `k:` with the keys of an item of a list, and `v:`
-//! with the value of an item of a set.
+//! The elements of a path are `f:` with the name of a field, `k:` with the keys of an item of a list, and
+//! `v:` with the value of an item of a set.
 
 use std::collections::BTreeSet;
 
@@ -187,7 +187,9 @@ mod tests {
             "f:spec": {
                 "f:containers": {"k:{\"name\":\"c\"}": {
                     ".": {}, "f:name": {}, "f:args": {},
-                    "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}},
+                    "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {
+                        ".": {}, "f:containerPort": {},
+                    }},
                 }},
                 "f:nodeSelector": {}, "f:empty": {},
             },

@@ -110,7 +110,8 @@ mod tests {
             "spec": {
                 "$setElementOrder/containers": [{"name": "c"}, {"name": "a"}],
                 "containers": [
-                    {"name": "a", "image": "2"}, {"name": "b", "$patch": "delete"}, {"name": "c", "image": "3"},
+                    {"name": "a", "image": "2"}, {"name": "b", "$patch": "delete"},
+                    {"name": "c", "image": "3"},
                 ],
                 "volumes": null, "strategy": {"$retainKeys": ["type"], "type": "y"}, "tolerations": [2],
             },

@@ -51,7 +51,7 @@ async fn managers_share_an_object_and_conflict_about_fields() {
     // A field that its only manager no longer applies is removed.
     let less = apply(&cluster, &one, "b", &data(json!({"x": "2"}))).await.expect(200);
     assert_eq!(less["data"], json!({"x": "2", "y": "1"}));
-    // An update takes what it changes.
+    // An update takes the fields that it changes.
     let update =
         cluster.merge(&format!("{one}?fieldManager=c"), json!({"data": {"y": "3"}})).await.expect(200);
     assert_eq!((fields(&update, "c"), fields(&update, "a")), (json!({"f:data": {"f:y": {}}}), Value::Null));
@@ -130,6 +130,11 @@ async fn lists_merge_by_the_keys_of_the_schema() {
     let less = apply(&cluster, &one, "a", &config(json!({"words": ["x"]}))).await.expect(200);
     let spec = json!({"parts": [{"name": "q", "size": 2}], "words": ["x", "y"]});
     assert_eq!(less["spec"], spec);
+    // An item of which another manager has a field keeps its key.
+    let grown = json!({"spec": {"parts": [{"name": "q", "size": 3}]}});
+    cluster.merge(&format!("{one}?fieldManager=c"), grown).await.expect(200);
+    let left = apply(&cluster, &one, "b", &config(json!({"words": ["y"]}))).await.expect(200);
+    assert_eq!(left["spec"]["parts"], json!([{"name": "q", "size": 3}]));
 }
 
 #[tokio::test]

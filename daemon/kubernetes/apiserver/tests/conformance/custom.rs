@@ -172,7 +172,7 @@ async fn several_versions_show_one_object() {
 async fn a_wrong_definition_is_refused() {
     let cluster = Cluster::start().await;
     let group = group();
-    let refused = async |change: fn(&mut Value), field: &str| {
+    let refused = async |change: &dyn Fn(&mut Value), field: &str| {
         let mut definition = definition(&group, integer());
         change(&mut definition);
         let answer = cluster.post(DEFINITIONS, &definition).await;
@@ -181,24 +181,18 @@ async fn a_wrong_definition_is_refused() {
         let has = |one: &Value| one["field"].as_str().unwrap().starts_with(field);
         assert!(causes.iter().any(has), "{field}: {causes:?}");
     };
-    refused(|one| one["metadata"]["name"] = json!("other.example.com"), "metadata.name").await;
-    refused(|one| one["spec"]["versions"][0]["storage"] = json!(false), "spec.versions").await;
+    refused(&|one| one["metadata"]["name"] = json!("other.example.com"), "metadata.name").await;
+    refused(&|one| one["spec"]["versions"][0]["storage"] = json!(false), "spec.versions").await;
     let properties = "spec.validation.openAPIV3Schema.properties[spec]";
-    let schema = |one: &mut Value| {
-        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
-            json!({"type": "object", "properties": {"x": {"type": "array"}}});
+    let spec = |one: &mut Value, field: &str, value: Value| {
+        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][field] = value;
     };
-    refused(schema, &format!("{properties}.properties[x].items")).await;
-    let rule = |one: &mut Value| {
-        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
-            json!([{"rule": "self.size >"}]);
-    };
-    refused(rule, &format!("{properties}.x-kubernetes-validations[0].rule")).await;
-    let alternative = |one: &mut Value| {
-        one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["anyOf"] =
-            json!([{"type": "object"}]);
-    };
-    refused(alternative, &format!("{properties}.anyOf[0].type")).await;
+    let list = |one: &mut Value| spec(one, "properties", json!({"x": {"type": "array"}}));
+    refused(&list, &format!("{properties}.properties[x].items")).await;
+    let rule = |one: &mut Value| spec(one, "x-kubernetes-validations", json!([{"rule": "self.size >"}]));
+    refused(&rule, &format!("{properties}.x-kubernetes-validations[0].rule")).await;
+    let alternative = |one: &mut Value| spec(one, "anyOf", json!([{"type": "object"}]));
+    refused(&alternative, &format!("{properties}.anyOf[0].type")).await;
 }
 
 #[tokio::test]

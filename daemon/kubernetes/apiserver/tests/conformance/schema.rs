@@ -115,7 +115,10 @@ async fn rules_see_the_object_and_its_state_before() {
         "x-kubernetes-validations": [
             {"rule": "!has(self.min) || self.min + 1 <= self.max", "message": "min is not below max"},
             {"rule": "!has(self.names) || size(self.names) < 3"},
-            {"rule": "!has(self.names) || self.names.all(n, n.matches('^[a-z]+$'))", "message": "names are words"},
+            {
+                "rule": "!has(self.names) || self.names.all(n, n.matches('^[a-z]+$'))",
+                "message": "names are words",
+            },
         ],
     });
     let (cluster, group, all) = with_schema(schema).await;
