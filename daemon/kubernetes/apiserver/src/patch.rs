@@ -29,7 +29,7 @@ impl Format {
             "application/json-patch+json" => Ok(Self::Json),
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" if place.custom.is_none() => Ok(Self::Strategic),
-            "application/apply-patch+yaml" => Ok(Self::Apply),
+            "application/apply-patch+yaml" if !place.is_scale() => Ok(Self::Apply),
             other => Err(Refusal::new(415, format!("patches of {other:?} are not supported"))),
         }
     }
@@ -54,7 +54,8 @@ pub(crate) fn patched(
                 .map_err(|error| Refusal::new(422, error.to_string()))?;
         }
         Format::Strategic => strategic_merge(&mut object, &patch, Shape::of(place)),
-        Format::Merge | Format::Apply => json_patch::merge(&mut object, &patch),
+        Format::Merge => json_patch::merge(&mut object, &patch),
+        Format::Apply => unreachable!("an apply has managers, and needs no present object"),
     }
     Ok(object)
 }

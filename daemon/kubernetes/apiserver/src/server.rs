@@ -85,7 +85,7 @@ impl Shared {
 /// Request that the server has received.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
-    /// Verb of RBAC: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
+    /// Verb of RBAC: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: &'static str,
     /// API group; empty for the oldest one.
     pub group: String,
@@ -209,7 +209,7 @@ impl ApiServer {
     }
 
     /// Writes an object as it is, below the path of a collection. It gets a uid unless it has one. Its
-    /// namespace needs no object of its own.
+    /// namespace needs no object of its own, and a definition of a custom resource is served at once.
     ///
     /// # Panics
     /// If the path is no collection of the server.

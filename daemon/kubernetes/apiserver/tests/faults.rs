@@ -223,6 +223,25 @@ async fn a_stopped_server_refuses_connections_and_keeps_its_objects() {
 }
 
 #[tokio::test]
+async fn a_definition_that_a_test_puts_is_served() {
+    let server = ApiServer::start();
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}},
+    }});
+    let definition = json!({"metadata": {"name": "widgets.test.dev"}, "spec": {
+        "group": "test.dev", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+    }});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    server.put(definitions, definition);
+    let widgets = "/apis/test.dev/v1/namespaces/shop/widgets";
+    server.put(widgets, json!({"metadata": {"name": "one"}, "spec": {}}));
+    assert_eq!(get(&server, &format!("{widgets}/one")).await.1["spec"]["size"], 3);
+    assert!(server.remove(&format!("{definitions}/widgets.test.dev")));
+    assert_eq!(get(&server, widgets).await.0, 404);
+}
+
+#[tokio::test]
 async fn resources_are_discovered() {
     let server = ApiServer::start();
     assert_eq!(get(&server, "/version").await.1["major"], "1");

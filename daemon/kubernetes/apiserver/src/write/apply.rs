@@ -1,7 +1,7 @@
 //! Writes of applied configurations.
 
 use axum::http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::create::create;
 use super::object::{check_type, find};
@@ -40,7 +40,7 @@ pub(crate) fn write_applied(
         });
     }
     if is_status {
-        config["metadata"] = serde_json::json!({});
+        config["metadata"] = json!({});
     }
     let now = state.clock.stamp();
     let (name, subresource) = (options.manager.clone(), place.subresource.clone().unwrap_or_default());

@@ -36,6 +36,22 @@ async fn an_object_is_created_read_updated_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_dry_run_answers_and_stores_nothing() {
+    let cluster = Cluster::start().await;
+    let all = cluster.collection("v1/configmaps");
+    let one = format!("{all}/one");
+    let dry = cluster.post(&format!("{all}?dryRun=All"), &config_map("one")).await.expect(201);
+    assert!(dry["metadata"]["uid"].is_string(), "{dry}");
+    cluster.get(&one).await.refused(404, "NotFound");
+    let created = cluster.post(&all, &config_map("one")).await.expect(201);
+    let changed =
+        cluster.merge(&format!("{one}?dryRun=All"), json!({"data": {"key": "x"}})).await.expect(200);
+    assert_eq!(changed["data"]["key"], "x");
+    cluster.delete(&format!("{one}?dryRun=All"), json!({})).await.expect(200);
+    assert_eq!(cluster.get(&one).await.expect(200), created);
+}
+
+#[tokio::test]
 async fn a_name_is_generated_and_a_wrong_one_refused() {
     let cluster = Cluster::start().await;
     let all = cluster.collection("v1/configmaps");
