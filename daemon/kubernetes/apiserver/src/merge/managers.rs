@@ -111,9 +111,8 @@ pub(super) fn give(
     let changed: Paths = new.iter().filter(changed).cloned().collect();
     let removed: Paths = old.difference(&new).cloned().collect();
     for manager in managers.iter_mut() {
-        manager
-            .paths
-            .retain(|path| !removed.contains(path) && (manager.name == mine.name || !changed.contains(path)));
+        let is_mine = manager.is(&mine);
+        manager.paths.retain(|path| !removed.contains(path) && (is_mine || !changed.contains(path)));
     }
     if changed.is_empty() {
         return;

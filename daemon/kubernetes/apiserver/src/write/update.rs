@@ -47,8 +47,7 @@ pub(crate) fn update(
         prepare_update(place, &present, &mut next);
     }
     for field in KEPT {
-        let own = present["metadata"].clone();
-        keep(&own, &mut next["metadata"], field);
+        keep(&present["metadata"], &mut next["metadata"], field);
     }
     describe(&mut next, place);
     check_finalizers(place, &present, &next)?;
@@ -105,7 +104,7 @@ fn check_identity(place: &Place, present: &Value, object: &Value) -> Result<(), 
     let differs = |field: &str| {
         named[field].as_str().is_some_and(|value| !value.is_empty() && is[field].as_str() != Some(value))
     };
-    if differs("name") {
+    if differs("name") || named["name"].as_str().is_none_or(str::is_empty) {
         return Err(Refusal::new(400, "the name of the object does not match the name on the URL"));
     }
     if differs("namespace") {

@@ -25,6 +25,8 @@ async fn an_object_is_created_read_updated_and_deleted() {
     assert_eq!(updated["metadata"]["uid"], created["metadata"]["uid"]);
     // The version that was read is old now.
     assert!(cluster.put(&one, &next).await.refused(409, "Conflict").contains("has been modified"));
+    let unnamed = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {}});
+    cluster.put(&one, &unnamed).await.refused(400, "BadRequest");
     // An update without a change is no change.
     let same = cluster.put(&one, &updated).await.expect(200);
     assert_eq!(same["metadata"]["resourceVersion"], updated["metadata"]["resourceVersion"]);
