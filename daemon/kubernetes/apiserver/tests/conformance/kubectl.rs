@@ -74,8 +74,8 @@ async fn kubectl_applies_waits_for_prints_and_deletes_a_custom_resource() {
     assert!(
         kubectl(&cluster, &[&["get", "configmap", "map"], &namespace[..]].concat(), "").starts_with("NAME ")
     );
-    kubectl(&cluster, &[&["delete", &plural, "one"], &namespace[..]].concat(), "");
-    kubectl(&cluster, &["delete", &resource], "");
+    kubectl(&cluster, &[&["delete", &plural, "one", "--timeout=60s"], &namespace[..]].concat(), "");
+    kubectl(&cluster, &["delete", &resource, "--timeout=60s"], "");
     let gone = format!("{}/{}", DEFINITIONS, plural);
     cluster.until_gone(&gone).await;
 }
