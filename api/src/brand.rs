@@ -40,6 +40,8 @@ pub const CNI_TYPE: &str = "ipam-cni";
 pub const DEFAULT: &str = "default";
 /// Annotation with a resource's name in the system that it was imported from, where that differs.
 pub const FOREIGN_NAME: &str = "ipamd.internal/foreign-name";
+/// Annotation of a mirrored node: the state of the node in Kubernetes.
+pub const NODE_STATE: &str = "ipamd.internal/kubernetes-state";
 /// End of the DNS name by which a certificate names a member; the member's name stands before it.
 pub const CERTIFICATE_MEMBER_SUFFIX: &str = ".member.ipamd.internal";
 /// End of the DNS name by which a certificate names a client; the client's name stands before it.

@@ -252,7 +252,7 @@ impl Client {
         let body = read_body(response).await?;
         self.follow(&headers);
         if status.is_success() {
-            return Ok(Answer::of(status.as_u16(), headers, body));
+            return Ok(Answer::new(status.as_u16(), headers, body));
         }
         match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => Err(Miss::Refused(Box::new(problem))),

@@ -252,6 +252,20 @@ pub const POD_BYTES_MAX: usize = 16 << 10;
 pub const PODS_BYTES_MAX: usize = 4 << 20;
 /// Bytes of one answer of a Kubernetes API server, and of one line of a watch.
 pub const KUBERNETES_ANSWER_BYTES_MAX: usize = 4 << 20;
+/// Bytes of one page of a list that the watcher reads; after a longer one it asks for smaller pages.
+pub const KUBERNETES_PAGE_BYTES_MAX: usize = 16 << 20;
+/// Objects in a page of a list that the watcher reads.
+pub const KUBERNETES_PAGE_ITEMS: u32 = 500;
+/// Labels of a node or a namespace that the watcher reads, and from which it chooses those to mirror.
+pub const KUBERNETES_LABELS_READ_MAX: usize = 1024;
+/// Bytes of an annotation with default pools that the watcher reads.
+pub const KUBERNETES_ANNOTATION_BYTES_MAX: usize = 16 << 10;
+/// Pods with facts for the servers that a watcher keeps; a scan finds the others.
+pub const KUBERNETES_FACTS_MAX: usize = 200_000;
+/// Objects that one scan of the watcher reads to confirm that they are gone; the next scan reads the others.
+pub const KUBERNETES_CONFIRMS_PER_SCAN_MAX: usize = 2_048;
+/// Requests of the watcher for single objects at once.
+pub const KUBERNETES_READS_AT_ONCE: usize = 8;
 /// Controllers of pods that an agent remembers for a few seconds.
 pub const OWNERS_CACHED_MAX: usize = 256;
 /// Shortest time between two events of one pod with one code, in milliseconds.

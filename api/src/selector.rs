@@ -44,6 +44,11 @@ impl Selector {
         self.0.is_empty()
     }
 
+    /// Keys of the labels that the selector reads.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|requirement| requirement.key.as_str())
+    }
+
     /// Required label with its permitted values; none if no requirement uses `=` or `in`.
     pub fn telling(&self) -> Option<(&str, &[String])> {
         self.0.iter().find_map(|Requirement { key, test }| match test {

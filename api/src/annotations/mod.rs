@@ -8,6 +8,7 @@
 //! read; they name the network attachment of each interface.
 
 mod members;
+mod namespace;
 mod networks;
 mod read;
 
@@ -15,6 +16,7 @@ use crate::Problem;
 use crate::name::{InterfaceName, Name, NamePattern};
 use crate::request::{AllocateRequest, AutomaticPool, InterfaceRequest};
 use crate::resource::PoolSize;
+pub use namespace::{DefaultPools, default_pools, is_of_namespaces};
 pub use networks::attachments;
 use read::{Item, Overrides, read, wrong};
 
@@ -64,10 +66,6 @@ const IGNORED: [&str; 18] = [
 /// All known annotations, without the prefix.
 const KNOWN: [&str; 9] =
     [SUBNETS, SUBNET, POOLS, POOL, IP_NUMBER, RECLAIM, ROUTES, DEFAULT_ROUTE, RECLAIM_OLD];
-/// Annotations of namespaces.
-const OF_NAMESPACES: [&str; 4] =
-    ["default-ipv4-ippool", "default-ipv6-ippool", "defaultv4ippool", "defaultv6ippool"];
-
 /// True for an annotation that a request needs. Others need not be sent.
 #[must_use]
 pub fn is_read(name: &str) -> bool {

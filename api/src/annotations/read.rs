@@ -183,7 +183,7 @@ fn pointer(word: &str) -> String {
 
 fn unknown(word: &str) -> Problem {
     let known = super::KNOWN.iter().copied();
-    if super::OF_NAMESPACES.contains(&word) {
+    if super::is_of_namespaces(&key(word)) {
         return wrong(word, "is said of a namespace, and not of what runs in it")
             .help("Describe the namespace: ipamctl namespace set NAME --ipv4-pool POOL.");
     }

@@ -222,13 +222,13 @@ pub struct Answer {
     pub revision: Option<u64>,
     /// The `ETag`'s number, if it has one.
     pub etag: Option<u64>,
-    pub(super) headers: HeaderMap,
+    headers: HeaderMap,
 }
 
 impl Answer {
-    /// Answer of a server that needs no connection.
+    /// Answer with these headers, which also have the revision and the `ETag`.
     #[must_use]
-    pub fn of(status: u16, headers: HeaderMap, body: Vec<u8>) -> Self {
+    pub fn new(status: u16, headers: HeaderMap, body: Vec<u8>) -> Self {
         let revision = number_in(&headers, HEADER_REVISION);
         let etag = number_in(&headers, ETAG.as_str());
         Self { status, body, revision, etag, headers }

@@ -23,13 +23,14 @@ struct Boundary {
 /// Crates of tests, which no shipped program may depend on.
 const OF_TESTS: [&str; 1] = ["test-apiserver"];
 
-const BOUNDARIES: [Boundary; 5] = [
+const BOUNDARIES: [Boundary; 6] = [
     // The state machine is pure: no I/O, no runtime, no TLS.
     Boundary { package: "ipam-machine", not_directly: &["rustls", "tokio"] },
     // Clients know the API only.
     Boundary { package: "ipamctl", not_directly: &[] },
     Boundary { package: "ipam-cni", not_directly: &[] },
     Boundary { package: "ipam-agent", not_directly: &[] },
+    Boundary { package: "ipam-kubernetes", not_directly: &[] },
     // It stands for another system.
     Boundary { package: "test-apiserver", not_directly: &[] },
 ];

@@ -54,7 +54,7 @@ impl LocalServer {
         let body = to_bytes(body, usize::MAX).await;
         let body = body.map_err(|error| Problem::new(Code::Internal, error.to_string()))?.to_vec();
         if head.status.is_success() {
-            return Ok(Answer::of(head.status.as_u16(), head.headers, body));
+            return Ok(Answer::new(head.status.as_u16(), head.headers, body));
         }
         let unreadable = |error| Problem::new(Code::Internal, format!("{}: {error}", head.status));
         Err(serde_json::from_slice(&body).unwrap_or_else(unreadable))

@@ -1,0 +1,62 @@
+//! Transport of kube's client.
+//!
+//! kube's own would resolve names with `getaddrinfo`, which can crash a static program, and would keep lines
+//! and answers of any length.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use ipam_api::limits::{KUBERNETES_ANSWER_BYTES_MAX, KUBERNETES_PAGE_BYTES_MAX};
+use kube::client::Body;
+use tower::{BoxError, Service};
+
+use super::body::Bounded;
+use super::signal::Signal;
+
+/// Time limit of an answer, and of the head of a watch.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// HTTP client as a service. The watcher only reads, so requests have no body.
+#[derive(Debug, Clone)]
+pub(super) struct Transport {
+    pub(super) http: reqwest::Client,
+    /// Signs of life of the watches that are made with it.
+    pub(super) signal: Option<Arc<Signal>>,
+}
+
+impl Service<Request<Body>> for Transport {
+    type Response = Response<Bounded>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Bounded>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { http, signal } = self.clone();
+        Box::pin(async move {
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let watch = signal.filter(|_| is_watch);
+            let mut request = reqwest::Request::try_from(request.map(|_| reqwest::Body::default()))?;
+            let (bytes_max, response) = match &watch {
+                Some(signal) => {
+                    signal.turn().await;
+                    let response = tokio::time::timeout(ANSWER, http.execute(request)).await??;
+                    (KUBERNETES_ANSWER_BYTES_MAX, response)
+                }
+                None => {
+                    *request.timeout_mut() = Some(ANSWER);
+                    (KUBERNETES_PAGE_BYTES_MAX, http.execute(request).await?)
+                }
+            };
+            // A refusal of a watch is one answer.
+            let watch = watch.filter(|_| response.status().is_success());
+            Ok(Response::from(response).map(|body| Bounded::new(body, bytes_max, watch)))
+        })
+    }
+}

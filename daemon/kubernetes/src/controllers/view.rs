@@ -1,0 +1,66 @@
+//! View of the controllers, and the work that their changes make.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipam_api::name::ObjectName;
+use kube::runtime::watcher::Event;
+
+use super::known::ControllerId;
+use crate::listed::{Change, Listed};
+use crate::objects::{Kind, Scale};
+
+/// Namespace and name of a controller.
+pub(crate) type ControllerKey = (ObjectName, ObjectName);
+
+/// View of the controllers.
+#[derive(Debug, Default)]
+pub(crate) struct ControllerView {
+    kinds: BTreeMap<Kind, Listed<ControllerKey, Scale>>,
+    /// Work for the servers.
+    pub(crate) work: BTreeSet<Work>,
+}
+
+/// Change of a controller that the servers may have to know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Work {
+    /// Its number of replicas changed.
+    Scaled(Kind, ObjectName, ObjectName),
+    /// The watch reported the deletion of this uid.
+    Deleted(Kind, ObjectName, ObjectName, String),
+    /// The controller is known to the servers, and known to be gone.
+    Gone(ControllerId),
+}
+
+impl ControllerView {
+    /// Applies an event.
+    pub(crate) fn event(&mut self, kind: Kind, event: Event<Option<(ControllerKey, Scale)>>) {
+        for change in self.kinds.entry(kind).or_default().event(event) {
+            match change {
+                // The replicas of a new controller come with the ADDs of its pods.
+                Change::Put((namespace, name), Some(former)) => {
+                    if self.scale(kind, &namespace, &name).is_some_and(|now| now.wanted != former.wanted) {
+                        self.work.insert(Work::Scaled(kind, namespace, name));
+                    }
+                }
+                Change::Put(_, None) | Change::Missing(_) => {}
+                Change::Deleted((namespace, name), scale) => {
+                    self.work.insert(Work::Deleted(kind, namespace, name, scale.uid));
+                }
+            }
+        }
+    }
+
+    /// Scale of a controller.
+    pub(crate) fn scale(&self, kind: Kind, namespace: &ObjectName, name: &ObjectName) -> Option<&Scale> {
+        self.kinds.get(&kind)?.get(&(namespace.clone(), name.clone()))
+    }
+
+    /// True once the controllers of a kind are listed.
+    pub(crate) fn is_synced(&self, kind: Kind) -> bool {
+        self.kinds.get(&kind).is_some_and(Listed::is_synced)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.kinds.values().map(Listed::len).sum()
+    }
+}

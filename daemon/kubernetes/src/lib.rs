@@ -1,0 +1,31 @@
+//! Watcher of a Kubernetes cluster, for one realm.
+//!
+//! It mirrors nodes and namespaces, follows the replicas and the end of controllers, and reports pods that
+//! are gone. It knows the types of `ipam-api` and the operations of the REST API ([`Servers`]) and nothing
+//! else, so that the same code runs in the leader and in a remote cluster.
+//!
+//! Facts are about uids: a uid that is gone stays gone. A fact is a deletion that a watch reported, or an
+//! absence in two scans that a quorum read confirms. A list without an object is no fact. Before the pods and
+//! nodes are listed, nothing is sent that frees an address; and the servers decide what a fact means.
+//!
+//! Not here: writes to Kubernetes, the choice of a leader, and verdicts on addresses.
+
+mod absent;
+mod backoff;
+mod connection;
+mod controllers;
+mod listed;
+mod mirror;
+mod objects;
+mod pods;
+mod servers;
+mod settings;
+mod shared;
+mod status;
+mod tasks;
+mod watch;
+
+pub use self::servers::{Remote, Servers};
+pub use self::settings::Settings;
+pub use self::status::{Counts, Status};
+pub use self::watch::watch;

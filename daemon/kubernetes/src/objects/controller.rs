@@ -1,0 +1,187 @@
+//! Controllers: the number of replicas that each wants.
+
+use ipam_api::name::ObjectName;
+use kube::core::ApiResource;
+use serde::Deserialize;
+
+use super::object::{Object, resource};
+use super::pod::is_uid;
+
+/// Controller with the fields of its scale.
+pub(crate) type Controllers = Object<ControllerSpec, ControllerStatus>;
+
+/// API group of KubeVirt.
+pub(crate) const KUBEVIRT: &str = "kubevirt.io";
+/// Kind of a virtual machine that runs. Its launcher pods name it as their controller.
+pub(crate) const MACHINE: &str = "VirtualMachineInstance";
+/// Kind of a virtual machine, which may be stopped. Its instance has the same name.
+pub(crate) const VM: &str = "VirtualMachine";
+
+/// Watched kind of controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Deployment,
+    ReplicaSet,
+    StatefulSet,
+    DaemonSet,
+    Job,
+    CronJob,
+    Machine,
+    Vm,
+}
+
+impl Kind {
+    /// Built-in kinds.
+    pub(crate) const BUILT_IN: [Self; 6] =
+        [Self::Deployment, Self::ReplicaSet, Self::StatefulSet, Self::DaemonSet, Self::Job, Self::CronJob];
+    /// Kinds of KubeVirt, which a cluster may have.
+    pub(crate) const OF_KUBEVIRT: [Self; 2] = [Self::Machine, Self::Vm];
+
+    /// Group, kind and plural.
+    pub(crate) fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Deployment => ("apps", "Deployment", "deployments"),
+            Self::ReplicaSet => ("apps", "ReplicaSet", "replicasets"),
+            Self::StatefulSet => ("apps", "StatefulSet", "statefulsets"),
+            Self::DaemonSet => ("apps", "DaemonSet", "daemonsets"),
+            Self::Job => ("batch", "Job", "jobs"),
+            Self::CronJob => ("batch", "CronJob", "cronjobs"),
+            Self::Machine => (KUBEVIRT, MACHINE, "virtualmachineinstances"),
+            Self::Vm => (KUBEVIRT, VM, "virtualmachines"),
+        }
+    }
+
+    /// Kind with these names.
+    pub(crate) fn of(group: &str, kind: &str) -> Option<Self> {
+        let mut all = Self::BUILT_IN.into_iter().chain(Self::OF_KUBEVIRT);
+        all.find(|one| one.names().0 == group && one.names().1 == kind)
+    }
+
+    pub(crate) fn resource(self) -> ApiResource {
+        let (group, kind, plural) = self.names();
+        resource(group, kind, plural)
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ControllerSpec {
+    replicas: Option<u32>,
+    ordinals: Option<Ordinals>,
+    parallelism: Option<u32>,
+    job_template: Option<JobTemplate>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Ordinals {
+    start: u32,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct JobTemplate {
+    spec: JobSpec,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct JobSpec {
+    parallelism: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ControllerStatus {
+    desired_number_scheduled: Option<u32>,
+    observed_generation: i64,
+}
+
+/// Part of a controller that the watcher keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Scale {
+    pub(crate) uid: String,
+    /// Wanted replicas and the first ordinal; none if they are unknown or not a matter of this kind.
+    pub(crate) wanted: Option<(u32, u32)>,
+}
+
+impl Controllers {
+    /// Namespace, name and scale of the controller; none for one that another controller controls.
+    ///
+    /// The agents name the outermost controller: the Deployment of a ReplicaSet, the CronJob of a Job.
+    pub(crate) fn facts(self, kind: Kind) -> Option<((ObjectName, ObjectName), Scale)> {
+        let is_inner = self.metadata.controller().is_some();
+        if is_inner && matches!(kind, Kind::ReplicaSet | Kind::Job) {
+            return None;
+        }
+        let name =
+            (ObjectName::new(&self.metadata.namespace).ok()?, ObjectName::new(&self.metadata.name).ok()?);
+        let wanted = self.wanted(kind);
+        Some((name, Scale { uid: Some(self.metadata.uid).filter(|uid| is_uid(uid))?, wanted }))
+    }
+
+    fn wanted(&self, kind: Kind) -> Option<(u32, u32)> {
+        let spec = &self.spec;
+        let replicas = match kind {
+            // The defaults of the API server.
+            Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => spec.replicas.unwrap_or(1),
+            Kind::Job => spec.parallelism.unwrap_or(1),
+            Kind::CronJob => spec.job_template.as_ref().and_then(|job| job.spec.parallelism).unwrap_or(1),
+            // Before the first look of its controller, the number is not that of the nodes.
+            Kind::DaemonSet if self.status.observed_generation < self.metadata.generation => return None,
+            Kind::DaemonSet => self.status.desired_number_scheduled?,
+            Kind::Machine | Kind::Vm => return None,
+        };
+        let start = spec.ordinals.as_ref().filter(|_| kind == Kind::StatefulSet);
+        Some((replicas, start.map_or(0, |ordinals| ordinals.start)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn wanted(kind: Kind, object: Value) -> Option<Option<(u32, u32)>> {
+        let mut whole =
+            json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u1", "generation": 2}});
+        for (key, value) in object.as_object().unwrap() {
+            match key.as_str() {
+                "ownerReferences" => whole["metadata"][key] = value.clone(),
+                _ => whole[key] = value.clone(),
+            }
+        }
+        let read = serde_json::from_value::<Controllers>(whole).unwrap();
+        read.facts(kind).map(|(_, scale)| scale.wanted)
+    }
+
+    #[test]
+    fn each_kind_has_its_number_of_replicas() {
+        let job = json!({"jobTemplate": {"spec": {"parallelism": 4}}});
+        let status = |generation: i64| json!({"desiredNumberScheduled": 5, "observedGeneration": generation});
+        let owned = json!([{"kind": "Deployment", "name": "web", "controller": true}]);
+        for (kind, object, expected) in [
+            (Kind::Deployment, json!({"spec": {"replicas": 3}}), Some(Some((3, 0)))),
+            (Kind::Deployment, json!({"spec": {"replicas": 0}}), Some(Some((0, 0)))),
+            (Kind::Deployment, json!({"spec": {"ordinals": {"start": 3}}}), Some(Some((1, 0)))),
+            (
+                Kind::StatefulSet,
+                json!({"spec": {"replicas": 2, "ordinals": {"start": 3}}}),
+                Some(Some((2, 3))),
+            ),
+            (Kind::DaemonSet, json!({"status": status(2)}), Some(Some((5, 0)))),
+            (Kind::DaemonSet, json!({"status": status(1)}), Some(None)),
+            (Kind::DaemonSet, json!({}), Some(None)),
+            (Kind::Job, json!({"spec": {"parallelism": 2, "completions": 9}}), Some(Some((2, 0)))),
+            (Kind::CronJob, json!({"spec": job}), Some(Some((4, 0)))),
+            (Kind::Vm, json!({"spec": {"running": true}}), Some(None)),
+            (Kind::ReplicaSet, json!({"spec": {"replicas": 2}}), Some(Some((2, 0)))),
+            (Kind::ReplicaSet, json!({"spec": {"replicas": 2}, "ownerReferences": owned}), None),
+        ] {
+            assert_eq!(wanted(kind, object.clone()), expected, "{kind:?} {object}");
+        }
+        assert_eq!(Kind::of("apps", "StatefulSet"), Some(Kind::StatefulSet));
+        assert_eq!(Kind::of("example.com", "StatefulSet"), None);
+    }
+}

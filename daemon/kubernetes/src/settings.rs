@@ -1,0 +1,35 @@
+//! Settings of a watcher.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipam_api::name::Name;
+
+/// Default time between two scans.
+const SCAN_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Settings of a watcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Realm of the cluster.
+    pub realm: Name,
+    /// File with the addresses and credentials of the cluster; without it those of the container.
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the file; without it the current one.
+    pub context: Option<String>,
+    /// Time between two scans, and the shortest absence that counts.
+    pub scan_interval: Duration,
+}
+
+impl Settings {
+    /// Settings of a watcher inside its cluster.
+    #[must_use]
+    pub fn new(realm: Name) -> Self {
+        Self { realm, kubeconfig: None, context: None, scan_interval: SCAN_INTERVAL }
+    }
+
+    /// Manager of the mirrored resources.
+    pub(crate) fn manager(&self) -> String {
+        format!("kubernetes/{}", self.realm)
+    }
+}

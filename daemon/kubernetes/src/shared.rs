@@ -1,0 +1,231 @@
+//! State that the tasks of a watcher share.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ipam_api::Problem;
+use ipam_api::limits::WORKLOAD_OBSERVATION_MS_MAX;
+use ipam_api::name::ObjectName;
+use ipam_api::time::Timestamp;
+use kube::runtime::watcher::Event;
+use tokio::sync::{Notify, watch};
+
+use crate::connection::Signal;
+use crate::controllers::{ControllerKey, ControllerView};
+use crate::mirror::Mirrored;
+use crate::objects::{Kind, NamespaceFacts, NodeFacts, NodeState, Pods, Scale};
+use crate::pods::PodView;
+use crate::settings::Settings;
+use crate::status::{Counts, Status};
+
+/// Time that a fact may take to the servers.
+const TRANSIT_MS: u64 = 5_000;
+
+/// Shared state.
+pub(crate) struct Shared<S> {
+    pub(crate) settings: Settings,
+    pub(crate) servers: S,
+    views: Mutex<Views>,
+    status: watch::Sender<Status>,
+    pub(crate) wake: Wake,
+    /// Signs of life of the watches on pods and nodes.
+    pub(crate) pods: Arc<Signal>,
+    pub(crate) nodes: Arc<Signal>,
+}
+
+/// Wakes the tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Wake {
+    pub(crate) pods: Notify,
+    pub(crate) nodes: Notify,
+    pub(crate) namespaces: Notify,
+    pub(crate) leaving: Notify,
+    pub(crate) controllers: Notify,
+    pub(crate) scan: Notify,
+}
+
+/// Views of the cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Views {
+    pub(crate) pods: PodView,
+    pub(crate) nodes: Mirrored<NodeFacts>,
+    pub(crate) namespaces: Mirrored<NamespaceFacts>,
+    pub(crate) controllers: ControllerView,
+    /// Nodes that are gone, and whose addresses are to be reclaimed.
+    pub(crate) leaving: BTreeSet<ObjectName>,
+}
+
+impl Views {
+    /// True once pods and nodes are listed.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.pods.is_synced() && self.nodes.listed.is_synced()
+    }
+
+    /// State of a node; none if nothing is known of it.
+    pub(crate) fn node_state(&self, name: &ObjectName) -> Option<NodeState> {
+        match self.nodes.listed.get(name) {
+            Some(facts) => Some(facts.state),
+            None => self.nodes.is_gone(name).then_some(NodeState::Gone),
+        }
+    }
+
+    /// Notes that a node is gone.
+    pub(crate) fn end_node(&mut self, name: ObjectName) {
+        self.nodes.end(name.clone());
+        self.node_changed(name);
+    }
+
+    fn node_changed(&mut self, name: ObjectName) {
+        self.pods.queue.node_changed(&name, Timestamp::now());
+        if self.nodes.is_gone(&name) {
+            self.leaving.insert(name);
+        } else {
+            self.leaving.remove(&name);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            pods: self.pods.uids.len() as u64,
+            nodes: self.nodes.listed.len() as u64,
+            namespaces: self.namespaces.listed.len() as u64,
+            controllers: self.controllers.len() as u64,
+        }
+    }
+}
+
+impl<S> Shared<S> {
+    pub(crate) fn new(settings: Settings, servers: S, status: watch::Sender<Status>) -> Self {
+        Self {
+            settings,
+            servers,
+            views: Mutex::default(),
+            status,
+            wake: Wake::default(),
+            pods: Arc::new(Signal::new("pods")),
+            nodes: Arc::new(Signal::new("nodes")),
+        }
+    }
+
+    pub(crate) fn views(&self) -> MutexGuard<'_, Views> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Status)) {
+        self.status.send_modify(change);
+    }
+
+    /// Notes an error of the API server.
+    pub(crate) fn failed(&self, error: &kube::Error) {
+        tracing::debug!(%error, "the API server refuses a request");
+        self.note(|status| status.error = Some(short(error)));
+    }
+
+    /// Notes an error of the servers.
+    pub(crate) fn refused(&self, problem: &Problem) {
+        tracing::debug!(%problem, "the servers refuse a request");
+        self.note(|status| {
+            status.error = Some(short(problem));
+            status.refuse(problem.code);
+        });
+    }
+
+    /// Newest time at which the watches on pods and nodes were alive; none if it is too old for facts about
+    /// what may have changed since.
+    pub(crate) fn alive_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let at = self.pods.heard()?.min(self.nodes.heard()?);
+        (now.0.saturating_sub(at.0) + TRANSIT_MS <= WORKLOAD_OBSERVATION_MS_MAX).then_some(at)
+    }
+
+    /// Applies an event of the pods.
+    pub(crate) fn pod_event(&self, event: Event<Pods>) {
+        let stage = Stage::of(&event);
+        let lacks = self.views().pods.event(event, Timestamp::now());
+        self.after_event(stage, lacks, &[&self.wake.pods]);
+    }
+
+    /// Applies an event of the nodes.
+    pub(crate) fn node_event(&self, event: Event<Option<(ObjectName, NodeFacts)>>) {
+        let stage = Stage::of(&event);
+        let lacks = {
+            let mut views = self.views();
+            let effects = views.nodes.event(event);
+            for name in effects.names {
+                views.node_changed(name);
+            }
+            effects.lacks
+        };
+        self.after_event(stage, lacks, &[&self.wake.nodes, &self.wake.leaving, &self.wake.pods]);
+    }
+
+    /// Applies an event of the namespaces.
+    pub(crate) fn namespace_event(&self, event: Event<Option<(ObjectName, NamespaceFacts)>>) {
+        let stage = Stage::of(&event);
+        let effects = self.views().namespaces.event(event);
+        self.after_event(stage, effects.lacks, &[&self.wake.namespaces]);
+    }
+
+    /// Applies an event of the controllers of a kind.
+    pub(crate) fn controller_event(&self, kind: Kind, event: Event<Option<(ControllerKey, Scale)>>) {
+        let stage = Stage::of(&event);
+        self.views().controllers.event(kind, event);
+        self.after_event(stage, false, &[&self.wake.controllers]);
+    }
+
+    /// Publishes the view, and wakes the tasks. What a list lacks is looked for at once.
+    fn after_event(&self, stage: Stage, lacks: bool, tasks: &[&Notify]) {
+        if stage == Stage::Listing {
+            return;
+        }
+        tasks.iter().for_each(|task| task.notify_one());
+        if lacks {
+            self.wake.scan.notify_one();
+        }
+        self.publish();
+    }
+
+    /// Publishes the numbers of the views, and the newest signs of life: bookmarks have no event.
+    pub(crate) fn publish(&self) {
+        let (is_synced, counts, waiting, dropped) = {
+            let views = self.views();
+            (views.is_synced(), views.counts(), views.pods.queue.len() as u64, views.pods.queue.dropped)
+        };
+        self.note(|status| {
+            (status.synced, status.counts) = (is_synced, counts);
+            (status.waiting, status.dropped) = (waiting, dropped);
+            for signal in [&self.pods, &self.nodes] {
+                status.heard.extend(signal.heard().map(|heard| (signal.plural, heard)));
+            }
+        });
+    }
+
+    /// Waits until pods and nodes are listed.
+    pub(crate) async fn synced(&self) {
+        let mut status = self.status.subscribe();
+        // The sender is a part of this.
+        let _ = status.wait_for(|status| status.synced).await;
+    }
+}
+
+/// Stage of a stream at an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// A list is not complete.
+    Listing,
+    /// The view is that of the list and the changes since.
+    Watching,
+}
+
+impl Stage {
+    fn of<K>(event: &Event<K>) -> Self {
+        match event {
+            Event::Init | Event::InitApply(_) => Self::Listing,
+            Event::InitDone | Event::Apply(_) | Event::Delete(_) => Self::Watching,
+        }
+    }
+}
+
+/// First part of an error: an API server determines its length.
+pub(crate) fn short(error: &dyn std::fmt::Display) -> String {
+    error.to_string().chars().take(512).collect()
+}

@@ -1,0 +1,16 @@
+//! Tasks of a watcher: the streams that fill the views, and the requests that follow from them.
+
+mod confirm;
+mod controllers;
+mod leaving;
+mod mirror;
+mod pods;
+mod scan;
+mod streams;
+
+pub(crate) use self::controllers::follow_controllers;
+pub(crate) use self::leaving::reclaim_nodes;
+pub(crate) use self::mirror::{Place, mirror};
+pub(crate) use self::pods::send_facts;
+pub(crate) use self::scan::scan;
+pub(crate) use self::streams::stream;

@@ -1,0 +1,53 @@
+//! Run of a watcher.
+
+use tokio::sync::watch::Sender;
+
+use crate::backoff::Backoff;
+use crate::connection::Connection;
+use crate::mirror::{NamespaceMirror, NodeMirror};
+use crate::servers::Servers;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::status::Status;
+use crate::tasks::{Place, follow_controllers, mirror, reclaim_nodes, scan, send_facts, stream};
+
+/// Watches a cluster until it is dropped. It recovers by itself, and publishes its status.
+pub async fn watch(settings: Settings, servers: impl Servers, status: Sender<Status>) {
+    let mut backoff = Backoff::default();
+    status.send_replace(Status::new());
+    loop {
+        let shared = Shared::new(settings.clone(), servers.clone(), status.clone());
+        if let Err(error) = run(&shared).await {
+            tracing::warn!(realm = %settings.realm, error, "the cluster can't be watched");
+            shared.note(|status| status.error = Some(error));
+        }
+        backoff.wait().await;
+    }
+}
+
+/// Runs all tasks. Ends if the credentials can't be used.
+async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
+    let connection = Connection::open(&shared.settings).await?;
+    let client = connection.client(None)?;
+    let nodes = Place::<NodeMirror> {
+        kind: "Node",
+        selector: |pool| &pool.node_selector,
+        view: |views| &mut views.nodes,
+        end: |views, name| views.end_node(name),
+    };
+    let namespaces = Place::<NamespaceMirror> {
+        kind: "Namespace",
+        selector: |pool| &pool.namespace_selector,
+        view: |views| &mut views.namespaces,
+        end: |views, name| views.namespaces.end(name),
+    };
+    tokio::select! {
+        result = stream(shared, &connection) => result,
+        () = mirror(shared, &client, &shared.wake.nodes, nodes) => Ok(()),
+        () = mirror(shared, &client, &shared.wake.namespaces, namespaces) => Ok(()),
+        () = send_facts(shared) => Ok(()),
+        () = reclaim_nodes(shared, &client) => Ok(()),
+        () = follow_controllers(shared, &client) => Ok(()),
+        () = scan(shared, &client) => Ok(()),
+    }
+}
