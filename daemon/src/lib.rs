@@ -24,4 +24,6 @@ pub mod restore;
 pub mod screen;
 pub mod serve;
 pub mod tasks;
+#[cfg(feature = "kubernetes")]
+pub mod watchers;
 pub mod workload;

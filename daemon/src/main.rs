@@ -33,6 +33,9 @@ enum Command {
     Restore(restore::Arguments),
     /// Write a backup from a stopped member, after the loss of the majority.
     Recover(recover::Arguments),
+    /// Watch a Kubernetes cluster, and report to servers elsewhere.
+    #[cfg(feature = "kubernetes")]
+    Kubernetes(ipamd::watchers::remote::Flags),
     /// Read a secret from standard input, and print its hash for a tokens file.
     HashSecret,
 }
@@ -61,6 +64,8 @@ fn main() -> ExitCode {
         Command::CheckJournal(arguments) => check_journal::main(&arguments),
         Command::Restore(arguments) => restore::main(&arguments),
         Command::Recover(arguments) => recover::main(&arguments),
+        #[cfg(feature = "kubernetes")]
+        Command::Kubernetes(flags) => ipamd::watchers::remote::main(flags),
         Command::HashSecret => hash_secret::main(),
     }
 }

@@ -27,6 +27,8 @@ use crate::http::request::App;
 use crate::http::router::router;
 use crate::metrics::{Certificates, Metrics};
 use crate::reload::{self, Reloads};
+#[cfg(feature = "kubernetes")]
+use crate::watchers;
 use crate::{descriptors, join, screen, tasks};
 
 /// Time limit of transferring leadership and closing.
@@ -225,9 +227,14 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     };
     let statuses = Arc::new(tasks::Statuses::default());
     let app = App::new(node.clone(), Arc::clone(&metrics), access, (config.gc, Arc::clone(&statuses)));
-    starting.over(router(app));
+    let router = router(app);
+    starting.over(router.clone());
     tracing::info!(name = %config.name, %url, "answering clients");
     let joining = config.join.map(|join| tokio::spawn(join::run(node.clone(), join)));
+    #[cfg(feature = "kubernetes")]
+    let watchers = watchers::run(node.clone(), router, config.kubernetes, Arc::clone(&statuses));
+    #[cfg(feature = "kubernetes")]
+    let watchers = tokio::spawn(watchers);
     let tasks = tokio::spawn(tasks::run(node.clone(), (config.journal, config.gc), statuses, metrics));
     let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
     let failure = tokio::select! {
@@ -236,6 +243,8 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         why = node.failed() => Some(why),
     };
     tasks.abort();
+    #[cfg(feature = "kubernetes")]
+    watchers.abort();
     reloading.abort();
     if let Some(joining) = joining {
         joining.abort();

@@ -42,6 +42,16 @@ impl Statuses {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Replaces the status of a task that is not one of [`Task`], or adds it.
+    #[cfg(feature = "kubernetes")]
+    pub fn put(&self, new: Status) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.iter_mut().find(|status| status.name == new.name) {
+            Some(status) => *status = new,
+            None => all.push(new),
+        }
+    }
+
     /// Notes one run of a task.
     pub(super) fn note(&self, task: Task, begun: Instant, run: Run) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,3 +5,4 @@ mod containerd;
 mod outages;
 mod pods;
 mod scene;
+mod watcher;

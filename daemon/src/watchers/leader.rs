@@ -1,0 +1,81 @@
+//! Watchers of Kubernetes clusters: they run on the leader, each with the API of its own member.
+//!
+//! A new leadership starts them anew: what an earlier one knew of a cluster proves nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use futures::future::join_all;
+use ipam_api::Problem;
+use ipam_api::client::{Answer, Call};
+use ipam_api::reclaim::Task;
+use ipam_kubernetes::{Servers, Settings, Status, watch};
+use ipam_raft::node::Node;
+use tokio::sync::watch::{Receiver, Sender, channel};
+
+use crate::config::KubernetesSettings;
+use crate::http::request::LocalServer;
+use crate::tasks::Statuses;
+
+const PURPOSE: &str = "Mirrors nodes and namespaces of a Kubernetes cluster, and reports what is gone in it.";
+
+/// This member, in one leadership.
+#[derive(Debug, Clone)]
+struct Member(LocalServer);
+
+impl Servers for Member {
+    async fn send(&self, call: Call) -> Result<Answer, Problem> {
+        self.0.send(call).await
+    }
+}
+
+/// Runs the watchers of all sections while this member leads, until it is aborted.
+pub async fn run(node: Node, router: Router, sections: Vec<KubernetesSettings>, statuses: Arc<Statuses>) {
+    let mut leadership = node.leadership();
+    while leadership.wait_for(Option::is_some).await.is_ok() {
+        let Some(number) = *leadership.borrow() else { continue };
+        let watchers = sections.iter().map(|section| one(section, &router, number, &statuses));
+        tokio::select! {
+            _ = join_all(watchers) => {}
+            ended = leadership.wait_for(|now| *now != Some(number)) => drop(ended),
+        }
+    }
+}
+
+/// Runs one watcher, and publishes its status.
+async fn one(section: &KubernetesSettings, router: &Router, leadership: u64, statuses: &Statuses) {
+    let KubernetesSettings { realm, kubeconfig, context, scan_interval_ms } = section.clone();
+    let name = format!("kubernetes/{realm}");
+    let servers = Member(LocalServer::new(router.clone(), &name, realm.clone(), leadership));
+    let scan_interval = Duration::from_millis(scan_interval_ms);
+    let settings = Settings { kubeconfig, context, scan_interval, ..Settings::new(realm) };
+    let (status, news): (Sender<Status>, Receiver<Status>) = channel(Status::new());
+    tokio::join!(watch(settings, servers, status), publish(&name, scan_interval_ms, news, statuses));
+}
+
+async fn publish(name: &str, interval_ms: u64, mut news: Receiver<Status>, statuses: &Statuses) {
+    loop {
+        let shown = shown(name, interval_ms, &news.borrow_and_update());
+        statuses.put(shown);
+        if news.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Status as a task: a scan is a run, and the last success is the sign of life of the watches.
+fn shown(name: &str, interval_ms: u64, status: &Status) -> Task {
+    let heard = ["pods", "nodes"].into_iter().filter_map(|plural| status.heard.get(plural).copied());
+    Task {
+        name: name.to_owned(),
+        purpose: PURPOSE.to_owned(),
+        interval_ms,
+        runs: status.scans,
+        failures: status.refused.values().sum(),
+        reclaimed: status.reclaimed,
+        started_at: Some(status.since),
+        succeeded_at: status.synced.then(|| heard.min().unwrap_or(status.since)),
+        duration_us: None,
+    }
+}

@@ -1,0 +1,6 @@
+//! Watchers of Kubernetes clusters, in the leader and in a process of their own.
+
+mod leader;
+pub mod remote;
+
+pub use self::leader::run;

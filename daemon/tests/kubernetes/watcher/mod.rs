@@ -1,0 +1,8 @@
+//! Watcher of a Kubernetes cluster, in the leader of real members.
+
+mod controllers;
+mod mirror;
+mod nodes;
+mod pods;
+mod realms;
+mod scene;
