@@ -42,7 +42,7 @@ impl Statuses {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the status of a task that is not one of [`Task`], or adds it.
+    /// Replaces the status of a task outside of the list of tasks, or adds it.
     #[cfg(feature = "kubernetes")]
     pub fn put(&self, new: Status) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
