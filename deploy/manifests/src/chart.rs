@@ -104,6 +104,7 @@ impl Chart {
             ("StatefulSet", _) => self.members(&mut object)?,
             ("DaemonSet", _) => self.agents(&mut object)?,
             ("ConfigMap", name) if name.starts_with("ipam-agent-") => self.agent_settings(&mut object)?,
+            ("ConfigMap", name) if name.starts_with("ipamd-") => self.member_settings(&mut object)?,
             ("Job", "ipamd-join") => self.join(object.pointer_mut("/spec/template"))?,
             ("CronJob", "ipamd-join") => self.join(object.pointer_mut("/spec/jobTemplate/spec/template"))?,
             _ => {}
@@ -160,13 +161,26 @@ impl Chart {
             servers.lines().map(|line| line.trim().trim_matches(['"', ',']).into()).collect();
         self.set("servers", servers.into());
         self.set("realm", REALM.into());
-        // A plain scalar of YAML is no string of TOML, so it is quoted here.
-        let realm = self.holes.add("realm = \"{{ .Values.realm }}\"");
         let list =
             self.holes.add("{{- range $server := .Values.servers }}\n  \"{{ $server }}\",\n{{- end }}");
-        let after = after.replace(&format!("realm = \"{REALM}\""), &realm);
+        let after = self.with_realm(after);
         *text = format!("{before}servers = [\n{list}\n]\n{after}").into();
         Ok(())
+    }
+
+    /// Replaces the realm of the watcher in the settings of members.
+    fn member_settings(&mut self, object: &mut Value) -> Result<()> {
+        let text = place(object, "/data/ipamd.toml")?;
+        let settings = text.as_str().context("ipamd.toml is no text")?;
+        *text = self.with_realm(settings).into();
+        Ok(())
+    }
+
+    /// Settings with the realm of the values.
+    fn with_realm(&mut self, settings: &str) -> String {
+        // A plain scalar of YAML is no string of TOML, so it is quoted here.
+        let realm = self.holes.add("realm = \"{{ .Values.realm }}\"");
+        settings.replace(&format!("realm = \"{REALM}\""), &realm)
     }
 
     /// Replaces the servers and the realm of `ipamctl kubernetes join-tokens`.
