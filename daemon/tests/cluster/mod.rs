@@ -1,6 +1,6 @@
 //! Clusters of real processes on loopback, with well-behaved and hostile clients over HTTP.
 
-mod access;
+pub(crate) mod access;
 mod adopting;
 mod agent;
 mod automatic;

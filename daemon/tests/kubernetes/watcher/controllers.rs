@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use test_apiserver::Resource;
 
 use super::scene::{Scene, add, del, names};
-use crate::support::ask::subnet_with_pool;
+use crate::support::ask::{get, put, subnet_with_pool};
 use crate::support::until;
 
 const SETS: &str = "/apis/apps/v1/namespaces/shop/statefulsets";
+
+fn resource(group: &str, plural: &str, kind: &str) -> Resource {
+    let [group, plural, kind] = [group, plural, kind].map(str::to_owned);
+    Resource { group, version: "v1".to_owned(), plural, kind, is_namespaced: true }
+}
 
 fn set(scene: &Scene, name: &str, replicas: u32) -> String {
     let set = json!({"metadata": {"name": name}, "spec": {"replicas": replicas}});
@@ -90,21 +96,12 @@ async fn a_stateful_set_that_is_deleted_frees_what_its_pods_kept() {
 async fn h6_8_a_machine_that_migrates_keeps_its_address_when_either_pod_ends() {
     let scene = Scene::start(1).await;
     scene.synced().await;
-    for (group, plural, kind) in [
-        ("kubevirt.io", "virtualmachines", "VirtualMachine"),
-        ("kubevirt.io", "virtualmachineinstances", "VirtualMachineInstance"),
-    ] {
-        scene.api.add_resource(test_apiserver::Resource {
-            group: group.to_owned(),
-            version: "v1".to_owned(),
-            plural: plural.to_owned(),
-            kind: kind.to_owned(),
-            is_namespaced: true,
-        });
-        scene.api.put(
-            &format!("/apis/{group}/v1/namespaces/shop/{plural}"),
-            json!({"metadata": {"name": "mail"}}),
-        );
+    for (plural, kind) in
+        [("virtualmachines", "VirtualMachine"), ("virtualmachineinstances", "VirtualMachineInstance")]
+    {
+        scene.api.add_resource(resource("kubevirt.io", plural, kind));
+        let collection = format!("/apis/kubevirt.io/v1/namespaces/shop/{plural}");
+        scene.api.put(&collection, json!({"metadata": {"name": "mail"}}));
     }
     let machine = json!({
         "endpoint": {"kind": "vm", "namespace": "shop", "name": "mail"},
@@ -142,4 +139,70 @@ async fn h6_8_a_machine_that_migrates_keeps_its_address_when_either_pod_ends() {
         held => Err(format!("{held:?} {:?}", scene.status("default").await)),
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pool_of_a_deployment_follows_its_replicas_and_its_end() {
+    let scene = Scene::start(1).await;
+    scene.synced().await;
+    let subnet = json!({"name": "own", "cidr": "10.6.0.0/24", "automatic": {}});
+    put(&scene.ask(), "subnets", subnet).await;
+    let deployment = |replicas: u32| {
+        let object = json!({"metadata": {"name": "shop"}, "spec": {"replicas": replicas}});
+        let object = scene.api.put("/apis/apps/v1/namespaces/shop/deployments", object);
+        object["metadata"]["uid"].as_str().unwrap().to_owned()
+    };
+    let uid = deployment(2);
+    let fields = json!({
+        "controller": {"group": "apps", "kind": "Deployment", "name": "shop", "uid": uid},
+        "interfaces": [{"name": "eth0", "subnets": ["own"], "families": ["ipv4"]}],
+        "replicas": 2,
+        "automatic_pool": {"size": "+1"},
+    });
+    scene.attached("shop-1", "n1", json!({}), fields).await;
+    let ranges = async || -> Result<Vec<Value>, String> {
+        let pools: Value =
+            get(&scene.ask(), "/v1/pools?subnet=own").await.map_err(|problem| problem.detail)?;
+        Ok(pools["items"].as_array().unwrap().iter().map(|pool| pool["ranges"].clone()).collect())
+    };
+    assert_eq!(ranges().await.unwrap(), [json!(["10.6.0.1-10.6.0.3"])]);
+    deployment(5);
+    until("the pool has room for five and one more", async || match ranges().await? {
+        found if found == [json!(["10.6.0.1-10.6.0.6"])] => Ok(()),
+        found => Err(format!("{found:?}")),
+    })
+    .await;
+    assert!(scene.api.remove("/apis/apps/v1/namespaces/shop/deployments/shop"));
+    scene.delete_pod("shop-1");
+    until("the pool is gone", async || match ranges().await?.as_slice() {
+        [] => Ok(()),
+        found => Err(format!("{found:?}")),
+    })
+    .await;
+}
+
+/// Kinds of other groups are not watched: a read finds out that the owner is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_of_another_group_ends_once_the_api_server_confirms_it() {
+    let scene = Scene::start(1).await;
+    scene.synced().await;
+    scene.api.add_resource(resource("apps.kruise.io", "clonesets", "CloneSet"));
+    let set = scene
+        .api
+        .put("/apis/apps.kruise.io/v1/namespaces/shop/clonesets", json!({"metadata": {"name": "db"}}));
+    let uid = &set["metadata"]["uid"];
+    // The second one is of a kind that the API server does not have.
+    for (name, kind) in [("db-0", "CloneSet"), ("other-0", "Unknown")] {
+        let owner = name.split('-').next().unwrap();
+        let fields = json!({
+            "controller": {"group": "apps.kruise.io", "kind": kind, "name": owner, "uid": uid}, "sticky": true,
+        });
+        let pod = scene.attached(name, "n1", json!({}), fields).await;
+        del(&scene, "n1", &pod).await;
+        scene.delete_pod(name);
+    }
+    scene.scans(3).await;
+    assert_eq!(scene.holders().await, names(&["db-0", "other-0"]));
+    assert!(scene.api.remove("/apis/apps.kruise.io/v1/namespaces/shop/clonesets/db"));
+    scene.only(&names(&["other-0"])).await;
 }

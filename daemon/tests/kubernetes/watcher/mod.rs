@@ -5,4 +5,5 @@ mod mirror;
 mod nodes;
 mod pods;
 mod realms;
+mod remote;
 mod scene;

@@ -1,6 +1,7 @@
 //! Members with the section `[[kubernetes]]`, and an API server with nodes and pods.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use ipam_api::Problem;
 use ipam_api::client::{Call, Client};
@@ -23,8 +24,14 @@ pub(super) struct Scene {
     pub(super) api: ApiServer,
 }
 
-/// Section for the cluster of an API server. Its kubeconfig is a file of its own.
-pub(super) fn section(realm: &str, api: &ApiServer, dir: &std::path::Path) -> String {
+/// Section for the cluster of an API server.
+pub(super) fn section(realm: &str, api: &ApiServer, dir: &Path) -> String {
+    let file = kubeconfig(realm, api, dir);
+    format!("[[kubernetes]]\nrealm = {realm:?}\nkubeconfig = {file:?}\nscan_interval_ms = {SCAN_MS}\n")
+}
+
+/// Writes the kubeconfig of an API server.
+pub(super) fn kubeconfig(realm: &str, api: &ApiServer, dir: &Path) -> PathBuf {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "test",
         "clusters": [{"name": "test", "cluster": {"server": api.url()}}],
@@ -33,7 +40,7 @@ pub(super) fn section(realm: &str, api: &ApiServer, dir: &std::path::Path) -> St
     });
     let file = dir.join(format!("kubeconfig-{realm}"));
     std::fs::write(&file, kubeconfig.to_string()).unwrap();
-    format!("[[kubernetes]]\nrealm = {realm:?}\nkubeconfig = {file:?}\nscan_interval_ms = {SCAN_MS}\n")
+    file
 }
 
 impl Scene {
