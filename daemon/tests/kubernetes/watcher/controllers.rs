@@ -155,7 +155,7 @@ async fn the_pool_of_a_deployment_follows_its_replicas_and_its_end() {
     let uid = deployment(2);
     let fields = json!({
         "controller": {"group": "apps", "kind": "Deployment", "name": "shop", "uid": uid},
-        "interfaces": [{"name": "eth0", "subnets": ["own"], "families": ["ipv4"]}],
+        "interfaces": [{"name": "eth0", "subnets": ["own"]}],
         "replicas": 2,
         "automatic_pool": {"size": "+1"},
     });
