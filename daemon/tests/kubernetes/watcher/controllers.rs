@@ -195,7 +195,8 @@ async fn an_owner_of_another_group_ends_once_the_api_server_confirms_it() {
     for (name, kind) in [("db-0", "CloneSet"), ("other-0", "Unknown")] {
         let owner = name.split('-').next().unwrap();
         let fields = json!({
-            "controller": {"group": "apps.kruise.io", "kind": kind, "name": owner, "uid": uid}, "sticky": true,
+            "controller": {"group": "apps.kruise.io", "kind": kind, "name": owner, "uid": uid},
+            "sticky": true,
         });
         let pod = scene.attached(name, "n1", json!({}), fields).await;
         del(&scene, "n1", &pod).await;
