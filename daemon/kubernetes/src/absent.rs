@@ -16,7 +16,7 @@ impl<K> Default for Absent<K> {
 }
 
 impl<K: Ord + Clone> Absent<K> {
-    /// Notes the keys that a scan lacked. Returns those that a scan one interval ago lacked, too.
+    /// Notes what a scan lacked. Returns the keys that another scan lacked, too, at least one interval ago.
     pub(crate) fn scan(&mut self, absent: BTreeSet<K>, now: Instant, interval: Duration) -> Vec<K> {
         self.0.retain(|key, _| absent.contains(key));
         for key in absent {

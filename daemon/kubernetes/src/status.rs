@@ -12,7 +12,7 @@ pub struct Status {
     pub synced: bool,
     /// Start of this run.
     pub since: Timestamp,
-    /// Newest error of the API server or of the servers; none since the last success.
+    /// Newest error of the API server or of the servers since the last scan began.
     pub error: Option<String>,
     /// Time of the newest event or bookmark of each watch, by the plural of its resource.
     pub heard: BTreeMap<&'static str, Timestamp>,

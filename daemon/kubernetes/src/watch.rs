@@ -18,7 +18,6 @@ pub async fn watch(settings: Settings, servers: impl Servers, status: Sender<Sta
     loop {
         let shared = Shared::new(settings.clone(), servers.clone(), status.clone());
         if let Err(error) = run(&shared).await {
-            tracing::warn!(realm = %settings.realm, error, "the cluster can't be watched");
             shared.note(|status| status.error = Some(error));
         }
         backoff.wait().await;

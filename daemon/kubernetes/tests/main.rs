@@ -1,1 +1,11 @@
-fn main() {}
+//! The watcher against an API server over HTTP, and against servers that record what they are sent.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod controllers;
+mod faults;
+mod fixture;
+mod mirror;
+mod nodes;
+mod pods;
+mod scale;

@@ -56,6 +56,10 @@ fn files(config: &Config) -> Result<Vec<String>, ConfigError> {
         files.load(&config.name)?;
         warnings.extend(in_time("peer_tls.certificate", &files.read()?.own)?);
     }
+    for file in config.kubernetes.iter().filter_map(|section| section.kubeconfig.as_ref()) {
+        let unreadable = |error| wrong("kubernetes.kubeconfig", &format!("{}: {error}", file.display()));
+        std::fs::File::open(file).map_err(unreadable)?;
+    }
     Ok(warnings)
 }
 

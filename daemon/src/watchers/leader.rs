@@ -12,8 +12,9 @@ use ipam_api::client::{Answer, Call};
 use ipam_api::reclaim::Task;
 use ipam_kubernetes::{Servers, Settings, Status, watch};
 use ipam_raft::node::Node;
-use tokio::sync::watch::{Receiver, Sender, channel};
+use tokio::sync::watch::channel;
 
+use super::news::News;
 use crate::config::KubernetesSettings;
 use crate::http::request::LocalServer;
 use crate::tasks::Statuses;
@@ -49,30 +50,28 @@ async fn one(section: &KubernetesSettings, router: &Router, leadership: u64, sta
     let name = format!("kubernetes/{realm}");
     let servers = Member(LocalServer::new(router.clone(), &name, realm.clone(), leadership));
     let scan_interval = Duration::from_millis(scan_interval_ms);
-    let settings = Settings { kubeconfig, context, scan_interval, ..Settings::new(realm) };
-    let (status, news): (Sender<Status>, Receiver<Status>) = channel(Status::new());
-    tokio::join!(watch(settings, servers, status), publish(&name, scan_interval_ms, news, statuses));
+    let settings = Settings { kubeconfig, context, scan_interval, ..Settings::new(realm.clone()) };
+    let (status, news) = channel(Status::new());
+    let publish = publish(News::new(realm, news), &name, scan_interval_ms, statuses);
+    tokio::join!(watch(settings, servers, status), publish);
 }
 
-async fn publish(name: &str, interval_ms: u64, mut news: Receiver<Status>, statuses: &Statuses) {
-    loop {
-        let shown = shown(name, interval_ms, &news.borrow_and_update());
-        statuses.put(shown);
-        if news.changed().await.is_err() {
-            return;
-        }
+async fn publish(mut news: News, name: &str, interval_ms: u64, statuses: &Statuses) {
+    statuses.put(shown(name, interval_ms, &Status::new(), 0));
+    while let Some(status) = news.next().await {
+        statuses.put(shown(name, interval_ms, &status, news.errors));
     }
 }
 
 /// Status as a task: a scan is a run, and the last success is the sign of life of the watches.
-fn shown(name: &str, interval_ms: u64, status: &Status) -> Task {
+fn shown(name: &str, interval_ms: u64, status: &Status, errors: u64) -> Task {
     let heard = ["pods", "nodes"].into_iter().filter_map(|plural| status.heard.get(plural).copied());
     Task {
         name: name.to_owned(),
         purpose: PURPOSE.to_owned(),
         interval_ms,
         runs: status.scans,
-        failures: status.refused.values().sum(),
+        failures: errors,
         reclaimed: status.reclaimed,
         started_at: Some(status.since),
         succeeded_at: status.synced.then(|| heard.min().unwrap_or(status.since)),

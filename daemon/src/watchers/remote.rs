@@ -11,8 +11,9 @@ use ipam_api::limits::{KUBERNETES_SCAN_MS_DEFAULT, KUBERNETES_SCAN_MS_MAX, KUBER
 use ipam_api::name::Name;
 use ipam_kubernetes::{Remote, Settings, Status, watch};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch::{Receiver, channel};
+use tokio::sync::watch::channel;
 
+use super::news::News;
 use crate::screen;
 
 /// Flags of `ipamd kubernetes`.
@@ -75,32 +76,13 @@ fn run(flags: Flags) -> Result<(), String> {
         let (mut terminate, mut interrupt) =
             (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
         let (status, news) = channel(Status::new());
+        let mut news = News::new(settings.realm.clone(), news);
         tokio::select! {
             () = watch(settings, Remote(Arc::new(client)), status) => {}
-            () = report(news) => {}
+            () = async { while news.next().await.is_some() {} } => {}
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
         Ok(())
     })
-}
-
-/// Logs when the watcher is synced, and each new error.
-async fn report(mut news: Receiver<Status>) {
-    let (mut was_synced, mut error) = (false, None);
-    while news.changed().await.is_ok() {
-        let status = news.borrow_and_update().clone();
-        if status.synced && !was_synced {
-            let ipam_kubernetes::Counts { pods, nodes, namespaces, controllers } = status.counts;
-            tracing::info!(pods, nodes, namespaces, controllers, "the lists of the cluster are complete");
-            was_synced = true;
-        }
-        if status.error != error {
-            match &status.error {
-                Some(error) => tracing::warn!(error, "the watcher can't go on"),
-                None => tracing::info!("the watcher goes on"),
-            }
-            error = status.error;
-        }
-    }
 }

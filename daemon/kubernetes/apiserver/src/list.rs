@@ -35,7 +35,7 @@ pub(crate) fn list(state: &State, place: &Place, query: &str) -> Result<Value, R
         None => (stale.map_or(store.version, |stale| stale.1), None),
     };
     // Later pages show the version of the first one.
-    let past = last.is_some().then(|| store.at(version));
+    let past = last.as_ref().and_then(|_| store.at(version, place));
     let objects = past.as_ref().or(stale.map(|stale| &stale.0)).unwrap_or(&store.objects);
     let is_next = |key: &&Key| {
         last.as_ref().is_none_or(|(namespace, name)| (&key.namespace, &key.name) > (namespace, name))

@@ -125,16 +125,21 @@ impl Store {
         found.map(|(key, _)| key.clone())
     }
 
-    /// Objects as they were at a version that isn't forgotten.
-    pub(crate) fn at(&self, version: u64) -> BTreeMap<Key, Value> {
-        let mut objects = self.objects.clone();
-        for change in self.changes.iter().rev().take_while(|change| change.version > version) {
+    /// Objects of a collection as they were at a version that isn't forgotten; none if they are still so.
+    pub(crate) fn at(&self, version: u64, place: &Place) -> Option<BTreeMap<Key, Value>> {
+        let later = self.changes.iter().rev().take_while(|change| change.version > version);
+        let mut later = later.filter(|change| change.key.is_in(place)).peekable();
+        later.peek()?;
+        let of_place = self.objects.iter().filter(|(key, _)| key.is_in(place));
+        let mut objects: BTreeMap<Key, Value> =
+            of_place.map(|(key, object)| (key.clone(), object.clone())).collect();
+        for change in later {
             match &change.before {
                 Some(before) => objects.insert(change.key.clone(), before.clone()),
                 None => objects.remove(&change.key),
             };
         }
-        objects
+        Some(objects)
     }
 
     /// First change of a collection after a version.

@@ -36,7 +36,9 @@ impl Connection {
                 let read = Kubeconfig::read_from(file).map_err(|error| wrong(&error))?;
                 Config::from_custom_kubeconfig(read, &options).await.map_err(|error| wrong(&error))?
             }
-            None => Config::incluster().map_err(|error| error.to_string())?,
+            None => Config::incluster().map_err(|error| {
+                format!("no kubeconfig is named, and this is no pod with a service account: {error}")
+            })?,
         };
         if config.tls_server_name.is_some() {
             return Err("tls-server-name of a kubeconfig is not supported".to_owned());

@@ -40,9 +40,9 @@ pub(crate) struct Row<S> {
 /// Object that a resource mirrors.
 #[derive(Debug)]
 pub(crate) enum Wanted<F> {
-    /// It has these fields.
+    /// The object has these fields.
     Present(F),
-    /// It is gone.
+    /// The object is gone.
     Gone,
     /// Nothing is known of it.
     Unknown,
@@ -51,13 +51,13 @@ pub(crate) enum Wanted<F> {
 /// Next step for a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step<S> {
-    /// The resource is as it should be, or the cluster does not say how.
+    /// The resource is as it should be, or nothing is known of the object.
     Nothing,
     /// Write the resource.
     Put(S, Expect),
     /// Delete the resource of this revision.
     Delete(u64),
-    /// The resource belongs to another manager, or has none, and stays as it is.
+    /// The resource has another manager or none, and stays as it is.
     Foreign,
 }
 

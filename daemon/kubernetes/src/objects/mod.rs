@@ -1,4 +1,4 @@
-//! Objects of Kubernetes with the fields that the watcher reads, and the facts in them.
+//! Objects of Kubernetes with the fields that the watcher reads, and the facts that follow from them.
 
 mod controller;
 mod namespace;

@@ -19,7 +19,7 @@ use crate::objects::Kind;
 use crate::servers::{Servers, each, is_passing, path};
 use crate::shared::Shared;
 
-/// Requests that the servers have answered. Later scans find the same again where a policy keeps addresses.
+/// Statements to the servers. A policy may keep addresses, so that later scans find the same again.
 #[derive(Debug, Default)]
 struct Told {
     scales: BTreeMap<ControllerId, (u32, u32)>,

@@ -53,6 +53,8 @@ pub(crate) async fn scan(shared: &Shared<impl Servers>, client: &Client) {
     let (mut pods, mut controllers) = (Absent::default(), Absent::default());
     let mut backoff = Backoff::default();
     loop {
+        // An error that lasts is noted again.
+        shared.note(|status| status.error = None);
         match find(shared).await {
             Ok(found) => {
                 backoff.reset();

@@ -8,9 +8,9 @@ use test_apiserver::Fault;
 use super::scene::{Scene, names};
 
 /// Pods of the tests with many.
-const PODS: usize = 200;
+const PODS: usize = 250;
 /// Pods of them that are deleted.
-const DELETED: usize = 150;
+const DELETED: usize = 200;
 
 /// Creates pods with addresses; returns the names of those that are to live, and of those that are not.
 async fn populate(scene: &Scene) -> (BTreeSet<String>, Vec<String>) {

@@ -1,0 +1,118 @@
+//! Faults of the API server: nothing that lives is freed, and nothing that is gone is forgotten.
+
+use test_apiserver::Fault;
+
+use crate::fixture::Fixture;
+
+/// Deletes pods while the view can't see it, and expects facts after the fault only, about these pods only.
+async fn deleted_during(begin: &[Fault], end: &[Fault], evidence: &[&str]) {
+    let fixture = Fixture::new();
+    fixture.node("n1");
+    let uids: Vec<String> = (0..10).map(|number| fixture.pod(&format!("web-{number}"), "n1")).collect();
+    let mut running = fixture.synced().await;
+    for fault in begin {
+        fixture.cluster.fault(fault.clone());
+    }
+    for number in 0..5 {
+        fixture.remove_pod(&format!("web-{number}"));
+    }
+    running.scans(1).await;
+    for fault in end {
+        fixture.cluster.fault(fault.clone());
+    }
+    fixture.servers.until("the release", |servers| (servers.holders() == uids[5..]).then_some(())).await;
+    running.scans(3).await;
+    assert_eq!(fixture.servers.holders(), uids[5..], "the living keep their addresses");
+    for (uid, gone) in fixture.servers.facts() {
+        assert!(uids[..5].contains(&uid) && evidence.contains(&gone.as_str()), "{uid} {gone}");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_watch_resumes() {
+    deleted_during(&[Fault::DropWatches], &[], &["deleted"]).await;
+}
+
+#[tokio::test]
+async fn forgotten_versions_lead_to_scans() {
+    // The deletions are in no list and in no watch.
+    deleted_during(&[Fault::Freeze], &[Fault::Compact, Fault::DropWatches, Fault::Thaw], &["absent"]).await;
+}
+
+#[tokio::test]
+async fn a_frozen_watch_delays_facts() {
+    deleted_during(&[Fault::Freeze], &[Fault::Thaw], &["deleted"]).await;
+}
+
+#[tokio::test]
+async fn errors_of_the_api_server_delay_facts() {
+    let fail = |code| Fault::Fail { code, count: 20, retry_after: Some(1) };
+    deleted_during(&[fail(429), Fault::DropWatches], &[Fault::Heal], &["deleted"]).await;
+    deleted_during(&[fail(500), Fault::DropWatches], &[Fault::Heal], &["deleted"]).await;
+}
+
+#[tokio::test]
+async fn a_stale_list_frees_nothing_that_lives() {
+    let fixture = Fixture::new();
+    fixture.node("n1");
+    fixture.cluster.fault(Fault::Stale);
+    // These pods are in no list, and the frozen watch does not show them either.
+    let uids: Vec<String> = (0..10).map(|number| fixture.pod(&format!("web-{number}"), "n1")).collect();
+    fixture.cluster.fault(Fault::Freeze);
+    let mut running = fixture.synced().await;
+    let status = running.until(|status| status.refuted >= 10).await;
+    assert_eq!(status.counts.pods, 0);
+    assert_eq!(fixture.servers.facts(), []);
+    fixture.cluster.fault(Fault::Fresh);
+    fixture.cluster.fault(Fault::Thaw);
+    running.until(|status| status.counts.pods == 10).await;
+    running.scans(3).await;
+    assert_eq!(fixture.servers.holders(), uids);
+}
+
+#[tokio::test]
+async fn deletions_during_an_outage_of_the_api_server_are_found_afterwards() {
+    let mut fixture = Fixture::new();
+    fixture.node("n1");
+    let uids: Vec<String> = (0..250).map(|number| fixture.pod(&format!("web-{number}"), "n1")).collect();
+    let mut running = fixture.synced().await;
+    fixture.cluster.stop();
+    for number in 0..200 {
+        fixture.remove_pod(&format!("web-{number}"));
+    }
+    fixture.cluster.fault(Fault::Compact);
+    running.scans(3).await;
+    assert_eq!(fixture.servers.facts(), [], "no facts, no reclaim");
+    fixture.cluster.restart();
+    fixture.servers.until("the release", |servers| (servers.holders() == uids[200..]).then_some(())).await;
+    running.scans(3).await;
+    assert_eq!(fixture.servers.holders(), uids[200..], "the living keep their addresses");
+    let facts = fixture.servers.facts();
+    assert!(facts.len() == 200 && facts.iter().all(|(_, gone)| gone == "absent"));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_pods_and_nodes_are_listed() {
+    let fixture = Fixture::new();
+    fixture.node("n1");
+    fixture.servers.hold(crate::fixture::endpoint("pod", "web-9", "old", serde_json::Value::Null));
+    fixture.servers.attach("n9", 7);
+    fixture.cluster.fault(Fault::Forbid { verb: "list", plural: "nodes" });
+    fixture.pod("web-0", "n1");
+    let mut running = fixture.start();
+    running.until(|status| status.counts.pods == 1).await;
+    fixture.remove_pod("web-0");
+    running.until(|status| status.counts.pods == 0 && status.waiting == 1).await;
+    assert!(!running.status.borrow().synced);
+    assert_eq!(fixture.servers.sent("/"), [], "not even a deletion that was watched");
+    fixture.cluster.fault(Fault::Heal);
+    fixture.servers.until("the releases", |servers| servers.holders().is_empty().then_some(())).await;
+    drop(running);
+    // The next leader has seen nothing yet.
+    let sent = fixture.servers.sent("/v1/workloads").len();
+    fixture.servers.hold(crate::fixture::endpoint("pod", "web-8", "old", serde_json::Value::Null));
+    fixture.cluster.fault(Fault::Forbid { verb: "list", plural: "pods" });
+    let mut running = fixture.start();
+    running.until(|status| status.counts.nodes == 1 && status.error.is_some()).await;
+    assert_eq!((fixture.servers.sent("/v1/workloads").len(), running.status.borrow().scans), (sent, 0));
+}
