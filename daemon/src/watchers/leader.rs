@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use futures::future::join_all;
+use futures::future::{join_all, pending};
 use ipam_api::Problem;
 use ipam_api::client::{Answer, Call};
 use ipam_api::reclaim::Task;
 use ipam_kubernetes::{Servers, Settings, Status, watch};
 use ipam_raft::node::Node;
-use tokio::sync::watch::channel;
+use tokio::sync::watch::{Receiver, channel};
 
 use super::news::News;
 use crate::config::KubernetesSettings;
@@ -33,13 +33,30 @@ impl Servers for Member {
 
 /// Runs the watchers of all sections while this member leads, until it is aborted.
 pub async fn run(node: Node, router: Router, sections: Vec<KubernetesSettings>, statuses: Arc<Statuses>) {
-    let mut leadership = node.leadership();
+    let (sections, router, statuses) = (&sections, &router, &*statuses);
+    let watchers = move |number| async move {
+        let all: Vec<_> = sections.iter().map(|section| one(section, router, number, statuses)).collect();
+        join_all(all).await;
+    };
+    in_each(node.leadership(), watchers).await;
+}
+
+/// Does the work once in each leadership of this member; both end together.
+async fn in_each<F: Future<Output = ()>>(mut leadership: Receiver<Option<u64>>, work: impl Fn(u64) -> F) {
     while leadership.wait_for(Option::is_some).await.is_ok() {
         let Some(number) = *leadership.borrow() else { continue };
-        let watchers = sections.iter().map(|section| one(section, &router, number, &statuses));
+        let work = async {
+            work(number).await;
+            // Without sections it is done at once, and the leadership goes on.
+            pending::<()>().await;
+        };
         tokio::select! {
-            _ = join_all(watchers) => {}
-            ended = leadership.wait_for(|now| *now != Some(number)) => drop(ended),
+            () = work => {}
+            ended = leadership.wait_for(|now| *now != Some(number)) => {
+                if ended.is_err() {
+                    return;
+                }
+            }
         }
     }
 }
@@ -76,5 +93,34 @@ fn shown(name: &str, interval_ms: u64, status: &Status, errors: u64) -> Task {
         started_at: Some(status.since),
         succeeded_at: status.synced.then(|| heard.min().unwrap_or(status.since)),
         duration_us: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::future::ready;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_is_done_is_not_done_again_in_the_same_leadership() {
+        let (leads, leadership) = channel(None);
+        let done = RefCell::new(Vec::new());
+        let work = |number| {
+            done.borrow_mut().push(number);
+            ready(())
+        };
+        let changes = async {
+            for now in [Some(3), Some(3), None, Some(5), Some(6)] {
+                leads.send_replace(now);
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            drop(leads);
+        };
+        tokio::join!(in_each(leadership, work), changes);
+        assert_eq!(*done.borrow(), [3, 5, 6]);
     }
 }
