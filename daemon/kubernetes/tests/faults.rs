@@ -116,3 +116,41 @@ async fn nothing_is_sent_before_pods_and_nodes_are_listed() {
     running.until(|status| status.counts.nodes == 1 && status.error.is_some()).await;
     assert_eq!((fixture.servers.sent("/v1/workloads").len(), running.status.borrow().scans), (sent, 0));
 }
+
+#[tokio::test]
+async fn a_refused_quorum_read_is_no_evidence() {
+    for fault in [
+        Fault::Forbid { verb: "get", plural: "pods" },
+        Fault::Fail { code: 500, count: usize::MAX, retry_after: None },
+    ] {
+        let fixture = Fixture::new();
+        fixture.node("n1");
+        let mut running = fixture.synced().await;
+        fixture.cluster.fault(Fault::Freeze);
+        // The frozen watch does not show this pod.
+        let alive = fixture.pod("web-0", "n1");
+        fixture.cluster.fault(fault);
+        running.until(|status| status.absent == 1).await;
+        running.scans(4).await;
+        assert_eq!((fixture.servers.facts(), fixture.servers.holders()), (vec![], vec![alive]));
+    }
+}
+
+#[tokio::test]
+async fn a_list_without_a_node_leaves_its_mirror_and_addresses() {
+    let fixture = Fixture::new();
+    fixture.node("n1");
+    fixture.cluster.fault(Fault::Stale);
+    fixture.node("n2");
+    fixture.servers.attach("n2", 7);
+    let mut running = fixture.synced().await;
+    fixture.servers.until("the mirror", |servers| servers.resource("/v1/nodes/prod/n2")).await;
+    fixture.cluster.fault(Fault::Compact);
+    fixture.cluster.fault(Fault::DropWatches);
+    running.until(|status| status.counts.nodes == 1).await;
+    running.scans(4).await;
+    assert!(fixture.servers.resource("/v1/nodes/prod/n2").is_some());
+    assert_eq!(fixture.servers.change(|model| model.attachments["n2"].len()), 1);
+    fixture.cluster.fault(Fault::Fresh);
+    running.until(|status| status.counts.nodes == 2).await;
+}

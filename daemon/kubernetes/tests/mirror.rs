@@ -84,3 +84,16 @@ async fn hostile_labels_and_answers_do_no_harm() {
     let row = fixture.servers.until("the node", |servers| servers.resource("/v1/nodes/prod/n1")).await;
     assert_eq!(row["labels"].as_object().unwrap().len(), ipam_api::limits::LABELS_MAX);
 }
+
+#[tokio::test]
+async fn writes_are_repeated_until_the_servers_answer() {
+    // No scan compares the mirror meanwhile.
+    let mut fixture = Fixture::new();
+    fixture.interval = std::time::Duration::from_secs(3600);
+    fixture.node("n1");
+    let _running = fixture.synced().await;
+    fixture.servers.until("the mirror", |servers| servers.resource("/v1/nodes/prod/n1")).await;
+    fixture.servers.change(|model| model.refused_writes = 2);
+    fixture.node("n2");
+    fixture.servers.until("the next node", |servers| servers.resource("/v1/nodes/prod/n2")).await;
+}

@@ -77,3 +77,20 @@ async fn a_node_that_returns_keeps_its_addresses() {
     running.scans(4).await;
     assert_eq!(attached(&fixture, "n1"), 50);
 }
+
+#[tokio::test]
+async fn a_node_loses_nothing_before_the_pods_are_listed() {
+    let fixture = on_two_nodes();
+    fixture.cluster.fault(Fault::Forbid { verb: "list", plural: "pods" });
+    let mut running = fixture.start();
+    running.until(|status| status.counts.nodes == 2).await;
+    assert!(fixture.cluster.remove("/api/v1/nodes/n1"));
+    running.until(|status| status.counts.nodes == 1).await;
+    // A later request of another task shows that this one had its turn.
+    fixture.node("n3");
+    fixture.servers.until("the mirror", |servers| servers.resource("/v1/nodes/prod/n3")).await;
+    assert_eq!(attached(&fixture, "n1"), 50);
+    fixture.cluster.fault(Fault::Heal);
+    let is_over = |_: &crate::fixture::Recorder| (attached(&fixture, "n1") == 0).then_some(());
+    fixture.servers.until("the release", is_over).await;
+}

@@ -131,3 +131,16 @@ async fn no_request_is_made_for_a_single_pod() {
     assert_eq!((lists, gets), (4, 0));
     assert!(fixture.servers.facts().is_empty());
 }
+
+#[tokio::test]
+async fn pages_get_smaller_if_pods_are_large() {
+    let fixture = Fixture::new();
+    fixture.node("n1");
+    let note = "x".repeat(200_000);
+    for number in 0..100 {
+        let metadata = json!({"name": format!("web-{number}"), "annotations": {"note": note}});
+        fixture.cluster.put("/api/v1/namespaces/shop/pods", json!({"metadata": metadata}));
+    }
+    let status = fixture.synced().await.until(|status| status.counts.pods == 100).await;
+    assert!(status.synced);
+}
