@@ -18,6 +18,7 @@ mod listed;
 mod mirror;
 mod objects;
 mod pods;
+mod rows;
 mod servers;
 mod settings;
 mod shared;

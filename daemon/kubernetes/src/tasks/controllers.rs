@@ -7,15 +7,14 @@ use ipam_api::client::{Call, with_query};
 use ipam_api::limits::KUBERNETES_FACTS_MAX;
 use ipam_api::name::ObjectName;
 use ipam_api::request::{EndRequest, Released, ScaleRequest};
-use ipam_api::resource::{Application, ApplicationStanding, Controller, EndpointKey};
 use kube::Client;
-use serde::Deserialize;
 
 use super::confirm::is_gone;
 use crate::backoff::Backoff;
 use crate::connection::Kinds;
 use crate::controllers::{ControllerId, Work};
 use crate::objects::Kind;
+use crate::rows::{EndpointRow, PoolRow};
 use crate::servers::{Servers, each, is_passing, path};
 use crate::shared::Shared;
 
@@ -165,23 +164,6 @@ async fn released(shared: &Shared<impl Servers>, call: Call) -> Result<(), Probl
     Ok(())
 }
 
-#[derive(Debug, Deserialize)]
-struct EndpointRow {
-    #[serde(flatten)]
-    key: EndpointKey,
-    controller: Option<Controller>,
-}
-
-#[derive(Debug, Deserialize)]
-struct PoolRow {
-    status: PoolRowStatus,
-}
-
-#[derive(Debug, Deserialize)]
-struct PoolRowStatus {
-    application: Option<Application>,
-}
-
 /// Controllers of this name that the servers know. Of others they would record a change of nothing.
 async fn known(
     shared: &Shared<impl Servers>,
@@ -205,9 +187,8 @@ async fn known(
     .await?;
     let pools = with_query(&path(&["pools"]), "application", name.as_str());
     each(&shared.servers, &pools, |row: PoolRow| {
-        let present = row.status.application.filter(|one| one.standing == ApplicationStanding::Present);
-        let of_realm = present.filter(|application| application.realm == *realm);
-        let id = of_realm.map(|application| ControllerId::new(application.namespace, application.controller));
+        let application = row.present_in(realm);
+        let id = application.map(|one| ControllerId::new(one.namespace, one.controller));
         known.extend(id.filter(is_it));
     })
     .await?;

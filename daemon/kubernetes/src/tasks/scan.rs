@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use ipam_api::Problem;
 use ipam_api::client::with_query;
 use ipam_api::limits::KUBERNETES_CONFIRMS_PER_SCAN_MAX;
-use ipam_api::resource::{Application, ApplicationStanding, Controller, EndpointKey, EndpointKind};
+use ipam_api::resource::{EndpointKey, EndpointKind};
 use ipam_api::time::Timestamp;
 use ipam_api::workload::{WorkloadGone, WorkloadName};
 use kube::Client;
-use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::confirm::{Candidate, confirm, is_gone};
@@ -17,28 +16,9 @@ use crate::absent::Absent;
 use crate::backoff::Backoff;
 use crate::connection::Kinds;
 use crate::controllers::{Assessment, ControllerId, Known, Work};
+use crate::rows::{EndpointRow, PoolRow};
 use crate::servers::{Servers, each, path};
 use crate::shared::Shared;
-
-/// Part of an endpoint that a scan reads.
-#[derive(Debug, Deserialize)]
-struct EndpointRow {
-    #[serde(flatten)]
-    key: EndpointKey,
-    uid: Option<String>,
-    controller: Option<Controller>,
-}
-
-/// Part of a pool that a scan reads.
-#[derive(Debug, Deserialize)]
-struct PoolRow {
-    status: PoolRowStatus,
-}
-
-#[derive(Debug, Deserialize)]
-struct PoolRowStatus {
-    application: Option<Application>,
-}
 
 /// Findings of one scan.
 #[derive(Debug, Default)]
@@ -84,8 +64,7 @@ async fn find(shared: &Shared<impl Servers>) -> Result<Found, Problem> {
     let endpoints = with_query(&path(&["endpoints"]), "realm", realm.as_str());
     each(&shared.servers, &endpoints, |row: EndpointRow| found.endpoint(shared, row)).await?;
     each(&shared.servers, &path(&["pools"]), |row: PoolRow| {
-        let of_realm = row.status.application.filter(|application| application.realm == *realm);
-        if let Some(application) = of_realm.filter(|one| one.standing == ApplicationStanding::Present) {
+        if let Some(application) = row.present_in(realm) {
             let id = ControllerId::new(application.namespace, application.controller);
             found.controllers.entry(id).or_default().replicas.push(application.replicas);
         }

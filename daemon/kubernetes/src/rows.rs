@@ -1,0 +1,34 @@
+//! Parts of the servers' resources that the tasks read.
+
+use ipam_api::name::Name;
+use ipam_api::resource::{Application, ApplicationStanding, Controller, EndpointKey};
+use serde::Deserialize;
+
+/// Endpoint with its incarnation and its controller.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EndpointRow {
+    #[serde(flatten)]
+    pub(crate) key: EndpointKey,
+    pub(crate) uid: Option<String>,
+    pub(crate) controller: Option<Controller>,
+}
+
+/// Pool with the application that it was created for.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PoolRow {
+    status: PoolRowStatus,
+}
+
+#[derive(Debug, Deserialize)]
+struct PoolRowStatus {
+    application: Option<Application>,
+}
+
+impl PoolRow {
+    /// Application of the pool, if it is one of the realm that has not ended.
+    pub(crate) fn present_in(self, realm: &Name) -> Option<Application> {
+        let application = self.status.application?;
+        let is_present = application.standing == ApplicationStanding::Present;
+        (is_present && application.realm == *realm).then_some(application)
+    }
+}
