@@ -25,5 +25,5 @@ pub use self::error::ConfigError;
 pub use self::flags::Flags;
 pub use self::kubernetes::KubernetesSettings;
 pub use self::peers::PeerListen;
-pub use self::settings::{Config, client_url, data_dir};
+pub use self::settings::{Config, KUBE_DIRECTIVES, client_url, data_dir};
 pub use self::tls::{ClientTlsFiles, PeerTlsFiles};

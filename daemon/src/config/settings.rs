@@ -21,6 +21,9 @@ use crate::access::AccessConfig;
 use crate::tasks::GcSettings;
 use crate::tasks::journal::JournalLimits;
 
+/// Directives for kube, which logs whole answers of an API server that it can't read.
+pub const KUBE_DIRECTIVES: &str = "kube_client=error,kube_runtime=error";
+
 /// A member's settings, complete and checked.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -183,7 +186,7 @@ impl Config {
     /// # Errors
     /// For something that is no filter.
     pub fn log_filter(&self) -> Result<EnvFilter, ConfigError> {
-        EnvFilter::try_new(format!("{LOG_DIRECTIVES},{}", self.log)).map_err(|error| {
+        EnvFilter::try_new(format!("{LOG_DIRECTIVES},{KUBE_DIRECTIVES},{}", self.log)).map_err(|error| {
             let filter = shown(&self.log);
             wrong(
                 "log",

@@ -12,8 +12,10 @@ use ipam_api::name::Name;
 use ipam_kubernetes::{Remote, Settings, Status, watch};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::channel;
+use tracing_subscriber::EnvFilter;
 
 use super::news::News;
+use crate::config::KUBE_DIRECTIVES;
 use crate::screen;
 
 /// Flags of `ipamd kubernetes`.
@@ -51,8 +53,8 @@ pub struct Flags {
 /// Runs the command until SIGTERM or Ctrl-C.
 #[must_use]
 pub fn main(flags: Flags) -> ExitCode {
-    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(|| screen::Log);
-    lines.init();
+    let filter = EnvFilter::new(format!("info,{KUBE_DIRECTIVES}"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| screen::Log).init();
     match run(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
