@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use ipam_api::client::{Options, http};
-use reqwest::{Client, Method, Response};
+use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use test_apiserver::{ApiServer, Fault, Hostility};
+
+use crate::watch::Watch;
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 
@@ -29,41 +31,9 @@ fn pod(name: &str, node: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": {"nodeName": node}})
 }
 
-/// Lines of a watch.
-struct Watch {
-    response: Response,
-    buffer: String,
-}
-
-impl Watch {
-    async fn open(server: &ApiServer, path: &str) -> Self {
-        let response = client().get(format!("{}{path}", server.url())).send().await.unwrap();
-        assert_eq!(response.status(), 200);
-        Self { response, buffer: String::new() }
-    }
-
-    async fn next(&mut self) -> Option<Value> {
-        loop {
-            if let Some((line, rest)) = self.buffer.split_once('\n') {
-                let event = serde_json::from_str(line).unwrap();
-                self.buffer = rest.to_owned();
-                return Some(event);
-            }
-            let chunk = self.response.chunk().await.unwrap()?;
-            self.buffer.push_str(std::str::from_utf8(&chunk).unwrap());
-        }
-    }
-
-    /// Type and name of the next event that is no bookmark.
-    async fn change(&mut self) -> Option<String> {
-        loop {
-            let event = self.next().await?;
-            if event["type"] != "BOOKMARK" {
-                let name = event["object"]["metadata"]["name"].as_str().unwrap_or_default();
-                return Some(format!("{} {name}", event["type"].as_str().unwrap()));
-            }
-        }
-    }
+/// Opens a watch.
+async fn watched(server: &ApiServer, path: &str) -> Watch {
+    Watch::open(client().get(format!("{}{path}", server.url()))).await
 }
 
 #[tokio::test]
@@ -136,7 +106,7 @@ async fn a_watch_has_changes_bookmarks_and_ends() {
     let path = format!(
         "/api/v1/pods?watch=1&allowWatchBookmarks=true&fieldSelector=spec.nodeName=n1&resourceVersion={from}"
     );
-    let mut watch = Watch::open(&server, &path).await;
+    let mut watch = watched(&server, &path).await;
     server.put(PODS, pod("other", "n2"));
     server.put(PODS, pod("web-0", "n1"));
     assert_eq!(watch.change().await.unwrap(), "ADDED web-0");
@@ -164,7 +134,7 @@ async fn a_watch_has_changes_bookmarks_and_ends() {
     assert_eq!(watch.change().await.unwrap(), "ERROR ");
     assert_eq!(watch.next().await, None);
     assert_eq!(get(&server, &path).await.0, 410);
-    let mut all = Watch::open(&server, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName=n1").await;
+    let mut all = watched(&server, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName=n1").await;
     assert_eq!(all.change().await.unwrap(), "ADDED late");
     server.fault(Fault::DropWatches);
     while all.change().await.is_some() {}
@@ -211,11 +181,11 @@ async fn faults_refuse_forbid_and_flood() {
 async fn a_stopped_server_refuses_connections_and_keeps_its_objects() {
     let mut server = ApiServer::start();
     server.put(PODS, pod("web-0", "n1"));
-    let mut watch = Watch::open(&server, "/api/v1/pods?watch=1").await;
+    let mut watch = watched(&server, "/api/v1/pods?watch=1").await;
     assert_eq!(watch.change().await.unwrap(), "ADDED web-0");
     let url = server.url();
     server.stop();
-    assert!(watch.response.chunk().await.is_err(), "its connections are cut");
+    assert!(watch.is_cut().await, "its connections are cut");
     assert!(client().get(format!("{url}/api/v1/pods")).send().await.is_err());
     server.restart();
     assert_eq!(server.url(), url);
@@ -272,10 +242,10 @@ async fn a_stale_cache_shows_in_lists_from_the_cache_alone() {
 async fn an_unavailable_server_cuts_and_refuses_connections_until_it_heals() {
     let server = ApiServer::start();
     server.put(PODS, pod("web-0", "n1"));
-    let mut watch = Watch::open(&server, "/api/v1/pods?watch=1").await;
+    let mut watch = watched(&server, "/api/v1/pods?watch=1").await;
     assert_eq!(watch.change().await.unwrap(), "ADDED web-0");
     server.fault(Fault::Unavailable);
-    assert!(watch.response.chunk().await.is_err(), "its connections are cut");
+    assert!(watch.is_cut().await, "its connections are cut");
     assert!(client().get(format!("{}/api/v1/pods", server.url())).send().await.unwrap_err().is_connect());
     // Objects still change meanwhile, as through another server of the cluster.
     server.put(PODS, pod("web-1", "n1"));

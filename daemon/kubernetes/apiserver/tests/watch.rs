@@ -9,21 +9,26 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Lines of a watch.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     response: Response,
     buffer: String,
 }
 
 impl Watch {
-    pub(super) async fn open(request: RequestBuilder) -> Self {
+    pub(crate) async fn open(request: RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
         Self { response, buffer: String::new() }
     }
 
     /// Next event; none at the end of the watch.
-    pub(super) async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         tokio::time::timeout(PATIENCE, self.line()).await.expect("an event")
+    }
+
+    /// True if the connection ends in the middle of the watch.
+    pub(crate) async fn is_cut(&mut self) -> bool {
+        self.response.chunk().await.is_err()
     }
 
     async fn line(&mut self) -> Option<Value> {
@@ -39,7 +44,7 @@ impl Watch {
     }
 
     /// Type and name of the next event that is no bookmark.
-    pub(super) async fn change(&mut self) -> Option<String> {
+    pub(crate) async fn change(&mut self) -> Option<String> {
         loop {
             let event = self.next().await?;
             if event["type"] != "BOOKMARK" {

@@ -134,7 +134,7 @@ async fn lists_merge_by_the_keys_of_the_schema() {
     let less = apply(&cluster, &one, "a", &config(json!({"words": ["x"]}))).await.expect(200);
     let spec = json!({"parts": [{"name": "q", "size": 2}], "words": ["x", "y"]});
     assert_eq!(less["spec"], spec);
-    // An item of which another manager has a field keeps its key.
+    // An item keeps its key while another manager has a field of it.
     let grown = json!({"spec": {"parts": [{"name": "q", "size": 3}]}});
     cluster.merge(&format!("{one}?fieldManager=c"), grown).await.expect(200);
     let left = apply(&cluster, &one, "b", &config(json!({"words": ["y"]}))).await.expect(200);

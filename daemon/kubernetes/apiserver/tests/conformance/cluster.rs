@@ -10,7 +10,7 @@ use test_apiserver::ApiServer;
 use uuid::Uuid;
 
 use super::kubeconfig::Kubeconfig;
-use super::watch::Watch;
+use crate::watch::Watch;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const MERGE: &str = "application/merge-patch+json";

@@ -11,4 +11,3 @@ mod lists;
 mod objects;
 mod patches;
 mod schema;
-mod watch;
