@@ -16,7 +16,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Form by the header `Accept`, of which the first choice counts.
+    /// Form by the first choice of the header `Accept`.
     ///
     /// # Errors
     /// 406 for a form that the answer can't have.

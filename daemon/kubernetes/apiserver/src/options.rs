@@ -87,7 +87,7 @@ pub(crate) struct Deletion {
 }
 
 impl Deletion {
-    /// Options of a query and a body, of which the body counts first.
+    /// Options of a query and a body. An option of the body overrides that of the query.
     ///
     /// # Errors
     /// 422 for an unknown value.

@@ -86,7 +86,7 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Resources, of which those of definitions change.
+/// Built-in resources, and those of the present definitions.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     pub(crate) all: Vec<Served>,

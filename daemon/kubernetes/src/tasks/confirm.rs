@@ -23,7 +23,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Facts about a pod of which nothing is known but its absence.
+    /// Facts about an absent pod. Its other fields are unknown.
     pub(super) fn facts(self) -> PodFacts {
         PodFacts {
             endpoint: self.endpoint,

@@ -39,7 +39,7 @@ pub(in crate::http) struct Caller {
     /// Comment of the caller on its change.
     pub(in crate::http) comment: Option<Text>,
     pub(in crate::http) notes: Notes,
-    /// Leadership outside of which the request of a task must have no effect.
+    /// Leadership of the task that sends the request. Under another one the request has no effect.
     pub(in crate::http) leadership: Option<u64>,
     /// Address of the client of a request over the network.
     address: Option<IpAddr>,
