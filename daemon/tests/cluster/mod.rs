@@ -21,6 +21,7 @@ mod events;
 mod explain;
 mod failover;
 mod forming;
+mod fsck;
 mod growing;
 mod hostile;
 mod interfaces;

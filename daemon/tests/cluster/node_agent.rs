@@ -15,7 +15,7 @@ use crate::cluster::access::{add, guarded, node_secret, root, with};
 use crate::support::ask::{get, known, make_pools, put, refused};
 use crate::support::{Cluster, LONG, until};
 
-fn heartbeat(node: &str, number: u64, ready: bool, inventory: &InventoryDigest) -> Call {
+pub(crate) fn heartbeat(node: &str, number: u64, ready: bool, inventory: &InventoryDigest) -> Call {
     let body = json!({
         "boot_id": format!("boot-{number}"), "boot_number": number, "ready": ready,
         "problem": if ready { Value::Null } else { json!("socket-unavailable") },
