@@ -22,6 +22,7 @@ pub mod client;
 pub mod cluster;
 pub mod event;
 pub mod explain;
+pub mod kubernetes;
 pub mod limits;
 pub mod mac;
 pub mod name;

@@ -1,14 +1,11 @@
 //! Pods as the API server sends them, and the part of them that the agent keeps.
 
-use std::fmt;
-
 use ipam_api::annotations::attachments;
-use ipam_api::limits::{INTERFACES_MAX, LABELS_MAX, POD_BYTES_MAX, TEXT_CHARS_MAX};
+use ipam_api::kubernetes::{UsableLabels, is_uid};
+use ipam_api::limits::{INTERFACES_MAX, LABELS_MAX, POD_BYTES_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::resource::{Controller, Labels};
-use ipam_api::selector::check_label;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::journal::{Application, Pod, PodNetwork};
 use crate::kubernetes::First;
@@ -36,7 +33,7 @@ pub(super) struct Metadata {
     namespace: String,
     pub(super) uid: String,
     pub(super) resource_version: String,
-    labels: UsableLabels,
+    labels: UsableLabels<LABELS_MAX>,
     annotations: Option<Annotations>,
     owner_references: First<OwnerReference, OWNERS_MAX>,
 }
@@ -96,8 +93,8 @@ impl Object {
             networks.into_iter().map(|(interface, attachment)| PodNetwork { interface, attachment });
         let networks = networks.take(INTERFACES_MAX).collect();
         let static_uid = mirror.and(hash).filter(|hash| is_uid(hash));
-        let pod =
-            Pod { uid, static_uid, namespace, name, labels: labels.0, owner, application: None, networks };
+        let labels = fitting(labels.0);
+        let pod = Pod { uid, static_uid, namespace, name, labels, owner, application: None, networks };
         is_uid(&pod.uid).then(|| Pod { application: without_reading(&pod), ..pod })
     }
 }
@@ -112,63 +109,11 @@ fn without_reading(pod: &Pod) -> Option<Application> {
     (!is_read).then(|| Application { controller: owner.clone(), replicas: None })
 }
 
-fn is_uid(text: &str) -> bool {
-    (1..=TEXT_CHARS_MAX.min(128)).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// Labels by which pools can select, at most as many as a request may have; the first ones by key.
-#[derive(Debug, Default)]
-struct UsableLabels(Labels);
-
-struct LabelsVisitor;
-
-impl<'de> Visitor<'de> for LabelsVisitor {
-    type Value = UsableLabels;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("labels")
+/// Labels in the order of their keys, as many as fit into a pod's part of the journal.
+fn fitting(mut labels: Labels) -> Labels {
+    let size = |labels: &Labels| labels.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+    while size(&labels) > LABEL_BYTES_MAX {
+        labels.pop_last();
     }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(UsableLabels::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut labels = Labels::new();
-        let mut bytes = 0;
-        while let Some(key) = map.next_key::<String>()? {
-            if labels.len() > LABELS_MAX {
-                // The last one by key makes room, so that the order of the input has no effect.
-                let last = labels.pop_last();
-                bytes -= last.map_or(0, |(key, value)| size(&key, &value));
-            }
-            if check_label(&key, "").is_err() {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let value = map.next_value::<String>()?;
-            if check_label(&key, &value).is_ok() {
-                bytes += size(&key, &value);
-                if let Some((key, value)) = labels.remove_entry(&key) {
-                    bytes -= size(&key, &value);
-                }
-                labels.insert(key, value);
-            }
-        }
-        while labels.len() > LABELS_MAX || bytes > LABEL_BYTES_MAX {
-            let Some((key, value)) = labels.pop_last() else { break };
-            bytes -= size(&key, &value);
-        }
-        Ok(UsableLabels(labels))
-    }
-}
-
-fn size(key: &str, value: &str) -> usize {
-    key.len() + value.len()
-}
-
-impl<'de> Deserialize<'de> for UsableLabels {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LabelsVisitor)
-    }
+    labels
 }

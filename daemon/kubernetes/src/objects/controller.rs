@@ -1,11 +1,11 @@
 //! Controllers: the number of replicas that each wants.
 
+use ipam_api::kubernetes::is_uid;
 use ipam_api::name::ObjectName;
 use kube::core::ApiResource;
 use serde::Deserialize;
 
 use super::object::{Object, resource};
-use super::pod::is_uid;
 
 /// Controller with the fields of its scale.
 pub(crate) type Controllers = Object<ControllerSpec, ControllerStatus>;

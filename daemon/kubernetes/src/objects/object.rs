@@ -1,16 +1,14 @@
 //! Objects with a part of their fields.
 
 use std::borrow::Cow;
-use std::fmt;
 
+use ipam_api::kubernetes::UsableLabels;
 use ipam_api::limits::{KUBERNETES_LABELS_READ_MAX, LABELS_MAX};
 use ipam_api::resource::Labels;
-use ipam_api::selector::check_label;
 use ipam_api::time::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicResourceScope};
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 const _: () = assert!(LABELS_MAX < KUBERNETES_LABELS_READ_MAX);
 
@@ -52,7 +50,7 @@ pub(crate) struct Metadata {
     resource_version: String,
     pub(crate) generation: i64,
     pub(crate) deletion_timestamp: Option<Timestamp>,
-    pub(crate) labels: UsableLabels,
+    pub(crate) labels: UsableLabels<KUBERNETES_LABELS_READ_MAX>,
     pub(crate) annotations: Option<Labels>,
     owner_references: Option<Vec<OwnerReference>>,
 }
@@ -137,66 +135,5 @@ pub(crate) fn resource(group: &str, kind: &str, plural: &str) -> ApiResource {
         api_version,
         kind: kind.to_owned(),
         plural: plural.to_owned(),
-    }
-}
-
-/// Labels by which pools can select; of too many the first ones by key.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct UsableLabels(pub(crate) Labels);
-
-struct LabelsVisitor;
-
-impl<'de> Visitor<'de> for LabelsVisitor {
-    type Value = UsableLabels;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("labels")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(UsableLabels::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut labels = Labels::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if check_label(&key, "").is_err() {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let value = map.next_value::<String>()?;
-            if check_label(&key, &value).is_ok() {
-                labels.insert(key, value);
-            }
-            if labels.len() > KUBERNETES_LABELS_READ_MAX {
-                labels.pop_last();
-            }
-        }
-        Ok(UsableLabels(labels))
-    }
-}
-
-impl<'de> Deserialize<'de> for UsableLabels {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LabelsVisitor)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn labels_are_bounded_and_usable() {
-        let read = |value| serde_json::from_value::<UsableLabels>(value).unwrap().0;
-        assert!(read(json!(null)).is_empty());
-        let kept = read(json!({"a": "1", "b c": "2", "d": "x".repeat(5000)}));
-        assert_eq!(kept.keys().collect::<Vec<_>>(), ["a"]);
-        let many = (0..5000).map(|number| (format!("k{number:04}"), json!("v"))).collect();
-        let kept = read(serde_json::Value::Object(many));
-        assert_eq!(kept.len(), KUBERNETES_LABELS_READ_MAX);
-        assert!(kept.contains_key("k0000") && kept.contains_key("k1023"));
     }
 }

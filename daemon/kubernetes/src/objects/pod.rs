@@ -1,6 +1,6 @@
 //! Pods, and the facts by which the servers judge them.
 
-use ipam_api::limits::TEXT_CHARS_MAX;
+use ipam_api::kubernetes::is_uid;
 use ipam_api::name::ObjectName;
 use ipam_api::resource::EndpointKind;
 use ipam_api::time::Timestamp;
@@ -139,11 +139,6 @@ impl PodStatus {
         let ends: Option<Vec<Timestamp>> = main().map(end).collect();
         ends?.into_iter().chain(other.filter_map(end)).max().filter(|_| main().next().is_some())
     }
-}
-
-/// True for a text that can be the uid of a workload.
-pub(crate) fn is_uid(text: &str) -> bool {
-    (1..=TEXT_CHARS_MAX.min(128)).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
