@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use ipam_api::agent::{INVENTORY_PATH, InventoryChange, InventoryDifference, InventoryReport};
 use ipam_api::client::{Call, Client};
-use ipam_api::problem::{Problem, exit};
+use ipam_api::problem::{Code, Problem, exit};
 use ipam_api::screen::clean;
 
 use crate::config::{Config, Flags};
@@ -67,6 +67,11 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 async fn request(config: &Config, takes: bool) -> Result<InventoryReport, Problem> {
+    // The client would wait for an agent that starts.
+    tokio::net::UnixStream::connect(&config.socket).await.map_err(|error| {
+        Problem::new(Code::Unreachable, format!("no agent answers: {error}"))
+            .help("Start it: systemctl start ipam-agent.")
+    })?;
     let call = if takes { Call::post(INVENTORY_PATH) } else { Call::get(INVENTORY_PATH) };
     Client::over_socket(&config.socket)?.call(call.within(COMPARE)).await
 }

@@ -180,6 +180,7 @@ async fn the_newer_side_of_a_mismatch_is_shown_and_taken_on_request() {
     let mut command = Command::new(programs::ipam_agent());
     let output = command.args(["inventory", "--config"]).arg(agent.config()).env_clear().output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("systemctl start ipam-agent"), "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
