@@ -90,11 +90,7 @@ async fn one_backup_at_a_time_and_a_full_disk_leaves_nothing() {
     assert!(second.stderr.contains("is writing a backup already"), "{second:?}");
     assert_eq!(names_in(folder.path()), [""; 0]);
     drop(slow);
-    until("the next one may be written", async || {
-        let printed = ipamctl(&cluster.urls(), &line).await;
-        if printed.stderr.contains("already") { Err(printed.stderr) } else { Ok(printed.ends(0)) }
-    })
-    .await;
+    written_once_the_member_is_free(&cluster, &line).await;
     std::fs::remove_file(&file).unwrap();
 
     // The same into a file system that is far too small. It ends with its mount namespace.
@@ -113,8 +109,17 @@ async fn one_backup_at_a_time_and_a_full_disk_leaves_nothing() {
     assert_eq!(full.status.code(), Some(5), "{stderr}");
     assert!(stderr.contains("No space left") && stderr.contains("storage full"), "{stderr}");
     assert_eq!(stdout, "", "something was left behind");
-    // With free space again it works at once.
-    ipamctl(&cluster.urls(), &line).await.ends(0);
+    // With free space again it works.
+    written_once_the_member_is_free(&cluster, &line).await;
+}
+
+/// Run `line` until the member has noticed that the client of the backup before is gone.
+async fn written_once_the_member_is_free(cluster: &Cluster, line: &str) {
+    until("the next one may be written", async || {
+        let printed = ipamctl(&cluster.urls(), line).await;
+        if printed.stderr.contains("already") { Err(printed.stderr) } else { Ok(printed.ends(0)) }
+    })
+    .await;
 }
 
 /// Server that sends `body` and then stalls, or closes the connection.
