@@ -104,7 +104,7 @@ pub const DEEDS: &[(Verb, Target)] = deeds! {
     Reservation: Read Write Delete;
     Node: Read Write Delete Report Reclaim;
     Namespace: Read Write Delete;
-    Endpoint: Read Release;
+    Endpoint: Read Release Report;
     Application: Release;
     Attachment: Read Release;
     Allocation: Read Allocate Release;

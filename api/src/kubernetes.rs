@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::limits::TEXT_CHARS_MAX;
-use crate::resource::Labels;
+use crate::name::ObjectName;
+use crate::resource::{Controller, Labels};
 use crate::selector::check_label;
 
 /// Characters of a uid.
@@ -17,6 +18,24 @@ const _: () = assert!(UID_CHARS_MAX <= TEXT_CHARS_MAX);
 #[must_use]
 pub fn is_uid(text: &str) -> bool {
     (1..=UID_CHARS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Characters of a controller's kind and of its API group, as the servers accept them.
+const KIND_CHARS_MAX: usize = 63;
+const GROUP_CHARS_MAX: usize = 253;
+
+/// Controller that a reference names; none if the servers could not accept it.
+#[must_use]
+pub fn controller(api_version: &str, kind: &str, name: &str, uid: &str) -> Option<Controller> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let is_plain = |text: &str, also: &[u8]| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
+    };
+    let is_kind = (1..=KIND_CHARS_MAX).contains(&kind.len()) && is_plain(kind, b"");
+    let is_group = group.len() <= GROUP_CHARS_MAX && is_plain(group, b".-");
+    let name = ObjectName::new(name).ok().filter(|_| is_kind && is_group)?;
+    let uid = is_uid(uid).then(|| uid.to_owned());
+    Some(Controller { group: group.to_owned(), kind: kind.to_owned(), name, uid })
 }
 
 /// Labels by which pools can select: of more than `N`, the first ones by key. `null` is none, as in Go.

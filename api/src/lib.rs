@@ -29,6 +29,7 @@ pub mod name;
 mod named;
 pub mod node_report;
 pub mod place;
+pub mod pod;
 pub mod probe;
 pub mod problem;
 pub mod process;

@@ -264,6 +264,23 @@ pub const KUBERNETES_ANNOTATION_BYTES_MAX: usize = 16 << 10;
 pub const KUBERNETES_FACTS_MAX: usize = 200_000;
 /// Objects that one scan of the watcher reads to confirm that they are gone; the next scan reads the others.
 pub const KUBERNETES_CONFIRMS_PER_SCAN_MAX: usize = 2_048;
+/// Pods of one report of a watcher.
+pub const PODS_PER_REPORT_MAX: usize = 256;
+/// Controllers of one reported pod.
+pub const CONTROLLERS_OF_POD_MAX: usize = 3;
+/// Uids of pods that are gone in one report of a watcher.
+pub const PODS_GONE_PER_REPORT_MAX: usize = 1024;
+/// Pods that watchers have reported, in all realms.
+pub const PODS_REPORTED_MAX: usize = 500_000;
+/// Log time for which the claims of a realm's nodes are verified after a report of its watcher.
+pub const VERIFIED_MS: u64 = 60_000;
+/// Log time between two reports of a watcher that has nothing to report.
+pub const VERIFIED_RENEWAL_MS: u64 = 15_000;
+/// Age of the newest sign of life of a watch on pods by which claims are verified. Bookmarks come each
+/// minute.
+pub const PODS_HEARD_MS_MAX: u64 = 150_000;
+/// Log time after which the pods of a realm without a watcher are forgotten: one day.
+pub const PODS_FORGOTTEN_MS: u64 = 24 * 3_600_000;
 /// Requests of the watcher for single objects at once.
 pub const KUBERNETES_READS_AT_ONCE: usize = 8;
 /// Controllers of pods that an agent remembers for a few seconds.

@@ -241,6 +241,10 @@ catalogue! {
         "Journal of the node's agent not writable", "Free disk space on the node; see ipam-agent doctor.";
     PodUnknown "pod-unknown" 503 / 11 exit UNAVAILABLE retry After
         "Pod unknown to the node's agent", "Check the API server: ipam-agent doctor. The runtime retries.";
+    PodUnreported "pod-unreported" 503 / 11 exit UNAVAILABLE retry Same
+        "Pod not reported by its watcher", "Retry; if it persists, check the watcher: ipamctl task list.";
+    ClaimMismatch "claim-mismatch" 403 / 120 exit REFUSED retry After
+        "Claim of a node not confirmed", "Retry; if it persists, check whether the node's token is stolen.";
 }
 
 impl fmt::Display for Code {

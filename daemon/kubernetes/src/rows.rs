@@ -13,6 +13,23 @@ pub(crate) struct EndpointRow {
     pub(crate) controller: Option<Controller>,
 }
 
+/// Uid of a reported pod.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ReportedRow {
+    pod: ReportedUid,
+}
+
+#[derive(Debug, Deserialize)]
+struct ReportedUid {
+    uid: String,
+}
+
+impl ReportedRow {
+    pub(crate) fn uid(self) -> String {
+        self.pod.uid
+    }
+}
+
 /// Pool with the application that it was created for.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PoolRow {

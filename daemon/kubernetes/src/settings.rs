@@ -19,13 +19,15 @@ pub struct Settings {
     pub context: Option<String>,
     /// Time between two scans, and the shortest absence that counts.
     pub scan_interval: Duration,
+    /// True to report pods to the servers, so that they verify claims of nodes.
+    pub verify: bool,
 }
 
 impl Settings {
     /// Settings of a watcher inside its cluster.
     #[must_use]
     pub fn new(realm: Name) -> Self {
-        Self { realm, kubeconfig: None, context: None, scan_interval: SCAN_INTERVAL }
+        Self { realm, kubeconfig: None, context: None, scan_interval: SCAN_INTERVAL, verify: true }
     }
 
     /// Manager of the mirrored resources.

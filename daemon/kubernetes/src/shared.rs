@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipam_api::Problem;
-use ipam_api::limits::WORKLOAD_OBSERVATION_MS_MAX;
+use ipam_api::limits::{PODS_HEARD_MS_MAX, WORKLOAD_OBSERVATION_MS_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::time::Timestamp;
 use kube::runtime::watcher::Event;
@@ -14,7 +14,7 @@ use crate::connection::Signal;
 use crate::controllers::{ControllerKey, ControllerView};
 use crate::mirror::Mirrored;
 use crate::objects::{Kind, NamespaceFacts, NodeFacts, NodeState, Pods, Scale};
-use crate::pods::PodView;
+use crate::pods::{PodView, Reports};
 use crate::settings::Settings;
 use crate::status::{Counts, Status};
 
@@ -42,6 +42,7 @@ pub(crate) struct Wake {
     pub(crate) leaving: Notify,
     pub(crate) controllers: Notify,
     pub(crate) scan: Notify,
+    pub(crate) reports: Notify,
 }
 
 /// Views of the cluster.
@@ -96,10 +97,12 @@ impl Views {
 
 impl<S> Shared<S> {
     pub(crate) fn new(settings: Settings, servers: S, status: watch::Sender<Status>) -> Self {
+        let mut views = Views::default();
+        views.pods.reports = Reports::new(settings.verify);
         Self {
             settings,
             servers,
-            views: Mutex::default(),
+            views: Mutex::new(views),
             status,
             wake: Wake::default(),
             pods: Arc::new(Signal::new("pods")),
@@ -137,11 +140,16 @@ impl<S> Shared<S> {
         (now.0.saturating_sub(at.0) + TRANSIT_MS <= WORKLOAD_OBSERVATION_MS_MAX).then_some(at)
     }
 
+    /// True if the watch on pods was alive so lately that its view may refute a claim.
+    pub(crate) fn may_verify(&self, now: Timestamp) -> bool {
+        self.pods.heard().is_some_and(|heard| now.0.saturating_sub(heard.0) <= PODS_HEARD_MS_MAX)
+    }
+
     /// Applies an event of the pods.
     pub(crate) fn pod_event(&self, event: Event<Pods>) {
         let stage = Stage::of(&event);
         let lacks = self.views().pods.event(event, Timestamp::now());
-        self.after_event(stage, lacks, &[&self.wake.pods]);
+        self.after_event(stage, lacks, &[&self.wake.pods, &self.wake.reports]);
     }
 
     /// Applies an event of the nodes.
@@ -169,7 +177,7 @@ impl<S> Shared<S> {
     pub(crate) fn controller_event(&self, kind: Kind, event: Event<Option<(ControllerKey, Scale)>>) {
         let stage = Stage::of(&event);
         self.views().controllers.event(kind, event);
-        self.after_event(stage, false, &[&self.wake.controllers]);
+        self.after_event(stage, false, &[&self.wake.controllers, &self.wake.reports]);
     }
 
     /// Publishes the view, and wakes the tasks. What a list lacks is looked for at once.

@@ -9,7 +9,7 @@ use crate::servers::Servers;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::status::Status;
-use crate::tasks::{Place, follow_controllers, mirror, reclaim_nodes, scan, send_facts, stream};
+use crate::tasks::{Place, follow_controllers, mirror, reclaim_nodes, report_pods, scan, send_facts, stream};
 
 /// Watches a cluster until it is dropped. It recovers by itself, and publishes its status.
 pub async fn watch(settings: Settings, servers: impl Servers, status: Sender<Status>) {
@@ -45,6 +45,7 @@ async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
         () = mirror(shared, &client, &shared.wake.nodes, nodes) => Ok(()),
         () = mirror(shared, &client, &shared.wake.namespaces, namespaces) => Ok(()),
         () = send_facts(shared) => Ok(()),
+        () = report_pods(shared) => Ok(()),
         () = reclaim_nodes(shared, &client) => Ok(()),
         () = follow_controllers(shared, &client) => Ok(()),
         () = scan(shared, &client) => Ok(()),

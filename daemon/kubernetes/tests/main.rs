@@ -8,4 +8,5 @@ mod fixture;
 mod mirror;
 mod nodes;
 mod pods;
+mod reports;
 mod scale;

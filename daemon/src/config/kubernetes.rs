@@ -22,6 +22,8 @@ pub(super) struct FileKubernetes {
     pub(super) context: Option<String>,
     /// Interval of the scans that look for pods without a watched deletion.
     pub(super) scan_interval_ms: Option<u64>,
+    /// False to believe what the agents of the realm's nodes claim about their pods; absent: true.
+    pub(super) verify: Option<bool>,
 }
 
 /// Watcher of one Kubernetes cluster.
@@ -35,6 +37,8 @@ pub struct KubernetesSettings {
     pub context: Option<String>,
     /// Interval of the scans in milliseconds.
     pub scan_interval_ms: u64,
+    /// True to verify claims of the realm's nodes about their pods.
+    pub verify: bool,
 }
 
 /// Complete and checked.
@@ -60,7 +64,7 @@ pub(super) fn complete(sections: Vec<FileKubernetes>) -> Result<Vec<KubernetesSe
 
 impl FileKubernetes {
     fn complete(self) -> Result<KubernetesSettings, ConfigError> {
-        let Self { realm, kubeconfig, context, scan_interval_ms } = self;
+        let Self { realm, kubeconfig, context, scan_interval_ms, verify } = self;
         let realm = realm.map_or_else(|| Ok(Name::default_name()), |realm| Name::new(&realm));
         let realm = realm.map_err(|problem| wrong("kubernetes.realm", &problem.detail))?;
         if context.is_some() && kubeconfig.is_none() {
@@ -71,6 +75,7 @@ impl FileKubernetes {
             let why = format!("it must be between {KUBERNETES_SCAN_MS_MIN} and {KUBERNETES_SCAN_MS_MAX}");
             return Err(wrong("kubernetes.scan_interval_ms", &why));
         }
-        Ok(KubernetesSettings { realm, kubeconfig, context, scan_interval_ms })
+        let verify = verify.unwrap_or(true);
+        Ok(KubernetesSettings { realm, kubeconfig, context, scan_interval_ms, verify })
     }
 }

@@ -7,7 +7,9 @@ use ipam_api::probe;
 use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
 use ipam_machine::State;
-use ipam_machine::command::{Cause, Dns, Given, GivenInterface, Metadata, Probing, Started, Text};
+use ipam_machine::command::{
+    Cause, Controller, Dns, Given, GivenInterface, Metadata, Probing, Started, Text,
+};
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Allocation, Lease, Meta};
 use ipnet::IpNet;
@@ -84,15 +86,30 @@ pub(super) fn metadata(
 /// The metadata on a resource as four fields: description, labels, annotations, manager.
 pub(super) fn metadata_out(metadata: Metadata) -> (String, shown::Labels, shown::Labels, Option<String>) {
     let Metadata { description, labels, annotations, managed_by } = metadata;
-    let strings = |texts: BTreeMap<Text, Text>| {
-        texts.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
-    };
     let managed_by = managed_by.map(|manager| manager.to_string());
-    (description.to_string(), strings(labels), strings(annotations), managed_by)
+    (description.to_string(), strings(&labels), strings(&annotations), managed_by)
 }
 
 pub(super) fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {
     labels.into_iter().map(|(key, value)| (Text::given(key), Text::given(value))).collect()
+}
+
+pub(super) fn strings(texts: &BTreeMap<Text, Text>) -> shown::Labels {
+    texts.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+pub(super) fn controller_in(controller: shown::Controller) -> Controller {
+    let shown::Controller { group, kind, name, uid } = controller;
+    Controller { group: Text::given(group), kind: Text::given(kind), name, uid: uid.map(Text::given) }
+}
+
+pub(super) fn controller_out(controller: &Controller) -> shown::Controller {
+    shown::Controller {
+        group: controller.group.to_string(),
+        kind: controller.kind.to_string(),
+        name: controller.name.clone(),
+        uid: controller.uid.as_ref().map(ToString::to_string),
+    }
 }
 
 pub(super) fn dns_in(dns: shown::Dns) -> Dns {

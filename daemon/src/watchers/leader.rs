@@ -63,11 +63,11 @@ async fn in_each<F: Future<Output = ()>>(mut leadership: Receiver<Option<u64>>, 
 
 /// Runs one watcher, and publishes its status.
 async fn one(section: &KubernetesSettings, router: &Router, leadership: u64, statuses: &Statuses) {
-    let KubernetesSettings { realm, kubeconfig, context, scan_interval_ms } = section.clone();
+    let KubernetesSettings { realm, kubeconfig, context, scan_interval_ms, verify } = section.clone();
     let name = format!("kubernetes/{realm}");
     let servers = Member(LocalServer::new(router.clone(), &name, realm.clone(), leadership));
     let scan_interval = Duration::from_millis(scan_interval_ms);
-    let settings = Settings { kubeconfig, context, scan_interval, ..Settings::new(realm.clone()) };
+    let settings = Settings { kubeconfig, context, scan_interval, verify, ..Settings::new(realm.clone()) };
     let (status, news) = channel(Status::new());
     let publish = publish(News::new(realm, news), &name, scan_interval_ms, statuses);
     tokio::join!(watch(settings, servers, status), publish);

@@ -48,6 +48,9 @@ pub struct Flags {
         value_parser = clap::value_parser!(u64).range(KUBERNETES_SCAN_MS_MIN..=KUBERNETES_SCAN_MS_MAX)
     )]
     scan_interval_ms: u64,
+    /// Believe what the agents of the realm's nodes claim about their pods.
+    #[arg(long)]
+    no_verify: bool,
 }
 
 /// Runs the command until SIGTERM or Ctrl-C.
@@ -65,12 +68,14 @@ pub fn main(flags: Flags) -> ExitCode {
 }
 
 fn run(flags: Flags) -> Result<(), String> {
-    let Flags { servers, token_file, ca_file, realm, kubeconfig, context, scan_interval_ms } = flags;
+    let Flags { servers, token_file, ca_file, realm, kubeconfig, context, scan_interval_ms, no_verify } =
+        flags;
     let options = Options { token_file, ca_file, ..Options::default() };
     let client = Client::with(&servers, &options);
     let client = client.map_err(|problem| format!("{}. {}", problem.detail, problem.help))?;
     let scan_interval = Duration::from_millis(scan_interval_ms);
-    let settings = Settings { kubeconfig, context, scan_interval, ..Settings::new(realm) };
+    let settings =
+        Settings { kubeconfig, context, scan_interval, verify: !no_verify, ..Settings::new(realm) };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {

@@ -68,6 +68,7 @@ const TREES: [Tree; 9] = [
             "access",
             "cluster",
             "endpoint",
+            "pods",
             "prefix_claims",
             "resource",
             "prefix",

@@ -3,8 +3,8 @@
 //! [`apply`] takes the state, the time of the entry and a command; it returns the outcome and the events. The
 //! same commands give the same bytes on every member: that is the whole of replication.
 //!
-//! **Invariants:** a refused command changes nothing but log time, and the memory of a boot that it is
-//! refused for; every row is in exactly one table and its change is in the digest; what is derived
+//! **Invariants:** a refused command changes nothing but log time, and the memory of a boot or a false claim
+//! that it is refused for; every row is in exactly one table and its change is in the digest; what is derived
 //! ([`state`]'s index) can be rebuilt from the rows alone; ids are revisions and never come back.
 
 pub mod access;
@@ -21,6 +21,7 @@ pub mod event;
 pub mod fixtures;
 pub mod invariant;
 pub mod journal;
+mod pods;
 mod prefix;
 mod prefix_claims;
 mod probe;

@@ -1,7 +1,7 @@
 //! Pods as the API server sends them, and the part of them that the agent keeps.
 
 use ipam_api::annotations::attachments;
-use ipam_api::kubernetes::{UsableLabels, is_uid};
+use ipam_api::kubernetes::{UsableLabels, controller, is_uid};
 use ipam_api::limits::{INTERFACES_MAX, LABELS_MAX, POD_BYTES_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::resource::{Controller, Labels};
@@ -14,9 +14,6 @@ use crate::kubernetes::First;
 const LABEL_BYTES_MAX: usize = POD_BYTES_MAX / 2;
 /// Owners of an object among which its controller is looked for.
 const OWNERS_MAX: usize = 64;
-/// Characters of a controller's kind and of its API group, as the servers accept them.
-const KIND_CHARS_MAX: usize = 63;
-const GROUP_CHARS_MAX: usize = 253;
 
 /// Object with its metadata. All other fields are skipped.
 #[derive(Debug, Default, Deserialize)]
@@ -68,15 +65,7 @@ impl Metadata {
     /// Controller that created the object; none if the servers could not accept it.
     pub(super) fn owner(&self) -> Option<Controller> {
         let owner = self.owner_references.0.iter().find(|owner| owner.controller)?;
-        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        let is_plain = |text: &str, also: &[u8]| {
-            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
-        };
-        let is_kind = (1..=KIND_CHARS_MAX).contains(&owner.kind.len()) && is_plain(&owner.kind, b"");
-        let is_group = group.len() <= GROUP_CHARS_MAX && is_plain(group, b".-");
-        let name = ObjectName::new(&owner.name).ok().filter(|_| is_kind && is_group)?;
-        let uid = is_uid(&owner.uid).then(|| owner.uid.clone());
-        Some(Controller { group: group.to_owned(), kind: owner.kind.clone(), name, uid })
+        controller(&owner.api_version, &owner.kind, &owner.name, &owner.uid)
     }
 }
 

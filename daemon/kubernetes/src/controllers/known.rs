@@ -116,7 +116,7 @@ mod tests {
         for kind in Kind::BUILT_IN.into_iter().chain(Kind::OF_KUBEVIRT) {
             view.event(kind, Event::Init);
             for (_, uid, wanted) in objects.iter().filter(|(of, ..)| *of == kind) {
-                let scale = Scale { uid: (*uid).to_owned(), wanted: Some(*wanted) };
+                let scale = Scale { uid: (*uid).to_owned(), wanted: Some(*wanted), owner: None };
                 view.event(kind, Event::InitApply(Some(((name("shop"), name("db")), scale))));
             }
             view.event(kind, Event::InitDone);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ipam_api::limits::CONTROLLERS_OF_POD_MAX;
 use ipam_api::name::ObjectName;
+use ipam_api::resource::Controller;
 use kube::runtime::watcher::Event;
 
 use super::known::ControllerId;
@@ -37,6 +39,7 @@ impl ControllerView {
         for change in self.kinds.entry(kind).or_default().event(event) {
             match change {
                 // The replicas of a new controller come with the ADDs of its pods.
+                Change::Put(_, Some(scale)) | Change::Deleted(_, scale) if scale.is_inner(kind) => {}
                 Change::Put((namespace, name), Some(former)) => {
                     if self.scale(kind, &namespace, &name).is_some_and(|now| now.wanted != former.wanted) {
                         self.work.insert(Work::Scaled(kind, namespace, name));
@@ -52,7 +55,31 @@ impl ControllerView {
 
     /// Scale of a controller.
     pub(crate) fn scale(&self, kind: Kind, namespace: &ObjectName, name: &ObjectName) -> Option<&Scale> {
-        self.kinds.get(&kind)?.get(&(namespace.clone(), name.clone()))
+        self.kinds.get(&kind)?.get(&(namespace.clone(), name.clone())).filter(|scale| !scale.is_inner(kind))
+    }
+
+    /// Controllers above an owner, it among them. None while the view may lack one of them.
+    pub(crate) fn above(&self, namespace: &ObjectName, owner: &Controller) -> Option<Vec<Controller>> {
+        let mut all = vec![owner.clone()];
+        while let Some(last) = all.last().filter(|_| all.len() < CONTROLLERS_OF_POD_MAX) {
+            let Some(kind) = Kind::of(&last.group, &last.kind).filter(|kind| Kind::BUILT_IN.contains(kind))
+            else {
+                break;
+            };
+            let scale = self.kinds.get(&kind)?.get(&(namespace.clone(), last.name.clone()))?;
+            // A namesake that is older or newer says nothing about the owner.
+            if last.uid.as_ref() != Some(&scale.uid) {
+                return None;
+            }
+            let Some(next) = scale.owner.clone() else { break };
+            all.push(next);
+        }
+        Some(all)
+    }
+
+    /// True once the controllers of all built-in kinds are listed.
+    pub(crate) fn are_built_in_synced(&self) -> bool {
+        Kind::BUILT_IN.into_iter().all(|kind| self.is_synced(kind))
     }
 
     /// True once the controllers of a kind are listed.

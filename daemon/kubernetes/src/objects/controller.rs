@@ -2,10 +2,11 @@
 
 use ipam_api::kubernetes::is_uid;
 use ipam_api::name::ObjectName;
+use ipam_api::resource::Controller;
 use kube::core::ApiResource;
 use serde::Deserialize;
 
-use super::object::{Object, resource};
+use super::object::{Object, OwnerReference, resource};
 
 /// Controller with the fields of its scale.
 pub(crate) type Controllers = Object<ControllerSpec, ControllerStatus>;
@@ -103,21 +104,26 @@ pub(crate) struct Scale {
     pub(crate) uid: String,
     /// Wanted replicas and the first ordinal; none if they are unknown or not a matter of this kind.
     pub(crate) wanted: Option<(u32, u32)>,
+    /// Controller of the controller.
+    pub(crate) owner: Option<Controller>,
+}
+
+impl Scale {
+    /// Returns true if agents name the controller of this one instead: the Deployment of a ReplicaSet, the
+    /// CronJob of a Job.
+    pub(crate) fn is_inner(&self, kind: Kind) -> bool {
+        self.owner.is_some() && matches!(kind, Kind::ReplicaSet | Kind::Job)
+    }
 }
 
 impl Controllers {
-    /// Namespace, name and scale of the controller; none for one that another controller controls.
-    ///
-    /// The agents name the outermost controller: the Deployment of a ReplicaSet, the CronJob of a Job.
+    /// Namespace, name and scale of the controller.
     pub(crate) fn facts(self, kind: Kind) -> Option<((ObjectName, ObjectName), Scale)> {
-        let is_inner = self.metadata.controller().is_some();
-        if is_inner && matches!(kind, Kind::ReplicaSet | Kind::Job) {
-            return None;
-        }
         let name =
             (ObjectName::new(&self.metadata.namespace).ok()?, ObjectName::new(&self.metadata.name).ok()?);
         let wanted = self.wanted(kind);
-        Some((name, Scale { uid: Some(self.metadata.uid).filter(|uid| is_uid(uid))?, wanted }))
+        let owner = self.metadata.controller().and_then(OwnerReference::to_controller);
+        Some((name, Scale { uid: Some(self.metadata.uid).filter(|uid| is_uid(uid))?, wanted, owner }))
     }
 
     fn wanted(&self, kind: Kind) -> Option<(u32, u32)> {
@@ -153,7 +159,7 @@ mod tests {
             }
         }
         let read = serde_json::from_value::<Controllers>(whole).unwrap();
-        read.facts(kind).map(|(_, scale)| scale.wanted)
+        read.facts(kind).filter(|(_, scale)| !scale.is_inner(kind)).map(|(_, scale)| scale.wanted)
     }
 
     #[test]

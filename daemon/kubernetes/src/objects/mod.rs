@@ -10,4 +10,4 @@ pub(crate) use self::controller::{Controllers, KUBEVIRT, Kind, MACHINE, Scale, V
 pub(crate) use self::namespace::{NamespaceFacts, Namespaces};
 pub(crate) use self::node::{NodeFacts, NodeState, Nodes};
 pub(crate) use self::object::resource;
-pub(crate) use self::pod::{PodFacts, Pods};
+pub(crate) use self::pod::{PodFacts, PodReport, Pods};

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use ipam_api::kubernetes::UsableLabels;
+use ipam_api::kubernetes::{UsableLabels, controller};
 use ipam_api::limits::{KUBERNETES_LABELS_READ_MAX, LABELS_MAX};
-use ipam_api::resource::Labels;
+use ipam_api::resource::{Controller, Labels};
 use ipam_api::time::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ApiResource, DynamicResourceScope};
@@ -62,6 +62,7 @@ pub(crate) struct OwnerReference {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) name: String,
+    uid: String,
     controller: bool,
 }
 
@@ -77,6 +78,11 @@ impl Metadata {
 }
 
 impl OwnerReference {
+    /// Owner as requests name it; none if the servers could not accept it.
+    pub(crate) fn to_controller(&self) -> Option<Controller> {
+        controller(&self.api_version, &self.kind, &self.name, &self.uid)
+    }
+
     pub(crate) fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }

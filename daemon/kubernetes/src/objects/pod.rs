@@ -1,15 +1,16 @@
 //! Pods, and the facts by which the servers judge them.
 
 use ipam_api::kubernetes::is_uid;
+use ipam_api::limits::LABELS_MAX;
 use ipam_api::name::ObjectName;
-use ipam_api::resource::EndpointKind;
+use ipam_api::resource::{Controller, EndpointKind, Labels};
 use ipam_api::time::Timestamp;
 use ipam_api::workload::{WorkloadName, WorkloadPhase};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::controller::{KUBEVIRT, MACHINE};
-use super::object::Object;
+use super::object::{Object, OwnerReference};
 
 /// Pod with the fields of its facts.
 pub(crate) type Pods = Object<PodSpec, PodStatus>;
@@ -73,6 +74,16 @@ pub(crate) struct PodFacts {
     pub(crate) is_static: bool,
 }
 
+/// Report of a pod, without the controllers above its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PodReport {
+    pub(crate) uid: String,
+    pub(crate) endpoint: WorkloadName,
+    pub(crate) node: ObjectName,
+    pub(crate) labels: Labels,
+    pub(crate) owner: Option<Controller>,
+}
+
 impl PodFacts {
     /// True if the pod terminates or has ended. Others keep their addresses.
     pub(crate) fn is_ending(&self) -> bool {
@@ -114,6 +125,16 @@ impl Pods {
             node: self.spec.node_name.as_deref().and_then(|node| ObjectName::new(node).ok()),
             is_static: self.is_static(),
         })
+    }
+
+    /// Report of the pod, by which claims of its node are verified; none for a pod without a node.
+    pub(crate) fn report(&self) -> Option<PodReport> {
+        let PodFacts { endpoint, uid, node, .. } = self.facts()?;
+        // The same labels as its agent reads.
+        let labels = self.metadata.labels.0.iter().take(LABELS_MAX);
+        let labels = labels.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let owner = self.metadata.controller().and_then(OwnerReference::to_controller);
+        Some(PodReport { uid, endpoint, node: node?, labels, owner })
     }
 
     /// Uid by which the node knows the pod.

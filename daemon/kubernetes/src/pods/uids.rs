@@ -12,13 +12,13 @@ pub(crate) struct Uids {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Uid {
+pub(crate) enum Uid {
     Uuid([u8; 16]),
     Other(Box<str>),
 }
 
 impl Uid {
-    fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         match Uuid::parse_str(text) {
             // Two texts of one UUID are two uids.
             Ok(uuid) if uuid.as_hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text => {

@@ -3,8 +3,10 @@
 use ipam_api::time::Timestamp;
 use ipam_api::workload::WorkloadGone;
 use kube::runtime::watcher::Event;
+use tokio::time::Instant;
 
 use super::queue::Queue;
+use super::reports::Reports;
 use super::uids::Uids;
 use crate::objects::{PodFacts, Pods};
 
@@ -13,6 +15,7 @@ use crate::objects::{PodFacts, Pods};
 pub(crate) struct PodView {
     pub(crate) uids: Uids,
     pub(crate) queue: Queue,
+    pub(crate) reports: Reports,
     is_synced: bool,
 }
 
@@ -24,6 +27,9 @@ impl PodView {
             Event::InitApply(pod) | Event::Apply(pod) => {
                 for uid in uids(&pod) {
                     self.uids.insert(uid);
+                }
+                if let Some(report) = pod.report() {
+                    self.reports.put(report, Instant::now());
                 }
                 if let Some(facts) = pod.facts().filter(PodFacts::is_ending) {
                     self.queue.put(facts, WorkloadGone::None, now);
@@ -39,6 +45,9 @@ impl PodView {
             Event::Delete(pod) => {
                 for uid in uids(&pod) {
                     self.uids.remove(uid);
+                }
+                if let Some(uid) = pod.uid() {
+                    self.reports.end(uid);
                 }
                 // A static pod runs on without its object.
                 if let Some(facts) = pod.facts().filter(|facts| !facts.is_static) {

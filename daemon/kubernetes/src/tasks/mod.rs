@@ -5,6 +5,7 @@ mod controllers;
 mod leaving;
 mod mirror;
 mod pods;
+mod reports;
 mod scan;
 mod streams;
 
@@ -12,5 +13,6 @@ pub(crate) use self::controllers::follow_controllers;
 pub(crate) use self::leaving::reclaim_nodes;
 pub(crate) use self::mirror::{Place, mirror};
 pub(crate) use self::pods::send_facts;
+pub(crate) use self::reports::report_pods;
 pub(crate) use self::scan::scan;
 pub(crate) use self::streams::stream;

@@ -12,6 +12,7 @@ use kube::Client;
 use tokio::time::Instant;
 
 use super::confirm::{Candidate, confirm, is_gone};
+use super::reports::compare_reports;
 use crate::absent::Absent;
 use crate::backoff::Backoff;
 use crate::connection::Kinds;
@@ -27,10 +28,11 @@ struct Found {
     controllers: BTreeMap<ControllerId, Known>,
 }
 
-/// Compares the servers with the view at each interval, for as long as the watcher runs.
+/// Compares the servers with the view at each interval. Ends if the view has to be built again.
 pub(crate) async fn scan(shared: &Shared<impl Servers>, client: &Client) {
     shared.synced().await;
     let (mut pods, mut controllers) = (Absent::default(), Absent::default());
+    let mut reports = Absent::default();
     let mut backoff = Backoff::default();
     loop {
         // An error that lasts is noted again.
@@ -40,6 +42,11 @@ pub(crate) async fn scan(shared: &Shared<impl Servers>, client: &Client) {
                 backoff.reset();
                 of_pods(shared, client, &mut pods, found.pods).await;
                 of_controllers(shared, client, &mut controllers, found.controllers).await;
+                match compare_reports(shared, &mut reports).await {
+                    Ok(false) => {}
+                    Ok(true) => return,
+                    Err(problem) => shared.refused(&problem),
+                }
                 shared.note(|status| {
                     status.scans += 1;
                     status.absent = pods.len() as u64;

@@ -7,7 +7,7 @@ use ipam_machine::Action;
 use ipam_machine::command::{AutomaticPool, EndController};
 use ipam_machine::model::{Automatic, AutomaticStanding};
 
-use super::controller::{controller_in, controller_out};
+use crate::http::convert::{controller_in, controller_out};
 
 /// Automatic pools that a request specifies.
 ///

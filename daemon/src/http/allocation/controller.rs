@@ -3,10 +3,11 @@
 use ipam_api::request::{Released, ScaleRequest};
 use ipam_api::resource as shown;
 use ipam_machine::Action;
-use ipam_machine::command::{Controller, ScaleController, Stickiness, Text};
+use ipam_machine::command::{ScaleController, Stickiness};
 
 use super::automatic::end_of;
 use super::endpoint::released;
+use crate::http::convert::controller_in;
 use crate::http::request::{ApiError, ApiResponse, Write};
 
 pub(in crate::http) async fn scale(write: Write) -> Result<ApiResponse<Released>, ApiError> {
@@ -34,18 +35,4 @@ pub(in crate::http) fn stickiness(
     scale_down: Option<shown::ScaleDown>,
 ) -> Stickiness {
     Stickiness { controller: controller.map(controller_in), sticky, scale_down }
-}
-
-pub(super) fn controller_in(controller: shown::Controller) -> Controller {
-    let shown::Controller { group, kind, name, uid } = controller;
-    Controller { group: Text::given(group), kind: Text::given(kind), name, uid: uid.map(Text::given) }
-}
-
-pub(super) fn controller_out(controller: &Controller) -> shown::Controller {
-    shown::Controller {
-        group: controller.group.to_string(),
-        kind: controller.kind.to_string(),
-        name: controller.name.clone(),
-        uid: controller.uid.as_ref().map(ToString::to_string),
-    }
 }

@@ -9,8 +9,8 @@ use ipam_api::{Code, Problem};
 use ipam_machine::command::Leases;
 use ipam_machine::{Action, Answer, Applied, State};
 
-use super::controller::controller_out;
 use super::lease::{renewal, renewed};
+use crate::http::convert::controller_out;
 use crate::http::convert::{interface, meta, waits};
 use crate::http::list::{Listable, Row, Shape, Test};
 use crate::http::request::{ApiError, ApiResponse, Read, Write};

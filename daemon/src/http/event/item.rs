@@ -112,6 +112,11 @@ pub(super) fn event(event: &Event) -> shown::Event {
             let problem = readiness.problem.map_or("not-ready", AgentProblem::as_str);
             item.reason = Some(if readiness.ready { "ready" } else { problem }.to_owned());
         }
+        EventKind::ClaimMismatch { node, endpoint, claimed } => {
+            item.object = node.to_string();
+            item.node = Some(node.name.clone());
+            item.reason = Some(format!("{claimed} of {endpoint}"));
+        }
         EventKind::Withdrawn { endpoint } => item.object = endpoint.to_string(),
         EventKind::LevelRaised { level } => item.object = format!("level {level}"),
         EventKind::PoolConfirmed { epoch, pool } => {

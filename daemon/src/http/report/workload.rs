@@ -81,7 +81,7 @@ fn check(request: &WorkloadsRequest) -> Result<(), Problem> {
 }
 
 /// Refuses another realm than those of the caller. Releases are checked again when they are applied.
-fn check_realm(grant: &Grant, realm: &Name) -> Result<(), Problem> {
+pub(super) fn check_realm(grant: &Grant, realm: &Name) -> Result<(), Problem> {
     if grant.realms.is_empty() || grant.realms.contains(realm) {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! Watcher of a Kubernetes cluster, in the leader of real members.
 
+mod claims;
 mod controllers;
 mod mirror;
 mod nodes;

@@ -1,14 +1,16 @@
 //! `ipamd kubernetes`: the watcher in a process of its own, with a token of its realm.
 
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use ipam_api::client::Client;
+use ipam_api::Code;
+use ipam_api::client::{Call, Client};
 use ipam_api::resource::Allocation;
 use serde_json::{Value, json};
 use test_apiserver::ApiServer;
 
-use super::scene::{add, kubeconfig, node, pod};
-use crate::cluster::access::{guarded, make, root};
+use super::scene::{add, kubeconfig, node, pod, request};
+use crate::cluster::access::{guarded, make, root, with};
 use crate::support::ask::{allocations, get, subnet_with_pool};
 use crate::support::{Cluster, programs, until};
 
@@ -75,6 +77,19 @@ async fn a_watcher_elsewhere_reports_with_a_token_of_its_realm() {
         let uid = pod(&api, name, "n1", json!({}));
         add(&root, "us", (name, "n1", &uid), json!({})).await.unwrap();
     }
+    let secret = json!({"name": "us-n1", "role": "node", "node": {"realm": "us", "name": "n1"}});
+    let secret = make(&root, secret).await.secret.unwrap();
+    let stolen = request("us", ("web-1", "n1", "u-other"), json!({}));
+    until("claims of the realm are verified", async || {
+        let call = Call::post("/v1/allocations").query("dry_run", "true").json(&stolen).unwrap();
+        // Without `within` it would be repeated until the report comes.
+        let call = with(call, &secret).within(Duration::from_millis(500));
+        match cluster.ask().send(call).await {
+            Err(problem) if problem.code == Code::PodUnreported => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
     // A pod of another realm with the same name.
     add(&root, "eu", ("web-1", "n1", "other"), json!({})).await.unwrap();
     assert!(api.remove("/api/v1/namespaces/shop/pods/web-1"));

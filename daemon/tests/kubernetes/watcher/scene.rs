@@ -169,6 +169,12 @@ pub(super) async fn add(
     (name, node, uid): (&str, &str, &str),
     fields: Value,
 ) -> Result<Allocated, Problem> {
+    let body = request(realm, (name, node, uid), fields);
+    client.call(Call::post("/v1/allocations").json(&body).unwrap().repeatable().within(LONG)).await
+}
+
+/// Request of that ADD.
+pub(super) fn request(realm: &str, (name, node, uid): (&str, &str, &str), fields: Value) -> Value {
     let mut body = json!({
         "endpoint": {"realm": realm, "kind": "pod", "namespace": "shop", "name": name},
         "uid": uid,
@@ -178,7 +184,7 @@ pub(super) async fn add(
         "started": {"boot_id": "boot", "at_us": 1},
     });
     body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    client.call(Call::post("/v1/allocations").json(&body).unwrap().repeatable().within(LONG)).await
+    body
 }
 
 /// DEL of a pod's container.

@@ -77,6 +77,10 @@ impl State {
                 let rows = keys.map(|key| self.attachment(&key).map(|(_, row)| row.endpoint));
                 rows.map(|endpoint| write.released(endpoint)).find(Result::is_err).unwrap_or(Ok(()))
             }
+            // Pools of all labels select by the reported pods.
+            Action::ReportPods(_) if !grant.labels.is_empty() => {
+                check_limits(grant, Verb::Write, Target::Cluster)
+            }
             // Results concern pools and allocations of all realms. A node's own token has its own limits.
             Action::ReportProbes(_) if grant.node.is_none() => {
                 check_limits(grant, Verb::Write, Target::Cluster)
@@ -102,6 +106,7 @@ impl State {
             | Action::DelegateOrWait(_)
             | Action::ReportProbes(_)
             | Action::EndQuarantine(_)
+            | Action::ReportPods(_)
             | Action::ReleasePrefix { .. } => Ok(()),
             // Each step is authorized separately; join tokens and renewals concern only the caller's token.
             Action::Transaction(_) | Action::Join { .. } | Action::JoinMember(_) | Action::RenewToken => {

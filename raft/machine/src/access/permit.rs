@@ -71,6 +71,7 @@ impl Action {
             Action::Delegate(_) | Action::DelegateOrWait(_) => Some((Verb::Allocate, Target::Prefix)),
             Action::ReleasePrefix { .. } => Some((Verb::Release, Target::Prefix)),
             Action::Heartbeat(_) => Some((Verb::Report, Target::Node)),
+            Action::ReportPods(_) => Some((Verb::Report, Target::Endpoint)),
             Action::ReportProbes(_) => Some((Verb::Report, Target::Node)),
             Action::EndQuarantine(_) => Some((Verb::Release, Target::Quarantine)),
             Action::Reclaim(_) => Some((Verb::Reclaim, Target::Node)),
@@ -136,6 +137,7 @@ impl State {
                 permit_realm(grant, &report.node.realm)?;
                 permit_report(grant, &report.node)
             }
+            Action::ReportPods(report) => permit_realm(grant, &report.realm),
             Action::EndQuarantine(end) => match self.quarantine_at(&end.network, end.address) {
                 Some((_, row)) => self.permit_pool(grant, row.pool),
                 None => Ok(()),

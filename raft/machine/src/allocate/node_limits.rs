@@ -90,8 +90,11 @@ impl Step<'_> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         let Some(node) = &grant.node else { return self.allocate(request) };
         self.check_event_budget(node)?;
+        let verified = self.state.verified(node, request)?;
         let before = self.events.len();
-        let answer = self.allocate(request).map_err(|refusal| without_foreign_realms(refusal, node))?;
+        let answer = self
+            .allocate(verified.as_ref().unwrap_or(request))
+            .map_err(|refusal| without_foreign_realms(refusal, node))?;
         let events = self.events.len().saturating_sub(before) as u64;
         if events > 0 {
             self.spend_events(node, events);

@@ -94,6 +94,7 @@ impl Step<'_> {
             Action::EndController(end) => self.state.endpoints_of_controller(&end.to_none()),
             Action::ReleaseOrphans(request) => self.state.allocations_of_orphans(request),
             Action::ReportProbes(report) => Box::new(report.results.iter().map(|_| ())),
+            Action::ReportPods(report) => Box::new((0..report.pods.len() + report.gone.len()).map(|_| ())),
             Action::Reclaim(reclaim) => Box::new(reclaim.allocations.iter().map(|_| ())),
             _ => return Ok(()),
         };

@@ -150,6 +150,8 @@ pub enum Action {
     EndIncarnation(EndIncarnation),
     /// Allocates addresses like [`Action::Allocate`], only from pools on the links of the host.
     AllocateOnLinks(OnLinks),
+    /// Records pods of a realm, by which claims of its nodes are verified.
+    ReportPods(ReportPods),
 }
 
 impl From<Allocate> for Action {

@@ -51,8 +51,12 @@ impl Action {
             | Action::Transaction(_) => false,
             // A second copy meets a newer quarantine, allocation or incarnation.
             Action::EndQuarantine(_) | Action::Reclaim(_) | Action::EndIncarnation(_) => false,
-            // The agent repeats it. A second copy could report an old readiness, or finds no orphan any more.
-            Action::Heartbeat(_) | Action::ReleaseOrphans(_) | Action::ReportProbes(_) => false,
+            // The agent or the watcher repeats it. A second copy could report an old readiness or pod, or
+            // finds no orphan any more.
+            Action::Heartbeat(_)
+            | Action::ReleaseOrphans(_)
+            | Action::ReportProbes(_)
+            | Action::ReportPods(_) => false,
             // The next round of its task does it.
             Action::Expire | Action::TrimJournal { .. } | Action::SealJournal | Action::RaiseLevel { .. } => {
                 false

@@ -15,8 +15,9 @@ pub use crate::value::{
     Kind, Leases, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Orphan,
     PoolPatterns, PoolSelectors, PoolSpec, PrefixLevel, PrefixSource, ProbeResult, Probing, Purpose, Quota,
     Reclaim, ReclaimReason, Refusal, ReleaseAttachment, ReleaseAttachmentOf, ReleaseOrphans, Renew,
-    ReportProbes, ReportedBoot, ReservationSpec, RouteConfig, Routing, ScaleController, SecretHash, Started,
-    Stickiness, SubnetSpec, Terms, Text, cause, request_hash, secret_hash,
+    ReportPods, ReportProbes, ReportedBoot, ReportedPod, ReservationSpec, RouteConfig, Routing,
+    ScaleController, SecretHash, Started, Stickiness, SubnetSpec, Terms, Text, cause, request_hash,
+    secret_hash,
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Given, GivenInterface, Outcome, Pending, PendingPrefix, Renewed, Stored};

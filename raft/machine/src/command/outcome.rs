@@ -153,6 +153,8 @@ pub enum Answer {
         /// Number of allocations that were left alone.
         stale: u64,
     },
+    /// Pods were reported.
+    PodsReported,
 }
 
 impl Answer {

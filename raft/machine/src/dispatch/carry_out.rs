@@ -4,7 +4,7 @@ use crate::apply::step::Step;
 use crate::apply::work::{Serving, Work};
 use crate::command;
 use crate::command::{Action, Answer, Applied, Cause, Command, OnLinks, Outcome, Purpose, Refusal, Terms};
-use crate::event::{By, Event};
+use crate::event::{By, Event, EventKind};
 use crate::journal::Happened;
 use crate::state::State;
 use crate::state::row::{Network, Node};
@@ -115,11 +115,16 @@ impl Step<'_> {
             Action::Transaction(transaction) => self.transaction(transaction),
             single => self.single(single),
         });
-        if let Err(refusal) = &answer
-            && let Cause::BootUnconfirmed { attachment, started } = refusal.cause.as_ref()
-        {
+        match answer.as_ref().map_err(|refusal| refusal.cause.as_ref()) {
             // Or the next ADD of that boot would be refused for the same reason.
-            self.hear_refused(attachment, started);
+            Err(Cause::BootUnconfirmed { attachment, started }) => self.hear_refused(attachment, started),
+            Err(Cause::ClaimMismatch { node, endpoint, claimed }) => {
+                self.state.tick();
+                self.spend_events(node, 1);
+                let (node, endpoint, claimed) = (node.clone(), endpoint.clone(), claimed.clone());
+                self.emit(EventKind::ClaimMismatch { node, endpoint, claimed });
+            }
+            _ => {}
         }
         let revision = self.state.revision();
         (revision, answer.map(|answer| Applied { revision, answer, replayed: false }))
@@ -169,6 +174,7 @@ impl Step<'_> {
             Action::Heartbeat(heartbeat) => self.hear_node(heartbeat),
             Action::ReleaseOrphans(request) => Ok(self.release_orphans(request)),
             Action::ReportProbes(report) => self.report_probes(report),
+            Action::ReportPods(report) => self.report_pods(report),
             Action::EndQuarantine(end) => self.end_quarantine_of(end),
             Action::Reclaim(reclaim) => self.reclaim(reclaim),
             Action::EndIncarnation(end) => Ok(self.end_incarnation(end)),

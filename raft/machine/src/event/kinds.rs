@@ -6,6 +6,7 @@ use crate::event::field_change::FieldChange;
 use crate::event::reason::Reason;
 use crate::state::id::{AllocationId, PrefixClaimId, PrefixId};
 use crate::state::row::{MemberStanding, PrefixOwner};
+use crate::value::cause::Claimed;
 use crate::value::condition::{Readiness, WaitReason};
 use crate::value::event_id::EventId;
 use crate::value::{AgentReadiness, ReportedBoot};
@@ -245,6 +246,13 @@ pub enum EventKind {
         /// Node whose agent found it.
         by: NodeKey,
     },
+    /// A node claimed something about an endpoint that the watcher's report contradicts.
+    ClaimMismatch {
+        node: NodeKey,
+        endpoint: EndpointKey,
+        /// First contradicted claim.
+        claimed: Claimed,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -270,6 +278,7 @@ pub const NAMES: &[(&str, &str)] = &[
     ("node.deleted", "The description of a node was deleted; its allocations remain."),
     ("node.booted", "The agent of a node reported its first boot, or a later boot than before."),
     ("node.condition", "The Ready condition of a node changed; `reason` is the new reason."),
+    ("node.mismatch", "A claim of a node about an endpoint was refused: the report of its watcher differs."),
     ("namespace.created", "The description of a namespace was created."),
     ("namespace.changed", "The description of a namespace was changed."),
     ("namespace.deleted", "The description of a namespace was deleted; its allocations remain."),
@@ -335,6 +344,7 @@ impl EventKind {
             EventKind::Quarantined { .. } => "address.quarantined",
             EventKind::QuarantineEnded { .. } => "address.unquarantined",
             EventKind::Collided { .. } => "address.collision",
+            EventKind::ClaimMismatch { .. } => "node.mismatch",
         }
     }
 

@@ -37,7 +37,7 @@ impl Step<'_> {
                 self.state.erase::<Replay>(id);
             } else if let Some(selector_key) = self.state.ended_prefix() {
                 self.clear_below(selector_key);
-            } else {
+            } else if !self.forget_pod() {
                 break;
             }
             rows += 1;

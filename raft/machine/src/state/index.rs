@@ -16,7 +16,9 @@ use crate::state::key::{
     Waiter,
 };
 use crate::state::lease_index::LeaseIndex;
-use crate::state::row::{Attachment, NodeReport, PrefixOwner, QuotaScope, Tombstone, WaitTarget};
+use crate::state::row::{
+    Attachment, NodeReport, PrefixOwner, QuotaScope, ReportedPod, ReportedRealm, Tombstone, WaitTarget,
+};
 use imbl::{OrdMap, OrdSet};
 use ipam_api::access::NodeKey;
 use ipam_api::name::{Name, ObjectName, ResourceName};
@@ -91,6 +93,11 @@ index! {
     automatic_of_node: OrdMap<NodeKey, usize>;
     /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
     owners: OrdMap<(NetworkId, Family, u128), (u128, PoolId)>;
+    /// Reported pods by realm and uid.
+    pod_uids: OrdMap<(Name, Text), Id<ReportedPod>>;
+    pod_realms: OrdMap<Name, Id<ReportedRealm>>;
+    /// Realms of reported pods by the log time until which they are verified.
+    verified_until: OrdSet<(u64, Id<ReportedRealm>)>;
     /// Addresses of a subnet that no pool owns.
     unassigned: OrdMap<SubnetId, Arc<FreeSet>>;
     /// Pools that exclude something, by subnet.

@@ -11,6 +11,7 @@ use crate::state::key::{ControllerKey, Waiter, node_of};
 use crate::state::row::*;
 use crate::state::shape::all_unassigned;
 use crate::state::{Occupant, State};
+use crate::value::Text;
 use imbl::{OrdMap, OrdSet};
 use ipam_api::address::{AddressRange, number};
 use std::fmt::Display;
@@ -309,6 +310,24 @@ impl Indexed for NodeReport {
     /// Its node is constant.
     fn is_found_as(&self, old: &Self) -> bool {
         self.heard_ms == old.heard_ms && self.links == old.links
+    }
+}
+
+impl Indexed for ReportedPod {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_map(&mut index.pod_uids, (self.endpoint.realm.clone(), Text::clone(&self.uid)), id);
+    }
+
+    /// Its realm and its uid are constant.
+    fn is_found_as(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Indexed for ReportedRealm {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_map(&mut index.pod_realms, self.realm.clone(), id);
+        change.in_set(&mut index.verified_until, (self.until_ms, id));
     }
 }
 

@@ -14,6 +14,7 @@ use crate::value::level::FIRST_LEVEL;
 use crate::value::row::{JournalHead, RELEASED_MS};
 use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::PODS_FORGOTTEN_MS;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
@@ -164,7 +165,10 @@ impl State {
         });
         // A claim that can be served is served with the next command.
         let owed = self.index.ready_waiters.get_min().map(|_| self.log_time_ms());
-        let all = [cooled, block_cooled, ended, unchecked, forgotten, replayed, prefix_ended, owed];
+        let unreported = self.index.verified_until.get_min();
+        let unreported = unreported.map(|(until_ms, _)| until_ms.saturating_add(PODS_FORGOTTEN_MS));
+        let all =
+            [cooled, block_cooled, ended, unchecked, forgotten, replayed, prefix_ended, owed, unreported];
         all.into_iter().flatten().min()
     }
 

@@ -14,6 +14,7 @@ use crate::value::Text;
 pub use crate::value::prefix::PrefixOwner;
 pub use crate::value::quota::QuotaScope;
 pub use crate::value::row::*;
+pub use crate::value::{ReportedPod, ReportedRealm};
 
 /// The answer to a request that had a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,4 +166,8 @@ rows! {
     checks: Check = 24, CheckId, "check";
     /// Stations that use allocated addresses, by the allocation's id.
     neighbors: Neighbor = 25, AllocationId, "neighbor";
+    /// Pods as watchers report them.
+    reported_pods: ReportedPod = 26, Id<ReportedPod>, "reported pod";
+    /// Realms whose pods watchers report.
+    reported_realms: ReportedRealm = 27, Id<ReportedRealm>, "realm of reported pods";
 }

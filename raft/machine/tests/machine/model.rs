@@ -351,6 +351,7 @@ fn said(answer: &Answer) -> Reply {
         Answer::Reclaimed { addresses, stale } => {
             Reply::Reclaimed { addresses: addresses.clone(), stale: *stale }
         }
+        Answer::PodsReported => Reply::PodsReported,
         Answer::Steps(answers) => Reply::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Reply::Given {
             repeated: *repeated,

@@ -2,8 +2,8 @@
 
 use ipam_api::schema::IpAddress;
 use ipam_api::{
-    Problem, cluster, event, explain, node_report, probe, reclaim, request, resource, token, transaction,
-    workload,
+    Problem, cluster, event, explain, node_report, pod, probe, reclaim, request, resource, token,
+    transaction, workload,
 };
 use ipam_machine::map::Standing;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -97,6 +97,9 @@ pub(super) fn components() -> Map<String, Value> {
         "GcLine": reclaim::GcLine,
         "AgentReport": node_report::AgentReport,
         "Tasks": reclaim::Tasks,
+        "PodsReport": pod::PodsReport,
+        "PodsReported": pod::PodsReported,
+        "ReportedPod": pod::ReportedPod,
         "WorkloadsRequest": workload::WorkloadsRequest,
         "WorkloadsAnswer": workload::WorkloadsAnswer,
         "NodeAgent": node_report::NodeAgent,
@@ -138,6 +141,7 @@ pub(super) fn components() -> Map<String, Value> {
         ("QuarantinePage", "Quarantine"),
         ("GcPage", "GcLine"),
         ("AgentReportPage", "AgentReport"),
+        ("ReportedPodPage", "ReportedPod"),
     ] {
         all.insert(name.to_owned(), page_of(item));
     }

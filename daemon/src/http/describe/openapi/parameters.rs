@@ -16,7 +16,7 @@ use crate::http::describe::routes::{Access, Condition, Route};
 use crate::http::list::Shape;
 
 /// The lists, with the schemas of their items.
-pub(super) const LISTS: [(&Shape, &str); 12] = [
+pub(super) const LISTS: [(&Shape, &str); 13] = [
     (&crate::http::resource::network::SHAPE, "NetworkView"),
     (&crate::http::resource::subnet::SHAPE, "SubnetView"),
     (&crate::http::resource::pool::SHAPE, "PoolView"),
@@ -29,6 +29,7 @@ pub(super) const LISTS: [(&Shape, &str); 12] = [
     (&crate::http::cluster::token::SHAPE, "Token"),
     (&crate::http::report::agent::SHAPE, "AgentReport"),
     (&crate::http::report::quarantine::SHAPE, "Quarantine"),
+    (&crate::http::report::pod::SHAPE, "ReportedPod"),
 ];
 
 /// Headers that operations take, by the names of their descriptions.

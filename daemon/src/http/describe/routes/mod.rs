@@ -9,6 +9,7 @@ mod maps;
 mod members;
 mod named;
 mod parameters;
+mod pods;
 mod prefixes;
 mod route;
 mod table;

@@ -6,7 +6,9 @@ use ipam_api::access::{Target, Verb};
 
 use super::parameters::{fresh, parameter};
 use super::route::{Access, Body, Condition, Handled, OF_ALLOCATING, OF_READS, OF_RELEASES, OF_RULES, Route};
-use super::{agents, backup, collection, controllers, leases, maps, members, named, prefixes, workloads};
+use super::{
+    agents, backup, collection, controllers, leases, maps, members, named, pods, prefixes, workloads,
+};
 use crate::http::allocation::{address, allocate, attachment, controller, endpoint, explain};
 use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
@@ -29,6 +31,7 @@ fn table() -> Vec<Handled> {
     all.extend(agents::routes());
     all.extend(collection::routes());
     all.extend(workloads::routes());
+    all.extend(pods::routes());
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());

@@ -1,16 +1,20 @@
 //! Checks of reports by agents and orchestrators.
 
-use crate::command::validate::check::check_host_bits;
+use std::collections::BTreeSet;
+
+use crate::command::validate::check::{check_host_bits, check_keys, text};
 use crate::command::validate::{check_boot_id, within};
 use crate::command::{
-    Cause, EndIncarnation, Heartbeat, Probing, Reclaim, ReclaimReason, Refusal, ReleaseOrphans, ReportProbes,
+    Cause, Controller, EndIncarnation, Heartbeat, Probing, Reclaim, ReclaimReason, Refusal, ReleaseOrphans,
+    ReportPods, ReportProbes,
 };
-use crate::value::cause::Counted;
+use crate::value::cause::{Counted, KeyedField, TextField};
 use crate::value::refuse_if;
 use ipam_api::limits::{
-    AGENT_VERSION_CHARS_MAX, ALLOCATIONS_PER_ENDPOINT_MAX, JSON_INTEGER_MAX, LINKS_PER_NODE_MAX,
-    NODE_GRACE_MS_MAX, NODE_GRACE_MS_MIN, ORPHANS_MAX, PROBE_MACS_MAX, PROBE_RESULTS_MAX, PROBE_VALID_MS_MAX,
-    PROBE_VALID_MS_MIN, RECLAIM_LINES_MAX,
+    AGENT_VERSION_CHARS_MAX, ALLOCATIONS_PER_ENDPOINT_MAX, CONTROLLERS_OF_POD_MAX, JSON_INTEGER_MAX,
+    LINKS_PER_NODE_MAX, NODE_GRACE_MS_MAX, NODE_GRACE_MS_MIN, ORPHANS_MAX, PODS_GONE_PER_REPORT_MAX,
+    PODS_PER_REPORT_MAX, PROBE_MACS_MAX, PROBE_RESULTS_MAX, PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN,
+    RECLAIM_LINES_MAX,
 };
 
 impl Heartbeat {
@@ -40,6 +44,29 @@ impl ReportProbes {
         within(Counted::ProbeResults, self.results.len(), PROBE_RESULTS_MAX)?;
         let mut macs = self.results.iter().map(|result| result.macs.len());
         macs.try_for_each(|count| within(Counted::ProbeMacs, count, PROBE_MACS_MAX))
+    }
+}
+
+impl ReportPods {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        within(Counted::ReportedPods, self.pods.len(), PODS_PER_REPORT_MAX)?;
+        within(Counted::GonePods, self.gone.len(), PODS_GONE_PER_REPORT_MAX)?;
+        let mut uids = BTreeSet::new();
+        for uid in self.pods.iter().map(|pod| &pod.uid).chain(&self.gone) {
+            text(TextField::Uid, uid)?;
+            refuse_if(!uids.insert(uid), || Cause::PodTwice { uid: uid.excerpt() })?;
+        }
+        for pod in &self.pods {
+            let (realm, other) = (&self.realm, &pod.endpoint.realm);
+            refuse_if(realm != other, || Cause::PodOfOtherRealm {
+                realm: realm.clone(),
+                other: other.clone(),
+            })?;
+            check_keys(KeyedField::Labels, &pod.labels)?;
+            within(Counted::PodControllers, pod.controllers.len(), CONTROLLERS_OF_POD_MAX)?;
+            pod.controllers.iter().try_for_each(Controller::check)?;
+        }
+        Ok(())
     }
 }
 

@@ -94,6 +94,7 @@ impl Action {
             Action::Heartbeat(heartbeat) => heartbeat.check(),
             Action::ReleaseOrphans(request) => request.check(),
             Action::ReportProbes(report) => report.check(),
+            Action::ReportPods(report) => report.check(),
             Action::Reclaim(reclaim) => reclaim.check(),
             Action::EndIncarnation(end) => end.check(),
             Action::ReleasePrefix { .. }
@@ -407,7 +408,7 @@ fn check_annotations(annotations: &BTreeMap<Text, Text>) -> Result<(), Refusal> 
     Ok(())
 }
 
-fn check_keys(field: KeyedField, all: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
+pub(crate) fn check_keys(field: KeyedField, all: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
     within(Counted::Keys(field), all.len(), LABELS_MAX)?;
     for (key, value) in all {
         if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || value.len() > LABEL_VALUE_CHARS_MAX {

@@ -9,8 +9,8 @@
 
 use crate::value::cause::Rule;
 use crate::value::cause::parts::{
-    Closed, Constant, Counted, Example, HeldBy, KeyedField, NamedController, NamedPrefix, NeverGiven,
-    RejectReason, SpecialUse, TextField, Unserved, UsedBy,
+    Claimed, Closed, Constant, Counted, Example, HeldBy, KeyedField, NamedController, NamedPrefix,
+    NeverGiven, RejectReason, SpecialUse, TextField, Unserved, UsedBy,
 };
 use crate::value::cause::words::{
     addresses_are, bad_label, beyond_labels, host_bits, how_to_change, listed, more_addresses, quota_field,
@@ -29,8 +29,9 @@ use ipam_api::limits::{
     AUTOMATIC_POOL_ADDRESSES_MAX, AUTOMATIC_POOLS_PER_NODE_MAX, COOLING_MS_MAX, EVENTS_PER_NODE_MAX,
     JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN,
     MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, NODE_GRACE_MS_MAX, NODE_GRACE_MS_MIN, NODE_TOKENS_MAX,
-    POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN,
-    RESOURCES_MAX, RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
+    PODS_REPORTED_MAX, POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PROBE_VALID_MS_MAX,
+    PROBE_VALID_MS_MIN, RESOURCES_MAX, RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX,
+    WORK_PER_COMMAND_MAX,
 };
 use ipam_api::mac::MacAddress;
 use ipam_api::name::{InterfaceName, Name, NamePattern, ObjectName, ResourceName, shown};
@@ -545,4 +546,14 @@ causes! {
         help "Stop the agent of the node first, and try again half a minute later.";
     LinkWaits => ConflictingFields: "a request with link_addresses cannot wait"
         help "Remove `wait`, or name pools instead.";
+    PodUnreported { realm: Name, uid: Text } => PodUnreported:
+        (format!("the watcher of realm {realm} has not reported a pod with uid {}", shown(uid)));
+    ClaimMismatch { node: NodeKey, endpoint: EndpointKey, claimed: Claimed } => ClaimMismatch:
+        "node {node} requests addresses for {endpoint} with {claimed} that its cluster does not confirm";
+    TooManyPods { count: u64 } => LimitExceeded:
+        "{count} reported pods; at most {PODS_REPORTED_MAX} are kept"
+        help "Watch fewer clusters with this one, or leave the verification of claims out: verify = false.";
+    PodOfOtherRealm { realm: Name, other: Name } => ConflictingFields:
+        "a report of realm {realm} has a pod of realm {other}";
+    PodTwice { uid: Text } => ConflictingFields: (format!("the report has the uid {} twice", shown(uid)));
 }

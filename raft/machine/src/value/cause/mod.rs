@@ -11,6 +11,6 @@ mod catalogue;
 
 pub use self::catalogue::*;
 pub use parts::{
-    Closed, Constant, Counted, Example, HeldBy, KeyedField, NamedController, NamedPrefix, NeverGiven,
-    RejectReason, Rule, SpecialUse, TextField, Unserved, UsedBy, Verdict,
+    Claimed, Closed, Constant, Counted, Example, HeldBy, KeyedField, NamedController, NamedPrefix,
+    NeverGiven, RejectReason, Rule, SpecialUse, TextField, Unserved, UsedBy, Verdict,
 };

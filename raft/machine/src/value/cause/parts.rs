@@ -1,14 +1,16 @@
 //! Parts of causes: small closed sets and typed names. Variants are only ever appended.
 
+use crate::value::Text;
 use crate::value::counts::Counts;
 use crate::value::id::PrefixId;
 use crate::value::prefix::PrefixOwner;
 use crate::value::words::words;
-use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::name::{InterfaceName, Name, ObjectName, shown};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Family};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::net::IpAddr;
 
 words! {
@@ -192,7 +194,7 @@ pub enum Constant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedController {
     /// Kind of the object, e.g. `StatefulSet`.
-    pub kind: crate::value::Text,
+    pub kind: Text,
     /// Name of the object in its namespace.
     pub name: ObjectName,
 }
@@ -354,6 +356,42 @@ counted! {
     CoolingReserve = "cooling addresses in reserve",
     /// Addresses of the host's interface.
     LinkAddresses = "addresses of the host's interface",
+    /// Pods of one report.
+    ReportedPods = "pods of a report",
+    /// Uids of one report.
+    GonePods = "pods of a report that are gone",
+    /// Controllers of one pod.
+    PodControllers = "controllers of a pod",
+}
+
+/// Claim of a node about an endpoint that is not true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Claimed {
+    /// There is no uid, so nothing can be verified.
+    Uid,
+    /// The pod is on another node.
+    Node,
+    /// The pod has another name, namespace or kind.
+    Name,
+    /// The pod does not have this label with this value.
+    Label { key: Text },
+    /// Another controller controls the pod.
+    Controller,
+    /// An endpoint that is no pod claims a namespace.
+    Namespace,
+}
+
+impl fmt::Display for Claimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uid => f.write_str("no uid"),
+            Self::Node => f.write_str("a node"),
+            Self::Name => f.write_str("a name"),
+            Self::Label { key } => write!(f, "a label {}", shown(key)),
+            Self::Controller => f.write_str("a controller"),
+            Self::Namespace => f.write_str("a namespace"),
+        }
+    }
 }
 
 words! {

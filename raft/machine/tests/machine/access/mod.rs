@@ -2,6 +2,7 @@
 mod administrators;
 mod automatic;
 mod automatic_bounds;
+mod claims;
 mod identities;
 mod invariants;
 mod leases;

@@ -8,8 +8,8 @@ use ipam_api::access::{DEEDS, Role, Target, Verb, may};
 use ipam_api::node_report::Inventory;
 use ipam_machine::command::{
     AgentReadiness, Controller, EndController, EndIncarnation, EndQuarantine, Expect, Heartbeat, Kind, Link,
-    Metadata, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans, ReportProbes,
-    ReportedBoot, ScaleController, Text, Transaction,
+    Metadata, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans, ReportPods,
+    ReportProbes, ReportedBoot, ScaleController, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -97,6 +97,12 @@ fn actions(world: &mut World) -> Vec<Action> {
             endpoint: "pod/web/gone".parse().unwrap(),
             uid: Text::given("u1"),
             allocations: Vec::new(),
+        }),
+        Action::ReportPods(ReportPods {
+            realm: ipam_api::Name::default_name(),
+            pods: Vec::new(),
+            gone: Vec::new(),
+            complete: false,
         }),
         Action::Expire,
         Action::RaiseLevel { level: 1 },

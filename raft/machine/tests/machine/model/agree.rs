@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use ipam_api::access::NodeKey;
 use ipam_api::address::AddressRange;
+use ipam_api::limits::PODS_FORGOTTEN_MS;
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_machine::command::{AgentReadiness, Kind, Text};
@@ -178,6 +179,8 @@ fn memory(state: &State, model: &Model) {
     let ends = ends.chain(blocks);
     let leases = model.held.iter().filter_map(|one| model.end_of(one).map(graced));
     let ends = ends.chain(model.checks.iter().map(|one| one.until_ms));
+    let forgotten = model.reported_realms.values().map(|until_ms| until_ms + PODS_FORGOTTEN_MS);
+    let ends = ends.chain(forgotten);
     let next = ends.chain(leases).chain(model.tombstones.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     assert_eq!(state.boots.len(), model.boots.len(), "nodes with boots");
@@ -192,6 +195,10 @@ fn memory(state: &State, model: &Model) {
 }
 
 fn reports(state: &State, model: &Model) {
+    let pods: Vec<_> = state.reported_pods_after(None).collect();
+    assert_eq!(pods, model.reported_pods.values().collect::<Vec<_>>(), "reported pods");
+    let realms = state.reported_realms.iter().map(|(_, row)| (row.realm.clone(), row.until_ms));
+    assert_eq!(realms.collect::<BTreeMap<_, _>>(), model.reported_realms, "realms of reported pods");
     assert_eq!(state.reports.len(), model.reports.len(), "reports of nodes");
     for (node, report) in &model.reports {
         let (_, row) = state.report_of(node).unwrap();
@@ -379,6 +386,7 @@ impl Follower {
                     assert!(self.quarantined.remove(&(network, address)));
                 }
                 EventKind::Collided { of, .. } => assert!(self.held.contains_key(&of.allocation.get())),
+                EventKind::ClaimMismatch { .. } => unreachable!("the model has no nodes' grants"),
                 EventKind::Waits { .. }
                 | EventKind::Withdrawn { .. }
                 | EventKind::PrefixWaits { .. }

@@ -8,7 +8,8 @@ pub(crate) mod automatic;
 pub(crate) mod boots;
 pub(crate) mod change;
 pub(crate) mod lease;
-pub(crate) mod preallocated;
+pub(crate) mod pods;
+mod preallocated;
 pub(crate) mod prefix;
 pub(crate) mod prefix_waiting;
 pub(crate) mod probes;
@@ -30,7 +31,7 @@ use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
     Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, PoolSpec, ReportedBoot,
-    ReservationSpec, RouteConfig, Started, SubnetSpec, Text,
+    ReportedPod, ReservationSpec, RouteConfig, Started, SubnetSpec, Text,
 };
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Automatic, Sticky};
@@ -64,6 +65,7 @@ pub(crate) enum Reply {
     OrphansReleased { addresses: Vec<IpAddr>, stale: u64 },
     Probed { recorded: u64, refused: u64 },
     Reclaimed { addresses: Vec<IpAddr>, stale: u64 },
+    PodsReported,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,6 +156,10 @@ pub(crate) struct Model {
     pub(crate) prefix_claims: Vec<PrefixClaim>,
     pub(crate) boots: BTreeMap<NodeKey, Vec<Boot>>,
     pub(crate) reports: BTreeMap<NodeKey, Report>,
+    /// Reported pods by realm and uid.
+    pub(crate) reported_pods: BTreeMap<(Name, Text), ReportedPod>,
+    /// Realms of reported pods, with the ends of their verification.
+    pub(crate) reported_realms: BTreeMap<Name, u64>,
     /// As the machine said them: the model doesn't count revisions.
     pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
     pub(crate) incarnations: u64,
@@ -277,6 +283,7 @@ impl Model {
             Action::Heartbeat(heartbeat) => Ok(self.hear_node(heartbeat)),
             Action::ReleaseOrphans(request) => Ok(self.release_orphans(request)),
             Action::ReportProbes(report) => Ok(self.report_probes(report)),
+            Action::ReportPods(report) => Ok(self.report_pods(report)),
             Action::EndQuarantine(of) => self.end_quarantine_of(of),
             Action::Reclaim(request) => self.reclaim(request),
             Action::EndIncarnation(end) => Ok(self.end_incarnation(end)),

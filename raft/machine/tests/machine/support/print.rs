@@ -119,6 +119,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
             let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             format!("reclaimed [{}], {stale} stale", addresses.join(", "))
         }
+        Answer::PodsReported => "noted the pods".to_owned(),
         Answer::Expired { rows } => format!("expired {rows} rows"),
         Answer::Members { ids } => format!("members {ids:?}"),
         Answer::Pending(pending) => {
@@ -271,6 +272,9 @@ fn what(what: &EventKind) -> String {
         }
         EventKind::Collided { of, mac, other, by } => {
             format!("{} of {} at {mac} collides with {other}: {by} found it", of.address, of.endpoint)
+        }
+        EventKind::ClaimMismatch { node, endpoint, claimed } => {
+            format!("{node} claims {claimed} of {endpoint} that is not true")
         }
         EventKind::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
         EventKind::JournalTrimmed { through, segments, .. } => {

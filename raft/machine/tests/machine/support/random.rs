@@ -236,6 +236,7 @@ impl Draw<'_> {
             }
             85..=93 => Action::ReleaseEndpoint { key: self.endpoint() },
             94..=97 => Action::Renew(self.renew()),
+            _ if self.dice.chance(60) => self.report_pods(),
             _ => Action::Expire,
         }
     }

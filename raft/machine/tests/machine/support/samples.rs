@@ -20,8 +20,8 @@ use ipam_machine::command::{
     AddressLimits, AgentReadiness, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool,
     AutomaticRules, Controller, ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest,
     KnownMember, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Origin,
-    PoolPatterns, PoolSelectors, PoolSpec, Probing, Quota, ReportedBoot, ReservationSpec, Routing, Started,
-    Stickiness, SubnetSpec, Text, Via,
+    PoolPatterns, PoolSelectors, PoolSpec, Probing, Quota, ReportedBoot, ReportedPod, ReservationSpec,
+    Routing, Started, Stickiness, SubnetSpec, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -273,6 +273,16 @@ fn controller() -> Controller {
         kind: Text::given("StatefulSet"),
         name: "w".parse().unwrap(),
         uid: Some(Text::given("uid-2")),
+    }
+}
+
+fn reported_pod() -> ReportedPod {
+    ReportedPod {
+        uid: Text::given("u1"),
+        endpoint: "pod/web/w-0".parse().unwrap(),
+        node: "node-1".parse().unwrap(),
+        labels: [(Text::given("app"), Text::given("w"))].into(),
+        controllers: vec![controller()],
     }
 }
 

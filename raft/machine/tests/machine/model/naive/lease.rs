@@ -36,7 +36,7 @@ impl Model {
                 self.checks.remove(i);
             } else if let Some(i) = self.tombstones.iter().position(|one| one.until_ms <= now) {
                 self.tombstones.remove(i);
-            } else if !self.clear_one_ended() {
+            } else if !self.clear_one_ended() && !self.forget_one_pod() {
                 break;
             }
             rows += 1;

@@ -1,10 +1,13 @@
 //! Random heartbeats and orphans.
 
 use ipam_api::access::NodeKey;
+use ipam_api::name::Name;
 use ipam_api::node_report::{AgentProblem, Inventory, OrphanEvidence};
+use ipam_api::resource::EndpointKey;
 use ipam_machine::Action;
 use ipam_machine::command::{
-    AgentReadiness, EndIncarnation, Heartbeat, Orphan, ReleaseOrphans, ReportedBoot, Text,
+    AgentReadiness, EndIncarnation, Heartbeat, Orphan, ReleaseOrphans, ReportPods, ReportedBoot, ReportedPod,
+    Text,
 };
 
 use super::Draw;
@@ -52,6 +55,30 @@ impl Draw<'_> {
         }
         let uid = if self.dice.chance(10) { Text::given("u-other") } else { row.uid.clone().unwrap() };
         Action::EndIncarnation(EndIncarnation { endpoint: row.key.clone(), uid, allocations })
+    }
+
+    /// Pods of one of two realms: new, changed and gone ones.
+    pub(super) fn report_pods(&mut self) -> Action {
+        let realm: Name = self.dice.pick(&["default", "prod"]).parse().unwrap();
+        let (mut pods, mut gone) = (Vec::new(), Vec::new());
+        for uid in ["u1", "u2", "u3", "u4"] {
+            match self.dice.below(4) {
+                0 => gone.push(Text::given(uid)),
+                1 => continue,
+                _ => {
+                    let (node, app) = (self.dice.pick(&["n1", "n2"]), self.dice.pick(&["a", "b"]));
+                    let endpoint = format!("pod/web/{uid}").parse().unwrap();
+                    pods.push(ReportedPod {
+                        uid: Text::given(uid),
+                        endpoint: EndpointKey { realm: realm.clone(), ..endpoint },
+                        node: node.parse().unwrap(),
+                        labels: [(Text::given("app"), Text::given(app))].into(),
+                        controllers: Vec::new(),
+                    });
+                }
+            }
+        }
+        Action::ReportPods(ReportPods { realm, pods, gone, complete: self.dice.chance(50) })
     }
 
     /// Attachments as they are, as they were, or of containers that never were.

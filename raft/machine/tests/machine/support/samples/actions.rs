@@ -6,12 +6,12 @@ use ipam_machine::command::{
     ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, EndIncarnation, EndQuarantine,
     Expect, Heartbeat, JoinMember, Kind, Leases, Orphan, PoolSpec, Precondition, PrefixLevel, PrefixSource,
     ProbeResult, Purpose, Put, Reclaim, ReclaimReason, ReleaseAttachment, ReleaseAttachmentOf,
-    ReleaseOrphans, Renew, ReportProbes, ScaleController, SplitPool, Text, Transaction,
+    ReleaseOrphans, Renew, ReportPods, ReportProbes, ScaleController, SplitPool, Text, Transaction,
 };
 
 use super::{
     attachment, controller, grant, inventory, known_member, links, mac, name, namespace, network, node,
-    node_spec, not_ready, on_links, pool, reported_boot, request, reservation, started, subnet,
+    node_spec, not_ready, on_links, pool, reported_boot, reported_pod, request, reservation, started, subnet,
 };
 
 /// Each kind of action once.
@@ -141,6 +141,12 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             allocations: vec![(1 << 40 | 300).into()],
         }),
         Action::AllocateOnLinks(on_links()),
+        Action::ReportPods(ReportPods {
+            realm: name("default"),
+            pods: vec![reported_pod()],
+            gone: vec![Text::given("u0")],
+            complete: true,
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -184,6 +190,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::EndQuarantine(_) => "end-quarantine",
         Action::Reclaim(_) => "reclaim",
         Action::EndIncarnation(_) => "end-incarnation",
+        Action::ReportPods(_) => "report-pods",
         Action::AllocateOnLinks(_) => "allocate-on-links",
     }
 }

@@ -5,6 +5,7 @@ use ipam_machine::command::{Expect, Kind, Purpose, Via};
 
 use ipam_api::node_report::{AgentProblem, OrphanEvidence};
 use ipam_api::resource::{EndpointKind, Lifecycle, PoolSize, ScaleDown, Strategy};
+use ipam_machine::command::cause::Claimed;
 use ipam_machine::event::{Readiness, Reason, WaitReason};
 use ipam_machine::model::{AutomaticStanding, MemberStanding, Source};
 
@@ -82,6 +83,10 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
             bytes(&[Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating]),
         ),
         ("readiness-after-a-restore", bytes(&[Readiness::Unconfirmed])),
+        (
+            "claimed",
+            bytes(&[Claimed::Uid, Claimed::Node, Claimed::Name, Claimed::Controller, Claimed::Namespace]),
+        ),
         ("endpoint-kind", bytes(&EndpointKind::ALL)),
     ]
 }

@@ -1,6 +1,7 @@
 //! Of everything that can be said to have happened.
 
-use ipam_machine::command::Kind;
+use ipam_machine::command::cause::Claimed;
+use ipam_machine::command::{Kind, Text};
 use ipam_machine::{Action, By, Event, EventKind, Id};
 
 use ipam_api::name::InterfaceName;
@@ -82,6 +83,11 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             other: mac(2),
             by: node(),
         },
+        EventKind::ClaimMismatch {
+            node: node(),
+            endpoint: request().endpoint,
+            claimed: Claimed::Label { key: Text::given("app") },
+        },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -123,6 +129,7 @@ fn what_name(what: &EventKind) -> &'static str {
         EventKind::Quarantined { .. } => "quarantined",
         EventKind::QuarantineEnded { .. } => "quarantine-ended",
         EventKind::Collided { .. } => "collided",
+        EventKind::ClaimMismatch { .. } => "claim-mismatch",
     }
 }
 

@@ -77,6 +77,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::PrefixPending { repeated: true, pending: Box::new(pending_prefix()) },
         Answer::Probed { recorded: 3, refused: 2 },
         Answer::Reclaimed { addresses: vec!["10.1.2.5".parse().unwrap()], stale: 2 },
+        Answer::PodsReported,
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let refusal = Refusal {
@@ -123,6 +124,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::PrefixPending { .. } => "prefix-pending",
         Answer::Probed { .. } => "probed",
         Answer::Reclaimed { .. } => "reclaimed",
+        Answer::PodsReported => "pods-reported",
     }
 }
 

@@ -12,8 +12,8 @@ use ipam_machine::journal::Segment;
 use ipam_machine::model::{
     Allocation, Attachment, Boot, BootHistory, Check, Cooling, Endpoint, Epoch, Member, MemberStanding,
     MissingBlock, Namespace, Neighbor, Network, Node, NodeReport, Pool, PoolState, Prefix, PrefixClaim,
-    PrefixCooling, Quarantine, Replay, Reservation, Silence, Source, Sticky, Subnet, Token, Tombstone,
-    WaitTarget, Waiting,
+    PrefixCooling, Quarantine, Replay, ReportedRealm, Reservation, Silence, Source, Sticky, Subnet, Token,
+    Tombstone, WaitTarget, Waiting,
 };
 use ipam_machine::table::Row;
 
@@ -21,7 +21,7 @@ use super::actions::delegate;
 use super::{
     allocation_metadata, attachment, automatic, controller, given_prefix, grant, inventory, lease, links,
     mac, meta, name, namespace, network, node, node_spec, not_ready, outcomes, pool, prefix_owner,
-    reported_boot, request, reservation, scope, started, subnet,
+    reported_boot, reported_pod, request, reservation, scope, started, subnet,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -256,5 +256,7 @@ pub(crate) fn all_rows() -> Rows {
         silence: vec![Silence { node: node(), rounds: 2, last_ms: 909 }],
     };
     rows.put(107, &row);
+    rows.put(122, &reported_pod());
+    rows.put(123, &ReportedRealm { realm: name("default"), until_ms: 911 });
     rows
 }

@@ -1,0 +1,183 @@
+//! Reports about pods on their way to the servers, which verify claims of nodes by them.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash as _, Hasher as _};
+use std::time::Duration;
+
+use ipam_api::limits::{BODY_BYTES_MAX, PODS_GONE_PER_REPORT_MAX, PODS_PER_REPORT_MAX};
+use ipam_api::name::ObjectName;
+use ipam_api::pod::PodFacts;
+use ipam_api::resource::Controller;
+use tokio::time::Instant;
+
+use super::uids::Uid;
+use crate::objects::PodReport;
+
+/// Time for which a report waits for the controllers above the pod's owner.
+const OWNER_WAIT: Duration = Duration::from_secs(2);
+/// Bytes of the pods in one request. One more pod than that fits into a body.
+const BATCH_BYTES: usize = BODY_BYTES_MAX / 2;
+
+/// Reports about pods, by uid.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    changed: BTreeMap<String, Changed>,
+    gone: BTreeSet<String>,
+    /// True if claims are to be verified.
+    is_on: bool,
+    /// Hashes of the reports that the servers have.
+    said: BTreeMap<Uid, u64>,
+    /// True once all pods that were listed are reported.
+    is_complete: bool,
+    /// True if the servers refuse a report: others would be verified by an incomplete view.
+    pub(crate) is_refused: bool,
+}
+
+#[derive(Debug)]
+struct Changed {
+    report: PodReport,
+    since: Instant,
+}
+
+/// Reports of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) pods: Vec<PodFacts>,
+    pub(crate) gone: Vec<String>,
+    /// Reports as they were taken, each with its hash.
+    taken: Vec<(PodReport, u64)>,
+    /// True if the batch has all reports that could be made.
+    is_last: bool,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pods.is_empty() && self.gone.is_empty()
+    }
+}
+
+impl Reports {
+    /// Reports, or with `is_on` false only the removal of earlier ones.
+    pub(crate) fn new(is_on: bool) -> Self {
+        Self { is_on, ..Self::default() }
+    }
+
+    pub(crate) fn put(&mut self, report: PodReport, now: Instant) {
+        if !self.is_on {
+            return;
+        }
+        self.gone.remove(&report.uid);
+        self.changed.insert(report.uid.clone(), Changed { report, since: now });
+    }
+
+    /// Notes that a pod is gone.
+    pub(crate) fn end(&mut self, uid: &str) {
+        if self.is_on {
+            self.remove(uid);
+        }
+    }
+
+    /// Removes a pod that the servers have.
+    pub(crate) fn remove(&mut self, uid: &str) {
+        self.changed.remove(uid);
+        self.said.remove(&Uid::new(uid));
+        self.gone.insert(uid.to_owned());
+    }
+
+    /// Takes reports for one request. `above` has the controllers above an owner, if they are known.
+    pub(crate) fn batch(
+        &mut self,
+        now: Instant,
+        above: impl Fn(&ObjectName, &Controller) -> Option<Vec<Controller>>,
+    ) -> Batch {
+        let mut batch = Batch { is_last: true, ..Batch::default() };
+        let (mut bytes, mut done) = (0, Vec::new());
+        for (uid, Changed { report, since }) in &self.changed {
+            if batch.pods.len() >= PODS_PER_REPORT_MAX || bytes >= BATCH_BYTES {
+                batch.is_last = false;
+                break;
+            }
+            let is_overdue = now.duration_since(*since) >= OWNER_WAIT;
+            let controllers = report.owner.as_ref().map(|owner| {
+                above(&report.endpoint.namespace, owner).or_else(|| is_overdue.then(|| vec![owner.clone()]))
+            });
+            let Some(controllers) = controllers.unwrap_or_else(|| Some(Vec::new())) else { continue };
+            let facts = facts(report, controllers);
+            let text = serde_json::to_string(&facts).unwrap_or_default();
+            let hash = hash(&text);
+            done.push(uid.clone());
+            if self.said.get(&Uid::new(uid)) != Some(&hash) {
+                bytes += text.len();
+                batch.pods.push(facts);
+                batch.taken.push((report.clone(), hash));
+            }
+        }
+        for uid in done {
+            self.changed.remove(&uid);
+        }
+        while let Some(uid) = self.gone.pop_first() {
+            batch.gone.push(uid);
+            if batch.gone.len() >= PODS_GONE_PER_REPORT_MAX {
+                break;
+            }
+        }
+        batch
+    }
+
+    /// Notes that the servers have the reports of a batch.
+    pub(crate) fn accepted(&mut self, batch: Batch) {
+        for (report, hash) in batch.taken {
+            // A pod that has gone since is not said to be there.
+            if !self.gone.contains(&report.uid) {
+                self.said.insert(Uid::new(&report.uid), hash);
+            }
+        }
+    }
+
+    /// Takes the reports of a batch back that the servers may accept later. Newer ones take precedence.
+    pub(crate) fn postponed(&mut self, batch: Batch, now: Instant) {
+        for uid in batch.gone {
+            if !self.changed.contains_key(&uid) {
+                self.gone.insert(uid);
+            }
+        }
+        for (report, _) in batch.taken {
+            if !self.gone.contains(&report.uid) {
+                self.changed.entry(report.uid.clone()).or_insert(Changed { report, since: now });
+            }
+        }
+    }
+
+    /// Returns true if the servers have all reports once they have those of `batch`. Pods whose owners the
+    /// view lacks follow a moment later.
+    pub(crate) fn is_complete_with(&mut self, batch: &Batch) -> bool {
+        self.is_complete |= self.is_on && batch.is_last;
+        self.is_complete && !self.is_refused
+    }
+
+    /// True if a report waits.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.changed.is_empty() || !self.gone.is_empty()
+    }
+
+    /// Uids of the pods that the servers have, according to their answers.
+    pub(crate) fn said(&self) -> impl Iterator<Item = &Uid> {
+        self.said.keys()
+    }
+
+    pub(crate) fn is_said(&self, uid: &Uid) -> bool {
+        self.said.contains_key(uid)
+    }
+}
+
+fn facts(report: &PodReport, controllers: Vec<Controller>) -> PodFacts {
+    let PodReport { uid, endpoint, node, labels, owner: _ } = report.clone();
+    PodFacts { uid, endpoint, node, labels, controllers }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,115 @@
+//! Reports about pods on their way to the servers, and their comparison with what the servers have.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ipam_api::Problem;
+use ipam_api::client::{Call, with_query};
+use ipam_api::limits::VERIFIED_RENEWAL_MS;
+use ipam_api::pod::{PodsReport, PodsReported};
+use ipam_api::time::Timestamp;
+use tokio::time::{Instant, timeout};
+
+use crate::absent::Absent;
+use crate::backoff::Backoff;
+use crate::pods::{Batch, Uid};
+use crate::rows::ReportedRow;
+use crate::servers::{Servers, each, is_passing, path};
+use crate::shared::Shared;
+
+/// Time between two reports without news, which renew the verification.
+const RENEWAL: Duration = Duration::from_millis(VERIFIED_RENEWAL_MS);
+/// Pause while a report waits for the controllers above the owner of a pod.
+const OWNER_PAUSE: Duration = Duration::from_millis(200);
+
+/// Reports pods that are new, have changed or are gone, for as long as the watcher runs.
+pub(crate) async fn report_pods(shared: &Shared<impl Servers>) {
+    let mut backoff = Backoff::default();
+    let mut renewed: Option<Instant> = None;
+    loop {
+        let now = Instant::now();
+        let Some((batch, is_complete)) = take(shared, now) else {
+            shared.wake.reports.notified().await;
+            continue;
+        };
+        let due_in = match (is_complete, renewed) {
+            (false, _) => RENEWAL,
+            (true, Some(at)) => (at + RENEWAL).saturating_duration_since(now),
+            (true, None) => Duration::ZERO,
+        };
+        if batch.is_empty() && !due_in.is_zero() {
+            let is_waiting = shared.views().pods.reports.is_waiting();
+            let pause = if is_waiting { OWNER_PAUSE } else { due_in };
+            let _ = timeout(pause, shared.wake.reports.notified()).await;
+            continue;
+        }
+        match send(shared, &batch, is_complete).await {
+            Ok(_) => {
+                backoff.reset();
+                renewed = is_complete.then_some(now).or(renewed);
+                shared.views().pods.reports.accepted(batch);
+            }
+            Err(problem) => {
+                shared.refused(&problem);
+                {
+                    let reports = &mut shared.views().pods.reports;
+                    match is_passing(&problem) {
+                        true => reports.postponed(batch, now),
+                        false => reports.is_refused = true,
+                    }
+                }
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+/// Reports for one request, and whether all are reported with it. None before the lists are complete.
+fn take(shared: &Shared<impl Servers>, now: Instant) -> Option<(Batch, bool)> {
+    let may_verify = shared.may_verify(Timestamp::now());
+    let views = &mut *shared.views();
+    if !views.pods.is_synced() || !views.controllers.are_built_in_synced() {
+        return None;
+    }
+    let controllers = &views.controllers;
+    let above = |namespace: &_, owner: &_| controllers.above(namespace, owner);
+    let batch = views.pods.reports.batch(now, above);
+    let is_complete = views.pods.reports.is_complete_with(&batch) && may_verify;
+    Some((batch, is_complete))
+}
+
+async fn send(shared: &Shared<impl Servers>, batch: &Batch, complete: bool) -> Result<PodsReported, Problem> {
+    let realm = shared.settings.realm.clone();
+    let report = PodsReport { realm, pods: batch.pods.clone(), gone: batch.gone.clone(), complete };
+    shared.servers.send(Call::post("/v1/pods").json(&report)?.repeatable()).await?.read()
+}
+
+/// Looks for pods that only the servers have, and removes them. Returns true if the servers have lost
+/// reports: the watcher has to list the pods again.
+pub(crate) async fn compare_reports(
+    shared: &Shared<impl Servers>,
+    absent: &mut Absent<String>,
+) -> Result<bool, Problem> {
+    let said: Vec<Uid> = shared.views().pods.reports.said().cloned().collect();
+    let list = with_query(&path(&["pods"]), "realm", shared.settings.realm.as_str());
+    let (mut listed, mut surplus) = (BTreeSet::new(), BTreeSet::new());
+    each(&shared.servers, &with_query(&list, "fields", "uid"), |row: ReportedRow| {
+        let uid = row.uid();
+        listed.insert(Uid::new(&uid));
+        if !shared.settings.verify || !shared.views().pods.uids.contains(&uid) {
+            surplus.insert(uid);
+        }
+    })
+    .await?;
+    let due = match shared.settings.verify {
+        true => absent.scan(surplus, Instant::now(), shared.settings.scan_interval),
+        false => surplus.into_iter().collect(),
+    };
+    let reports = &mut shared.views().pods.reports;
+    for uid in due {
+        absent.forget(&uid);
+        reports.remove(&uid);
+    }
+    shared.wake.reports.notify_one();
+    Ok(said.iter().any(|uid| reports.is_said(uid) && !listed.contains(uid)))
+}
