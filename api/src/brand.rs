@@ -40,6 +40,8 @@ pub const CNI_TYPE: &str = "ipam-cni";
 pub const DEFAULT: &str = "default";
 /// Annotation with a resource's name in the system that it was imported from, where that differs.
 pub const FOREIGN_NAME: &str = "ipamd.internal/foreign-name";
+/// API group of the custom resources in Kubernetes.
+pub const KUBERNETES_GROUP: &str = "ipamd.internal";
 /// Annotation of a mirrored node: the state of the node in Kubernetes.
 pub const NODE_STATE: &str = "ipamd.internal/kubernetes-state";
 /// End of the DNS name by which a certificate names a member; the member's name stands before it.

@@ -283,6 +283,16 @@ pub const PODS_HEARD_MS_MAX: u64 = 150_000;
 pub const PODS_FORGOTTEN_MS: u64 = 24 * 3_600_000;
 /// Requests of the watcher for single objects at once.
 pub const KUBERNETES_READS_AT_ONCE: usize = 8;
+/// Bytes of one request body that the watcher sends to an API server.
+pub const KUBERNETES_REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Custom resources of one kind that a watcher applies; further ones are ignored, and reported.
+pub const KUBERNETES_CUSTOM_OBJECTS_MAX: usize = 10_000;
+/// Shortest time between two writes of the status of a custom resource.
+pub const KUBERNETES_CUSTOM_STATUS_MS: u64 = 10_000;
+/// Bytes of a status of a custom resource that a watcher compares; a longer one is written anew.
+pub const KUBERNETES_CUSTOM_STATUS_BYTES_MAX: usize = 16 << 10;
+/// Characters of the message of a condition of a custom resource.
+pub const KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX: usize = 1024;
 /// Controllers of pods that an agent remembers for a few seconds.
 pub const OWNERS_CACHED_MAX: usize = 256;
 /// Shortest time between two events of one pod with one code, in milliseconds.

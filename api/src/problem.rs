@@ -247,6 +247,20 @@ catalogue! {
         "Claim of a node not confirmed", "Retry; if it persists, check whether the node's token is stolen.";
 }
 
+impl Code {
+    /// The code in CamelCase, as reasons of conditions in Kubernetes are: `not-found` is `NotFound`.
+    #[must_use]
+    pub fn reason(self) -> String {
+        let mut reason = String::new();
+        for word in self.entry().code.split('-') {
+            let mut characters = word.chars();
+            reason.extend(characters.next().map(|first| first.to_ascii_uppercase()));
+            reason.push_str(characters.as_str());
+        }
+        reason
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.entry().code)
@@ -390,6 +404,15 @@ mod tests {
             assert!(entry.cni == 999 || entry.cni < 200, "{code}");
             assert_eq!(serde_json::to_value(code).unwrap(), entry.code);
         }
+    }
+
+    #[test]
+    fn every_code_has_its_own_reason_in_camel_case() {
+        let reasons: std::collections::BTreeSet<String> =
+            Code::ALL.iter().map(|code| code.reason()).collect();
+        assert_eq!(reasons.len(), Code::ALL.len());
+        assert!(reasons.iter().flat_map(|reason| reason.chars()).all(|c| c.is_ascii_alphanumeric()));
+        assert_eq!(Code::ManagedElsewhere.reason(), "ManagedElsewhere");
     }
 
     #[test]

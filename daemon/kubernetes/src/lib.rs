@@ -8,12 +8,16 @@
 //! absence in two scans that a quorum read confirms. A list without an object is no fact. Before the pods and
 //! nodes are listed, nothing is sent that frees an address; and the servers decide what a fact means.
 //!
-//! Not here: writes to Kubernetes, the choice of a leader, and verdicts on addresses.
+//! If a setting asks for it, custom resources are applied to the servers. Their status is all that the
+//! watcher writes to Kubernetes; they are no store, and nothing else reads them.
+//!
+//! Not here: the choice of a leader, and verdicts on addresses.
 
 mod absent;
 mod backoff;
 mod connection;
 mod controllers;
+mod custom;
 mod listed;
 mod mirror;
 mod objects;

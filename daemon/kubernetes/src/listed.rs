@@ -74,6 +74,12 @@ impl<K: Ord + Clone, V: PartialEq> Listed<K, V> {
         Some(Change::Put(key, former))
     }
 
+    /// True if an object of this key is one of at most so many. An incomplete list is a count of its own.
+    pub(crate) fn has_room(&self, key: &K, objects_max: usize) -> bool {
+        let objects = self.listing.as_ref().unwrap_or(&self.objects);
+        objects.contains_key(key) || objects.len() < objects_max
+    }
+
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.objects.get(key)
     }
@@ -133,5 +139,21 @@ mod tests {
         );
         assert!(listed.is_synced());
         assert_eq!(listed.keys().collect::<Vec<_>>(), [&"c"]);
+    }
+
+    #[test]
+    fn the_number_of_objects_is_bounded_and_so_is_that_of_a_list() {
+        let mut listed = Listed::default();
+        let room = |listed: &Listed<_, _>| ["a", "b", "c"].map(|key| listed.has_room(&key, 2));
+        listed.event(Event::Apply(Some(("a", 1))));
+        assert_eq!(room(&listed), [true, true, true]);
+        listed.event(Event::Apply(Some(("b", 1))));
+        assert_eq!(room(&listed), [true, true, false]);
+        listed.event(Event::Init);
+        assert_eq!(room(&listed), [true, true, true]);
+        for key in ["b", "c"] {
+            listed.event(Event::InitApply(Some((key, 1))));
+        }
+        assert_eq!(room(&listed), [false, true, true]);
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipam_api::limits::KUBERNETES_CUSTOM_STATUS_MS;
 use ipam_api::name::Name;
 
 /// Default time between two scans.
@@ -21,13 +22,25 @@ pub struct Settings {
     pub scan_interval: Duration,
     /// True to report pods to the servers, so that they verify claims of nodes.
     pub verify: bool,
+    /// True if custom resources are applied to the servers.
+    pub custom_resources: bool,
+    /// Shortest time between two writes of the status of a custom resource.
+    pub status_interval: Duration,
 }
 
 impl Settings {
     /// Settings of a watcher inside its cluster.
     #[must_use]
     pub fn new(realm: Name) -> Self {
-        Self { realm, kubeconfig: None, context: None, scan_interval: SCAN_INTERVAL, verify: true }
+        Self {
+            realm,
+            kubeconfig: None,
+            context: None,
+            scan_interval: SCAN_INTERVAL,
+            verify: true,
+            custom_resources: false,
+            status_interval: Duration::from_millis(KUBERNETES_CUSTOM_STATUS_MS),
+        }
     }
 
     /// Manager of the mirrored resources.

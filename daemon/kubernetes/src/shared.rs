@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipam_api::Problem;
-use ipam_api::limits::{PODS_HEARD_MS_MAX, WORKLOAD_OBSERVATION_MS_MAX};
+use ipam_api::limits::{KUBERNETES_CUSTOM_OBJECTS_MAX, PODS_HEARD_MS_MAX, WORKLOAD_OBSERVATION_MS_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::time::Timestamp;
 use kube::runtime::watcher::Event;
@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::connection::Signal;
 use crate::controllers::{ControllerKey, ControllerView};
+use crate::custom::{CustomFacts, CustomKind, CustomViews};
 use crate::mirror::Mirrored;
 use crate::objects::{Kind, NamespaceFacts, NodeFacts, NodeState, Pods, Scale};
 use crate::pods::{PodView, Reports};
@@ -41,6 +42,7 @@ pub(crate) struct Wake {
     pub(crate) namespaces: Notify,
     pub(crate) leaving: Notify,
     pub(crate) controllers: Notify,
+    pub(crate) custom: Notify,
     pub(crate) scan: Notify,
     pub(crate) reports: Notify,
 }
@@ -52,6 +54,7 @@ pub(crate) struct Views {
     pub(crate) nodes: Mirrored<NodeFacts>,
     pub(crate) namespaces: Mirrored<NamespaceFacts>,
     pub(crate) controllers: ControllerView,
+    pub(crate) custom: CustomViews,
     /// Nodes that are gone, and whose addresses are to be reclaimed.
     pub(crate) leaving: BTreeSet<ObjectName>,
 }
@@ -91,6 +94,7 @@ impl Views {
             nodes: self.nodes.listed.len() as u64,
             namespaces: self.namespaces.listed.len() as u64,
             controllers: self.controllers.len() as u64,
+            custom_resources: self.custom.len() as u64,
         }
     }
 }
@@ -178,6 +182,24 @@ impl<S> Shared<S> {
         let stage = Stage::of(&event);
         self.views().controllers.event(kind, event);
         self.after_event(stage, false, &[&self.wake.controllers, &self.wake.reports]);
+    }
+
+    /// Applies an event of the custom resources of a kind. Objects beyond the limit are ignored.
+    pub(crate) fn custom_event<K: CustomKind>(
+        &self,
+        event: Event<Option<(ObjectName, CustomFacts<K::Spec>)>>,
+    ) {
+        let stage = Stage::of(&event);
+        if let Event::Apply(Some((name, _))) | Event::InitApply(Some((name, _))) = &event
+            && !K::view(&mut self.views().custom).listed.has_room(name, KUBERNETES_CUSTOM_OBJECTS_MAX)
+        {
+            let plural = K::PLURAL;
+            let error =
+                format!("there are more than {KUBERNETES_CUSTOM_OBJECTS_MAX} {plural}: {name} is ignored");
+            return self.note(|status| status.error = Some(error));
+        }
+        let _ = K::view(&mut self.views().custom).event(event);
+        self.after_event(stage, false, &[&self.wake.custom]);
     }
 
     /// Publishes the view, and wakes the tasks. What a list lacks is looked for at once.

@@ -32,7 +32,10 @@ pub struct Status {
     pub reclaimed: u64,
     /// Number of ended controllers.
     pub ended: u64,
-    /// Present refusals of the mirror and refused requests since the start, by the code of the problem.
+    /// Number of comparisons of the custom resources with the servers.
+    pub compared: u64,
+    /// Present refusals of mirrors and custom resources, and refused requests since the start, by the code of
+    /// the problem.
     pub refused: BTreeMap<Code, u64>,
 }
 
@@ -47,6 +50,8 @@ pub struct Counts {
     pub namespaces: u64,
     /// Controllers.
     pub controllers: u64,
+    /// Custom resources.
+    pub custom_resources: u64,
 }
 
 impl Status {
@@ -66,6 +71,7 @@ impl Status {
             dropped: 0,
             reclaimed: 0,
             ended: 0,
+            compared: 0,
             refused: BTreeMap::new(),
         }
     }

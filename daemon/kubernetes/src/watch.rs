@@ -9,7 +9,9 @@ use crate::servers::Servers;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::status::Status;
-use crate::tasks::{Place, follow_controllers, mirror, reclaim_nodes, report_pods, scan, send_facts, stream};
+use crate::tasks::{
+    Place, apply_custom, follow_controllers, mirror, reclaim_nodes, report_pods, scan, send_facts, stream,
+};
 
 /// Watches a cluster until it is dropped. It recovers by itself, and publishes its status.
 pub async fn watch(settings: Settings, servers: impl Servers, status: Sender<Status>) {
@@ -49,5 +51,6 @@ async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
         () = reclaim_nodes(shared, &client) => Ok(()),
         () = follow_controllers(shared, &client) => Ok(()),
         () = scan(shared, &client) => Ok(()),
+        () = apply_custom(shared, &client), if shared.settings.custom_resources => Ok(()),
     }
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod controllers;
+mod custom;
+mod custom_faults;
 mod faults;
 mod fixture;
 mod mirror;

@@ -24,6 +24,8 @@ pub(super) struct FileKubernetes {
     pub(super) scan_interval_ms: Option<u64>,
     /// False to believe what the agents of the realm's nodes claim about their pods; absent: true.
     pub(super) verify: Option<bool>,
+    /// True if the watcher applies the custom resources of the cluster; by default it does not.
+    pub(super) custom_resources: Option<bool>,
 }
 
 /// Watcher of one Kubernetes cluster.
@@ -39,6 +41,8 @@ pub struct KubernetesSettings {
     pub scan_interval_ms: u64,
     /// True to verify claims of the realm's nodes about their pods.
     pub verify: bool,
+    /// True if the watcher applies the custom resources of the cluster.
+    pub custom_resources: bool,
 }
 
 /// Complete and checked.
@@ -64,7 +68,7 @@ pub(super) fn complete(sections: Vec<FileKubernetes>) -> Result<Vec<KubernetesSe
 
 impl FileKubernetes {
     fn complete(self) -> Result<KubernetesSettings, ConfigError> {
-        let Self { realm, kubeconfig, context, scan_interval_ms, verify } = self;
+        let Self { realm, kubeconfig, context, scan_interval_ms, verify, custom_resources } = self;
         let realm = realm.map_or_else(|| Ok(Name::default_name()), |realm| Name::new(&realm));
         let realm = realm.map_err(|problem| wrong("kubernetes.realm", &problem.detail))?;
         if context.is_some() && kubeconfig.is_none() {
@@ -75,7 +79,7 @@ impl FileKubernetes {
             let why = format!("it must be between {KUBERNETES_SCAN_MS_MIN} and {KUBERNETES_SCAN_MS_MAX}");
             return Err(wrong("kubernetes.scan_interval_ms", &why));
         }
-        let verify = verify.unwrap_or(true);
-        Ok(KubernetesSettings { realm, kubeconfig, context, scan_interval_ms, verify })
+        let (verify, custom_resources) = (verify.unwrap_or(true), custom_resources.unwrap_or_default());
+        Ok(KubernetesSettings { realm, kubeconfig, context, scan_interval_ms, verify, custom_resources })
     }
 }

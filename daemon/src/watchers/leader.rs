@@ -8,9 +8,11 @@ use std::time::Duration;
 use axum::Router;
 use futures::future::{join_all, pending};
 use ipam_api::Problem;
+use ipam_api::access::Role;
 use ipam_api::client::{Answer, Call};
 use ipam_api::reclaim::Task;
 use ipam_kubernetes::{Servers, Settings, Status, watch};
+use ipam_machine::Grant;
 use ipam_raft::node::Node;
 use tokio::sync::watch::{Receiver, channel};
 
@@ -63,11 +65,22 @@ async fn in_each<F: Future<Output = ()>>(mut leadership: Receiver<Option<u64>>, 
 
 /// Runs one watcher, and publishes its status.
 async fn one(section: &KubernetesSettings, router: &Router, leadership: u64, statuses: &Statuses) {
-    let KubernetesSettings { realm, kubeconfig, context, scan_interval_ms, verify } = section.clone();
+    let KubernetesSettings { realm, kubeconfig, context, scan_interval_ms, verify, custom_resources } =
+        section.clone();
     let name = format!("kubernetes/{realm}");
-    let servers = Member(LocalServer::new(router.clone(), &name, realm.clone(), leadership));
+    // All realms share the pools, subnets and reservations that custom resources describe.
+    let grant =
+        Grant { realms: vec![realm.clone()], allow_shared: custom_resources, ..Grant::of(Role::Admin) };
+    let servers = Member(LocalServer::new(router.clone(), &name, grant, leadership));
     let scan_interval = Duration::from_millis(scan_interval_ms);
-    let settings = Settings { kubeconfig, context, scan_interval, verify, ..Settings::new(realm.clone()) };
+    let settings = Settings {
+        kubeconfig,
+        context,
+        scan_interval,
+        verify,
+        custom_resources,
+        ..Settings::new(realm.clone())
+    };
     let (status, news) = channel(Status::new());
     let publish = publish(News::new(realm, news), &name, scan_interval_ms, statuses);
     tokio::join!(watch(settings, servers, status), publish);

@@ -26,7 +26,7 @@ impl News {
         let status = self.status.borrow_and_update().clone();
         let realm = &self.realm;
         if status.synced && !self.was_synced {
-            let Counts { pods, nodes, namespaces, controllers } = status.counts;
+            let Counts { pods, nodes, namespaces, controllers, .. } = status.counts;
             tracing::info!(%realm, pods, nodes, namespaces, controllers, "the cluster is watched");
             self.was_synced = true;
         }

@@ -51,6 +51,9 @@ pub struct Flags {
     /// Believe what the agents of the realm's nodes claim about their pods.
     #[arg(long)]
     no_verify: bool,
+    /// Apply the custom resources of the cluster; the token then needs --allow-shared.
+    #[arg(long)]
+    custom_resources: bool,
 }
 
 /// Runs the command until SIGTERM or Ctrl-C.
@@ -68,14 +71,29 @@ pub fn main(flags: Flags) -> ExitCode {
 }
 
 fn run(flags: Flags) -> Result<(), String> {
-    let Flags { servers, token_file, ca_file, realm, kubeconfig, context, scan_interval_ms, no_verify } =
-        flags;
+    let Flags {
+        servers,
+        token_file,
+        ca_file,
+        realm,
+        kubeconfig,
+        context,
+        scan_interval_ms,
+        no_verify,
+        custom_resources,
+    } = flags;
     let options = Options { token_file, ca_file, ..Options::default() };
     let client = Client::with(&servers, &options);
     let client = client.map_err(|problem| format!("{}. {}", problem.detail, problem.help))?;
     let scan_interval = Duration::from_millis(scan_interval_ms);
-    let settings =
-        Settings { kubeconfig, context, scan_interval, verify: !no_verify, ..Settings::new(realm) };
+    let settings = Settings {
+        kubeconfig,
+        context,
+        scan_interval,
+        verify: !no_verify,
+        custom_resources,
+        ..Settings::new(realm)
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {

@@ -15,7 +15,7 @@ const NAMESPACE: &str = "ipamd-system";
 /// Realm of the manifests.
 const REALM: &str = "default";
 /// Explanations of the values, by their keys.
-const COMMENTS: [(&str, &str); 13] = [
+const COMMENTS: [(&str, &str); 14] = [
     (
         "agents.cniBinDir",
         "Directory of CNI plugins on the nodes.\nk3s: /var/lib/rancher/k3s/data/cni\n\
@@ -27,6 +27,10 @@ const COMMENTS: [(&str, &str); 13] = [
          MicroK8s: /var/snap/microk8s/current/args/cni-network",
     ),
     ("agents.nodeSelector", "Labels of the nodes with an agent; none for all nodes."),
+    (
+        "customResources",
+        "Install the custom resources Pool, Subnet and Reservation, and apply them to the members.",
+    ),
     ("image", "Image with all programs."),
     (
         "members.createSecrets",
@@ -54,16 +58,17 @@ const COMMENTS: [(&str, &str); 13] = [
     ("", "Values of the chart, with their defaults. The chart is generated: cargo xtask chart."),
 ];
 
-/// Files of the chart by their paths, made of the default deployment.
+/// Files of the chart by their paths, made of the default deployment and of the custom resources.
 ///
 /// # Errors
 /// If a value is not where the chart expects it.
-pub fn files(objects: &[Value], version: &str) -> Result<BTreeMap<String, String>> {
+pub fn files(objects: &[Value], custom: &[Value], version: &str) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     let mut chart = Chart { holes: Holes::default(), values: Map::new() };
     chart.set("members.enabled", true.into());
     chart.set("members.createSecrets", true.into());
-    for object in objects {
+    chart.set("customResources", false.into());
+    for object in objects.iter().chain(custom) {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (kind, name) = (text("/kind"), text("/metadata/name"));
         let template = chart.template(object.clone())?;
@@ -111,21 +116,18 @@ impl Chart {
         }
         self.everywhere(&mut object);
         let text = self.holes.write(&object);
-        let condition = match (kind.as_str(), name.as_str()) {
-            (_, "ipamd-secrets") => Some(".Values.members.createSecrets"),
-            (_, "ipamd") => Some(".Values.members.enabled"),
-            ("ConfigMap", name) if name.starts_with("ipamd-") => Some(".Values.members.enabled"),
-            _ => None,
+        let members = "members.enabled";
+        let conditions: &[&str] = match (kind.as_str(), name.as_str()) {
+            // Without members there are no certificates of members, and no watcher in this cluster.
+            (_, "ipamd-secrets") => &[members, "members.createSecrets"],
+            (_, "ipamd-custom-resources") => &[members, "customResources"],
+            (_, "ipamd") => &[members],
+            ("ConfigMap", name) if name.starts_with("ipamd-") => &[members],
+            ("CustomResourceDefinition", _) => &["customResources"],
+            _ => &[],
         };
-        Ok(match condition {
-            // Without members there are no certificates of members.
-            Some(condition @ ".Values.members.createSecrets") => format!(
-                "{{{{- if .Values.members.enabled }}}}\n{{{{- if {condition} }}}}\n{text}\
-                 {{{{- end }}}}\n{{{{- end }}}}\n"
-            ),
-            Some(condition) => format!("{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"),
-            None => text,
-        })
+        let begin: String = conditions.iter().map(|key| format!("{{{{- if .Values.{key} }}}}\n")).collect();
+        Ok(format!("{begin}{text}{}", "{{- end }}\n".repeat(conditions.len())))
     }
 
     fn members(&mut self, object: &mut Value) -> Result<()> {
@@ -168,11 +170,15 @@ impl Chart {
         Ok(())
     }
 
-    /// Replaces the realm of the watcher in the settings of members.
+    /// Replaces the realm of the watcher in the settings of members, and lets it apply custom resources.
     fn member_settings(&mut self, object: &mut Value) -> Result<()> {
         let text = place(object, "/data/ipamd.toml")?;
         let settings = text.as_str().context("ipamd.toml is no text")?;
-        *text = self.with_realm(settings).into();
+        let (before, after) = settings.split_once("[[kubernetes]]\n").context("ipamd.toml has no watcher")?;
+        let custom = "{{- if .Values.customResources }}\ncustom_resources = true\n{{- end }}";
+        let custom = self.holes.add(custom);
+        let after = self.with_realm(after);
+        *text = format!("{before}[[kubernetes]]\n{custom}\n{after}").into();
         Ok(())
     }
 

@@ -95,6 +95,27 @@ fn h6_11_the_accounts_have_exactly_the_listed_verbs() {
     );
 }
 
+/// Rights that the folder of custom resources adds to those of the members.
+const CUSTOM_RULES: [(&str, &str); 6] = [
+    ("pools", "get list watch"),
+    ("pools/status", "patch"),
+    ("reservations", "get list watch"),
+    ("reservations/status", "patch"),
+    ("subnets", "get list watch"),
+    ("subnets/status", "patch"),
+];
+
+#[test]
+fn custom_resources_add_exactly_the_listed_verbs() {
+    let objects = rendered("custom-resources");
+    let expected = CUSTOM_RULES
+        .map(|(resource, verbs)| ("ipamd.internal".to_owned(), resource.to_owned(), verbs.to_owned()));
+    assert_eq!(rules(&objects, "ipamd"), BTreeSet::from(expected));
+    let kinds: BTreeSet<&str> = objects.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, BTreeSet::from(["ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"]));
+    assert_eq!(named_in(&objects).len(), 4, "one role with one binding, and three definitions");
+}
+
 fn named_in(objects: &[Value]) -> BTreeSet<&str> {
     objects.iter().map(|one| one["metadata"]["name"].as_str().unwrap()).collect()
 }

@@ -32,7 +32,11 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 
 #[test]
 fn the_committed_chart_is_made_of_the_manifests() {
-    let made = chart::files(&rendered("."), env!("CARGO_PKG_VERSION")).unwrap();
+    if std::env::var_os("UPDATE").is_some() {
+        crate::definitions::write();
+    }
+    let custom = rendered("custom-resources");
+    let made = chart::files(&rendered("."), &custom, env!("CARGO_PKG_VERSION")).unwrap();
     if std::env::var_os("UPDATE").is_some() {
         fs::remove_dir_all(folder()).ok();
         for (path, text) in &made {
@@ -123,6 +127,24 @@ fn without_members_the_chart_is_the_deployment_of_agents() {
     let other: toml::Table = toml::from_str(other["data"]["agent.toml"].as_str().unwrap()).unwrap();
     assert_eq!(settings, other);
     assert_equal(&without_settings(chart), &without_settings(kustomize));
+}
+
+#[test]
+fn custom_resources_are_off_by_default() {
+    let objects = output(&[("/customResources", json!(true))]);
+    let (custom, others): (Vec<Value>, Vec<Value>) = objects.into_iter().partition(|object| {
+        let is_of_definitions = object["kind"] == "CustomResourceDefinition";
+        is_of_definitions || object["metadata"]["name"] == "ipamd-custom-resources"
+    });
+    assert_equal(&custom, &rendered("custom-resources"));
+    let settings = |objects: &[Value]| {
+        let found = objects.iter().find_map(|object| object["data"]["ipamd.toml"].as_str());
+        toml::from_str::<toml::Table>(found.unwrap()).unwrap()["kubernetes"][0].clone()
+    };
+    assert_eq!(settings(&others)["custom_resources"].as_bool(), Some(true));
+    assert!(settings(&default_output()).get("custom_resources").is_none());
+    let outside = output(&[("/customResources", json!(true)), ("/members/enabled", json!(false))]);
+    assert!(!outside.iter().any(|object| object["metadata"]["name"] == "ipamd-custom-resources"));
 }
 
 #[test]

@@ -12,6 +12,7 @@
 mod access;
 mod chart;
 mod containers;
+mod definitions;
 mod examples;
 mod schema;
 mod template;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use k8s_openapi::api::{apps, batch, core, policy, rbac};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,6 +18,7 @@ const VERSIONS: [&str; 2] = ["1.33.0", "1.37.0"];
 fn all() -> Vec<(String, Vec<Value>)> {
     let mut all: Vec<(String, Vec<Value>)> =
         KUSTOMIZATIONS.iter().map(|name| ((*name).to_owned(), rendered(name))).collect();
+    all.push(("custom-resources".to_owned(), rendered("custom-resources")));
     all.push(("static-pods".to_owned(), vec![static_pod()]));
     all.extend(examples::objects());
     all.push(("chart".to_owned(), crate::chart::default_output()));
@@ -78,12 +80,29 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
+/// Bounds of numbers as the type of schemas has them.
+fn with_floats(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let is_bound = |key: &str| ["minimum", "maximum"].contains(&key);
+            let fields = map.iter().map(|(key, value)| match value.as_f64().filter(|_| is_bound(key)) {
+                Some(bound) => (key.clone(), bound.into()),
+                None => (key.clone(), with_floats(value)),
+            });
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(with_floats).collect(),
+        other => other.clone(),
+    }
+}
+
 fn read(object: &Value) -> Result<(), String> {
     match object["kind"].as_str().unwrap() {
         "ClusterRole" => read_strictly::<rbac::v1::ClusterRole>(object),
         "ClusterRoleBinding" => read_strictly::<rbac::v1::ClusterRoleBinding>(object),
         "ConfigMap" => read_strictly::<core::v1::ConfigMap>(object),
         "CronJob" => read_strictly::<batch::v1::CronJob>(object),
+        "CustomResourceDefinition" => read_strictly::<CustomResourceDefinition>(&with_floats(object)),
         "DaemonSet" => read_strictly::<apps::v1::DaemonSet>(object),
         "Job" => read_strictly::<batch::v1::Job>(object),
         "Namespace" => read_strictly::<core::v1::Namespace>(object),

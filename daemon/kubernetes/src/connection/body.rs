@@ -11,19 +11,26 @@ use tower::BoxError;
 
 use super::signal::Signal;
 
-/// Refusal of an answer, or of a line of a watch, that is too long.
+/// Refusal of an answer, of a line of a watch, or of a request that is too long.
 #[derive(Debug)]
-pub(crate) struct TooLong(usize);
+pub(crate) struct TooLong {
+    what: &'static str,
+    bytes_max: usize,
+}
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the answer has more than {} bytes", self.0)
+        write!(f, "the {} has more than {} bytes", self.what, self.bytes_max)
     }
 }
 
 impl std::error::Error for TooLong {}
 
 impl TooLong {
+    pub(super) fn request(bytes_max: usize) -> Self {
+        Self { what: "request", bytes_max }
+    }
+
     /// True if the error or one of its causes is this refusal.
     pub(crate) fn is_in(error: &(dyn std::error::Error + 'static)) -> bool {
         let mut cause = Some(error);
@@ -64,7 +71,8 @@ impl Bounded {
             Some(end) => data.len() - end - 1,
             None => self.bytes.saturating_add(data.len()),
         };
-        if self.bytes > self.bytes_max { Err(TooLong(self.bytes_max)) } else { Ok(()) }
+        let bytes_max = self.bytes_max;
+        if self.bytes > bytes_max { Err(TooLong { what: "answer", bytes_max }) } else { Ok(()) }
     }
 }
 

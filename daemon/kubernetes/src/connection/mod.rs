@@ -1,4 +1,4 @@
-//! Connection to an API server: bounded answers, names without `getaddrinfo`, and quorum reads.
+//! Connection to an API server: bounded bodies, names without `getaddrinfo`, and quorum reads.
 
 mod body;
 mod discovery;
@@ -10,5 +10,5 @@ mod transport;
 pub(crate) use self::body::TooLong;
 pub(crate) use self::discovery::Kinds;
 pub(crate) use self::open::Connection;
-pub(crate) use self::read::{Presence, is_name, list_uids, read};
+pub(crate) use self::read::{Presence, is_name, list_uids, patch_status, read};
 pub(crate) use self::signal::Signal;

@@ -8,5 +8,5 @@ mod view;
 
 pub(crate) use self::namespace::NamespaceMirror;
 pub(crate) use self::node::NodeMirror;
-pub(crate) use self::step::{Mirror, Row, Step, step};
+pub(crate) use self::step::{Mirror, Row, Step, Wanted, step};
 pub(crate) use self::view::Mirrored;

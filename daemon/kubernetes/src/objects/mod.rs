@@ -9,5 +9,5 @@ mod pod;
 pub(crate) use self::controller::{Controllers, KUBEVIRT, Kind, MACHINE, Scale, VM};
 pub(crate) use self::namespace::{NamespaceFacts, Namespaces};
 pub(crate) use self::node::{NodeFacts, NodeState, Nodes};
-pub(crate) use self::object::resource;
+pub(crate) use self::object::{Object, resource};
 pub(crate) use self::pod::{PodFacts, PodReport, Pods};

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
-use ipam_api::limits::KUBERNETES_READS_AT_ONCE;
+use ipam_api::limits::{KUBERNETES_CONFIRMS_PER_SCAN_MAX, KUBERNETES_READS_AT_ONCE};
 use ipam_api::name::ObjectName;
 use ipam_api::resource::EndpointKind;
 use ipam_api::workload::{WorkloadName, WorkloadPhase};
 use kube::Client;
+use kube::core::ApiResource;
 
 use crate::connection::{Kinds, Presence, is_name, list_uids, read};
 use crate::controllers::ControllerId;
@@ -73,6 +74,27 @@ pub(super) async fn confirm(
         }
     }
     answers
+}
+
+/// Reads objects outside of namespaces. Returns the answered ones, each with true if there is none.
+pub(super) async fn confirm_missing(
+    shared: &Shared<impl Servers>,
+    client: &Client,
+    resource: &ApiResource,
+    due: Vec<ObjectName>,
+) -> Vec<(ObjectName, bool)> {
+    let due = due.into_iter().filter(|name| is_name(name.as_str())).take(KUBERNETES_CONFIRMS_PER_SCAN_MAX);
+    let reads = due.map(async |name| (read(client, resource, None, name.as_str()).await, name));
+    let answers: Vec<_> =
+        futures::stream::iter(reads).buffer_unordered(KUBERNETES_READS_AT_ONCE).collect().await;
+    let answered = answers.into_iter().filter_map(|(answer, name)| match answer {
+        Ok(presence) => Some((name, presence == Presence::Missing)),
+        Err(error) => {
+            shared.failed(&error);
+            None
+        }
+    });
+    answered.collect()
 }
 
 fn with_uids(candidates: Vec<Candidate>, uids: &BTreeSet<String>) -> impl Iterator<Item = (Candidate, bool)> {

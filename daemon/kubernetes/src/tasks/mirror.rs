@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
 use ipam_api::client::{Call, Expect};
-use ipam_api::limits::{KUBERNETES_CONFIRMS_PER_SCAN_MAX, KUBERNETES_READS_AT_ONCE, LABELS_MAX};
+use ipam_api::limits::{KUBERNETES_READS_AT_ONCE, LABELS_MAX};
 use ipam_api::name::ObjectName;
-use ipam_api::problem::Applied;
 use ipam_api::resource::{Pool, Resource};
 use ipam_api::{Code, Problem};
 use kube::Client;
@@ -14,9 +13,10 @@ use serde::de::IgnoredAny;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::confirm::confirm_missing;
+use super::write::{Outcome, write};
 use crate::absent::Absent;
 use crate::backoff::Backoff;
-use crate::connection::{Presence, is_name, read};
 use crate::mirror::{Mirror, Mirrored, Row, Step, step};
 use crate::objects::resource;
 use crate::servers::{Servers, each, is_passing, path};
@@ -148,21 +148,11 @@ impl<S: Servers, M: Mirror> Task<'_, S, M> {
 
     async fn confirm(&mut self, due: Vec<ObjectName>) {
         let resource = resource("", self.place.kind, M::PLURAL);
-        let due =
-            due.into_iter().filter(|name| is_name(name.as_str())).take(KUBERNETES_CONFIRMS_PER_SCAN_MAX);
-        let reads = due.map(async |name| (read(self.client, &resource, None, name.as_str()).await, name));
-        let answers: Vec<_> =
-            futures::stream::iter(reads).buffer_unordered(KUBERNETES_READS_AT_ONCE).collect().await;
-        for (answer, name) in answers {
-            match answer {
-                Ok(presence) => {
-                    self.absent.forget(&name);
-                    if presence == Presence::Missing {
-                        (self.place.end)(&mut self.shared.views(), name);
-                        self.shared.wake.leaving.notify_one();
-                    }
-                }
-                Err(error) => self.shared.failed(&error),
+        for (name, is_missing) in confirm_missing(self.shared, self.client, &resource, due).await {
+            self.absent.forget(&name);
+            if is_missing {
+                (self.place.end)(&mut self.shared.views(), name);
+                self.shared.wake.leaving.notify_one();
             }
         }
     }
@@ -237,26 +227,19 @@ impl<S: Servers, M: Mirror> Task<'_, S, M> {
                 (call.expect(Expect::Revision(revision)), None)
             }
         };
-        let raced = match (self.shared.servers.send(call).await, spec) {
-            (Ok(answer), Some(spec)) => match answer.etag {
-                Some(revision) => return Ok(Written::Row(Row { spec, revision })),
-                None => return Err(Problem::new(Code::Unreachable, "the answer has no ETag")),
+        let outcome: Outcome<Resource<M::Spec, IgnoredAny>> = write(&self.shared.servers, own, call).await?;
+        match (outcome, spec) {
+            (Outcome::Done(answer), Some(spec)) => match answer.etag {
+                Some(revision) => Ok(Written::Row(Row { spec, revision })),
+                None => Err(Problem::new(Code::Unreachable, "the answer has no ETag")),
             },
-            (Ok(_), None) => return Ok(Written::Gone),
-            (Err(problem), _) => problem,
-        };
-        let is_raced = matches!(raced.code, Code::RevisionMismatch | Code::AlreadyExists | Code::NotFound);
-        if !is_raced && raced.applied == Applied::No {
-            return Err(raced);
-        }
-        // Another writer came first, or the outcome is unknown.
-        let present: Result<Resource<M::Spec, IgnoredAny>, Problem> =
-            self.shared.servers.send(Call::get(own)).await.and_then(|answer| answer.read());
-        self.view(|view| view.changed.insert(name.clone()));
-        match present {
-            Ok(one) => Ok(Written::Row(Row { spec: one.spec, revision: one.meta.revision })),
-            Err(problem) if problem.code == Code::NotFound => Ok(Written::Gone),
-            Err(problem) => Err(problem),
+            (Outcome::Done(_), None) => Ok(Written::Gone),
+            (Outcome::Raced { present, .. }, _) => {
+                self.view(|view| view.changed.insert(name.clone()));
+                Ok(present.map_or(Written::Gone, |one| {
+                    Written::Row(Row { spec: one.spec, revision: one.meta.revision })
+                }))
+            }
         }
     }
 }

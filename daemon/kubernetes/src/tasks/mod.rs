@@ -2,14 +2,19 @@
 
 mod confirm;
 mod controllers;
+mod custom;
 mod leaving;
 mod mirror;
 mod pods;
+mod publish;
+mod reconcile;
 mod reports;
 mod scan;
 mod streams;
+mod write;
 
 pub(crate) use self::controllers::follow_controllers;
+pub(crate) use self::custom::apply_custom;
 pub(crate) use self::leaving::reclaim_nodes;
 pub(crate) use self::mirror::{Place, mirror};
 pub(crate) use self::pods::send_facts;

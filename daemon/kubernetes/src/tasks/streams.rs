@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Kinds, Signal, TooLong};
+use crate::custom::{CustomKind, CustomObject, Pools, Reservations, Subnets};
 use crate::objects::{Controllers, Kind, Namespaces, Nodes, resource};
 use crate::servers::Servers;
 use crate::shared::{Shared, short};
@@ -42,7 +43,29 @@ pub(crate) async fn stream(shared: &Shared<impl Servers>, connection: &Connectio
         futures::future::try_join_all(built_in),
         futures::future::try_join_all(of_kubevirt),
     );
-    tokio::join!(pods, nodes, of_namespaces, controllers).3.map(drop)
+    let custom = async {
+        if !shared.settings.custom_resources {
+            return Ok(());
+        }
+        let subnets = custom::<Subnets>(shared, connection);
+        let pools = custom::<Pools>(shared, connection);
+        let reservations = custom::<Reservations>(shared, connection);
+        tokio::try_join!(subnets, pools, reservations).map(drop)
+    };
+    let rest = futures::future::try_join(controllers, custom);
+    tokio::join!(pods, nodes, of_namespaces, rest).3.map(drop)
+}
+
+/// Follows a kind of custom resources. Without its definition the list fails, and is repeated.
+async fn custom<K: CustomKind>(shared: &Shared<impl Servers>, connection: &Connection) -> Result<(), String> {
+    let signal = Arc::new(Signal::new(K::PLURAL));
+    let client = connection.client(Some(Arc::clone(&signal)))?;
+    let manager = shared.settings.manager();
+    follow(shared, &signal, client, K::resource(), |event| {
+        shared.custom_event::<K>(translated(event, |object: CustomObject| object.custom::<K>(&manager)));
+    })
+    .await;
+    Ok(())
 }
 
 async fn controllers(

@@ -8,10 +8,8 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use axum::http::header::HOST;
-use ipam_api::access::Role;
 use ipam_api::brand::HEADER_BUDGET_MS;
 use ipam_api::client::{Answer, Call};
-use ipam_api::name::Name;
 use ipam_api::{Code, Problem};
 use ipam_machine::Grant;
 use ipam_machine::command::Text;
@@ -27,10 +25,9 @@ pub struct LocalServer {
 }
 
 impl LocalServer {
-    /// Serves requests of a principal with the rights of an administrator of one realm.
+    /// Serves requests of a principal with these rights.
     #[must_use]
-    pub fn new(router: Router, principal: &str, realm: Name, leadership: u64) -> Self {
-        let grant = Grant { realms: vec![realm], ..Grant::of(Role::Admin) };
+    pub fn new(router: Router, principal: &str, grant: Grant, leadership: u64) -> Self {
         let caller = TaskCaller { principal: Text::given(principal), grant: Arc::new(grant), leadership };
         Self { router, caller }
     }

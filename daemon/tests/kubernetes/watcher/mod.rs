@@ -2,6 +2,7 @@
 
 mod claims;
 mod controllers;
+mod custom;
 mod mirror;
 mod nodes;
 mod pods;

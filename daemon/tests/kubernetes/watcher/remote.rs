@@ -26,11 +26,21 @@ struct Watcher(Child);
 
 impl Watcher {
     fn start(cluster: &Cluster, realm: &str, api: &ApiServer, token: &str) -> Self {
+        Self::start_with(cluster, realm, api, token, &[])
+    }
+
+    fn start_with(cluster: &Cluster, realm: &str, api: &ApiServer, token: &str, flags: &[&str]) -> Self {
         let dir = cluster.dir.path();
         let token_file = dir.join(format!("token-{realm}"));
         std::fs::write(&token_file, token).unwrap();
         let mut command = Command::new(programs::ipamd());
-        command.arg("kubernetes").args(["--realm", realm, "--scan-interval-ms", "1000", "--token-file"]);
+        command.arg("kubernetes").args(flags).args([
+            "--realm",
+            realm,
+            "--scan-interval-ms",
+            "1000",
+            "--token-file",
+        ]);
         command.arg(&token_file).arg("--kubeconfig").arg(kubeconfig(realm, api, dir)).env_clear();
         for url in cluster.urls() {
             command.args(["--server", &url]);
@@ -99,6 +109,30 @@ async fn a_watcher_elsewhere_reports_with_a_token_of_its_realm() {
     })
     .await;
     assert_eq!(of_realm(&root, "eu").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watcher_elsewhere_needs_a_token_for_shared_resources_to_apply_custom_ones() {
+    let cluster = guarded(1).await;
+    let root = root(&cluster);
+    let api = ApiServer::start();
+    for object in ipam_manifests::render(&ipam_manifests::folder().join("custom-resources")).unwrap() {
+        if object["kind"] == "CustomResourceDefinition" {
+            api.put("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", object);
+        }
+    }
+    let subnet = json!({"metadata": {"name": "lan"}, "spec": {"cidr": "10.7.0.0/24"}});
+    api.put("/apis/ipamd.internal/v1/subnets", subnet);
+    let shared = json!({"name": "shared", "role": "operator", "realms": ["us"], "allow_shared": true});
+    let shared = make(&root, shared).await.secret.unwrap();
+    for (token, reason) in [(realm_token(&root, "us").await, "Forbidden"), (shared, "Applied")] {
+        let _watcher = Watcher::start_with(&cluster, "us", &api, &token, &["--custom-resources"]);
+        until(reason, async || {
+            let status = api.get("/apis/ipamd.internal/v1/subnets/lan").unwrap()["status"].clone();
+            if status["conditions"][0]["reason"] == reason { Ok(()) } else { Err(status.to_string()) }
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

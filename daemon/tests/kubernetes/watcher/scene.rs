@@ -46,10 +46,16 @@ pub(super) fn kubeconfig(realm: &str, api: &ApiServer, dir: &Path) -> PathBuf {
 impl Scene {
     /// Members that watch the realm `default`, a pool for all, and a node.
     pub(super) async fn start(members: usize) -> Self {
+        Self::start_with(members, "").await
+    }
+
+    /// The same with further settings of the watcher.
+    pub(super) async fn start_with(members: usize, settings: &str) -> Self {
         let api = ApiServer::start();
         let cluster = Cluster::of(members);
         let watched = section("default", &api, cluster.dir.path());
-        std::fs::write(cluster.config(), format!("log = \"info\"\n{watched}[raft]\n{TIMING}\n")).unwrap();
+        std::fs::write(cluster.config(), format!("log = \"info\"\n{watched}{settings}\n[raft]\n{TIMING}\n"))
+            .unwrap();
         let cluster = cluster.all_up().await;
         subnet_with_pool(&cluster.ask(), "web", "10.1.0.0/16", json!({"default": true, "cooling_ms": 0}))
             .await;

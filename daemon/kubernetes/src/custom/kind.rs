@@ -1,0 +1,52 @@
+//! Kinds of custom resources.
+
+use std::fmt::Debug;
+
+use ipam_api::resource::Condition;
+use kube::core::ApiResource;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::facts::CustomFacts;
+use super::views::CustomViews;
+use crate::mirror::Mirrored;
+use crate::objects::resource;
+
+/// Kind of custom resources whose objects are applied to the servers.
+pub(crate) trait CustomKind: Send + Sync + 'static {
+    /// Resource of the servers, with its name and its manager.
+    type Spec: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync;
+    /// Its status.
+    type Status: DeserializeOwned + Send + Sync;
+    /// Kind of the objects.
+    const KIND: &'static str;
+    /// Plural of the objects and of the servers' resources.
+    const PLURAL: &'static str;
+    /// True if a resource in use can be told to end.
+    const DRAINS: bool = false;
+
+    /// View of the objects.
+    fn view(views: &mut CustomViews) -> &mut Mirrored<CustomFacts<Self::Spec>>;
+    /// Name of the resource.
+    fn name(spec: &Self::Spec) -> &str;
+    /// Field `managed_by` of the resource.
+    fn manager(spec: &Self::Spec) -> Option<&str>;
+    /// Adds the fields that the servers add to a spec.
+    fn complete(_: &mut Self::Spec, _present: &Self::Spec) {}
+    /// True if the resource ends once it is not in use.
+    fn is_terminating(_: &Self::Spec) -> bool {
+        false
+    }
+    /// Part of the status of objects that follows from the status of the resource.
+    fn shown(status: &Self::Status) -> Value;
+    /// Conditions of the resource.
+    fn conditions(_: &Self::Status) -> &[Condition] {
+        &[]
+    }
+
+    /// Resource of Kubernetes.
+    fn resource() -> ApiResource {
+        resource(ipam_api::brand::KUBERNETES_GROUP, Self::KIND, Self::PLURAL)
+    }
+}
