@@ -29,6 +29,8 @@ pub(crate) struct Shared<S> {
     views: Mutex<Views>,
     status: watch::Sender<Status>,
     pub(crate) wake: Wake,
+    /// Notified when reports of pods were taken for a request.
+    pub(crate) reported: Notify,
     /// Signs of life of the watches on pods and nodes.
     pub(crate) pods: Arc<Signal>,
     pub(crate) nodes: Arc<Signal>,
@@ -109,6 +111,7 @@ impl<S> Shared<S> {
             views: Mutex::new(views),
             status,
             wake: Wake::default(),
+            reported: Notify::new(),
             pods: Arc::new(Signal::new("pods")),
             nodes: Arc::new(Signal::new("nodes")),
         }

@@ -156,9 +156,9 @@ impl Reports {
         self.is_complete && !self.is_refused
     }
 
-    /// True if a report waits.
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.changed.is_empty() || !self.gone.is_empty()
+    /// Number of reports that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.changed.len() + self.gone.len()
     }
 
     /// Uids of the pods that the servers have, according to their answers.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipam_api::Problem;
 use ipam_api::client::{Call, with_query};
-use ipam_api::limits::VERIFIED_RENEWAL_MS;
+use ipam_api::limits::{PODS_PER_REPORT_MAX, VERIFIED_RENEWAL_MS};
 use ipam_api::pod::{PodsReport, PodsReported};
 use ipam_api::time::Timestamp;
 use tokio::time::{Instant, timeout};
@@ -21,6 +21,11 @@ use crate::shared::Shared;
 const RENEWAL: Duration = Duration::from_millis(VERIFIED_RENEWAL_MS);
 /// Pause while a report waits for the controllers above the owner of a pod.
 const OWNER_PAUSE: Duration = Duration::from_millis(200);
+
+/// Reports that wait before the list of pods pauses.
+const WAITING_MAX: usize = 2 * PODS_PER_REPORT_MAX;
+/// Longest pause of the list.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
 
 /// Reports pods that are new, have changed or are gone, for as long as the watcher runs.
 pub(crate) async fn report_pods(shared: &Shared<impl Servers>) {
@@ -38,7 +43,7 @@ pub(crate) async fn report_pods(shared: &Shared<impl Servers>) {
             (true, None) => Duration::ZERO,
         };
         if batch.is_empty() && !due_in.is_zero() {
-            let is_waiting = shared.views().pods.reports.is_waiting();
+            let is_waiting = shared.views().pods.reports.waiting() > 0;
             let pause = if is_waiting { OWNER_PAUSE } else { due_in };
             let _ = timeout(pause, shared.wake.reports.notified()).await;
             continue;
@@ -48,6 +53,7 @@ pub(crate) async fn report_pods(shared: &Shared<impl Servers>) {
                 backoff.reset();
                 renewed = is_complete.then_some(now).or(renewed);
                 shared.views().pods.reports.accepted(batch);
+                shared.reported.notify_one();
             }
             Err(problem) => {
                 shared.refused(&problem);
@@ -64,18 +70,29 @@ pub(crate) async fn report_pods(shared: &Shared<impl Servers>) {
     }
 }
 
-/// Reports for one request, and whether all are reported with it. None before the lists are complete.
+/// Reports for one request, and whether all are reported with it. None before the controllers are listed.
 fn take(shared: &Shared<impl Servers>, now: Instant) -> Option<(Batch, bool)> {
     let may_verify = shared.may_verify(Timestamp::now());
     let views = &mut *shared.views();
-    if !views.pods.is_synced() || !views.controllers.are_built_in_synced() {
+    if !views.controllers.are_built_in_synced() {
         return None;
     }
+    let may_verify = may_verify && views.pods.is_synced();
     let controllers = &views.controllers;
     let above = |namespace: &_, owner: &_| controllers.above(namespace, owner);
     let batch = views.pods.reports.batch(now, above);
-    let is_complete = views.pods.reports.is_complete_with(&batch) && may_verify;
+    let is_complete = may_verify && views.pods.reports.is_complete_with(&batch);
     Some((batch, is_complete))
+}
+
+/// Pauses while many reports wait, so that a list of all pods is not in memory as a whole. The servers may be
+/// away, so the pause is short, and there is one for each request's worth of reports.
+pub(super) async fn room_for_reports(shared: &Shared<impl Servers>) {
+    let waiting = shared.views().pods.reports.waiting();
+    if waiting >= WAITING_MAX && waiting.is_multiple_of(PODS_PER_REPORT_MAX) {
+        shared.wake.reports.notify_one();
+        let _ = timeout(ROOM_WAIT, shared.reported.notified()).await;
+    }
 }
 
 async fn send(shared: &Shared<impl Servers>, batch: &Batch, complete: bool) -> Result<PodsReported, Problem> {

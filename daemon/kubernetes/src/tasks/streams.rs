@@ -12,6 +12,7 @@ use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Error};
 use serde::de::DeserializeOwned;
 
+use super::reports::room_for_reports;
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Kinds, Signal, TooLong};
 use crate::custom::{CustomKind, CustomObject, Pools, Reservations, Subnets};
@@ -144,6 +145,10 @@ async fn follow<K>(
                         }
                     }
                     on(event);
+                    // Only pods are reported.
+                    if std::ptr::eq(signal, &raw const *shared.pods) {
+                        room_for_reports(shared).await;
+                    }
                     if let Some(heard) = signal.heard().filter(|_| !is_list) {
                         shared.note(|status| {
                             status.heard.insert(signal.plural, heard);
