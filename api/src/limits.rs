@@ -339,7 +339,7 @@ pub const PROBER_SILENCE_MS_MAX: u64 = 3 * HEARTBEAT_INTERVAL_MS;
 pub const PROBERS_PER_SUBNET: usize = 2;
 /// Interval of an agent that has probes to make, in milliseconds.
 pub const PROBE_INTERVAL_MS: u64 = 1_000;
-/// Time between two sweeps over allocated addresses, in milliseconds of log time.
+/// Time between two sweeps of an agent over allocated addresses, in milliseconds.
 pub const SWEEP_INTERVAL_MS: u64 = 30_000;
 /// Time without an answer of a second station after which a collision has ended, in milliseconds of log time.
 pub const COLLISION_MS: u64 = 600_000;

@@ -80,10 +80,13 @@ pub struct ProbesRequest {
     /// Maximum number of jobs in the answer, at most 256.
     #[serde(default)]
     pub jobs: u64,
-    /// `next` of the answer before, with which the sweep of allocated addresses continues.
+    /// `next` of the answer before, with which the sweep of allocated addresses continues; `0` begins one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
+
+/// Position before all subnets, with which a sweep of allocated addresses begins.
+pub const SWEEP_BEGINS: &str = "0";
 
 /// Result of the probe of one address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipam_api::limits::{AGENT_INTERVAL_MS_MAX, AGENT_INTERVAL_MS_MIN, PROBE_RESULTS_MAX};
+use ipam_api::limits::{AGENT_INTERVAL_MS_MAX, AGENT_INTERVAL_MS_MIN, PROBE_RESULTS_MAX, SWEEP_INTERVAL_MS};
 use ipam_api::name::Name;
-use ipam_api::probe::{ProbeJob, ProbeResult, ProbesAnswer, ProbesRequest};
-use tokio::time::sleep;
+use ipam_api::probe::{ProbeJob, ProbeResult, ProbesAnswer, ProbesRequest, SWEEP_BEGINS};
+use tokio::time::{Instant, sleep};
 
 use crate::node::Node;
 use crate::probe::{ProbeError, Purpose};
@@ -28,11 +28,17 @@ struct Sweep {
     after: Option<String>,
     /// Position before them.
     before: Option<String>,
+    /// Time of the next sweep; none before the first.
+    due_at: Option<Instant>,
 }
 
 impl Sweep {
-    /// The next request.
-    fn request(&mut self) -> ProbesRequest {
+    /// The next request. Without a sweep under way, it begins one that is due.
+    fn request(&mut self, now: Instant) -> ProbesRequest {
+        if self.after.is_none() && self.due_at.is_none_or(|at| at <= now) {
+            self.after = Some(SWEEP_BEGINS.to_owned());
+            self.due_at = Some(now + Duration::from_millis(SWEEP_INTERVAL_MS));
+        }
         let (results, after) = (std::mem::take(&mut self.results), self.after.clone());
         ProbesRequest { results, jobs: PROBE_RESULTS_MAX as u64, after }
     }
@@ -62,7 +68,7 @@ pub async fn run(node: Arc<Node>, wire: impl Wire) {
         }
         let mut sweep = Sweep::default();
         while *wanted.borrow() {
-            let result = report(&node, &sweep.request(), REQUEST).await;
+            let result = report(&node, &sweep.request(Instant::now()), REQUEST).await;
             if has_failed != result.is_err() {
                 has_failed = result.is_err();
                 match &result {
@@ -210,7 +216,7 @@ mod tests {
         {
             let reports = &cluster.model().reports;
             let after: Vec<Option<&str>> = reports.iter().map(|report| report.after.as_deref()).collect();
-            assert_eq!(after[..4], [None, Some("a"), Some("b"), Some("c")]);
+            assert_eq!(after[..4], [Some(SWEEP_BEGINS), Some("a"), Some("b"), Some("c")]);
             assert!(reports.iter().all(|report| report.jobs == PROBE_RESULTS_MAX as u64));
             assert!(reports[0].results.is_empty() && reports[3].results.is_empty());
             let heard = format!("default 10.0.0.2 [{FOREIGN}]");
@@ -236,8 +242,9 @@ mod tests {
 
     #[test]
     fn results_that_no_server_took_are_made_again() {
+        let now = Instant::now();
         let mut sweep = Sweep::default();
-        assert_eq!(sweep.request().after, None);
+        assert_eq!(sweep.request(now).after.as_deref(), Some(SWEEP_BEGINS));
         sweep.answered(&jobs(&["10.0.0.1"], "a"));
         sweep.results = vec![ProbeResult {
             network: Name::default_name(),
@@ -245,10 +252,29 @@ mod tests {
             macs: Vec::new(),
             allocation: None,
         }];
-        let request = sweep.request();
+        let request = sweep.request(now);
         assert_eq!((request.after.as_deref(), request.results.len()), (Some("a"), 1));
         sweep.failed();
         sweep.failed();
-        assert_eq!((sweep.request(), sweep.after.as_deref()), (Sweep::default().request(), None));
+        let again = sweep.request(now);
+        assert_eq!((again.after.as_deref(), again.results.len()), (Some(SWEEP_BEGINS), 0));
+    }
+
+    #[test]
+    fn a_sweep_begins_once_in_each_interval_at_the_agents_own_clock() {
+        let start = Instant::now();
+        let interval = Duration::from_millis(SWEEP_INTERVAL_MS);
+        let mut sweep = Sweep::default();
+        let mut begins = |after: Duration, next: Option<&str>| {
+            let request = sweep.request(start + after);
+            let end = ProbesAnswer { next: next.map(str::to_owned), ..jobs(&[], "a") };
+            sweep.answered(&end);
+            request.after
+        };
+        assert_eq!(begins(Duration::ZERO, None).as_deref(), Some(SWEEP_BEGINS));
+        assert_eq!(begins(interval / 2, None), None);
+        assert_eq!(begins(interval, Some("7")).as_deref(), Some(SWEEP_BEGINS));
+        assert_eq!(begins(interval * 3, None).as_deref(), Some("7"), "a sweep is under way");
+        assert_eq!(begins(interval * 3, None).as_deref(), Some(SWEEP_BEGINS));
     }
 }

@@ -9,10 +9,7 @@ use crate::state::row::{Neighbor, Quarantine, Subnet};
 use crate::state::{Occupant, State};
 use ipam_api::access::NodeKey;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::limits::{
-    HEARD_BY_MAX, NODE_GRACE_MS_MIN, PROBE_INTERVAL_MS, PROBED_AHEAD_MAX, SILENT_ROUND_MS_MIN,
-    SWEEP_INTERVAL_MS,
-};
+use ipam_api::limits::{HEARD_BY_MAX, NODE_GRACE_MS_MIN, PROBED_AHEAD_MAX, SILENT_ROUND_MS_MIN};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -20,8 +17,6 @@ use std::net::IpAddr;
 const SILENT_NODES_MAX: usize = 1_024;
 /// Allocated addresses that are examined for one batch, to find those of silent nodes and answering ones.
 const EXAMINED_MAX: usize = 4_096;
-/// Log time in an interval between two sweeps at which a sweep begins.
-const SWEEP_BEGIN_MS: u64 = 2 * PROBE_INTERVAL_MS;
 /// Addresses of one batch whose answers prove that the link works.
 const LINK_PROOFS: usize = 4;
 
@@ -31,6 +26,11 @@ pub struct Sweep {
     pub subnet: SubnetId,
     /// Last address of the batch before.
     pub after: Option<IpAddr>,
+}
+
+impl Sweep {
+    /// Position before all subnets: a sweep begins.
+    pub const START: Self = Self { subnet: SubnetId::MIN, after: None };
 }
 
 /// Jobs of one batch.
@@ -64,7 +64,8 @@ impl State {
         self.is_probed(id) && self.is_prober(node, (id, row), self.prober_term())
     }
 
-    /// Jobs of a node, at most `limit`.
+    /// Jobs of a node, at most `limit`. Its agent begins each sweep, at [`Sweep::START`]: the log time of an
+    /// idle cluster moves with the heartbeats, and could never be that of a sweep.
     #[must_use]
     pub fn probe_jobs(&self, node: &NodeKey, sweep: Option<Sweep>, limit: usize) -> ProbeJobs {
         let mut jobs = ProbeJobs::default();
@@ -88,10 +89,8 @@ impl State {
             }
         }
         match sweep {
-            None if self.log_time_ms() % SWEEP_INTERVAL_MS >= SWEEP_BEGIN_MS => {
-                self.add_unheard(&mut jobs, node, &subnets, limit);
-            }
-            _ => self.add_sweep(&mut jobs, &subnets, sweep, limit),
+            None => self.add_unheard(&mut jobs, node, &subnets, limit),
+            Some(sweep) => self.add_sweep(&mut jobs, &subnets, sweep, limit),
         }
         jobs
     }
@@ -262,19 +261,9 @@ impl State {
     }
 
     /// Adds allocated addresses from a position on.
-    fn add_sweep(
-        &self,
-        jobs: &mut ProbeJobs,
-        subnets: &[(SubnetId, &Subnet)],
-        sweep: Option<Sweep>,
-        limit: usize,
-    ) {
-        for (id, row) in subnets {
-            let after = match sweep {
-                Some(sweep) if *id < sweep.subnet => continue,
-                Some(sweep) if *id == sweep.subnet => sweep.after,
-                _ => None,
-            };
+    fn add_sweep(&self, jobs: &mut ProbeJobs, subnets: &[(SubnetId, &Subnet)], sweep: Sweep, limit: usize) {
+        for (id, row) in subnets.iter().filter(|(id, _)| *id >= sweep.subnet) {
+            let after = sweep.after.filter(|_| *id == sweep.subnet);
             let all = AddressRange::of_cidr(row.spec.cidr);
             let from = match after.map(number).map(|after| after.checked_add(1)) {
                 None => all.first(),

@@ -21,7 +21,8 @@
 //! orphans NODE CONFIG/CONTAINER/INTERFACE:ID,…:EVIDENCE …
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|namespace|attachment NAME        show state        show prefixes POOL
-//! show checks|collisions POOL        show neighbor ALLOCATION        show jobs NODE LIMIT [SUBNET [AFTER]]
+//! show checks|collisions POOL        show neighbor ALLOCATION
+//! show jobs NODE LIMIT [start|SUBNET [AFTER]]
 //! show inventory NODE                                 of the agent, and of the state
 //! ```
 //!

@@ -68,9 +68,12 @@ fn inventory(state: &State, which: &str) -> String {
 fn jobs(state: &State, which: &str) -> String {
     let words: Vec<&str> = which.split_whitespace().collect();
     let node = NodeKey { realm: Name::default_name(), name: words[0].parse().unwrap() };
-    let sweep = words.get(2).map(|subnet| Sweep {
-        subnet: state.id_of(Kind::Subnet, &Name::new(subnet).unwrap()).unwrap().into(),
-        after: words.get(3).map(|address| address.parse().unwrap()),
+    let sweep = words.get(2).map(|subnet| match *subnet {
+        "start" => Sweep::START,
+        subnet => Sweep {
+            subnet: state.id_of(Kind::Subnet, &Name::new(subnet).unwrap()).unwrap().into(),
+            after: words.get(3).map(|address| address.parse().unwrap()),
+        },
     });
     let jobs = state.probe_jobs(&node, sweep, words[1].parse().unwrap());
     let mut text: String = jobs.addresses.iter().map(|(_, address)| format!("probe {address}\n")).collect();
