@@ -29,6 +29,7 @@ fn on(node: &str, fields: Value) -> Workload {
 const STATELESS: Known = Known { is_wanted: false, is_shared: false, node: NodeEvidence::None };
 const SILENT: Known = Known { is_wanted: false, is_shared: false, node: NodeEvidence::Silent };
 const HEARD: Known = Known { is_wanted: false, is_shared: false, node: NodeEvidence::Heard };
+const ELSEWHERE: Known = Known { is_wanted: false, is_shared: false, node: NodeEvidence::Elsewhere };
 const WANTED: Known = Known { is_wanted: true, is_shared: false, node: NodeEvidence::None };
 
 fn judge(observed: &Workload, known: Known) -> Verdict {
@@ -55,6 +56,8 @@ fn overdue() -> Value {
 #[test]
 fn a_pod_on_the_host_network_is_kept_whatever_is_said_of_it() {
     for mut fields in [json!({"gone": "deleted"}), json!({"gone": "absent"}), overdue()] {
+        let judged = stateless(&on("ready", fields.clone()));
+        assert!(matches!(judged, Verdict::Reclaim(_)), "a pod with a network of its own: {judged:?}");
         fields["host_network"] = json!(true);
         assert_eq!(stateless(&on("ready", fields)), Verdict::Keep(Reason::HostNetwork));
     }
@@ -115,6 +118,32 @@ fn a_finished_pod_is_reclaimed_after_the_delay_by_the_switch_of_its_node() {
         assert_eq!(stateless(&pod(finished(0))), Verdict::Keep(Reason::NodeUnknown));
         let deleted = on("ready", json!({"phase": phase, "deletion_due_at": at(1_000)}));
         assert_eq!(stateless(&deleted), Verdict::Reclaim(Reason::TerminatingOnReadyNode));
+        let early = json!({"phase": phase, "finished_at": at(0), "deletion_due_at": at(-1_000)});
+        assert_eq!(stateless(&on("ready", early)), Verdict::Reclaim(Reason::Finished), "its grace is over");
+    }
+}
+
+/// The node has reported the end of the containers, so its state decides only which switch counts.
+#[test]
+fn a_finished_pod_is_reclaimed_unless_its_addresses_are_on_another_node() {
+    let finished = json!({"phase": "failed", "finished_at": at(0)});
+    let off = Switches { terminating_on_gone_node: false, ..Switches::default() };
+    for (node, known) in [("not-ready", SILENT), ("gone", SILENT), ("gone", HEARD)] {
+        let ended = on(node, finished.clone());
+        assert_eq!(judge(&ended, known), Verdict::Reclaim(Reason::Finished), "{node} {known:?}");
+        assert_eq!(with(off, &ended, known), Verdict::Keep(Reason::SwitchedOff), "{node} {known:?}");
+    }
+    assert_eq!(judge(&on("ready", finished), ELSEWHERE), Verdict::Keep(Reason::NodeElsewhere));
+}
+
+/// A container that has ended may be started again.
+#[test]
+fn a_pod_whose_containers_have_ended_is_kept_until_its_phase_says_so() {
+    for (phase, reason) in
+        [("pending", Reason::Pending), ("running", Reason::Running), ("unknown", Reason::NoEvidence)]
+    {
+        let ended = on("ready", json!({"phase": phase, "finished_at": at(1_000)}));
+        assert_eq!(stateless(&ended), Verdict::Keep(reason), "{phase}");
     }
 }
 
@@ -124,7 +153,11 @@ fn a_terminating_pod_on_a_ready_node_is_reclaimed_once_its_grace_and_the_delay_a
     let terminating = |ms_ago| on("ready", json!({"phase": "running", "deletion_due_at": at(ms_ago)}));
     let reclaimed = Verdict::Reclaim(Reason::TerminatingOnReadyNode);
     assert_eq!(stateless(&terminating(-1)), later(Reason::Terminating, 1));
-    assert_eq!(stateless(&terminating(0)), reclaimed);
+    for known in [STATELESS, HEARD, SILENT] {
+        assert_eq!(judge(&terminating(0), known), reclaimed, "{known:?}");
+    }
+    let forever = Switches { delay_ms: u64::MAX, ..Switches::default() };
+    assert_eq!(with(forever, &terminating(0), STATELESS), later(Reason::Terminating, u64::MAX - NOW.0));
     let delayed = Switches { delay_ms: 500, ..Switches::default() };
     assert_eq!(with(delayed, &terminating(499), STATELESS), later(Reason::Terminating, 1));
     assert_eq!(with(delayed, &terminating(500), STATELESS), reclaimed);
@@ -153,7 +186,9 @@ fn a_terminating_pod_whose_node_is_gone_is_reclaimed_past_its_grace() {
         let early = on(node, json!({"phase": "running", "deletion_due_at": at(-7)}));
         assert_eq!(stateless(&early), later(Reason::Terminating, 7), "{node}");
         let overdue = on(node, overdue());
-        assert_eq!(stateless(&overdue), Verdict::Reclaim(Reason::TerminatingOnGoneNode), "{node}");
+        for known in [STATELESS, SILENT] {
+            assert_eq!(judge(&overdue, known), Verdict::Reclaim(Reason::TerminatingOnGoneNode), "{node}");
+        }
         assert_eq!(judge(&overdue, HEARD), Verdict::Keep(Reason::NodeHeard), "{node}");
         let off = Switches { terminating_on_gone_node: false, ..Switches::default() };
         assert_eq!(with(off, &overdue, STATELESS), Verdict::Keep(Reason::SwitchedOff), "{node}");
@@ -163,10 +198,9 @@ fn a_terminating_pod_whose_node_is_gone_is_reclaimed_past_its_grace() {
 #[test]
 fn a_terminating_pod_is_kept_if_nothing_is_known_of_the_node_of_its_addresses() {
     assert_eq!(stateless(&pod(overdue())), Verdict::Keep(Reason::NodeUnknown));
-    let elsewhere = Known { node: NodeEvidence::Elsewhere, ..STATELESS };
     for node in ["ready", "not-ready", "gone", "out-of-service"] {
         let kept = Verdict::Keep(Reason::NodeElsewhere);
-        assert_eq!(judge(&on(node, overdue()), elsewhere), kept, "{node}");
+        assert_eq!(judge(&on(node, overdue()), ELSEWHERE), kept, "{node}");
     }
 }
 
@@ -180,16 +214,21 @@ fn a_pod_within_its_grace_is_kept_though_it_shows_no_addresses() {
             assert_eq!(judge(&on(node, empty.clone()), WANTED), Verdict::Keep(Reason::StickyWanted));
         }
     }
+    let overdue = json!({"phase": "running", "has_addresses": false, "deletion_due_at": at(0)});
+    assert_eq!(stateless(&on("ready", overdue)), Verdict::Reclaim(Reason::TerminatingOnReadyNode));
 }
 
 #[test]
 fn a_pod_that_is_not_found_is_reclaimed_by_a_watched_deletion_or_by_two_scans_and_a_read() {
-    assert_eq!(stateless(&pod(json!({"gone": "deleted"}))), Verdict::Reclaim(Reason::Deleted));
-    assert_eq!(stateless(&pod(json!({"gone": "absent"}))), Verdict::Reclaim(Reason::Absent));
+    for (gone, reason) in [("deleted", Reason::Deleted), ("absent", Reason::Absent)] {
+        for known in [STATELESS, SILENT, ELSEWHERE] {
+            assert_eq!(judge(&pod(json!({"gone": gone})), known), Verdict::Reclaim(reason), "{known:?}");
+        }
+        let long_ago = json!({"gone": gone, "observed_at": at(3_600_000)});
+        assert_eq!(stateless(&pod(long_ago)), Verdict::Reclaim(reason), "a uid never returns");
+    }
     let running = on("ready", json!({"phase": "running", "gone": "deleted"}));
     assert_eq!(stateless(&running), Verdict::Reclaim(Reason::Deleted), "its last state");
-    let long_ago = json!({"gone": "deleted", "observed_at": at(3_600_000)});
-    assert_eq!(stateless(&pod(long_ago)), Verdict::Reclaim(Reason::Deleted), "a uid never returns");
     for fields in [json!({}), json!({"gone": "none", "has_addresses": false})] {
         assert_eq!(stateless(&pod(fields)), Verdict::Keep(Reason::NoEvidence));
     }
@@ -198,9 +237,11 @@ fn a_pod_that_is_not_found_is_reclaimed_by_a_watched_deletion_or_by_two_scans_an
 /// A forced deletion precedes the end of the containers, which the agent reports.
 #[test]
 fn a_pod_that_is_gone_keeps_its_addresses_while_the_agent_of_its_node_is_heard() {
-    let heard = Known { node: NodeEvidence::Heard, ..STATELESS };
     for gone in ["deleted", "absent"] {
-        assert_eq!(judge(&pod(json!({"gone": gone})), heard), Verdict::Keep(Reason::NodeHeard));
+        for known in [HEARD, Known { is_wanted: true, ..HEARD }, Known { is_shared: true, ..HEARD }] {
+            assert_eq!(judge(&pod(json!({"gone": gone})), known), Verdict::Keep(Reason::NodeHeard));
+        }
+        assert!(matches!(stateless(&pod(json!({"gone": gone}))), Verdict::Reclaim(_)), "it is silent");
     }
 }
 
@@ -247,6 +288,8 @@ fn a_virtual_machine_keeps_its_addresses_until_its_controller_ends() {
     for known in [WANTED, STATELESS] {
         let migrating = Known { is_shared: true, ..known };
         assert_eq!(judge(&deleted, migrating), Verdict::Keep(Reason::Migrating), "one of two pods is gone");
+        let early = on("ready", json!({"endpoint": endpoint, "phase": "running", "deletion_due_at": at(-1)}));
+        assert_eq!(judge(&early, migrating), Verdict::Keep(Reason::Migrating), "{known:?}");
     }
 }
 
@@ -282,4 +325,6 @@ fn a_pod_whose_observation_is_old_or_from_the_future_is_kept() {
             assert_eq!(stateless(&on("ready", fields.clone())), kept, "{age}");
         }
     }
+    let early = json!({"phase": "running", "deletion_due_at": at(-7), "observed_at": at(limit + 1)});
+    assert_eq!(stateless(&on("ready", early)), later(Reason::Terminating, 7), "it reclaims nothing now");
 }

@@ -195,11 +195,10 @@ impl Judge<'_> {
     fn place(&self) -> Result<Place, Reason> {
         let observed = self.facts.observed;
         let Some(node) = &observed.node else { return Err(Reason::NodeUnknown) };
-        // The phase is unknown because the node does not report it.
-        let is_ready = node.state == WorkloadNodeState::Ready && observed.phase != WorkloadPhase::Unknown;
         match (self.facts.known.node, node.state) {
             (NodeEvidence::Elsewhere, _) => Err(Reason::NodeElsewhere),
-            (_, WorkloadNodeState::Ready) if is_ready => Ok(Place::Ready),
+            // A node that does not report the phase is not ready for the pod.
+            (_, WorkloadNodeState::Ready) if observed.phase != WorkloadPhase::Unknown => Ok(Place::Ready),
             (NodeEvidence::Silent, WorkloadNodeState::Ready | WorkloadNodeState::NotReady) => {
                 Ok(Place::Silent)
             }
