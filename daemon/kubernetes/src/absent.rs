@@ -53,6 +53,7 @@ mod tests {
         assert_eq!(scan(&["a", "c"], 10), ["a"]);
         assert!(scan(&["b"], 20).is_empty(), "it was there meanwhile");
         assert_eq!(scan(&["b"], 30), ["b"]);
+        assert_eq!(absent.len(), 1);
         absent.forget(&"b");
         assert_eq!(absent.len(), 0);
         let mut at_once = Absent::default();

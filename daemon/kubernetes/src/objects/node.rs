@@ -83,12 +83,13 @@ mod tests {
             (ready("Unknown"), json!(null), NodeState::NotReady),
             (json!(null), json!([]), NodeState::NotReady),
             (ready("True"), json!([{"key": OUT_OF_SERVICE}]), NodeState::OutOfService),
+            (ready("False"), json!([{"key": OUT_OF_SERVICE}]), NodeState::OutOfService),
             (ready("True"), json!([{"key": "node.kubernetes.io/unreachable"}]), NodeState::Ready),
         ] {
-            let node = json!({"metadata": {"name": "n1", "labels": {"zone": "a"}},
+            let node = json!({"metadata": {"name": "n7", "labels": {"zone": "a"}},
                               "spec": {"taints": taints}, "status": {"conditions": conditions}});
             let (name, facts) = serde_json::from_value::<Nodes>(node.clone()).unwrap().facts().unwrap();
-            assert_eq!((name.as_str(), facts.state), ("n1", state), "{node}");
+            assert_eq!((name.as_str(), facts.state), ("n7", state), "{node}");
             assert_eq!(facts.labels["zone"], "a");
         }
     }

@@ -153,7 +153,7 @@ impl PodStatus {
     fn finished_at(&self) -> Option<Timestamp> {
         let main = || self.container_statuses.iter().flatten();
         let other = self.init_container_statuses.iter().chain(&self.ephemeral_container_statuses).flatten();
-        if other.clone().chain(main()).any(|one| one.state.running.is_some()) {
+        if other.clone().any(|one| one.state.running.is_some()) {
             return None;
         }
         let end = |one: &ContainerStatus| one.state.terminated.as_ref()?.finished_at;
@@ -179,6 +179,7 @@ mod tests {
     #[test]
     fn a_pod_on_the_network_of_its_node_has_no_facts() {
         assert!(facts(json!({}), json!({"hostNetwork": true}), json!({})).is_none());
+        assert!(facts(json!({}), json!({"hostNetwork": false}), json!({})).is_some());
         assert!(facts(json!({"name": "a/b"}), json!({}), json!({})).is_none());
         assert!(facts(json!({"uid": ""}), json!({}), json!({})).is_none());
         assert!(facts(json!({"uid": "x".repeat(129)}), json!({}), json!({})).is_none());
@@ -188,16 +189,34 @@ mod tests {
     fn only_pods_that_end_are_judged() {
         let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:30Z"});
         for (metadata, phase, is_ending) in [
-            (json!({}), "Pending", false),
-            (json!({}), "Running", false),
-            (json!({}), "Unknown", false),
-            (json!({}), "Succeeded", true),
-            (json!({}), "Failed", true),
-            (deleted.clone(), "Running", true),
-            (deleted, "Pending", true),
+            (json!({}), "pending", false),
+            (json!({}), "running", false),
+            (json!({}), "unknown", false),
+            (json!({}), "succeeded", true),
+            (json!({}), "failed", true),
+            (deleted.clone(), "running", true),
+            (deleted, "pending", true),
         ] {
-            let facts = facts(metadata, json!({}), json!({"phase": phase})).unwrap();
-            assert_eq!(facts.is_ending(), is_ending, "{phase}");
+            let (initial, rest) = phase.split_at(1);
+            let status = json!({"phase": initial.to_uppercase() + rest});
+            let facts = facts(metadata, json!({}), status).unwrap();
+            assert_eq!((facts.is_ending(), json!(facts.phase)), (is_ending, json!(phase)));
+        }
+        let new = facts(json!({}), json!({}), json!({"phase": "Hibernated"})).unwrap();
+        assert_eq!(new.phase, WorkloadPhase::Unknown);
+    }
+
+    #[test]
+    fn a_pod_has_the_addresses_that_its_status_shows() {
+        for (status, has_addresses) in [
+            (json!({}), false),
+            (json!({"podIP": "", "podIPs": null}), false),
+            (json!({"podIPs": []}), false),
+            (json!({"podIP": "10.0.0.1"}), true),
+            (json!({"podIPs": [{"ip": "10.0.0.1"}]}), true),
+        ] {
+            let facts = facts(json!({}), json!({}), status.clone()).unwrap();
+            assert_eq!(facts.has_addresses, has_addresses, "{status}");
         }
     }
 
@@ -206,6 +225,8 @@ mod tests {
         let ended = |at: &str| json!({"state": {"terminated": {"finishedAt": at}}});
         let (early, late) = (ended("2026-01-01T00:00:01Z"), ended("2026-01-01T00:00:09Z"));
         let running = json!({"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}});
+        let with =
+            |list: &str, one: &Value| json!({"phase": "Failed", "containerStatuses": [early], list: [one]});
         for (status, finished) in [
             (json!({"phase": "Failed"}), None),
             (json!({"phase": "Failed", "containerStatuses": null}), None),
@@ -214,10 +235,10 @@ mod tests {
             (json!({"phase": "Running", "containerStatuses": [early, late]}), None),
             (json!({"phase": "Failed", "containerStatuses": [early, running]}), None),
             (json!({"phase": "Failed", "containerStatuses": [early, {"state": {"waiting": {}}}]}), None),
-            (
-                json!({"phase": "Failed", "containerStatuses": [early], "initContainerStatuses": [running]}),
-                None,
-            ),
+            (json!({"phase": "Failed", "initContainerStatuses": [early]}), None),
+            (with("initContainerStatuses", &running), None),
+            (with("ephemeralContainerStatuses", &running), None),
+            (with("ephemeralContainerStatuses", &late), Some(9)),
         ] {
             let start = "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap().0;
             let facts = facts(json!({}), json!({}), status.clone()).unwrap();
@@ -229,12 +250,27 @@ mod tests {
     fn a_pod_is_named_as_its_agent_names_it() {
         let machine = json!([{"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
                               "name": "db", "uid": "m1", "controller": true}]);
+        for (api, kind) in
+            [("kubevirt.io/v1", "Migration"), ("cloud.example/v1", MACHINE), ("apps/v1", "ReplicaSet")]
+        {
+            let mut owner = machine.clone();
+            (owner[0]["apiVersion"], owner[0]["kind"]) = (json!(api), json!(kind));
+            let pod = facts(json!({"ownerReferences": owner}), json!({}), json!({})).unwrap();
+            assert_eq!(
+                (pod.endpoint.kind, pod.endpoint.name.as_str()),
+                (EndpointKind::Pod, "web-0"),
+                "{api}"
+            );
+        }
         let launcher = facts(json!({"ownerReferences": machine}), json!({}), json!({})).unwrap();
         assert_eq!((launcher.endpoint.kind, launcher.endpoint.name.as_str()), (EndpointKind::Vm, "db"));
         assert_eq!(launcher.uid, "u1", "the incarnation is that of the pod");
         let mirror = json!({"annotations": {MIRROR: "h", HASH: "h1"}});
         let mirror = facts(mirror, json!({"nodeName": "n1"}), json!({"podIP": "10.0.0.1"})).unwrap();
         assert_eq!((mirror.uid.as_str(), mirror.is_static, mirror.has_addresses), ("h1", true, true));
+        assert_eq!(mirror.node, ObjectName::new("n1").ok());
+        let long = json!({"annotations": {MIRROR: "h", HASH: "h".repeat(129)}});
+        assert_eq!(facts(long, json!({}), json!({})).unwrap().uid, "u1", "no uid");
         let hash = facts(json!({"annotations": {HASH: "h1"}}), json!({}), json!({})).unwrap();
         assert_eq!((hash.uid.as_str(), hash.is_static, hash.has_addresses), ("u1", false, false));
     }

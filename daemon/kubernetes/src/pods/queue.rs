@@ -210,16 +210,22 @@ mod tests {
 
     #[test]
     fn facts_are_sent_when_they_are_due_and_until_they_are_settled() {
-        use WorkloadGone::{Deleted, None as Present};
+        use WorkloadGone::{Absent, Deleted, None as Present};
         use WorkloadVerdict::{Keep, Later, Reclaim, Unknown};
         for (gone, verdict, reason, due_at, next) in [
             (Deleted, Reclaim, Reason::Deleted, None, None),
             (Deleted, Unknown, Reason::UidUnknown, None, None),
             (Deleted, Keep, Reason::StickyWanted, None, None),
+            (Absent, Keep, Reason::StickyWanted, None, None),
             (Deleted, Keep, Reason::NodeHeard, None, Some(10_000 + NODE_MS)),
+            (Deleted, Keep, Reason::Migrating, None, Some(10_000 + NODE_MS)),
             (Present, Keep, Reason::StickyWanted, None, Some(70_000)),
             (Present, Keep, Reason::NodeNotReady, None, Some(10_000 + NODE_MS)),
+            (Present, Keep, Reason::NodeUnknown, None, Some(10_000 + NODE_MS)),
+            (Present, Keep, Reason::ObservationStale, None, Some(10_000 + NODE_MS)),
+            (Present, Keep, Reason::NodeElsewhere, None, Some(70_000)),
             (Present, Keep, Reason::SwitchedOff, None, Some(70_000)),
+            (Present, Later, Reason::Terminating, None, Some(11_000)),
             (Present, Later, Reason::Terminating, Some(50_000), Some(50_000)),
             (Present, Later, Reason::Terminating, Some(9_000), Some(11_000)),
             (Present, Reclaim, Reason::Finished, None, None),
@@ -232,6 +238,62 @@ mod tests {
             assert_eq!(queue.next_due(), next.map(Timestamp), "{gone:?} {reason:?}");
             assert_eq!(queue.len(), usize::from(next.is_some()));
         }
+    }
+
+    #[test]
+    fn a_fact_is_the_newest_state_of_its_pod() {
+        let mut queue = Queue::default();
+        let mut changing = facts("u1", "n1");
+        let state = |_: &ObjectName| Some(WorkloadNodeState::NotReady);
+        let changes: [fn(&mut PodFacts); 3] = [
+            |facts| facts.deletion_due_at = Some(Timestamp(8_000)),
+            |facts| facts.phase = WorkloadPhase::Failed,
+            |facts| facts.finished_at = Some(Timestamp(7_000)),
+        ];
+        for (change, now) in changes.iter().zip(2..) {
+            queue.put(changing.clone(), WorkloadGone::None, Timestamp(1));
+            let sent = queue.batch(Timestamp(now), Some(Timestamp(now)), state);
+            change(&mut changing);
+            queue.put(changing.clone(), WorkloadGone::None, Timestamp(now));
+            let settled = result(WorkloadVerdict::Reclaim, Reason::Finished, None);
+            queue.answered(&sent[0], &settled, Timestamp(now), 1);
+            assert_eq!((queue.len(), queue.next_due()), (1, Some(Timestamp(now))));
+        }
+        assert_eq!(
+            queue.batch(Timestamp(9), Some(Timestamp(8)), state),
+            [Workload {
+                endpoint: changing.endpoint.clone(),
+                uid: "u1".to_owned(),
+                phase: WorkloadPhase::Failed,
+                host_network: false,
+                has_addresses: true,
+                deletion_due_at: Some(Timestamp(8_000)),
+                finished_at: Some(Timestamp(7_000)),
+                node: Some(WorkloadNode {
+                    name: ObjectName::new("n1").unwrap(),
+                    state: WorkloadNodeState::NotReady
+                }),
+                gone: WorkloadGone::None,
+                observed_at: Timestamp(8),
+            }]
+        );
+    }
+
+    #[test]
+    fn facts_that_are_known_are_sent_once() {
+        let mut queue = Queue::default();
+        queue.put(facts("u1", "n1"), WorkloadGone::None, Timestamp(1));
+        queue.put(facts("u2", "n1"), WorkloadGone::None, Timestamp(40));
+        assert_eq!(queue.next_due(), Some(Timestamp(1)), "the earliest");
+        let sent = queue.batch(Timestamp(1), Some(Timestamp(1)), |_| None);
+        queue.answered(
+            &sent[0],
+            &result(WorkloadVerdict::Keep, Reason::SwitchedOff, None),
+            Timestamp(1),
+            u64::MAX,
+        );
+        queue.put(facts("u1", "n1"), WorkloadGone::None, Timestamp(2));
+        assert_eq!(batch(&queue, 50, Some(50)), [("u2".to_owned(), WorkloadGone::None, 50)]);
     }
 
     #[test]
@@ -253,6 +315,7 @@ mod tests {
         let state = |_: &ObjectName| None;
         let sent = queue.batch(Timestamp(1), Some(Timestamp(1)), state);
         assert!(sent[0].node.is_none(), "nothing is known of the node");
+        assert!(!queue.is_gone("u1"));
         queue.put(facts("u1", "n1"), WorkloadGone::Deleted, Timestamp(2));
         queue.answered(
             &sent[0],
@@ -261,7 +324,7 @@ mod tests {
             1,
         );
         assert!(queue.is_gone("u1"));
-        queue.put(facts("u1", "n1"), WorkloadGone::None, Timestamp(3));
+        queue.put(facts("u1", "n2"), WorkloadGone::None, Timestamp(3));
         assert!(queue.is_gone("u1"), "a uid that is gone stays gone");
         queue.retain_present(|_| false);
         assert_eq!(queue.len(), 1);
@@ -272,6 +335,7 @@ mod tests {
         let mut queue = Queue::default();
         queue.put(facts("u1", "n1"), WorkloadGone::None, Timestamp(1));
         queue.put(facts("u2", "n2"), WorkloadGone::None, Timestamp(1));
+        queue.put(facts("u3", "n1"), WorkloadGone::Deleted, Timestamp(1));
         let state = |_: &ObjectName| None;
         for sent in queue.batch(Timestamp(1), Some(Timestamp(1)), state) {
             let later = result(WorkloadVerdict::Later, Reason::Terminating, Some(50_000));
@@ -280,15 +344,28 @@ mod tests {
         queue.node_changed(&ObjectName::new("n1").unwrap(), Timestamp(7));
         assert_eq!(batch(&queue, 7, Some(7)), [("u1".to_owned(), WorkloadGone::None, 7)]);
         queue.retain_present(|uid| uid == "u2");
-        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.entries.keys().collect::<Vec<_>>(), ["u2", "u3"]);
     }
 
     #[test]
     fn a_request_has_a_bounded_number_of_facts() {
         let mut queue = Queue::default();
         for number in 0..300 {
-            queue.put(facts(&format!("u{number}"), "n1"), WorkloadGone::Deleted, Timestamp(1));
+            queue.put(facts(&format!("u{number}"), "n1"), WorkloadGone::Deleted, Timestamp(2));
+            queue.put(facts(&format!("v{number}"), "n1"), WorkloadGone::None, Timestamp(1));
         }
-        assert_eq!(batch(&queue, 1, None).len(), WORKLOADS_MAX);
+        assert_eq!(batch(&queue, 2, None).len(), WORKLOADS_MAX, "those that are left out take no room");
+    }
+
+    #[test]
+    fn facts_that_find_no_room_are_counted() {
+        let mut queue = Queue::default();
+        for number in 0..=KUBERNETES_FACTS_MAX {
+            queue.put(facts(&format!("u{number}"), "n1"), WorkloadGone::None, Timestamp(1));
+        }
+        assert_eq!((queue.len(), queue.dropped), (KUBERNETES_FACTS_MAX, 1));
+        queue.put(facts("u0", "n1"), WorkloadGone::Deleted, Timestamp(1));
+        assert!(queue.is_gone("u0"), "it has a place");
+        assert_eq!(queue.dropped, 1);
     }
 }
