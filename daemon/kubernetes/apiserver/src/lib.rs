@@ -2,8 +2,8 @@
 //!
 //! It has the parts of the protocol that clients of this project use: one counter of resource versions,
 //! pages, bookmarks, 410, 409, patches, server-side apply, subresources, finalizers, garbage collection,
-//! custom resources, tables and bearer tokens. A difference from the real API server is a defect of this
-//! crate: `deploy/docs/kubernetes-conformance.md`.
+//! custom resources, tables, bearer tokens and roles. A difference from the real API server is a defect of
+//! this crate: `deploy/docs/kubernetes-conformance.md`.
 //!
 //! **Invariant:** no shipped program depends on it.
 
@@ -15,6 +15,7 @@
     reason = "a defect of this crate fails tests, and nothing else"
 )]
 
+mod access;
 mod clock;
 mod custom;
 mod discovery;

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
+use crate::access::{authenticate, resource};
 use crate::discovery::discovery;
 use crate::form::Form;
 use crate::openapi::{PROTOBUF, VERSION_2, version_3};
@@ -55,7 +56,7 @@ fn answer(
     body: &Bytes,
 ) -> Result<Response, Refusal> {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    authenticate(shared, header(AUTHORIZATION))?;
+    let account = authenticate(&shared.lock().tokens, header(AUTHORIZATION))?;
     let hostility = shared.lock().faults.hostility();
     if let Some((bytes, is_endless)) = hostility {
         return Ok(hostile(bytes, is_endless));
@@ -74,6 +75,9 @@ fn answer(
     let is_watch = parameter(query, "watch").is_some_and(|value| value != "false" && value != "0");
     let verb = verb(method, &place, is_watch)?;
     note(shared, verb, &place, path, query)?;
+    if let Some(account) = account {
+        account.check(&shared.lock(), verb, &place, query)?;
+    }
     let form = Form::of(header(ACCEPT), query, verb == "list")?;
     if verb == "watch" {
         let stream = watch(shared, &place, query, form)?;
@@ -103,13 +107,6 @@ fn json_response(code: StatusCode, document: &Value) -> Response {
     (code, [(CONTENT_TYPE, "application/json")], document.to_string()).into_response()
 }
 
-fn authenticate(shared: &Shared, authorization: &str) -> Result<(), Refusal> {
-    let state = shared.lock();
-    let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
-    let is_known = state.tokens.is_empty() || state.tokens.iter().any(|known| known == token);
-    if is_known { Ok(()) } else { Err(Refusal::new(401, "Unauthorized")) }
-}
-
 /// Document of a body.
 fn decoded(media_type: &str, body: &Bytes) -> Result<Value, Refusal> {
     let refused = |why: String| Refusal::new(400, why);
@@ -128,10 +125,7 @@ fn note(shared: &Shared, verb: &'static str, place: &Place, path: &str, query: &
     let mut state = shared.lock();
     let plural = &place.resource.plural;
     if state.requests.len() < REQUESTS_MAX {
-        let resource = match &place.subresource {
-            Some(subresource) => format!("{plural}/{subresource}"),
-            None => plural.clone(),
-        };
+        let resource = resource(place);
         let path = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
         state.requests.push(Request { verb, group: place.resource.group.clone(), resource, path });
     }

@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use crate::access::{Account, Tokens};
 use crate::clock::Clock;
 use crate::custom::accept;
 use crate::faults::{Fault, Faults};
@@ -37,8 +38,7 @@ pub(crate) struct State {
     pub(crate) clock: Clock,
     /// Namespaces that exist without an object, because a test has put objects there.
     pub(crate) implied_namespaces: BTreeSet<String>,
-    /// Tokens that are accepted; none: no token is needed.
-    pub(crate) tokens: Vec<String>,
+    pub(crate) tokens: Tokens,
     pub(crate) requests: Vec<Request>,
 }
 
@@ -175,9 +175,19 @@ impl ApiServer {
         format!("{}://{}", if self.tls.is_some() { "https" } else { "http" }, self.address)
     }
 
-    /// Accepts these tokens and no others.
+    /// Accepts these tokens, with all rights, and no others.
     pub fn set_tokens(&self, tokens: &[&str]) {
-        self.shared.lock().tokens = tokens.iter().map(|token| (*token).to_owned()).collect();
+        self.shared.lock().tokens = tokens.iter().map(|token| ((*token).to_owned(), None)).collect();
+    }
+
+    /// New token of a service account, with the rights that roles give it; none if there is no such account.
+    #[must_use]
+    pub fn token_of(&self, namespace: &str, account: &str) -> Option<String> {
+        self.get(&format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}"))?;
+        let token = Uuid::new_v4().to_string();
+        let account = Account { namespace: namespace.to_owned(), name: account.to_owned() };
+        self.shared.lock().tokens.insert(token.clone(), Some(account));
+        Some(token)
     }
 
     /// Adds a resource, as a custom resource definition would.
