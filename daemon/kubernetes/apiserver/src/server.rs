@@ -15,6 +15,7 @@ use crate::access::{Account, Tokens};
 use crate::clock::Clock;
 use crate::custom::accept;
 use crate::faults::{Fault, Faults};
+use crate::garbage;
 use crate::list::Snapshot;
 use crate::path::Place;
 use crate::resources::{Registry, Resource};
@@ -256,12 +257,28 @@ impl ApiServer {
         find(&state.store, &place).ok().map(|(_, object)| object)
     }
 
-    /// Removes an object at once. Returns true if it was there.
+    /// Changes an object as it is, such as its status. Returns true if it is there.
+    pub fn change(&self, path: &str, change: impl FnOnce(&mut Value)) -> bool {
+        let mut state = self.shared.lock();
+        let place = Place::parse(path, &state.registry);
+        let Some((key, before)) = place.and_then(|place| find(&state.store, &place).ok()) else {
+            return false;
+        };
+        let mut object = before.clone();
+        change(&mut object);
+        if object != before {
+            state.put(key, object);
+            self.shared.changed.send_replace(());
+        }
+        true
+    }
+
+    /// Removes an object at once, with its dependents. Returns true if it was there.
     pub fn remove(&self, path: &str) -> bool {
         let mut state = self.shared.lock();
         let place = Place::parse(path, &state.registry);
         let found = place.and_then(|place| find(&state.store, &place).ok());
-        let is_removed = found.and_then(|(key, _)| state.remove(&key)).is_some();
+        let is_removed = found.and_then(|(key, _)| garbage::remove(&mut state, &key)).is_some();
         drop(state);
         self.shared.changed.send_replace(());
         is_removed
