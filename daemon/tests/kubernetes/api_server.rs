@@ -1,11 +1,8 @@
 //! API server as the agent meets it: TLS, tokens that are replaced, and hostile answers.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use ipam_api::agent::Verdict;
-use ipam_api::tls::{Credentials, VERSIONS, provider};
-use rustls::ServerConfig;
 use serde_json::json;
 use test_apiserver::{ApiServer, Fault, Hostility};
 
@@ -26,13 +23,6 @@ const HOSTILE_KIB_MAX: usize = 40 << 10;
 /// Pods of a full node, by the default of Kubernetes.
 const PODS: usize = 110;
 
-fn server_config(ca: &Ca, address: &str) -> Arc<ServerConfig> {
-    let files = ca.member("api", address);
-    let Credentials { chain, key } = Credentials::read(&files.certificate, &files.key).unwrap();
-    let config = ServerConfig::builder_with_provider(provider()).with_protocol_versions(VERSIONS).unwrap();
-    Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_agent_verifies_the_server_and_reads_a_replaced_token() {
     let dir = tempfile::tempdir().unwrap();
@@ -40,7 +30,7 @@ async fn the_agent_verifies_the_server_and_reads_a_replaced_token() {
     let ca = Ca::new(dir.path().join("ca"));
     let other = Ca::new(dir.path().join("other"));
     let at: SocketAddr = format!("{address}:0").parse().unwrap();
-    let api = ApiServer::start_at(at, Some(server_config(&ca, &address)));
+    let api = ApiServer::start_at(at, Some(ca.server(&address)));
     let token = dir.path().join("token");
     std::fs::write(&token, "one\n").unwrap();
     api.set_tokens(&["one"]);

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use super::lab::{Lab, Node};
+use super::lab::{API, Lab, Node};
 use super::pod::{Pod, environment, words};
 
 /// Directory of a pod with the credentials of its account.
@@ -29,14 +29,14 @@ pub(crate) struct Container {
 
 impl Container {
     /// Starts a container of a pod on a node, unless a volume is missing.
-    pub(crate) fn start(lab: &Lab, node: &Node, pod: &Pod, name: &str) -> Result<Self, Waiting> {
-        let id = format!("{}-{name}-{}", pod.name, lab.number());
+    pub(crate) fn start(lab: &Lab, node: &Node, pod: &Pod, container: &Value) -> Result<Self, Waiting> {
+        let id = format!("{}-{}-{}", pod.name, container["name"].as_str().unwrap(), lab.number());
         let bundle = node.dir.path().join(&id);
         fs::create_dir(&bundle).unwrap();
         let copied =
             Command::new("cp").arg("-al").arg(lab.rootfs()).arg(bundle.join("rootfs")).status().unwrap();
         assert!(copied.success());
-        let config = config(lab, node, pod, pod.container(name), &bundle)?;
+        let config = config(lab, node, pod, container, &bundle)?;
         fs::write(bundle.join("config.json"), config.to_string()).unwrap();
         let log = node.dir.path().join(format!("{id}.log"));
         let output = File::create(&log).unwrap();
@@ -60,16 +60,11 @@ impl Container {
         self.child.try_wait().unwrap().map(|status| status.code().unwrap())
     }
 
-    /// Exit code at the end of the container.
-    pub(crate) fn wait(&mut self) -> i32 {
-        self.child.wait().unwrap().code().unwrap()
-    }
-
     /// Sends a signal to the program, and waits for its end.
     pub(crate) fn kill(&mut self, node: &Node, signal: &str) -> i32 {
         let killed = node.command(&["runc", "--root", RUNC, "kill", &self.id, signal]).output().unwrap();
         assert!(killed.status.success(), "{killed:?}\n{}", self.logged());
-        self.wait()
+        self.child.wait().unwrap().code().unwrap()
     }
 
     pub(crate) fn logged(&self) -> String {
@@ -88,8 +83,8 @@ fn config(lab: &Lab, node: &Node, pod: &Pod, container: &Value, bundle: &Path) -
     let mut variables = environment(container, &fields);
     let args = words(container, &variables);
     variables.insert("PATH".to_owned(), "/".to_owned());
-    variables.insert("KUBERNETES_SERVICE_HOST".to_owned(), lab.api.at.ip().to_string());
-    variables.insert("KUBERNETES_SERVICE_PORT".to_owned(), lab.api.at.port().to_string());
+    variables.insert("KUBERNETES_SERVICE_HOST".to_owned(), API.0.to_string());
+    variables.insert("KUBERNETES_SERVICE_PORT".to_owned(), API.1.to_string());
     let env: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let context = &container["securityContext"];
     assert_eq!(context["capabilities"]["drop"], json!(["ALL"]));
@@ -133,11 +128,10 @@ fn mounts(
     if let Some(account) = pod.account() {
         let dir = bundle.join("account");
         fs::create_dir(&dir).unwrap();
-        for (name, text) in
-            [("token", account), ("ca.crt", &lab.api.certificate), ("namespace", "ipamd-system")]
-        {
-            fs::write(dir.join(name), text).unwrap();
-        }
+        let token = lab.api.token_of(&pod.namespace, account);
+        fs::write(dir.join("token"), token.ok_or(format!("{}: no account {account}", pod.name))?).unwrap();
+        fs::write(dir.join("namespace"), &pod.namespace).unwrap();
+        fs::copy(lab.ca.certificate(), dir.join("ca.crt")).unwrap();
         mounts.push(bind(ACCOUNT, &dir, &["ro"]));
     }
     for mount in container["volumeMounts"].as_array().into_iter().flatten() {
@@ -171,8 +165,8 @@ fn source(lab: &Lab, node: &Node, pod: &Pod, name: &str) -> Result<PathBuf, Wait
         return Ok(directory(&own, group));
     }
     let (files, of) = match (volume.get("configMap"), volume.get("secret")) {
-        (Some(map), _) => (lab.config_map(&text(map, "name")), map),
-        (_, Some(secret)) => (lab.api.secret(&text(secret, "secretName")), secret),
+        (Some(map), _) => (lab.files(&pod.namespace, "configmaps", &text(map, "name")), map),
+        (_, Some(secret)) => (lab.files(&pod.namespace, "secrets", &text(secret, "secretName")), secret),
         _ => panic!("a volume of a kind that is not known here: {volume:?}"),
     };
     let files = match files {
@@ -212,11 +206,8 @@ fn fill(path: &Path, files: &BTreeMap<String, Vec<u8>>, mode: u32, group: Option
     }
 }
 
-/// Brings the Secrets of a running pod up to date, as a kubelet does from time to time.
-pub(crate) fn refresh(lab: &Lab, node: &Node, pod: &Pod) {
-    for volume in pod.spec["volumes"].as_array().into_iter().flatten() {
-        if volume.get("secret").is_some() {
-            source(lab, node, pod, volume["name"].as_str().unwrap()).unwrap();
-        }
-    }
+/// Brings the Secrets of a pod up to date, as a kubelet does from time to time.
+pub(crate) fn refresh(lab: &Lab, node: &Node, pod: &Pod) -> Result<(), Waiting> {
+    let mut secrets = pod.list("volumes").filter(|volume| volume.get("secret").is_some());
+    secrets.try_for_each(|volume| source(lab, node, pod, volume["name"].as_str().unwrap()).map(drop))
 }

@@ -1,4 +1,4 @@
-//! Three nodes on one segment, with the API server and the objects of a deployment.
+//! Three nodes on one segment, with the API server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,25 +7,34 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ipam_manifests::{folder, render};
-use serde_json::Value;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_apiserver::ApiServer;
 
-use super::api::Api;
+use crate::namespace::wire::inside;
 use crate::support::cgroup::Cgroup;
 use crate::support::held::Held;
 use crate::support::image;
+use crate::support::tls::Ca;
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Address of the API server, on the switch.
-const API: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 78, 0, 254)), 6443);
+pub(crate) const API: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 78, 0, 254)), 6443);
+
+/// Token of an administrator.
+const OPERATOR: &str = "operator";
+
+/// Files of a volume, by name.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Nodes, with what a cluster has of its own. The fields are dropped in this order.
 pub(crate) struct Lab {
     pub(crate) nodes: Vec<Node>,
-    pub(crate) api: Api,
-    pub(crate) objects: Vec<Value>,
-    _switch: Held,
+    pub(crate) api: ApiServer,
+    pub(crate) ca: Ca,
+    switch: Held,
     dir: TempDir,
     started: AtomicU32,
 }
@@ -40,8 +49,8 @@ pub(crate) struct Node {
 }
 
 impl Lab {
-    /// Makes the nodes and serves the API. The objects are those of a folder of manifests.
-    pub(crate) fn make(name: &str) -> Self {
+    /// Makes the nodes and serves the API.
+    pub(crate) fn make() -> Self {
         let dir = TempDir::new().unwrap();
         unpack(&image::archive(dir.path()), dir.path());
         let up = format!(
@@ -51,28 +60,55 @@ impl Lab {
         );
         let switch = Held::start(&["--net"], &up);
         let nodes: Vec<Node> = (1..=3).map(|number| Node::make(number, &switch)).collect();
-        let objects = render(&folder().join(name)).unwrap();
         let netns = Path::new("/proc").join(switch.inner().to_string()).join("ns/net");
-        let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-        let api = Api::start(&netns, API.into(), &objects, &names);
-        let lab = Self { nodes, api, objects, _switch: switch, dir, started: AtomicU32::new(0) };
+        let ca = Ca::new(dir.path().join("ca"));
+        let tls = ca.server(&API.0.to_string());
+        let api = inside(&netns, || ApiServer::start_at(API.into(), Some(tls)));
+        api.set_tokens(&[OPERATOR]);
+        for node in &nodes {
+            let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+            api.put("/api/v1/nodes", json!({"metadata": {"name": node.name}, "status": ready}));
+        }
+        let config = json!({
+            "clusters": [{"name": "lab", "cluster": {
+                "server": api.url(), "certificate-authority": ca.certificate(),
+            }}],
+            "users": [{"name": "operator", "user": {"token": OPERATOR}}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "operator"}}],
+            "current-context": "lab",
+        });
+        fs::write(dir.path().join("kubeconfig"), config.to_string()).unwrap();
+        let lab = Self { nodes, api, ca, switch, dir, started: AtomicU32::new(0) };
         lab.name_members(true);
         fs::write(lab.resolv_conf(), "nameserver 127.0.0.1\n").unwrap();
         lab
     }
 
-    /// An object of the deployment.
-    pub(crate) fn object(&self, kind: &str, name: &str) -> &Value {
-        let found = self.objects.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name);
-        found.unwrap_or_else(|| panic!("no {kind} {name}"))
+    /// Files of a ConfigMap or a Secret, if it exists.
+    pub(crate) fn files(&self, namespace: &str, kind: &str, name: &str) -> Option<Files> {
+        let object = self.api.get(&format!("/api/v1/namespaces/{namespace}/{kind}/{name}"))?;
+        let content = |value: &Value| {
+            let text = value.as_str().unwrap();
+            if kind == "secrets" { STANDARD.decode(text).unwrap() } else { text.into() }
+        };
+        let data = object["data"].as_object().into_iter().flatten();
+        Some(data.map(|(key, value)| (key.clone(), content(value))).collect())
     }
 
-    /// Files of a ConfigMap, if it exists.
-    pub(crate) fn config_map(&self, name: &str) -> Option<BTreeMap<String, Vec<u8>>> {
-        let found =
-            self.objects.iter().find(|one| one["kind"] == "ConfigMap" && one["metadata"]["name"] == name)?;
-        let data = found["data"].as_object().unwrap().iter();
-        Some(data.map(|(key, text)| (key.clone(), text.as_str().unwrap().as_bytes().to_vec())).collect())
+    /// Shell command of an operator at the root of the checkout, with Debian's kubectl.
+    pub(crate) fn shell(&self, command: &str) -> Command {
+        let kubectl = ipam_manifests::kubectl();
+        assert!(
+            kubectl.exists(),
+            "{} is missing; first: cargo xtask test --only packages",
+            kubectl.display()
+        );
+        let mut shell = self.switch.inside(&["-n"]);
+        shell.args(["sh", "-ec", command]).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        shell.env_clear().env("PATH", format!("{}:{PATH}", kubectl.parent().unwrap().display()));
+        shell.env("HOME", self.dir.path()).env("KUBECONFIG", self.dir.path().join("kubeconfig"));
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell
     }
 
     /// Lets the names of members lead to their nodes, or lead nowhere, as without the pods of the name

@@ -8,26 +8,42 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone)]
 pub(crate) struct Pod {
     pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) uid: String,
     pub(crate) spec: Value,
+    /// Network of the annotation for Multus.
+    pub(crate) network: Option<String>,
 }
 
 impl Pod {
-    /// Pod of an object with a template.
-    pub(crate) fn of(object: &Value, name: &str) -> Self {
-        Self { name: name.to_owned(), spec: object["spec"]["template"]["spec"].clone() }
+    /// Pod as the API server has it.
+    pub(crate) fn of(object: &Value) -> Self {
+        let metadata = &object["metadata"];
+        let text = |key: &str| metadata[key].as_str().unwrap().to_owned();
+        let network = metadata["annotations"]["k8s.v1.cni.cncf.io/networks"].as_str();
+        Self {
+            name: text("name"),
+            namespace: text("namespace"),
+            uid: text("uid"),
+            spec: object["spec"].clone(),
+            network: network.map(str::to_owned),
+        }
     }
 
-    /// Container with this name, also one that runs before the others.
-    pub(crate) fn container(&self, name: &str) -> &Value {
-        let all =
-            ["initContainers", "containers"].iter().filter_map(|list| self.spec[list].as_array()).flatten();
-        all.into_iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no container {name}"))
+    /// List of the specification, such as `containers`.
+    pub(crate) fn list<'a>(&'a self, list: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        self.spec[list].as_array().into_iter().flatten()
     }
 
     /// Volume with this name, or none for a claim of a StatefulSet.
     pub(crate) fn volume(&self, name: &str) -> Option<&Map<String, Value>> {
         let volumes = self.spec["volumes"].as_array()?;
         volumes.iter().find(|one| one["name"] == name)?.as_object()
+    }
+
+    /// True if its containers run to their end.
+    pub(crate) fn is_job(&self) -> bool {
+        self.spec["restartPolicy"] == "OnFailure"
     }
 
     /// Service account with a mounted token, if any.
@@ -40,6 +56,14 @@ impl Pod {
     pub(crate) fn context(&self, key: &str) -> Option<u32> {
         u32::try_from(self.spec["securityContext"][key].as_u64()?).ok()
     }
+}
+
+/// Path of an object of a resource, such as `apps/v1/daemonsets`.
+pub(crate) fn path_of(resource: &str, object: &Value) -> String {
+    let (version, plural) = resource.rsplit_once('/').unwrap();
+    let root = if version.contains('/') { "apis" } else { "api" };
+    let part = |key: &str| object["metadata"][key].as_str().unwrap();
+    format!("/{root}/{version}/namespaces/{}/{plural}/{}", part("namespace"), part("name"))
 }
 
 /// Environment of a container; later variables may refer to earlier ones.

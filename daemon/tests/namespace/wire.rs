@@ -16,7 +16,7 @@ use crate::support::until;
 const CONNECT: Duration = Duration::from_secs(1);
 
 /// Does something in a network namespace.
-fn inside<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn inside<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
     let namespace = File::open(namespace).unwrap();
     std::thread::scope(|scope| {
         let visit = scope.spawn(|| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipam_api::client::Options;
 use ipam_api::tls::{Credentials, VERSIONS, provider, read_roots};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair, date_time_ymd};
-use rustls::ClientConfig;
+use rustls::{ClientConfig, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -56,6 +56,15 @@ impl Ca {
     pub(crate) fn member(&self, name: &str, address: &str) -> Holder {
         self.run(&["issue"], &["member", name, "--address", address, "--force"]);
         self.holder(&format!("{name}.member"))
+    }
+
+    /// Configuration of a server at an address.
+    pub(crate) fn server(&self, address: &str) -> Arc<ServerConfig> {
+        let files = self.member("api", address);
+        let Credentials { chain, key } = Credentials::read(&files.certificate, &files.key).unwrap();
+        let config =
+            ServerConfig::builder_with_provider(provider()).with_protocol_versions(VERSIONS).unwrap();
+        Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
     }
 
     pub(crate) fn client(&self, name: &str) -> Holder {
