@@ -17,7 +17,7 @@ pub struct ReportedPod {
     pub endpoint: EndpointKey,
     pub node: ObjectName,
     pub labels: BTreeMap<Text, Text>,
-    /// Controller of the pod, and those above it: at most [`CONTROLLERS_OF_POD_MAX`].
+    /// Controller of the pod, and those above it: at most three.
     pub controllers: Vec<Controller>,
 }
 
