@@ -243,7 +243,7 @@ catalogue! {
         "Pod unknown to the node's agent", "Check the API server: ipam-agent doctor. The runtime retries.";
     PodUnreported "pod-unreported" 503 / 11 exit UNAVAILABLE retry Same
         "Pod not reported by its watcher", "Retry; if it persists, check the watcher: ipamctl task list.";
-    ClaimMismatch "claim-mismatch" 403 / 120 exit REFUSED retry After
+    ClaimMismatch "claim-mismatch" 403 / 122 exit REFUSED retry After
         "Claim of a node not confirmed", "Retry; if it persists, check whether the node's token is stolen.";
 }
 
@@ -398,6 +398,9 @@ mod tests {
         codes.sort_unstable();
         codes.dedup();
         assert_eq!(codes.len(), Code::ALL.len());
+        let own: Vec<u16> =
+            Code::ALL.iter().map(|code| code.entry().cni).filter(|cni| (100..200).contains(cni)).collect();
+        assert_eq!(own.iter().collect::<std::collections::BTreeSet<_>>().len(), own.len(), "{own:?}");
         for code in Code::ALL {
             let entry = code.entry();
             assert!((400..600).contains(&entry.http), "{code}");
@@ -434,6 +437,7 @@ mod tests {
             (Code::AddressReserved, 109),
             (Code::AttachmentReleased, 115),
             (Code::CheckFailed, 117),
+            (Code::ClaimMismatch, 122),
             (Code::NoLeader, 11),
             (Code::BootUnconfirmed, 11),
             (Code::Internal, 999),

@@ -245,7 +245,7 @@ def attached(member):
 
 
 def collection(member):
-    """Garbage collection, quarantines and reports of workloads."""
+    """Garbage collection, quarantines, and reports of workloads and pods."""
     expect("suspect allocations", member.call("gc.get_v1_gc", 200).items, [])
     tasks = member.call("tasks.get_v1_tasks", 200)
     expect("tasks", (tasks.leads, len(tasks.tasks)), (True, 5))
@@ -254,6 +254,10 @@ def collection(member):
     member.call("quarantines.delete_v1_quarantines_ip", 404, "10.1.0.9")
     workloads = models.WorkloadsRequest(workloads=[])
     expect("workloads", member.call("workloads.post_v1_workloads", 200, body=workloads).results, [])
+    endpoint = models.WorkloadName(name="w-0", namespace="web")
+    pod = models.PodFacts(uid="u1", endpoint=endpoint, node="node-1")
+    member.call("pods.post_v1_pods", 200, body=models.PodsReport(realm="reported", pods=[pod]))
+    expect("pods", [one.pod.uid for one in member.call("pods.get_v1_pods", 200).items], ["u1"])
 
 
 def prefixes(member):
