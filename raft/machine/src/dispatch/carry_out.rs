@@ -83,8 +83,10 @@ impl Step<'_> {
         }
         let (revision, outcome) = self.run(action, expired);
         // Another write was first. The refusal is final, since revisions never recur; and a client that
-        // merges a change with its last read may merge it again under the same key.
-        if !outcome.as_ref().is_err_and(|refusal| refusal.code() == Code::RevisionMismatch) {
+        // merges a change with its last read may merge it again under the same key. A pod is reported a
+        // moment later.
+        let is_repeated = |code| matches!(code, Code::RevisionMismatch | Code::PodUnreported);
+        if !outcome.as_ref().is_err_and(|refusal| is_repeated(refusal.code())) {
             self.keep(asked, &outcome);
         }
         (revision, outcome)

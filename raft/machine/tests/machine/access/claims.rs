@@ -9,7 +9,7 @@ use ipam_machine::command::{
 };
 use ipam_machine::{Action, Answer, EventKind, Outcome};
 
-use super::world::{World, add, admin, labelled, name, node, pool};
+use super::world::{World, add, admin, labelled, name, node, pool, under_key};
 
 fn texts(labels: &[(&str, &str)]) -> std::collections::BTreeMap<Text, Text> {
     labelled(labels).labels
@@ -139,6 +139,13 @@ fn an_unknown_pod_waits_for_its_report() {
     assert_eq!(refusal.code(), Code::PodUnreported);
     world.run(admin(), report(&[reported("u9", "n1", "pod/shop/w-9")], &[], false)).unwrap();
     assert!(run(&mut world, request).is_ok());
+    // A repetition under the same key is no repetition of the refusal.
+    let keyed = || (under_key(node("n1"), "k", 7), Action::from(claim("u8", "pod/shop/w-8")));
+    let (terms, action) = keyed();
+    assert_eq!(world.code(terms, action), Some(Code::PodUnreported));
+    world.run(admin(), report(&[reported("u8", "n1", "pod/shop/w-8")], &[], false)).unwrap();
+    let (terms, action) = keyed();
+    assert_eq!(world.code(terms, action), None);
     world.run(admin(), report(&[], &["u1"], false)).unwrap();
     let gone = run(&mut world, claim("u1", "pod/shop/w-1")).unwrap_err();
     assert_eq!(gone.code(), Code::PodUnreported);
