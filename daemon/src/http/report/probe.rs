@@ -90,6 +90,8 @@ fn position(text: &str) -> Result<Sweep, Problem> {
 
 #[cfg(test)]
 mod tests {
+    use ipam_api::probe::SWEEP_BEGINS;
+
     use super::*;
 
     #[test]
@@ -98,6 +100,7 @@ mod tests {
             let sweep = Sweep { subnet: 1_099_511_627_777.into(), after };
             assert_eq!(position(&text_of(sweep)).unwrap(), sweep);
         }
+        assert_eq!(position(SWEEP_BEGINS).unwrap(), Sweep::START);
         for odd in ["", "x", "1/", "1/x", "/10.0.0.7", "1/10.0.0.7/8"] {
             assert_eq!(position(odd).unwrap_err().code, Code::InvalidCursor, "{odd}");
         }
