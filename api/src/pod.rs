@@ -18,7 +18,7 @@ pub struct PodsReport {
     pub realm: Name,
     /// Pods with a node that are new or have changed, at most 256.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pods: Vec<PodFacts>,
+    pub pods: Vec<PodIdentity>,
     /// Uids of pods that are gone, at most 1024.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
@@ -27,11 +27,11 @@ pub struct PodsReport {
     pub complete: bool,
 }
 
-/// Facts about a pod that has a node.
+/// Identity of a pod that has a node: what its node may claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct PodFacts {
+pub struct PodIdentity {
     /// Uid by which the node knows the pod.
     pub uid: String,
     /// Endpoint of the pod, as its node names it: that of the virtual machine for a launcher pod.
@@ -60,6 +60,6 @@ pub struct PodsReported {
 pub struct ReportedPod {
     /// Realm of the pod.
     pub realm: Name,
-    /// Facts about the pod.
-    pub pod: PodFacts,
+    /// Identity of the pod.
+    pub pod: PodIdentity,
 }

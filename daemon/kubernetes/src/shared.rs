@@ -29,7 +29,7 @@ pub(crate) struct Shared<S> {
     views: Mutex<Views>,
     status: watch::Sender<Status>,
     pub(crate) wake: Wake,
-    /// Notified when reports of pods were taken for a request.
+    /// Notified when the servers have accepted reports of pods.
     pub(crate) reported: Notify,
     /// Signs of life of the watches on pods and nodes.
     pub(crate) pods: Arc<Signal>,

@@ -255,7 +255,7 @@ def collection(member):
     workloads = models.WorkloadsRequest(workloads=[])
     expect("workloads", member.call("workloads.post_v1_workloads", 200, body=workloads).results, [])
     endpoint = models.WorkloadName(name="w-0", namespace="web")
-    pod = models.PodFacts(uid="u1", endpoint=endpoint, node="node-1")
+    pod = models.PodIdentity(uid="u1", endpoint=endpoint, node="node-1")
     member.call("pods.post_v1_pods", 200, body=models.PodsReport(realm="reported", pods=[pod]))
     expect("pods", [one.pod.uid for one in member.call("pods.get_v1_pods", 200).items], ["u1"])
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ipam_api::limits::{BODY_BYTES_MAX, PODS_GONE_PER_REPORT_MAX, PODS_PER_REPORT_MAX};
 use ipam_api::name::ObjectName;
-use ipam_api::pod::PodFacts;
+use ipam_api::pod::PodIdentity;
 use ipam_api::resource::Controller;
 use tokio::time::Instant;
 
@@ -25,10 +25,10 @@ pub(crate) struct Reports {
     changed: BTreeMap<String, Changed>,
     gone: BTreeSet<String>,
     /// True if claims are to be verified.
-    is_on: bool,
+    verifies: bool,
     /// Hashes of the reports that the servers have.
-    said: BTreeMap<Uid, u64>,
-    /// True once all pods that were listed are reported.
+    reported: BTreeMap<Uid, u64>,
+    /// True once the servers have all pods that were listed.
     is_complete: bool,
     /// True if the servers refuse a report: others would be verified by an incomplete view.
     pub(crate) is_refused: bool,
@@ -43,7 +43,7 @@ struct Changed {
 /// Reports of one request.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    pub(crate) pods: Vec<PodFacts>,
+    pub(crate) pods: Vec<PodIdentity>,
     pub(crate) gone: Vec<String>,
     /// Reports as they were taken, each with its hash.
     taken: Vec<(PodReport, u64)>,
@@ -58,13 +58,13 @@ impl Batch {
 }
 
 impl Reports {
-    /// Reports, or with `is_on` false only the removal of earlier ones.
-    pub(crate) fn new(is_on: bool) -> Self {
-        Self { is_on, ..Self::default() }
+    /// Reports, or without verification only the removal of earlier ones.
+    pub(crate) fn new(verifies: bool) -> Self {
+        Self { verifies, ..Self::default() }
     }
 
     pub(crate) fn put(&mut self, report: PodReport, now: Instant) {
-        if !self.is_on {
+        if !self.verifies {
             return;
         }
         self.gone.remove(&report.uid);
@@ -73,7 +73,7 @@ impl Reports {
 
     /// Notes that a pod is gone.
     pub(crate) fn end(&mut self, uid: &str) {
-        if self.is_on {
+        if self.verifies {
             self.remove(uid);
         }
     }
@@ -81,7 +81,7 @@ impl Reports {
     /// Removes a pod that the servers have.
     pub(crate) fn remove(&mut self, uid: &str) {
         self.changed.remove(uid);
-        self.said.remove(&Uid::new(uid));
+        self.reported.remove(&Uid::new(uid));
         self.gone.insert(uid.to_owned());
     }
 
@@ -103,13 +103,13 @@ impl Reports {
                 above(&report.endpoint.namespace, owner).or_else(|| is_overdue.then(|| vec![owner.clone()]))
             });
             let Some(controllers) = controllers.unwrap_or_else(|| Some(Vec::new())) else { continue };
-            let facts = facts(report, controllers);
-            let text = serde_json::to_string(&facts).unwrap_or_default();
+            let identity = identity(report, controllers);
+            let text = serde_json::to_string(&identity).unwrap_or_default();
             let hash = hash(&text);
             done.push(uid.clone());
-            if self.said.get(&Uid::new(uid)) != Some(&hash) {
+            if self.reported.get(&Uid::new(uid)) != Some(&hash) {
                 bytes += text.len();
-                batch.pods.push(facts);
+                batch.pods.push(identity);
                 batch.taken.push((report.clone(), hash));
             }
         }
@@ -125,12 +125,13 @@ impl Reports {
         batch
     }
 
-    /// Notes that the servers have the reports of a batch.
-    pub(crate) fn accepted(&mut self, batch: Batch) {
+    /// Notes that the servers have the reports of a batch, and whether these are all.
+    pub(crate) fn accepted(&mut self, batch: Batch, is_complete: bool) {
+        self.is_complete |= is_complete;
         for (report, hash) in batch.taken {
-            // A pod that has gone since is not said to be there.
+            // A pod that has gone since is not reported any more.
             if !self.gone.contains(&report.uid) {
-                self.said.insert(Uid::new(&report.uid), hash);
+                self.reported.insert(Uid::new(&report.uid), hash);
             }
         }
     }
@@ -151,9 +152,8 @@ impl Reports {
 
     /// Returns true if the servers have all reports once they have those of `batch`. Pods whose owners the
     /// view lacks follow a moment later.
-    pub(crate) fn is_complete_with(&mut self, batch: &Batch) -> bool {
-        self.is_complete |= self.is_on && batch.is_last;
-        self.is_complete && !self.is_refused
+    pub(crate) fn is_complete_with(&self, batch: &Batch) -> bool {
+        self.verifies && (self.is_complete || batch.is_last) && !self.is_refused
     }
 
     /// Number of reports that wait.
@@ -162,18 +162,18 @@ impl Reports {
     }
 
     /// Uids of the pods that the servers have, according to their answers.
-    pub(crate) fn said(&self) -> impl Iterator<Item = &Uid> {
-        self.said.keys()
+    pub(crate) fn reported(&self) -> impl Iterator<Item = &Uid> {
+        self.reported.keys()
     }
 
-    pub(crate) fn is_said(&self, uid: &Uid) -> bool {
-        self.said.contains_key(uid)
+    pub(crate) fn is_reported(&self, uid: &Uid) -> bool {
+        self.reported.contains_key(uid)
     }
 }
 
-fn facts(report: &PodReport, controllers: Vec<Controller>) -> PodFacts {
+fn identity(report: &PodReport, controllers: Vec<Controller>) -> PodIdentity {
     let PodReport { uid, endpoint, node, labels, owner: _ } = report.clone();
-    PodFacts { uid, endpoint, node, labels, controllers }
+    PodIdentity { uid, endpoint, node, labels, controllers }
 }
 
 fn hash(text: &str) -> u64 {

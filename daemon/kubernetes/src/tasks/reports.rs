@@ -52,7 +52,7 @@ pub(crate) async fn report_pods(shared: &Shared<impl Servers>) {
             Ok(_) => {
                 backoff.reset();
                 renewed = is_complete.then_some(now).or(renewed);
-                shared.views().pods.reports.accepted(batch);
+                shared.views().pods.reports.accepted(batch, is_complete);
                 shared.reported.notify_one();
             }
             Err(problem) => {
@@ -107,7 +107,7 @@ pub(crate) async fn compare_reports(
     shared: &Shared<impl Servers>,
     absent: &mut Absent<String>,
 ) -> Result<bool, Problem> {
-    let said: Vec<Uid> = shared.views().pods.reports.said().cloned().collect();
+    let reported: Vec<Uid> = shared.views().pods.reports.reported().cloned().collect();
     let list = with_query(&path(&["pods"]), "realm", shared.settings.realm.as_str());
     let (mut listed, mut surplus) = (BTreeSet::new(), BTreeSet::new());
     each(&shared.servers, &with_query(&list, "fields", "uid"), |row: ReportedRow| {
@@ -128,5 +128,5 @@ pub(crate) async fn compare_reports(
         reports.remove(&uid);
     }
     shared.wake.reports.notify_one();
-    Ok(said.iter().any(|uid| reports.is_said(uid) && !listed.contains(uid)))
+    Ok(reported.iter().any(|uid| reports.is_reported(uid) && !listed.contains(uid)))
 }

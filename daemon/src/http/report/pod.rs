@@ -1,7 +1,7 @@
 //! `/v1/pods`: pods as the watchers of their clusters report them.
 
 use ipam_api::access::{Target, Verb};
-use ipam_api::pod::{PodFacts, PodsReport, PodsReported, ReportedPod};
+use ipam_api::pod::{PodIdentity, PodsReport, PodsReported, ReportedPod};
 use ipam_api::resource::EndpointKey;
 use ipam_api::workload::WorkloadName;
 use ipam_machine::command::{ReportPods, Text};
@@ -38,8 +38,8 @@ pub(in crate::http) async fn report(mut write: Write) -> Result<ApiResponse<Pods
 
 fn converted(request: PodsReport) -> ReportPods {
     let PodsReport { realm, pods, gone, complete } = request;
-    let pod = |pod: PodFacts| {
-        let PodFacts { uid, endpoint: WorkloadName { kind, namespace, name }, node, labels, controllers } =
+    let pod = |pod: PodIdentity| {
+        let PodIdentity { uid, endpoint: WorkloadName { kind, namespace, name }, node, labels, controllers } =
             pod;
         command::ReportedPod {
             uid: Text::given(uid),
@@ -91,7 +91,7 @@ impl Listable for Pods {
     fn item(state: &State, id: u64) -> Option<ReportedPod> {
         let row = state.reported_pods.get(id.into())?;
         let EndpointKey { realm, kind, namespace, name } = row.endpoint.clone();
-        let pod = PodFacts {
+        let pod = PodIdentity {
             uid: row.uid.to_string(),
             endpoint: WorkloadName { kind, namespace, name },
             node: row.node.clone(),

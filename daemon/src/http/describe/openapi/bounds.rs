@@ -149,7 +149,7 @@ fn of_schemas() -> Vec<(&'static str, &'static str, Value)> {
                 "items": {"type": "string", "maxLength": TEXT_CHARS_MAX, "pattern": LINE},
             }),
         ),
-        ("PodFacts", "controllers", at_most(CONTROLLERS_OF_POD_MAX)),
+        ("PodIdentity", "controllers", at_most(CONTROLLERS_OF_POD_MAX)),
         ("HeartbeatRequest", "links", at_most(LINKS_PER_NODE_MAX)),
         ("ProbesRequest", "results", at_most(PROBE_RESULTS_MAX)),
         ("ProbesRequest", "jobs", between(0, PROBE_RESULTS_MAX as u64)),
