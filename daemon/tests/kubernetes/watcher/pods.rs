@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use ipam_api::time::Timestamp;
 use serde_json::json;
 use test_apiserver::Fault;
 
 use super::scene::{Scene, names};
 
+/// Time of the API server during its outage.
+const OUTAGE_MS: u64 = 600_000;
 /// Pods of the tests with many.
 const PODS: usize = 250;
 /// Pods of them that are deleted.
@@ -53,6 +56,9 @@ async fn h6_5_an_api_server_that_is_away_loses_no_address_of_the_living_and_leak
     assert_eq!(held.len(), PODS, "without facts nothing is freed");
     scene.cluster.start(leader);
     scene.cluster.ready().await;
+    // It was away for ten minutes of its time, and has no versions from before.
+    scene.api.set_clock(&Timestamp(Timestamp::now().0 + OUTAGE_MS).to_string());
+    scene.api.fault(Fault::Compact);
     scene.api.restart();
     scene.only(&living).await;
     scene.scans(2).await;
