@@ -1,6 +1,9 @@
 //! Claims of nodes about pods, verified by the reports of a watcher.
 
-use ipam_api::limits::{PODS_FORGOTTEN_MS, VERIFIED_MS, VERIFIED_RENEWAL_MS};
+use ipam_api::limits::{
+    EVENTS_PER_NODE_MAX, PODS_FORGOTTEN_MS, PODS_PER_REPORT_MAX, PODS_REPORTED_MAX, VERIFIED_MS,
+    VERIFIED_RENEWAL_MS,
+};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Selector};
 use ipam_machine::command::cause::Claimed;
@@ -243,4 +246,36 @@ fn reports_are_checked_and_a_transaction_with_a_false_claim_is_refused_as_a_whol
     let (outcome, events) = world.run_with_events(node("n1"), Action::Transaction(steps));
     assert_eq!(outcome.unwrap_err().code(), Code::ClaimMismatch);
     assert_eq!((events.len(), world.state.allocations.len()), (1, 0));
+}
+
+#[test]
+fn false_claims_are_on_the_account_of_their_node() {
+    let mut world = verified();
+    let mut stolen = claim("u1", "pod/shop/w-1");
+    stolen.labels = texts(&[("app", "db")]);
+    for _ in 0..EVENTS_PER_NODE_MAX {
+        let code = world.code_unchecked(node("n1"), Action::from(stolen.clone()));
+        assert_eq!(code, Some(Code::ClaimMismatch));
+    }
+    let (refused, events) = world.run_with_events(node("n1"), Action::from(stolen));
+    assert_eq!((refused.unwrap_err().code(), events.len()), (Code::TooManyRequests, 0));
+}
+
+#[test]
+fn reported_pods_have_a_limit() {
+    let mut world = World::new();
+    let small =
+        ReportedPod { labels: texts(&[]), controllers: Vec::new(), ..reported("u", "n1", "pod/shop/w-1") };
+    let mut number = 0;
+    while number < PODS_REPORTED_MAX {
+        let count = PODS_PER_REPORT_MAX.min(PODS_REPORTED_MAX - number);
+        let uid = |offset| Text::given(format!("u{}", number + offset));
+        let pods: Vec<_> =
+            (0..count).map(|offset| ReportedPod { uid: uid(offset), ..small.clone() }).collect();
+        assert_eq!(world.code_unchecked(admin(), report(&pods, &[], false)), None);
+        number += count;
+    }
+    let more = |uid| report(&[ReportedPod { uid: Text::given(uid), ..small.clone() }], &[], true);
+    assert_eq!(world.code_unchecked(admin(), more("another")), Some(Code::LimitExceeded));
+    assert_eq!(world.code_unchecked(admin(), more("u0")), None, "it is known");
 }
