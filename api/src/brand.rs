@@ -42,6 +42,12 @@ pub const DEFAULT: &str = "default";
 pub const FOREIGN_NAME: &str = "ipamd.internal/foreign-name";
 /// API group of the custom resources in Kubernetes.
 pub const KUBERNETES_GROUP: &str = "ipamd.internal";
+/// API group of the pool kinds for Cluster API.
+pub const CLUSTER_API_GROUP: &str = "ipam.ipamd.internal";
+/// Finalizer of claims, addresses and pools of Cluster API that a provider of ipamd serves.
+pub const CLUSTER_API_FINALIZER: &str = "ipam.ipamd.internal/release";
+/// Annotation of a claim of Cluster API with the address that it requests.
+pub const CLUSTER_API_ADDRESS: &str = "ipam.ipamd.internal/address";
 /// Annotation of a mirrored node: the state of the node in Kubernetes.
 pub const NODE_STATE: &str = "ipamd.internal/kubernetes-state";
 /// End of the DNS name by which a certificate names a member; the member's name stands before it.

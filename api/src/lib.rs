@@ -20,6 +20,7 @@ pub mod brand;
 pub mod certificate;
 pub mod client;
 pub mod cluster;
+pub mod cluster_api;
 pub mod event;
 pub mod explain;
 pub mod kubernetes;

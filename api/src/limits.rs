@@ -100,7 +100,7 @@ pub const DNS_OPTION_CHARS_MAX: usize = 64;
 /// Shortest prefix length of an IPv4 subnet.
 pub const SUBNET_PREFIX_LENGTH_MIN_V4: u8 = 8;
 /// Shortest prefix length of an IPv6 subnet.
-pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 16;
+pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 8;
 /// Interfaces of one allocation request.
 pub const INTERFACES_MAX: usize = 16;
 /// Pools that one interface may name for one family.
@@ -293,6 +293,19 @@ pub const KUBERNETES_CUSTOM_STATUS_MS: u64 = 10_000;
 pub const KUBERNETES_CUSTOM_STATUS_BYTES_MAX: usize = 16 << 10;
 /// Characters of the message of a condition of a custom resource.
 pub const KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX: usize = 1024;
+/// Claims, and addresses, of a management cluster that a provider serves; further ones are ignored, and
+/// reported.
+pub const CLUSTER_API_OBJECTS_MAX: usize = 100_000;
+/// Claims of a management cluster whose next step is taken at once.
+pub const CLUSTER_API_CLAIMS_AT_ONCE: usize = 16;
+/// Time between two questions for the events of pools on which claims wait.
+pub const CLUSTER_API_EVENTS_MS: u64 = 250;
+/// Pools whose events are read at once; others have their turn afterwards.
+pub const CLUSTER_API_EVENTS_AT_ONCE: usize = 16;
+/// Shortest time between two reads of the counts of pools after a change of claims.
+pub const CLUSTER_API_COUNTS_MS: u64 = 1_000;
+/// Allocations of a pool that are read to count those outside of a new spec that is refused.
+pub const CLUSTER_API_OUT_OF_RANGE_MAX: usize = 10_000;
 /// Controllers of pods that an agent remembers for a few seconds.
 pub const OWNERS_CACHED_MAX: usize = 256;
 /// Shortest time between two events of one pod with one code, in milliseconds.
@@ -370,7 +383,7 @@ pub const WORKLOADS_MAX: usize = 256;
 /// Age of an observation by which addresses of a workload that may still exist are reclaimed, in milliseconds
 /// of wall time; the clocks of the observer and of the member differ by less.
 pub const WORKLOAD_OBSERVATION_MS_MAX: u64 = 60_000;
-/// Kubernetes clusters that the leader watches.
+/// Kubernetes clusters that the leader watches, and management clusters of Cluster API that it serves.
 pub const KUBERNETES_SECTIONS_MAX: usize = 16;
 /// Interval of the scans of a Kubernetes cluster, as Spiderpool has it.
 pub const KUBERNETES_SCAN_MS_DEFAULT: u64 = 600_000;

@@ -69,7 +69,7 @@ pub fn cidr() -> String {
     format!("({}/(3[0-2]|[12]?[0-9])|{}/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))", ipv4(), ipv6())
 }
 
-/// Pattern of CIDRs of subnets: an IPv4 /8 to /32, or an IPv6 /16 to /128.
+/// Pattern of CIDRs of subnets: an IPv4 /8 to /32, or an IPv6 /8 to /128.
 ///
 /// Outside 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 0::/16 and ff00::/8.
 fn subnet_cidr() -> String {
@@ -77,7 +77,7 @@ fn subnet_cidr() -> String {
     let group = "([1-9a-fA-F][0-9a-fA-F]{0,2}|[1-9a-eA-E][0-9a-fA-F]{3}|[fF][0-9a-eA-E][0-9a-fA-F]{2})";
     let ipv6 = ipv6_from(group).join("|");
     format!(
-        "({octet}(\\.{OCTET}){{3}}/(3[0-2]|[12][0-9]|[89])|({ipv6})/(12[0-8]|1[01][0-9]|[2-9][0-9]|1[6-9]))"
+        "({octet}(\\.{OCTET}){{3}}/(3[0-2]|[12][0-9]|[89])|({ipv6})/(12[0-8]|1[01][0-9]|[1-9][0-9]|[89]))"
     )
 }
 
@@ -132,7 +132,7 @@ schemas! {
     }
     SubnetCidr "SubnetCidr" => {
         "type": "string",
-        "description": "An IPv4 CIDR of /8 to /32 or an IPv6 CIDR of /16 to /128, without host bits and outside the ranges for loopback, multicast and other special purposes (RFC 6890).",
+        "description": "An IPv4 CIDR of /8 to /32 or an IPv6 CIDR of /8 to /128, without host bits and outside the ranges for loopback, multicast and other special purposes (RFC 6890).",
         "examples": ["10.1.2.0/24", "2001:db8::/64"],
         "pattern": format!("^{}$", subnet_cidr())
     }

@@ -1,5 +1,6 @@
 //! Names of other systems, converted to [`Name`]s.
 
+use std::iter;
 use std::sync::Arc;
 
 use super::{Name, ObjectName, check_name};
@@ -20,17 +21,37 @@ impl Name {
     /// a collision shows as a change of that annotation.
     #[must_use]
     pub fn from_foreign(foreign: &ObjectName) -> Self {
-        let text = foreign.as_str();
-        if check_name(text).is_ok() {
-            return Self(Arc::clone(&foreign.0));
+        if check_name(foreign.as_str()).is_ok() {
+            Self(Arc::clone(&foreign.0))
+        } else {
+            converted(&foreign.0)
         }
-        let permitted = |c: char| match c.to_ascii_lowercase() {
-            c if c.is_ascii_alphanumeric() || c == '.' => c,
-            _ => '-',
-        };
-        let beginning: String = text.chars().take(NAME_CHARS_MAX - ENDING_CHARS).map(permitted).collect();
-        Self(Arc::from(format!("{beginning}-{:08x}", fnv1a(text.as_bytes()))))
     }
+
+    /// Converts a text of any length as [`from_foreign`](Self::from_foreign) does, such as several names with
+    /// `:` between them.
+    ///
+    /// The text should begin with an ASCII letter or digit; any other first character becomes `0`.
+    #[must_use]
+    pub fn from_foreign_text(text: &str) -> Self {
+        Self::new(text).unwrap_or_else(|_| converted(text))
+    }
+}
+
+/// Name of a text that is no [`Name`] itself.
+fn converted(text: &str) -> Name {
+    let permitted = |c: char| match c.to_ascii_lowercase() {
+        c if c.is_ascii_alphanumeric() || c == '.' => c,
+        _ => '-',
+    };
+    let (first, rest) = match text.chars().next() {
+        Some(first) if first.is_ascii_alphanumeric() => (permitted(first), text.get(1..)),
+        Some(first) => ('0', text.get(first.len_utf8()..)),
+        None => ('0', None),
+    };
+    let rest = rest.unwrap_or_default().chars().map(permitted);
+    let beginning: String = iter::once(first).chain(rest).take(NAME_CHARS_MAX - ENDING_CHARS).collect();
+    Name(Arc::from(format!("{beginning}-{:08x}", fnv1a(text.as_bytes()))))
 }
 
 /// The 32-bit FNV-1a hash (IETF draft-eastlake-fnv).
@@ -57,6 +78,13 @@ mod tests {
             prop_assert!(Name::new(&name).is_ok(), "{}", name);
             prop_assert_eq!(&converted(&name), &name);
             prop_assert_eq!(&converted(&foreign), &name);
+            prop_assert_eq!(Name::from_foreign_text(&foreign).to_string(), name);
+        }
+
+        #[test]
+        fn a_converted_text_is_valid(text in "\\PC{0,400}") {
+            let name = Name::from_foreign_text(&text);
+            prop_assert!(Name::new(name.as_str()).is_ok(), "{}", name);
         }
 
         #[test]
@@ -79,6 +107,31 @@ mod tests {
         }
         // Test vectors of the draft.
         assert_eq!([fnv1a(b""), fnv1a(b"a"), fnv1a(b"foobar")], [0x811c_9dc5, 0xe40c_292c, 0xbf9c_f968]);
+    }
+
+    #[test]
+    fn texts_of_several_long_parts_stay_apart() {
+        let text = |kind: &str, last: &str| {
+            let (part, name) = ("a".repeat(63), "b".repeat(253));
+            Name::from_foreign_text(&format!("{kind}:{part}:{part}:{name}{last}")).to_string()
+        };
+        assert_eq!(text("ippool", "1"), format!("ippool-{}-7f6bbb05", "a".repeat(47)));
+        assert_ne!(text("ippool", "1"), text("ippool", "2"));
+        assert_ne!(text("ippool", ""), text("prefixpool", ""));
+    }
+
+    #[test]
+    fn a_text_that_begins_otherwise_gets_a_valid_name() {
+        for (text, name) in [
+            ("web", "web"),
+            ("Web:a", "web-a-e4498290"),
+            ("", "0-811c9dc5"),
+            (":web", "0web-3fda97c9"),
+            (".web", "0web-86d91375"),
+            ("éa", "0a-d29533e0"),
+        ] {
+            assert_eq!(Name::from_foreign_text(text).as_str(), name, "{text:?}");
+        }
     }
 
     #[test]
