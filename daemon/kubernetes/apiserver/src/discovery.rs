@@ -47,7 +47,7 @@ fn versions(state: &State) -> BTreeMap<&str, Vec<&str>> {
 }
 
 /// Priority of a version: `v2` before `v1`, those before `v1beta1`, and that before `v1alpha1`.
-fn priority(version: &str) -> Option<(bool, &str, u32, u32)> {
+pub(crate) fn priority(version: &str) -> Option<(bool, &str, u32, u32)> {
     let digits = version.strip_prefix('v')?;
     let letters = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let (major, rest) = digits.split_at(letters);

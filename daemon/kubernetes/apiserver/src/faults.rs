@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::holds::{Hold, Holds, Stage};
 use crate::list::Snapshot;
 use crate::status::Refusal;
 
@@ -47,9 +48,22 @@ pub enum Fault {
         /// Duration.
         delay: Duration,
     },
+    /// A request is held until [`Fault::Heal`]; those after it pass. [`ApiServer::held`] waits for it.
+    ///
+    /// [`ApiServer::held`]: crate::ApiServer::held
+    Hold {
+        /// Verb of RBAC.
+        verb: &'static str,
+        /// Plural of the resource, with a subresource after a slash: `ipaddressclaims/status`.
+        plural: &'static str,
+        /// Matching requests that pass before.
+        skip: usize,
+        /// Stage at which it is held.
+        stage: Stage,
+    },
     /// Connections are cut, and new ones are refused.
     Unavailable,
-    /// The end of `Fail`, `Forbid`, `Hostile`, `Slow` and `Unavailable`.
+    /// The end of `Fail`, `Forbid`, `Hostile`, `Slow`, `Hold` and `Unavailable`.
     Heal,
 }
 
@@ -72,6 +86,7 @@ pub(crate) struct Faults {
     /// The same for lists from the cache.
     pub(crate) stale_cache: Option<Snapshot>,
     pub(crate) delay: Duration,
+    pub(crate) holds: Holds,
     /// Generation of watches; older ones end.
     pub(crate) watches: u64,
     fail: Option<(Refusal, usize)>,
@@ -94,9 +109,13 @@ impl Faults {
             Fault::Forbid { verb, plural } => self.forbidden.push((verb, plural)),
             Fault::Hostile(hostility) => self.hostile = Some(hostility),
             Fault::Slow { delay } => self.delay = delay,
+            Fault::Hold { verb, plural, skip, stage } => {
+                self.holds.add(Hold { verb, plural, skip, stage });
+            }
             Fault::Heal => {
                 (self.fail, self.forbidden, self.hostile) = (None, Vec::new(), None);
                 (self.delay, self.is_unavailable) = (Duration::ZERO, false);
+                self.holds.clear();
             }
             Fault::Unavailable => self.is_unavailable = true,
             Fault::Compact | Fault::Stale | Fault::StaleCache => {}

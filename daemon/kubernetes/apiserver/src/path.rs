@@ -69,7 +69,7 @@ impl Place {
     /// Stored object as this place shows it.
     pub(crate) fn shown(&self, object: &Value) -> Value {
         match &self.custom {
-            Some(custom) => custom.shown(&self.resource, object),
+            Some(custom) => custom.shown(object),
             None => object.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::custom::{Custom, versions};
-use crate::store::Store;
+use crate::store::{Key, Store};
 
 /// Resource of an API group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,6 +115,12 @@ impl Registry {
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Served> {
         let is_it = |one: &Resource| one.group == group && one.version == version && one.plural == plural;
         self.all.iter().find(|served| is_it(&served.resource))
+    }
+
+    /// Served version of the definition of an object.
+    pub(crate) fn custom(&self, key: &Key) -> Option<Arc<Custom>> {
+        let is_it = |one: &Resource| one.group == key.group && one.plural == key.plural;
+        self.all.iter().find(|served| is_it(&served.resource))?.custom.clone()
     }
 
     /// Resource of a kind.

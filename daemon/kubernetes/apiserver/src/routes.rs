@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::access::{authenticate, resource};
 use crate::discovery::discovery;
 use crate::form::Form;
+use crate::holds::Stage;
 use crate::openapi::{PROTOBUF, VERSION_2, version_3};
 use crate::options::Options;
 use crate::patch::Format;
@@ -42,12 +43,13 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Received) -> Response
     let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
     match body {
         Ok(body) => answer(&shared, &head.method, path, query, &head.headers, &body)
+            .await
             .unwrap_or_else(IntoResponse::into_response),
         Err(_) => Refusal::new(413, "request is too large").into_response(),
     }
 }
 
-fn answer(
+async fn answer(
     shared: &Arc<Shared>,
     method: &Method,
     path: &str,
@@ -74,14 +76,16 @@ fn answer(
         .ok_or_else(|| Refusal::new(404, "the server could not find the requested resource"))?;
     let is_watch = parameter(query, "watch").is_some_and(|value| value != "false" && value != "0");
     let verb = verb(method, &place, is_watch)?;
-    note(shared, verb, &place, path, query)?;
+    let request = note(shared, verb, &place, path, query)?;
     if let Some(account) = account {
         account.check(&shared.lock(), verb, &place, query)?;
     }
     let form = Form::of(header(ACCEPT), query, verb == "list")?;
     if verb == "watch" {
         let stream = watch(shared, &place, query, form)?;
-        return Ok(([(CONTENT_TYPE, "application/json")], stream).into_response());
+        let mut response = ([(CONTENT_TYPE, "application/json")], stream).into_response();
+        warn(&mut response, deprecation(&place).as_slice());
+        return Ok(response);
     }
     let format = (verb == "patch").then(|| Format::of(header(CONTENT_TYPE), &place)).transpose()?;
     let body = match verb {
@@ -89,18 +93,30 @@ fn answer(
         _ => serde_json::from_slice(body).unwrap_or(Value::Null),
     };
     let mut options = Options::of(query, header(USER_AGENT), format)?;
+    shared.pass(Stage::Before, &request).await;
     let call = Call { verb, place: &place, query, body, format };
     let (now, (code, answer)) = {
         let mut state = shared.lock();
         (state.clock.now(), execute(&mut state, call, &mut options)?)
     };
     shared.changed.send_replace(());
+    shared.pass(Stage::After, &request).await;
     let mut response = json_response(code, &form.shown(&place, answer, now));
-    for warning in options.warnings {
+    options.warnings.extend(deprecation(&place));
+    warn(&mut response, &options.warnings);
+    Ok(response)
+}
+
+fn deprecation(place: &Place) -> Option<String> {
+    place.custom.as_ref()?.deprecation.clone()
+}
+
+/// Adds warnings to an answer.
+fn warn(response: &mut Response, warnings: &[String]) {
+    for warning in warnings {
         let value = HeaderValue::from_str(&format!("299 - {warning:?}"));
         response.headers_mut().extend(value.ok().map(|value| (WARNING, value)));
     }
-    Ok(response)
 }
 
 fn json_response(code: StatusCode, document: &Value) -> Response {
@@ -121,15 +137,21 @@ fn decoded(media_type: &str, body: &Bytes) -> Result<Value, Refusal> {
 }
 
 /// Remembers a request, and refuses it if a fault says so.
-fn note(shared: &Shared, verb: &'static str, place: &Place, path: &str, query: &str) -> Result<(), Refusal> {
+fn note(
+    shared: &Shared,
+    verb: &'static str,
+    place: &Place,
+    path: &str,
+    query: &str,
+) -> Result<Request, Refusal> {
     let mut state = shared.lock();
     let plural = &place.resource.plural;
+    let path = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+    let request = Request { verb, group: place.resource.group.clone(), resource: resource(place), path };
     if state.requests.len() < REQUESTS_MAX {
-        let resource = resource(place);
-        let path = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
-        state.requests.push(Request { verb, group: place.resource.group.clone(), resource, path });
+        state.requests.push(request.clone());
     }
-    state.faults.refusal(verb, plural).map_or(Ok(()), Err)
+    state.faults.refusal(verb, plural).map_or(Ok(request), Err)
 }
 
 fn hostile(bytes: Bytes, is_endless: bool) -> Response {

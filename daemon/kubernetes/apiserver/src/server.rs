@@ -13,9 +13,11 @@ use uuid::Uuid;
 
 use crate::access::{Account, Tokens};
 use crate::clock::Clock;
+use crate::cluster_api::{self, ClusterApi};
 use crate::custom::accept;
 use crate::faults::{Fault, Faults};
 use crate::garbage;
+use crate::holds::Held;
 use crate::list::Snapshot;
 use crate::path::Place;
 use crate::resources::{Registry, Resource};
@@ -23,6 +25,7 @@ use crate::routes::router;
 use crate::store::{Key, Store};
 use crate::tls::TlsListener;
 use crate::write::object::{describe, find};
+use crate::write::strategy::complete_namespace;
 
 /// Interval of bookmarks. The real server sends one about every minute.
 const BOOKMARK: Duration = Duration::from_secs(1);
@@ -44,9 +47,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Writes an object, and returns it.
+    /// Writes an object in the version of its storage, and returns it.
     pub(crate) fn put(&mut self, key: Key, object: Value) -> Value {
         let is_definition = key.is_definition();
+        let object = match self.registry.custom(&key) {
+            Some(custom) => custom.stored(object),
+            None => object,
+        };
         let object = self.store.put(key, object);
         if is_definition {
             self.registry.refresh(&self.store);
@@ -74,6 +81,7 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Wakes watches after a change of the state.
     pub(crate) changed: watch::Sender<()>,
+    pub(crate) held: watch::Sender<Held>,
     pub(crate) bookmark_interval: Duration,
 }
 
@@ -120,7 +128,8 @@ impl ApiServer {
         let implied_namespaces = BTreeSet::from(["default".to_owned(), "kube-system".to_owned()]);
         let state = State { registry: Registry::built_in(), implied_namespaces, ..State::default() };
         let (changed, _) = watch::channel(());
-        let shared = Shared { state: Mutex::new(state), changed, bookmark_interval: BOOKMARK };
+        let (held, _) = watch::channel(Held::default());
+        let shared = Shared { state: Mutex::new(state), changed, held, bookmark_interval: BOOKMARK };
         let mut server = Self { shared: Arc::new(shared), address, tls, runtime: Mutex::new(None) };
         server.address = server.listen();
         server
@@ -209,13 +218,43 @@ impl ApiServer {
             }
             Fault::Heal => {
                 if state.faults.is_unavailable {
+                    // A request of the former runtime may wait for the state, and keeps the address.
+                    drop(state);
                     self.listen();
+                    state = self.shared.lock();
                 }
                 state.faults.set(fault);
+                self.shared.held.send_modify(Held::release);
             }
             fault => state.faults.set(fault),
         }
         drop(state);
+        self.shared.changed.send_replace(());
+    }
+
+    /// Waits until a request is held by [`Fault::Hold`], and returns it.
+    ///
+    /// # Panics
+    /// If the server ends.
+    pub async fn held(&self) -> Request {
+        let mut held = self.shared.held.subscribe();
+        let held = held.wait_for(|held| held.first().is_some()).await.expect("a server");
+        held.first().cloned().expect("a held request")
+    }
+
+    /// Waits until no request is held: the connection of each one that was held has ended.
+    pub async fn none_held(&self) {
+        let mut held = self.shared.held.subscribe();
+        let _ = held.wait_for(|held| held.first().is_none()).await;
+    }
+
+    /// Serves the kinds of Cluster API with these versions. Another call changes the definitions, as an
+    /// upgrade or a migration of the storage does: objects stay, and watches end.
+    ///
+    /// # Panics
+    /// If a definition is wrong.
+    pub fn serve_cluster_api(&self, versions: ClusterApi) {
+        cluster_api::serve(&mut self.shared.lock(), versions);
         self.shared.changed.send_replace(());
     }
 
@@ -239,11 +278,14 @@ impl ApiServer {
             object["metadata"]["uid"] = known.unwrap_or_else(|| Uuid::new_v4().to_string().into());
         }
         describe(&mut object, &place);
+        if key.is_namespace() && object["spec"].is_null() {
+            complete_namespace(&mut object);
+        }
         if key.is_definition() {
             let now = state.clock.stamp();
             accept(&mut object, None, &now).expect("a definition");
         }
-        let object = state.put(key, object);
+        let object = place.shown(&state.put(key, object));
         drop(state);
         self.shared.changed.send_replace(());
         object

@@ -61,8 +61,9 @@ impl Refusal {
         Self::of_object(404, resource, name, format!("{resource} {name:?} not found"))
     }
 
-    pub(crate) fn exists(resource: &str, name: &str) -> Self {
-        let message = format!("{resource} {name:?} already exists");
+    pub(crate) fn exists(resource: &str, name: &str, is_deleting: bool) -> Self {
+        let prefix = if is_deleting { "object is being deleted: " } else { "" };
+        let message = format!("{prefix}{resource} {name:?} already exists");
         Self { reason: "AlreadyExists", ..Self::of_object(409, resource, name, message) }
     }
 

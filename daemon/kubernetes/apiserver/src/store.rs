@@ -1,6 +1,6 @@
 //! Objects with one counter of resource versions, and the changes that watches replay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -36,12 +36,12 @@ pub(crate) struct Store {
     pub(crate) version: u64,
     /// Versions up to this one are forgotten.
     pub(crate) compacted: u64,
-    changes: Vec<Change>,
+    changes: VecDeque<Change>,
 }
 
 impl Default for Store {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), version: 1, compacted: 0, changes: Vec::new() }
+        Self { objects: BTreeMap::new(), version: 1, compacted: 0, changes: VecDeque::new() }
     }
 }
 
@@ -105,9 +105,10 @@ impl Store {
     }
 
     fn record(&mut self, change: Change) {
-        self.changes.push(change);
-        if self.changes.len() > CHANGES_MAX {
-            let forgotten = self.changes.remove(0);
+        self.changes.push_back(change);
+        if self.changes.len() > CHANGES_MAX
+            && let Some(forgotten) = self.changes.pop_front()
+        {
             self.compacted = forgotten.version;
         }
     }
@@ -144,6 +145,7 @@ impl Store {
 
     /// First change of a collection after a version.
     pub(crate) fn change_after(&self, version: u64, place: &Place) -> Option<&Change> {
-        self.changes.iter().find(|change| change.version > version && change.key.is_in(place))
+        let from = self.changes.partition_point(|change| change.version <= version);
+        self.changes.range(from..).find(|change| change.key.is_in(place))
     }
 }

@@ -102,6 +102,9 @@ impl Watch {
             if let Some(event) = self.ready_event() {
                 return Some(self.shown(event));
             }
+            if self.is_retired() {
+                return None;
+            }
             let wake = self.end.min(self.bookmark);
             tokio::select! {
                 _ = changed.changed() => {}
@@ -139,6 +142,21 @@ impl Watch {
             }
         }
         None
+    }
+
+    /// Returns true if the definition has changed, or serves the version no longer. Clients watch again.
+    fn is_retired(&mut self) -> bool {
+        let Some(custom) = &self.place.custom else { return false };
+        let resource = &self.place.resource;
+        let state = self.shared.lock();
+        let now = state.registry.find(&resource.group, &resource.version, &resource.plural);
+        let now = now.and_then(|served| served.custom.clone());
+        drop(state);
+        let Some(now) = now.filter(|now| Arc::ptr_eq(now, custom) || now.is_same(custom)) else {
+            return true;
+        };
+        self.place.custom = Some(now);
+        false
     }
 
     fn bookmark(&self) -> Option<Value> {

@@ -2,38 +2,16 @@
 
 use std::time::Duration;
 
-use ipam_api::client::{Options, http};
-use reqwest::{Client, Method};
+use reqwest::Method;
 use serde_json::{Value, json};
 use test_apiserver::{ApiServer, Fault, Hostility};
 
-use crate::watch::Watch;
+use crate::client::{ask, client, get, watched};
 
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 
-fn client() -> Client {
-    http(&Options::default()).unwrap()
-}
-
-async fn ask(server: &ApiServer, method: Method, path: &str, body: Value) -> (u16, Value) {
-    let media_type =
-        if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-    let request = client().request(method, format!("{}{path}", server.url()));
-    let response = request.header("content-type", media_type).body(body.to_string()).send().await.unwrap();
-    (response.status().as_u16(), serde_json::from_slice(&response.bytes().await.unwrap()).unwrap())
-}
-
-async fn get(server: &ApiServer, path: &str) -> (u16, Value) {
-    ask(server, Method::GET, path, Value::Null).await
-}
-
 fn pod(name: &str, node: &str) -> Value {
     json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": {"nodeName": node}})
-}
-
-/// Opens a watch.
-async fn watched(server: &ApiServer, path: &str) -> Watch {
-    Watch::open(client().get(format!("{}{path}", server.url()))).await
 }
 
 #[tokio::test]

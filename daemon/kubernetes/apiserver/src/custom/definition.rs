@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::cause::{Cause, Reason};
 use super::rules::compile_all;
+use crate::cluster_api::converts;
 use crate::write::object::{finalizers, set_finalizers};
 
 /// Finalizer of a definition that waits for the deletion of its objects.
@@ -87,8 +88,8 @@ fn check(definition: &Value, present: Option<&Value>) -> Vec<Cause> {
         let why = "must have exactly one version marked as storage version";
         causes.push(Cause::invalid("spec.versions", &spec["versions"], why));
     }
-    if spec["conversion"]["strategy"] != "None" {
-        let why = "Unsupported value: this server converts by no webhook";
+    if spec["conversion"]["strategy"] != "None" && !converts(definition) {
+        let why = "Unsupported value: this server converts only by the webhook of Cluster API";
         causes.push(Cause::new(Reason::NotSupported, "spec.conversion.strategy", why));
     }
     if spec["preserveUnknownFields"] == true {

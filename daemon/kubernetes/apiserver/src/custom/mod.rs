@@ -3,6 +3,7 @@
 mod cause;
 mod defaults;
 mod definition;
+mod deprecation;
 mod prune;
 mod rules;
 mod validate;

@@ -1,6 +1,8 @@
 //! Validation by a structural schema.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
 
 use regex::Regex;
 use serde_json::Value;
@@ -76,7 +78,7 @@ fn check_text(text: &str, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         causes.push(Cause::invalid(path, &value, why));
     }
     if let Some(pattern) = schema["pattern"].as_str()
-        && Regex::new(pattern).is_ok_and(|regex| !regex.is_match(text))
+        && !matches(pattern, text)
     {
         causes.push(Cause::invalid(path, &value, format!("{path} in body should match '{pattern}'")));
     }
@@ -90,6 +92,16 @@ fn check_text(text: &str, schema: &Value, path: &str, causes: &mut Vec<Cause>) {
         let why = format!("{path} in body must be of type {}", schema["format"].as_str().unwrap_or_default());
         causes.push(Cause::invalid(path, &value, why));
     }
+}
+
+/// Returns true if a text matches a pattern. Patterns are compiled once.
+fn matches(pattern: &str, text: &str) -> bool {
+    static COMPILED: Mutex<BTreeMap<String, Option<Regex>>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !compiled.contains_key(pattern) {
+        compiled.insert(pattern.to_owned(), Regex::new(pattern).ok());
+    }
+    compiled[pattern].as_ref().is_none_or(|regex| regex.is_match(text))
 }
 
 fn check_number(number: f64, schema: &Value, path: &str, causes: &mut Vec<Cause>) {

@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use super::cause::Cause;
 use super::defaults::add_defaults;
+use super::deprecation::deprecation;
 use super::prune::prune;
 use super::rules::check_rules;
 use super::validate::validate;
+use crate::cluster_api::{convert, converts};
 use crate::resources::Resource;
 
 /// Part of a definition that one version needs.
@@ -16,6 +18,16 @@ use crate::resources::Resource;
 pub(crate) struct Custom {
     /// Names, as in the definition.
     pub(crate) names: Value,
+    /// Value of `apiVersion`.
+    api_version: String,
+    /// Value of `apiVersion` of stored objects.
+    stored_version: String,
+    /// True if the webhooks of Cluster API convert and review objects.
+    pub(crate) has_webhook: bool,
+    /// Warning with each answer.
+    pub(crate) deprecation: Option<String>,
+    /// Spec of the whole definition.
+    spec: Value,
     schema: Value,
     /// Schema of the version in which objects are stored.
     stored_schema: Value,
@@ -32,7 +44,7 @@ pub(crate) fn versions(definition: &Value) -> Vec<(Resource, Arc<Custom>)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = spec["versions"].as_array().cloned().unwrap_or_default();
     let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-    let stored = all.iter().find(|one| one["storage"] == true).map(schema).unwrap_or_default();
+    let stored = all.iter().find(|one| one["storage"] == true).cloned().unwrap_or_default();
     let served = all.iter().filter(|version| version["served"] == true).map(|version| {
         let resource = Resource {
             group: text(&spec["group"]),
@@ -43,8 +55,13 @@ pub(crate) fn versions(definition: &Value) -> Vec<(Resource, Arc<Custom>)> {
         };
         let custom = Custom {
             names: spec["names"].clone(),
+            api_version: resource.api_version(),
+            stored_version: Resource { version: text(&stored["name"]), ..resource.clone() }.api_version(),
+            has_webhook: converts(definition),
+            deprecation: deprecation(version, &resource, &all),
+            spec: spec.clone(),
             schema: schema(version),
-            stored_schema: stored.clone(),
+            stored_schema: schema(&stored),
             subresources: version["subresources"].clone(),
             columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
             is_terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
@@ -68,19 +85,42 @@ impl Custom {
         &self.schema
     }
 
+    /// Returns true for the same version of the same definition, even if that is being deleted.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.api_version == other.api_version && self.spec == other.spec
+    }
+
     /// Stored object in this version.
-    pub(crate) fn shown(&self, resource: &Resource, stored: &Value) -> Value {
+    pub(crate) fn shown(&self, stored: &Value) -> Value {
         let mut object = stored.clone();
-        object["apiVersion"] = resource.api_version().into();
+        self.convert(&mut object, &self.api_version);
         prune(&mut object, &self.schema);
         add_defaults(&mut object, &self.schema);
         object
     }
 
+    /// Object in the version in which it is stored.
+    pub(crate) fn stored(&self, mut object: Value) -> Value {
+        self.convert(&mut object, &self.stored_version);
+        prune(&mut object, &self.stored_schema);
+        object
+    }
+
+    fn convert(&self, object: &mut Value, api_version: &str) {
+        if self.has_webhook {
+            convert(object, api_version.rsplit('/').next().unwrap_or_default());
+        }
+        object["apiVersion"] = api_version.into();
+    }
+
+    /// Returns true if an object is stored in an older version of the storage. The next write changes it.
+    pub(crate) fn is_outdated(&self, stored: &Value) -> bool {
+        stored["apiVersion"] != self.stored_version.as_str()
+    }
+
     /// Removes the unknown fields of an object, and returns their paths.
     pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         let unknown = prune(object, &self.schema);
-        prune(object, &self.stored_schema);
         add_defaults(object, &self.schema);
         unknown
     }

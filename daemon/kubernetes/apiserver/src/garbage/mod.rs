@@ -6,5 +6,5 @@ mod contents;
 mod owners;
 mod removal;
 
-pub(crate) use self::owners::{collect_orphan, orphan};
+pub(crate) use self::owners::{collect_orphan, orphan, release_owners};
 pub(crate) use self::removal::{begin, remove};

@@ -16,17 +16,31 @@ pub(super) fn references(object: &Value) -> Vec<Value> {
 
 /// Objects that reference an owner by its uid.
 pub(super) fn dependents(state: &State, uid: &Value) -> Vec<Key> {
-    let depends = |object: &Value| references(object).iter().any(|reference| reference["uid"] == *uid);
+    let depends = |object: &Value| {
+        let references = object["metadata"]["ownerReferences"].as_array();
+        references.into_iter().flatten().any(|reference| reference["uid"] == *uid)
+    };
     let all = state.store.objects.iter().filter(|(_, object)| depends(object));
     all.map(|(key, _)| key.clone()).collect()
 }
 
-/// Deletes a new or changed object if all of its owners are absent.
+/// Deletes a new or changed object if all of its owners are absent. Else it loses its references to absent
+/// ones.
 pub(crate) fn collect_orphan(state: &mut State, key: &Key) {
     let Some(object) = state.store.objects.get(key) else { return };
     let references = references(object);
-    if !references.is_empty() && references.iter().all(|one| owner(state, key, one) == Owner::Absent) {
+    if references.iter().any(|one| owner(state, key, one) == Owner::Absent) {
         collect(state, key);
+    }
+}
+
+/// Lets owners go that waited for an object, and that it no longer references in the same way.
+pub(crate) fn release_owners(state: &mut State, before: &Value, after: &Value) {
+    let kept = references(after);
+    for reference in references(before).iter().filter(|reference| !kept.contains(reference)) {
+        if let Some(owner) = state.store.key_of(&reference["uid"]) {
+            wait_for_dependents(state, &owner);
+        }
     }
 }
 
@@ -52,6 +66,10 @@ fn owner(state: &State, dependent: &Key, reference: &Value) -> Owner {
     let Some(resource) = state.registry.of_kind(text("apiVersion"), text("kind")) else {
         return Owner::Solid;
     };
+    // An object of the whole cluster can't belong to one of a namespace: the reference is ignored.
+    if resource.is_namespaced && dependent.namespace.is_empty() {
+        return Owner::Solid;
+    }
     let namespace = if resource.is_namespaced { dependent.namespace.clone() } else { String::new() };
     let key = Key {
         group: resource.group.clone(),

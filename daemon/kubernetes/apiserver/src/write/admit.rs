@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::cluster_api::review;
 use crate::custom::{Cause, Reason, accept};
 use crate::options::{Options, Validation};
 use crate::path::Place;
@@ -33,7 +34,12 @@ pub(super) fn admit(
         _ => {}
     }
     let causes = custom.validate(object, present);
-    if causes.is_empty() { Ok(()) } else { Err(invalid(causes)) }
+    if !causes.is_empty() {
+        return Err(invalid(causes));
+    }
+    // Fields that the stored version doesn't have are lost.
+    *object = custom.shown(&custom.stored(object.take()));
+    review(state, place, present, object)
 }
 
 fn strict(place: &Place, unknown: &[String], options: &Options) -> Refusal {

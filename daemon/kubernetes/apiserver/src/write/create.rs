@@ -77,12 +77,13 @@ pub(crate) fn create(
     metadata["uid"] = Uuid::new_v4().to_string().into();
     metadata["creationTimestamp"] = state.clock.stamp().into();
     let key = Key::of(place, &namespace, &name);
-    if state.store.objects.contains_key(&key) {
-        return Err(Refusal::exists(&place.qualified(), &name));
-    }
     describe(&mut object, place);
     prepare_create(place, &mut object);
     admit(state, place, None, &mut object, options)?;
+    // A wrong object is refused as such, even if there is one of its name.
+    if let Some(present) = state.store.objects.get(&key) {
+        return Err(Refusal::exists(&place.qualified(), &name, is_deleting(present)));
+    }
     if has_generation(place) {
         object["metadata"]["generation"] = json!(1);
     }

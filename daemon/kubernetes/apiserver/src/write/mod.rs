@@ -6,5 +6,5 @@ pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod object;
 pub(crate) mod scale;
-mod strategy;
+pub(crate) mod strategy;
 pub(crate) mod update;

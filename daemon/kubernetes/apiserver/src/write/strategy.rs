@@ -15,10 +15,15 @@ pub(super) fn prepare_create(place: &Place, object: &mut Value) {
     if place.is("", "pods") {
         object["status"] = json!({"phase": "Pending"});
     } else if place.is("", "namespaces") {
-        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = object["metadata"]["name"].clone();
-        object["spec"]["finalizers"] = json!(["kubernetes"]);
-        object["status"] = json!({"phase": "Active"});
+        complete_namespace(object);
     }
+}
+
+/// Adds the fields of a new namespace, which hold it until its contents are gone.
+pub(crate) fn complete_namespace(object: &mut Value) {
+    object["metadata"]["labels"]["kubernetes.io/metadata.name"] = object["metadata"]["name"].clone();
+    object["spec"]["finalizers"] = json!(["kubernetes"]);
+    object["status"] = json!({"phase": "Active"});
 }
 
 /// Fields that an update can't change.

@@ -75,15 +75,18 @@ fn store(
         let generation = present["metadata"]["generation"].as_u64().unwrap_or_default();
         next["metadata"]["generation"] = json!(generation + 1);
     }
-    if options.is_dry_run || next == present {
+    let is_outdated = |stored: &Value| place.custom.as_ref().is_some_and(|one| one.is_outdated(stored));
+    let is_same = next == present && !state.store.objects.get(&key).is_some_and(is_outdated);
+    if options.is_dry_run || is_same {
         return Ok(next);
     }
     let next = place.shown(&state.put(key.clone(), next));
-    let is_due = is_deleting(&next) && next["metadata"]["deletionGracePeriodSeconds"] == 0;
-    if is_due && !is_held(&key, &next) {
-        return Ok(garbage::remove(state, &key).unwrap_or(next));
+    let has_grace = next["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or_default() > 0;
+    if is_deleting(&next) && !has_grace && !is_held(&key, &next) {
+        return Ok(garbage::remove(state, &key).map_or(next, |last| place.shown(&last)));
     }
     garbage::collect_orphan(state, &key);
+    garbage::release_owners(state, &present, &next);
     Ok(next)
 }
 

@@ -77,6 +77,38 @@ async fn a_dependent_without_a_living_owner_is_garbage() {
 }
 
 #[tokio::test]
+async fn a_dependent_loses_its_reference_to_an_absent_owner() {
+    let cluster = Cluster::start().await;
+    let all = cluster.collection("v1/configmaps");
+    let none = json!({"metadata": {"name": "none", "uid": "00000000-0000-4000-8000-000000000000"}});
+    let owner = cluster.post(&all, &config_map("owner")).await.expect(201);
+    cluster.post(&all, &dependent("one", &[(&none, false), (&owner, false)])).await.expect(201);
+    let has_one = |answer: &super::cluster::Answer| {
+        answer.body["metadata"]["ownerReferences"].as_array().is_some_and(|all| all.len() == 1)
+    };
+    let one = cluster.until(&format!("{all}/one"), has_one).await;
+    assert_eq!(one.body["metadata"]["ownerReferences"][0]["uid"], owner["metadata"]["uid"]);
+}
+
+#[tokio::test]
+async fn a_foreground_deletion_ends_when_the_last_dependent_drops_its_reference() {
+    let cluster = Cluster::start().await;
+    let all = cluster.collection("v1/configmaps");
+    let owner = cluster.post(&all, &config_map("owner")).await.expect(201);
+    let mut held = dependent("held", &[(&owner, true)]);
+    held["metadata"]["finalizers"] = json!(["ipamd.test/hold"]);
+    cluster.post(&all, &held).await.expect(201);
+    let options = json!({"propagationPolicy": "Foreground"});
+    cluster.delete(&format!("{all}/owner"), options).await.expect(200);
+    let held = format!("{all}/held");
+    cluster.until(&held, |answer| answer.body["metadata"]["deletionTimestamp"].is_string()).await;
+    cluster.merge(&held, json!({"metadata": {"ownerReferences": null}})).await.expect(200);
+    cluster.until_gone(&format!("{all}/owner")).await;
+    cluster.merge(&held, json!({"metadata": {"finalizers": null}})).await.expect(200);
+    cluster.until_gone(&held).await;
+}
+
+#[tokio::test]
 async fn a_collection_is_deleted_by_labels() {
     let cluster = Cluster::start().await;
     let all = cluster.collection("v1/configmaps");

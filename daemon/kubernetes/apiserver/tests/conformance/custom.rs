@@ -162,10 +162,32 @@ async fn several_versions_show_one_object() {
     object["apiVersion"] = json!(format!("{group}/v1beta1"));
     assert_eq!(cluster.post(&beta, &object).await.expect(201)["apiVersion"], object["apiVersion"]);
     cluster.post(&v1, &object).await.refused(400, "BadRequest");
+    // A wrong object is refused as such, even if there is one of its name.
+    let wrong = widget(&group, "one", json!({"size": "large"}));
+    cluster.post(&v1, &wrong).await.refused(422, "Invalid");
     let seen = cluster.get(&format!("{v1}/one")).await.expect(200);
     assert_eq!((&seen["apiVersion"], &seen["spec"]), (&json!(format!("{group}/v1")), &json!({"size": 1})));
     let mut watch = cluster.watch(&format!("{v1}?watch=true")).await;
     assert_eq!(watch.next().await.unwrap()["object"]["apiVersion"], seen["apiVersion"]);
+}
+
+#[tokio::test]
+async fn a_deprecated_version_warns() {
+    let mut cluster = Cluster::start().await;
+    let group = group();
+    let mut definition = definition(&group, integer());
+    let mut beta = definition["spec"]["versions"][0].clone();
+    (beta["name"], beta["storage"], beta["deprecated"]) = (json!("v1beta1"), json!(false), json!(true));
+    definition["spec"]["versions"].as_array_mut().unwrap().push(beta);
+    define(&mut cluster, definition).await;
+    for (version, expected) in [
+        ("v1beta1", Some(format!("299 - \"{group}/v1beta1 Widget is deprecated; use {group}/v1 Widget\""))),
+        ("v1", None),
+    ] {
+        let answer = cluster.get(&cluster.collection(&format!("{group}/{version}/widgets"))).await;
+        let warning = answer.headers.get("warning").map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(warning, expected);
+    }
 }
 
 #[tokio::test]

@@ -79,6 +79,8 @@ async fn finalizers_hold_a_deleted_object() {
     let one = format!("{all}/one");
     let held = cluster.delete(&one, json!({})).await.expect(200);
     assert!(held["metadata"]["deletionTimestamp"].is_string(), "{held}");
+    let again = cluster.post(&all, &config_map("one")).await;
+    assert!(again.refused(409, "AlreadyExists").starts_with("object is being deleted: "));
     let more = json!({"metadata": {"finalizers": ["ipamd.test/hold", "ipamd.test/more"]}});
     cluster.merge(&one, more).await.refused(422, "Invalid");
     // A deletion isn't taken back.
