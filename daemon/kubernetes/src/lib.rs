@@ -15,13 +15,16 @@
 
 mod absent;
 mod backoff;
+mod cluster_api;
 mod connection;
 mod controllers;
 mod custom;
+mod follow;
 mod listed;
 mod mirror;
 mod objects;
 mod pods;
+mod provider;
 mod rows;
 mod servers;
 mod settings;
@@ -30,6 +33,7 @@ mod status;
 mod tasks;
 mod watch;
 
+pub use self::provider::{ProviderCounts, ProviderSettings, ProviderStatus, provide};
 pub use self::servers::{Remote, Servers};
 pub use self::settings::Settings;
 pub use self::status::{Counts, Status};

@@ -20,7 +20,7 @@ pub(crate) enum Change<K, V> {
     /// The watch has reported the deletion.
     Deleted(K, V),
     /// A list lacks the object, which is no evidence: the list may be stale.
-    Missing(K),
+    Missing(K, V),
 }
 
 impl<K, V> Default for Listed<K, V> {
@@ -59,11 +59,13 @@ impl<K: Ord + Clone, V: PartialEq> Listed<K, V> {
         let listed = self.listing.take().unwrap_or_default();
         self.is_synced = true;
         let missing: Vec<K> = self.objects.keys().filter(|key| !listed.contains_key(key)).cloned().collect();
-        for key in &missing {
-            self.objects.remove(key);
-        }
+        let removed = missing.into_iter().filter_map(|key| {
+            let object = self.objects.remove(&key)?;
+            Some(Change::Missing(key, object))
+        });
+        let removed: Vec<_> = removed.collect();
         let put: Vec<_> = listed.into_iter().filter_map(|(key, object)| self.put(key, object)).collect();
-        missing.into_iter().map(Change::Missing).chain(put).collect()
+        removed.into_iter().chain(put).collect()
     }
 
     fn put(&mut self, key: K, object: V) -> Option<Change<K, V>> {
@@ -90,6 +92,10 @@ impl<K: Ord + Clone, V: PartialEq> Listed<K, V> {
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.objects.values()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.objects.iter()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -133,7 +139,7 @@ mod tests {
                 Change::Put("b", None),
                 Change::Put("a", Some(1)),
                 Change::Deleted("a", 3),
-                Change::Missing("b"),
+                Change::Missing("b", 1),
                 Change::Put("c", None),
             ]
         );

@@ -28,7 +28,8 @@ pub async fn watch(settings: Settings, servers: impl Servers, status: Sender<Sta
 
 /// Runs all tasks. Ends if the credentials can't be used.
 async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
-    let connection = Connection::open(&shared.settings).await?;
+    let settings = &shared.settings;
+    let connection = Connection::open(settings.kubeconfig.as_deref(), settings.context.as_deref()).await?;
     let client = connection.client(None)?;
     let nodes = Place::<NodeMirror> {
         kind: "Node",

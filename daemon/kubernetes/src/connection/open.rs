@@ -1,5 +1,6 @@
 //! Addresses and credentials of a cluster, and the clients for it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use kube::{Client, Config};
 
 use super::signal::Signal;
 use super::transport::Transport;
-use crate::settings::Settings;
 
 const CONNECT: Duration = Duration::from_secs(5);
 /// Probes of an idle connection: a watch is idle for minutes, and its server may be gone.
@@ -28,10 +28,10 @@ impl Connection {
     ///
     /// # Errors
     /// The setting, file or certificate that is unusable.
-    pub(crate) async fn open(settings: &Settings) -> Result<Self, String> {
-        let config = match &settings.kubeconfig {
+    pub(crate) async fn open(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, String> {
+        let config = match kubeconfig {
             Some(file) => {
-                let options = KubeConfigOptions { context: settings.context.clone(), ..Default::default() };
+                let options = KubeConfigOptions { context: context.map(str::to_owned), ..Default::default() };
                 let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
                 let read = Kubeconfig::read_from(file).map_err(|error| wrong(&error))?;
                 Config::from_custom_kubeconfig(read, &options).await.map_err(|error| wrong(&error))?

@@ -1,12 +1,11 @@
-//! Requests for single objects: quorum reads, which no cache answers, and writes of a status.
+//! Quorum reads of single objects, which no cache answers.
 
 use std::collections::BTreeSet;
 
 use ipam_api::limits::KUBERNETES_PAGE_ITEMS;
-use kube::api::{DynamicObject, ListParams, PartialObjectMeta, Patch, PatchParams};
+use kube::api::{DynamicObject, ListParams, PartialObjectMeta};
 use kube::core::ApiResource;
 use kube::{Api, Client};
-use serde_json::{Value, json};
 
 /// Annotation with the uid by which a node knows a static pod.
 const HASH: &str = "kubernetes.io/config.hash";
@@ -61,20 +60,6 @@ pub(crate) async fn read(
         }
         Err(error) => Err(error),
     }
-}
-
-/// Changes the status of an object outside of namespaces, unless another uid has its name.
-///
-/// # Errors
-/// Any refusal.
-pub(crate) async fn patch_status(
-    client: &Client,
-    resource: &ApiResource,
-    (name, uid): (&str, &str),
-    change: Value,
-) -> kube::Result<()> {
-    let patch = Patch::Merge(json!({"metadata": {"uid": uid}, "status": change}));
-    api(client, resource, None).patch_status(name, &PatchParams::default(), &patch).await.map(drop)
 }
 
 /// Uids of all objects of a namespace.

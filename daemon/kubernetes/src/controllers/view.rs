@@ -45,7 +45,7 @@ impl ControllerView {
                         self.work.insert(Work::Scaled(kind, namespace, name));
                     }
                 }
-                Change::Put(_, None) | Change::Missing(_) => {}
+                Change::Put(_, None) | Change::Missing(..) => {}
                 Change::Deleted((namespace, name), scale) => {
                     self.work.insert(Work::Deleted(kind, namespace, name, scale.uid));
                 }

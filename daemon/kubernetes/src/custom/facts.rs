@@ -55,7 +55,7 @@ fn read<S: serde::de::DeserializeOwned>(spec: Value, name: &ObjectName, manager:
 }
 
 /// Length of a value as JSON.
-fn length(value: &Value) -> usize {
+pub(crate) fn length(value: &Value) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX, |text| text.len())
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn status<K: CustomKind>(
 }
 
 /// Text of a problem, with the place in the spec and the remedy.
-fn message(problem: &Problem) -> String {
+pub(crate) fn message(problem: &Problem) -> String {
     let place = problem.errors.first().filter(|error| !error.pointer.is_empty());
     let place = place.map_or_else(String::new, |error| format!("{}: ", error.pointer));
     format!("{place}{}. {}", problem.detail.trim_end_matches('.'), problem.help)

@@ -49,7 +49,7 @@ impl<V: Clone + PartialEq> Mirrored<V> {
                     self.end(name.clone());
                     effects.names.push(name);
                 }
-                Change::Missing(_) => effects.lacks = true,
+                Change::Missing(..) => effects.lacks = true,
             }
         }
         effects

@@ -11,7 +11,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::connection::patch_status;
+use crate::connection::Target;
 use crate::custom::{CustomKind, Decision, Stored, changes, status};
 use crate::servers::Servers;
 use crate::shared::Shared;
@@ -86,7 +86,8 @@ impl<'a, S: Servers, K: CustomKind> Publisher<'a, S, K> {
         }
         let (client, resource) = (self.client, K::resource());
         let writes = writes.into_iter().map(async |(name, uid, change, next)| {
-            (patch_status(client, &resource, (name.as_str(), &uid), change).await, name, next)
+            let target = Target { resource: &resource, namespace: None, name: name.as_str(), uid: &uid };
+            (target.patch_status(client, change).await, name, next)
         });
         let mut results = futures::stream::iter(writes).buffer_unordered(KUBERNETES_READS_AT_ONCE);
         while let Some((result, name, next)) = results.next().await {

@@ -1,27 +1,62 @@
 //! Streams of objects: a list and a watch that recover by themselves.
 
 use std::fmt::Debug;
-use std::pin::pin;
 use std::sync::Arc;
 
-use futures::StreamExt as _;
-use ipam_api::limits::KUBERNETES_PAGE_ITEMS;
+use ipam_api::time::Timestamp;
+use kube::Client;
 use kube::api::Resource;
 use kube::core::ApiResource;
-use kube::runtime::watcher::{self, Config, Event, watcher};
-use kube::{Api, Client, Error};
+use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 
 use super::reports::room_for_reports;
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Kinds, Signal, TooLong};
+use crate::connection::{Connection, Kinds, Signal};
 use crate::custom::{CustomKind, CustomObject, Pools, Reservations, Subnets};
+use crate::follow::{self, Account, translated};
 use crate::objects::{Controllers, Kind, Namespaces, Nodes, resource};
 use crate::servers::Servers;
-use crate::shared::{Shared, short};
+use crate::shared::Shared;
 
-/// Seconds of one watch.
-const WATCH_S: u32 = 290;
+impl<S: Servers> Account for Shared<S> {
+    fn failed(&self, error: String) {
+        self.note(|status| status.error = Some(error));
+    }
+
+    fn recovered(&self) {
+        self.note(|status| status.error = None);
+    }
+
+    fn heard(&self, plural: &'static str, at: Timestamp) {
+        self.note(|status| {
+            status.heard.insert(plural, at);
+        });
+    }
+
+    async fn room(&self, signal: &Signal) {
+        // Only pods are reported.
+        if std::ptr::eq(signal, &raw const *self.pods) {
+            room_for_reports(self).await;
+        }
+    }
+}
+
+/// Follows one resource for as long as the watcher runs, also while its definition is missing.
+async fn follow<K>(
+    shared: &Shared<impl Servers>,
+    signal: &Signal,
+    client: Client,
+    resource: ApiResource,
+    mut on: impl FnMut(Event<K>),
+) where
+    K: Resource<DynamicType = ApiResource> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let mut backoff = Backoff::default();
+    loop {
+        follow::follow(shared, signal, client.clone(), &resource, &mut backoff, &mut on).await;
+    }
+}
 
 /// Fills the views, for as long as the watcher runs.
 pub(crate) async fn stream(shared: &Shared<impl Servers>, connection: &Connection) -> Result<(), String> {
@@ -102,82 +137,5 @@ async fn discovered(
                 backoff.wait().await;
             }
         }
-    }
-}
-
-/// Event about a part of an object.
-fn translated<O, P>(event: Event<O>, part: impl Fn(O) -> Option<P>) -> Event<Option<P>> {
-    match event {
-        Event::Apply(object) => Event::Apply(part(object)),
-        Event::Delete(object) => Event::Delete(part(object)),
-        Event::Init => Event::Init,
-        Event::InitApply(object) => Event::InitApply(part(object)),
-        Event::InitDone => Event::InitDone,
-    }
-}
-
-/// Follows one resource, for as long as the watcher runs.
-async fn follow<K>(
-    shared: &Shared<impl Servers>,
-    signal: &Signal,
-    client: Client,
-    resource: ApiResource,
-    mut on: impl FnMut(Event<K>),
-) where
-    K: Resource<DynamicType = ApiResource> + Clone + Debug + DeserializeOwned + Send + 'static,
-{
-    let api: Api<K> = Api::all_with(client, &resource);
-    let mut page = KUBERNETES_PAGE_ITEMS;
-    let mut backoff = Backoff::default();
-    let mut has_failed = false;
-    loop {
-        // Lists are quorum reads by default.
-        let config = Config::default().page_size(page).timeout(WATCH_S);
-        let mut events = pin!(watcher(api.clone(), config));
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    let is_list = matches!(event, Event::Init | Event::InitApply(_));
-                    if !is_list {
-                        backoff.reset();
-                        if std::mem::take(&mut has_failed) {
-                            shared.note(|status| status.error = None);
-                        }
-                    }
-                    on(event);
-                    // Only pods are reported.
-                    if std::ptr::eq(signal, &raw const *shared.pods) {
-                        room_for_reports(shared).await;
-                    }
-                    if let Some(heard) = signal.heard().filter(|_| !is_list) {
-                        shared.note(|status| {
-                            status.heard.insert(signal.plural, heard);
-                        });
-                    }
-                }
-                Err(error) => {
-                    has_failed = true;
-                    tracing::debug!(plural = signal.plural, %error, "a stream recovers");
-                    shared.note(|status| status.error = Some(short(&error)));
-                    let is_over = must_restart(&error, &mut page);
-                    backoff.wait().await;
-                    if is_over {
-                        break;
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// True if the stream has to begin with a list again. kube repeats a watch from a version that is too old.
-fn must_restart(error: &watcher::Error, page: &mut u32) -> bool {
-    if TooLong::is_in(error) {
-        *page = (*page / 5).max(1);
-        return true;
-    }
-    match error {
-        watcher::Error::WatchStartFailed(Error::Api(status)) => status.code == 410,
-        _ => false,
     }
 }
