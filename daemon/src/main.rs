@@ -36,6 +36,9 @@ enum Command {
     /// Watch a Kubernetes cluster, and report to servers elsewhere.
     #[cfg(feature = "kubernetes")]
     Kubernetes(ipamd::watchers::remote::Flags),
+    /// Serve the IPAddressClaims of a management cluster of Cluster API with addresses of servers elsewhere.
+    #[cfg(feature = "kubernetes")]
+    ClusterApi(ipamd::watchers::cluster_api::Flags),
     /// Read a secret from standard input, and print its hash for a tokens file.
     HashSecret,
 }
@@ -66,6 +69,8 @@ fn main() -> ExitCode {
         Command::Recover(arguments) => recover::main(&arguments),
         #[cfg(feature = "kubernetes")]
         Command::Kubernetes(flags) => ipamd::watchers::remote::main(flags),
+        #[cfg(feature = "kubernetes")]
+        Command::ClusterApi(flags) => ipamd::watchers::cluster_api::main(flags),
         Command::HashSecret => hash_secret::main(),
     }
 }

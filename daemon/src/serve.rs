@@ -232,7 +232,9 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     tracing::info!(name = %config.name, %url, "answering clients");
     let joining = config.join.map(|join| tokio::spawn(join::run(node.clone(), join)));
     #[cfg(feature = "kubernetes")]
-    let watchers = watchers::run(node.clone(), router, config.kubernetes, Arc::clone(&statuses));
+    let sections = watchers::Sections { kubernetes: config.kubernetes, cluster_api: config.cluster_api };
+    #[cfg(feature = "kubernetes")]
+    let watchers = watchers::run(node.clone(), router, sections, Arc::clone(&statuses));
     #[cfg(feature = "kubernetes")]
     let watchers = tokio::spawn(watchers);
     let tasks = tokio::spawn(tasks::run(node.clone(), (config.journal, config.gc), statuses, metrics));

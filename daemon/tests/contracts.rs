@@ -139,6 +139,8 @@ fn command_line_of_the_daemon() {
         &["dev", "--help"],
         &["check-config", "--help"],
         &["check-journal", "--help"],
+        &["kubernetes", "--help"],
+        &["cluster-api", "--help"],
         &["hash-secret", "--help"],
     ];
     for words in commands {

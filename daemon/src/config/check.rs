@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use ipam_api::tls::{Credentials, expires_within};
 
+use super::cluster_api::ClusterApiSettings;
 use super::error::{ConfigError, wrong};
 use super::flags::Flags;
+use super::kubernetes::KubernetesSettings;
 use super::settings::Config;
 use super::sources::Sources;
 use super::tls::RENEW_WITHIN;
@@ -56,10 +58,8 @@ fn files(config: &Config) -> Result<Vec<String>, ConfigError> {
         files.load(&config.name)?;
         warnings.extend(in_time("peer_tls.certificate", &files.read()?.own)?);
     }
-    for file in config.kubernetes.iter().filter_map(|section| section.kubeconfig.as_ref()) {
-        let unreadable = |error| wrong("kubernetes.kubeconfig", &format!("{}: {error}", file.display()));
-        std::fs::File::open(file).map_err(unreadable)?;
-    }
+    config.kubernetes.iter().try_for_each(KubernetesSettings::open)?;
+    config.cluster_api.iter().try_for_each(ClusterApiSettings::open)?;
     Ok(warnings)
 }
 
@@ -139,6 +139,7 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("gc.running_without_addresses", config.gc.workloads.running_without_addresses.to_string()),
         ("gc.delay_ms", config.gc.workloads.delay_ms.to_string()),
         ("kubernetes", list(config.kubernetes.iter().map(|section| section.realm.to_string()))),
+        ("cluster_api", list(config.cluster_api.iter().map(|section| section.realm.to_string()))),
         ("metrics.per_pool", config.metrics_per_pool.to_string()),
         ("cluster.peer_address", or_dash(Some(&config.peer_address).filter(|address| !address.is_empty()))),
         ("cluster.join", list(join.into_iter().flat_map(|join| join.servers.iter().cloned()))),

@@ -7,7 +7,7 @@ use toml::Table;
 
 use super::error::ConfigError;
 use super::members::FileMember;
-use super::{access, cluster, disk, gc, journal, kubernetes, metrics, raft, tls};
+use super::{access, cluster, cluster_api, disk, gc, journal, kubernetes, metrics, raft, tls};
 
 /// The configuration file.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -40,6 +40,8 @@ pub(super) struct File {
     pub(super) gc: gc::FileGc,
     #[serde(default)]
     pub(super) kubernetes: Vec<kubernetes::FileKubernetes>,
+    #[serde(default)]
+    pub(super) cluster_api: Vec<cluster_api::FileClusterApi>,
     #[serde(default)]
     pub(super) metrics: metrics::FileMetrics,
     #[serde(default)]

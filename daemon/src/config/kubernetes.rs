@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use ipam_api::limits::{
-    KUBERNETES_SCAN_MS_DEFAULT, KUBERNETES_SCAN_MS_MAX, KUBERNETES_SCAN_MS_MIN, KUBERNETES_SECTIONS_MAX,
-};
+use ipam_api::limits::{KUBERNETES_SCAN_MS_DEFAULT, KUBERNETES_SCAN_MS_MAX, KUBERNETES_SCAN_MS_MIN};
 use ipam_api::name::Name;
 use serde::{Deserialize, Serialize};
 
+use super::api_server::Sections;
 use super::error::{ConfigError, wrong};
+
+const SECTIONS: Sections = Sections("kubernetes");
 
 /// One section of the file.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -45,15 +46,16 @@ pub struct KubernetesSettings {
     pub custom_resources: bool,
 }
 
+impl KubernetesSettings {
+    /// Refuses a file that can't be opened.
+    pub(super) fn open(&self) -> Result<(), ConfigError> {
+        SECTIONS.open(self.kubeconfig.as_deref())
+    }
+}
+
 /// Complete and checked.
 pub(super) fn complete(sections: Vec<FileKubernetes>) -> Result<Vec<KubernetesSettings>, ConfigError> {
-    if !cfg!(feature = "kubernetes") && !sections.is_empty() {
-        return Err(wrong("kubernetes", "this build has no watcher; use one of `cargo xtask build`"));
-    }
-    if sections.len() > KUBERNETES_SECTIONS_MAX {
-        let why = format!("{} sections; at most {KUBERNETES_SECTIONS_MAX} fit", sections.len());
-        return Err(wrong("kubernetes", &why));
-    }
+    SECTIONS.check_count(sections.len())?;
     let mut all: Vec<KubernetesSettings> = Vec::new();
     for section in sections {
         let one = section.complete()?;
@@ -69,11 +71,8 @@ pub(super) fn complete(sections: Vec<FileKubernetes>) -> Result<Vec<KubernetesSe
 impl FileKubernetes {
     fn complete(self) -> Result<KubernetesSettings, ConfigError> {
         let Self { realm, kubeconfig, context, scan_interval_ms, verify, custom_resources } = self;
-        let realm = realm.map_or_else(|| Ok(Name::default_name()), |realm| Name::new(&realm));
-        let realm = realm.map_err(|problem| wrong("kubernetes.realm", &problem.detail))?;
-        if context.is_some() && kubeconfig.is_none() {
-            return Err(wrong("kubernetes.context", "name the kubeconfig that has it"));
-        }
+        let realm = SECTIONS.realm(realm)?;
+        SECTIONS.check_context(context.as_deref(), kubeconfig.as_deref())?;
         let scan_interval_ms = scan_interval_ms.unwrap_or(KUBERNETES_SCAN_MS_DEFAULT);
         if !(KUBERNETES_SCAN_MS_MIN..=KUBERNETES_SCAN_MS_MAX).contains(&scan_interval_ms) {
             let why = format!("it must be between {KUBERNETES_SCAN_MS_MIN} and {KUBERNETES_SCAN_MS_MAX}");

@@ -1,8 +1,10 @@
 //! Configuration of a member: file, then environment, then flags; the later one wins.
 
 mod access;
+mod api_server;
 pub mod check;
 mod cluster;
+mod cluster_api;
 mod disk;
 mod environment;
 mod error;
@@ -20,6 +22,7 @@ mod sources;
 mod tls;
 
 pub use self::cluster::JoinConfig;
+pub use self::cluster_api::{ClusterApiSettings, check_label_value};
 pub use self::environment::NAMES as ENVIRONMENT_NAMES;
 pub use self::error::ConfigError;
 pub use self::flags::Flags;

@@ -10,6 +10,7 @@ use ipam_raft::node::{DiskLimits, InitialMember, LOG_DIRECTIVES, SnapshotPolicy,
 use tracing_subscriber::EnvFilter;
 
 use super::cluster::JoinConfig;
+use super::cluster_api::{self, ClusterApiSettings};
 use super::error::{ConfigError, wrong};
 use super::flags::Flags;
 use super::kubernetes::{self, KubernetesSettings};
@@ -57,6 +58,8 @@ pub struct Config {
     pub gc: GcSettings,
     /// Kubernetes clusters whose watchers run on the leader.
     pub kubernetes: Vec<KubernetesSettings>,
+    /// Management clusters of Cluster API whose claims the leader serves.
+    pub cluster_api: Vec<ClusterApiSettings>,
     /// True if each pool has its own series at `/metrics`.
     pub metrics_per_pool: bool,
     /// Free space below which the disk counts as full.
@@ -157,6 +160,7 @@ impl Config {
             journal: given.journal.complete()?,
             gc: given.gc.complete()?,
             kubernetes: kubernetes::complete(given.kubernetes)?,
+            cluster_api: cluster_api::complete(given.cluster_api)?,
             metrics_per_pool: given.metrics.per_pool(),
             disk: given.disk.complete()?,
             insecure,

@@ -1,46 +1,40 @@
-//! Watchers of Kubernetes clusters: they run on the leader, each with the API of its own member.
+//! Watchers and providers of all sections: they run on the leader, each with the API of its own member.
 //!
 //! A new leadership starts them anew: what an earlier one knew of a cluster proves nothing.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use futures::future::{join_all, pending};
-use ipam_api::Problem;
-use ipam_api::access::Role;
-use ipam_api::client::{Answer, Call};
-use ipam_api::reclaim::Task;
-use ipam_kubernetes::{Servers, Settings, Status, watch};
-use ipam_machine::Grant;
 use ipam_raft::node::Node;
-use tokio::sync::watch::{Receiver, channel};
+use tokio::sync::watch::Receiver;
 
-use super::news::News;
-use crate::config::KubernetesSettings;
-use crate::http::request::LocalServer;
+use super::provider::{self, names};
+use super::watcher;
+use crate::config::{ClusterApiSettings, KubernetesSettings};
 use crate::tasks::Statuses;
 
-const PURPOSE: &str = "Mirrors nodes and namespaces of a Kubernetes cluster, and reports what is gone in it.";
-
-/// This member, in one leadership.
-#[derive(Debug, Clone)]
-struct Member(LocalServer);
-
-impl Servers for Member {
-    async fn send(&self, call: Call) -> Result<Answer, Problem> {
-        self.0.send(call).await
-    }
+/// Sections of the configuration.
+#[derive(Debug)]
+pub struct Sections {
+    /// Clusters to watch.
+    pub kubernetes: Vec<KubernetesSettings>,
+    /// Management clusters to serve.
+    pub cluster_api: Vec<ClusterApiSettings>,
 }
 
-/// Runs the watchers of all sections while this member leads, until it is aborted.
-pub async fn run(node: Node, router: Router, sections: Vec<KubernetesSettings>, statuses: Arc<Statuses>) {
-    let (sections, router, statuses) = (&sections, &router, &*statuses);
-    let watchers = move |number| async move {
-        let all: Vec<_> = sections.iter().map(|section| one(section, router, number, statuses)).collect();
-        join_all(all).await;
+/// Runs the watchers and providers of all sections while this member leads, until it is aborted.
+pub async fn run(node: Node, router: Router, sections: Sections, statuses: Arc<Statuses>) {
+    let Sections { kubernetes, cluster_api } = sections;
+    let named: Vec<_> = names(&cluster_api).into_iter().zip(&cluster_api).collect();
+    let (kubernetes, named, router, statuses) = (&kubernetes, &named, &router, &*statuses);
+    let all = move |number| async move {
+        let watchers = kubernetes.iter().map(|section| watcher::run(section, router, number, statuses));
+        let providers =
+            named.iter().map(|(name, section)| provider::run(name, section, router, number, statuses));
+        tokio::join!(join_all(watchers), join_all(providers));
     };
-    in_each(node.leadership(), watchers).await;
+    in_each(node.leadership(), all).await;
 }
 
 /// Does the work once in each leadership of this member; both end together.
@@ -63,56 +57,12 @@ async fn in_each<F: Future<Output = ()>>(mut leadership: Receiver<Option<u64>>, 
     }
 }
 
-/// Runs one watcher, and publishes its status.
-async fn one(section: &KubernetesSettings, router: &Router, leadership: u64, statuses: &Statuses) {
-    let KubernetesSettings { realm, kubeconfig, context, scan_interval_ms, verify, custom_resources } =
-        section.clone();
-    let name = format!("kubernetes/{realm}");
-    // All realms share the pools, subnets and reservations that custom resources describe.
-    let grant =
-        Grant { realms: vec![realm.clone()], allow_shared: custom_resources, ..Grant::of(Role::Admin) };
-    let servers = Member(LocalServer::new(router.clone(), &name, grant, leadership));
-    let scan_interval = Duration::from_millis(scan_interval_ms);
-    let settings = Settings {
-        kubeconfig,
-        context,
-        scan_interval,
-        verify,
-        custom_resources,
-        ..Settings::new(realm.clone())
-    };
-    let (status, news) = channel(Status::new());
-    let publish = publish(News::new(realm, news), &name, scan_interval_ms, statuses);
-    tokio::join!(watch(settings, servers, status), publish);
-}
-
-async fn publish(mut news: News, name: &str, interval_ms: u64, statuses: &Statuses) {
-    statuses.put(shown(name, interval_ms, &Status::new(), 0));
-    while let Some(status) = news.next().await {
-        statuses.put(shown(name, interval_ms, &status, news.errors));
-    }
-}
-
-/// Status as a task: a scan is a run, and the last success is the sign of life of the watches.
-fn shown(name: &str, interval_ms: u64, status: &Status, errors: u64) -> Task {
-    let heard = ["pods", "nodes"].into_iter().filter_map(|plural| status.heard.get(plural).copied());
-    Task {
-        name: name.to_owned(),
-        purpose: PURPOSE.to_owned(),
-        interval_ms,
-        runs: status.scans,
-        failures: errors,
-        reclaimed: status.reclaimed,
-        started_at: Some(status.since),
-        succeeded_at: status.synced.then(|| heard.min().unwrap_or(status.since)),
-        duration_us: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
     use std::future::ready;
+
+    use tokio::sync::watch::channel;
 
     use super::*;
 

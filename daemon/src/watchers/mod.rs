@@ -1,7 +1,12 @@
-//! Watchers of Kubernetes clusters, in the leader and in a process of their own.
+//! Watchers of Kubernetes clusters and providers of Cluster API, in the leader and in processes of their own.
 
+pub mod cluster_api;
 mod leader;
+mod member;
 mod news;
+mod process;
+mod provider;
 pub mod remote;
+mod watcher;
 
-pub use self::leader::run;
+pub use self::leader::{Sections, run};

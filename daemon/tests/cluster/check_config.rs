@@ -74,6 +74,23 @@ fn effective_settings_are_listed_with_their_sources() {
 }
 
 #[test]
+fn kubeconfigs_are_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("kubeconfig");
+    for section in ["kubernetes", "cluster_api"] {
+        let text = format!("name = \"n1\"\n[[{section}]]\nrealm = \"eu\"\nkubeconfig = {file:?}\n");
+        refused(&check(dir.path(), &text, &[], &[]), &format!("{section}.kubeconfig"));
+        std::fs::write(&file, "{}").unwrap();
+        let checked = check(dir.path(), &text, &[], &[]);
+        let printed = String::from_utf8_lossy(&checked.stdout);
+        let shows =
+            |line: &str| line.split_whitespace().collect::<Vec<_>>() == [section, "=", "eu", "(file)"];
+        assert!(checked.status.success() && printed.lines().any(shows), "{checked:?}");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
 fn certificates_are_read_strictly() {
     let dir = tempfile::tempdir().unwrap();
     let ca = Ca::new(dir.path().join("ca"));

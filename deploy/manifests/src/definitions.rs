@@ -6,17 +6,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::schema::{conditions, named, ready_columns, structural, without};
 use crate::yaml::Holes;
 
 /// Document that a test of the daemon holds to the code.
 const OPENAPI: &str = include_str!("../../../api/openapi.json");
 const GROUP: &str = "ipamd.internal";
-/// Longest pattern of a schema. Those of addresses and selectors are longer, and beyond the limits of Go.
-const PATTERN_CHARS_MAX: usize = 100;
-/// Largest bound of a number that JSON carries exactly.
-const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 /// Fields of a resource that its object has in its metadata, or that the watcher sets.
 const NOT_IN_SPEC: [&str; 4] = ["name", "managed_by", "meta", "status"];
 /// Fields of a status that objects show as conditions, or not at all.
@@ -91,11 +88,7 @@ pub fn files() -> Result<BTreeMap<String, String>> {
 
 fn definition(kind: &Kind, schemas: &Value) -> Result<Value> {
     let Kind { name, plural, short_name, .. } = kind;
-    let ready = |name: &str, field: &str| {
-        let path = format!(".status.conditions[?(@.type==\"Ready\")].{field}");
-        json!({"name": name, "type": "string", "jsonPath": path})
-    };
-    let mut columns = vec![ready("Ready", "status"), ready("Reason", "reason")];
+    let mut columns = ready_columns();
     let own = kind.columns.iter();
     columns.extend(own.map(|(name, kind, path)| json!({"name": name, "type": kind, "jsonPath": path})));
     columns.push(json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}));
@@ -136,7 +129,8 @@ fn schema(kind: &Kind, schemas: &Value) -> Result<Value> {
     status.remove("required");
     let fields =
         status.get_mut("properties").and_then(Value::as_object_mut).context("a status has no fields")?;
-    fields.insert("conditions".to_owned(), conditions());
+    let about = "Ready, with a refusal as reason and message, and the conditions of the resource.";
+    fields.insert("conditions".to_owned(), conditions(about));
     let generation = "Generation of the object that was applied or refused.";
     let generation = json!({"type": "integer", "format": "int64", "description": generation});
     fields.insert("observedGeneration".to_owned(), generation);
@@ -160,87 +154,4 @@ fn rule(field: &str, applied: &str) -> Value {
          !has(self.spec.{field}) || self.spec.{field} == oldSelf.spec.{field}"
     );
     json!({"rule": rule, "message": format!("spec.{field} can't be changed: create another object")})
-}
-
-/// Conditions as all objects of Kubernetes have them.
-fn conditions() -> Value {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    json!({
-        "type": "array",
-        "description": "Ready, with a refusal as reason and message, and the conditions of the resource.",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-        "items": {
-            "type": "object",
-            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
-            "properties": {
-                "type": text("Type of the condition."),
-                "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
-                "reason": text("Reason in CamelCase; of a refusal the code of the problem."),
-                "message": text("Detail and remedy."),
-                "observedGeneration": {"type": "integer", "format": "int64"},
-                "lastTransitionTime": {"type": "string", "format": "date-time"},
-            },
-        },
-    })
-}
-
-fn named<'a>(schemas: &'a Value, name: &str) -> Result<&'a Value> {
-    schemas.get(name).with_context(|| format!("the document has no schema {name}"))
-}
-
-/// Schema without references and alternatives.
-fn structural(schemas: &Value, schema: &Value) -> Result<Map<String, Value>> {
-    let mut words = schema.as_object().context("a schema is no object")?.clone();
-    let alternatives = words.remove("anyOf");
-    let alternatives = alternatives.as_ref().and_then(Value::as_array).into_iter().flatten();
-    // Null stands for an absent field.
-    let other = alternatives.into_iter().find(|one| one["type"] != "null").cloned();
-    let reference = words.remove("$ref");
-    let target = match &reference {
-        Some(reference) => {
-            let name = reference.as_str().and_then(|text| text.rsplit('/').next()).unwrap_or_default();
-            Some(named(schemas, name)?.clone())
-        }
-        None => other,
-    };
-    if let Some(target) = target {
-        let mut inner = structural(schemas, &target)?;
-        inner.extend(words.remove_entry("description"));
-        return Ok(inner);
-    }
-    let mut kept = Map::new();
-    for (word, value) in words {
-        let value = match word.as_str() {
-            "type" => match value.as_array() {
-                Some(kinds) => kinds.iter().find(|kind| *kind != "null").cloned(),
-                None => Some(value),
-            },
-            "pattern" => Some(value).filter(|text| text.as_str().map(str::len) <= Some(PATTERN_CHARS_MAX)),
-            "maximum" => Some(value).filter(|most| most.as_f64() <= Some(INTEGER_MAX)),
-            "properties" => {
-                let fields = value.as_object().into_iter().flatten();
-                let fields =
-                    fields.map(|(name, schema)| Ok((name.clone(), structural(schemas, schema)?.into())));
-                Some(Value::Object(fields.collect::<Result<_>>()?))
-            }
-            "items" => Some(structural(schemas, &value)?.into()),
-            "additionalProperties" if value.is_object() => Some(structural(schemas, &value)?.into()),
-            "description" | "enum" | "required" | "minimum" | "minItems" | "maxItems" | "minLength"
-            | "maxLength" | "maxProperties" => Some(value),
-            _ => None,
-        };
-        kept.extend(value.map(|value| (word, value)));
-    }
-    Ok(kept)
-}
-
-/// Removes fields of a schema.
-fn without(schema: &mut Map<String, Value>, fields: &[&str]) {
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.retain(|name, _| !fields.contains(&name.as_str()));
-    }
-    if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| !fields.iter().any(|field| name == field));
-    }
 }

@@ -40,7 +40,7 @@ fn words(value: &Value) -> Vec<&str> {
 }
 
 /// Rules of an account by its bindings, in the form of [`RULES`].
-fn rules(objects: &[Value], account: &str) -> BTreeSet<(String, String, String)> {
+pub(crate) fn rules(objects: &[Value], account: &str) -> BTreeSet<(String, String, String)> {
     let bindings = objects.iter().filter(|one| {
         let subjects = one["subjects"].as_array();
         subjects.is_some_and(|subjects| subjects.iter().any(|subject| subject["name"] == account))

@@ -34,6 +34,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 fn the_committed_chart_is_made_of_the_manifests() {
     if std::env::var_os("UPDATE").is_some() {
         crate::definitions::write();
+        crate::cluster_api::write();
     }
     let custom = rendered("custom-resources");
     let made = chart::files(&rendered("."), &custom, env!("CARGO_PKG_VERSION")).unwrap();

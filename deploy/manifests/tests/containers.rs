@@ -7,6 +7,7 @@ use crate::{KUSTOMIZATIONS, object, pod_spec, rendered, static_pod};
 /// All containers with the specification of their pod.
 fn containers() -> Vec<(Value, Value)> {
     let objects = KUSTOMIZATIONS.iter().flat_map(|name| rendered(name)).chain([static_pod()]);
+    let objects = objects.chain(crate::cluster_api::components());
     let mut all = Vec::new();
     for object in objects {
         let Some(spec) = pod_spec(&object) else { continue };
@@ -41,7 +42,7 @@ fn h6_11_containers_have_no_more_rights_than_they_need() {
             "agent" | "install" | "networks" | "uninstall" => {
                 assert_eq!(pod_context["runAsUser"], 0, "{name}")
             }
-            "ipamd" | "secrets" | "join" => {
+            "ipamd" | "secrets" | "join" | "provider" => {
                 assert_eq!(pod_context["runAsUser"], 65532, "{name}");
                 assert_eq!(pod_context["runAsNonRoot"], true, "{name}");
             }

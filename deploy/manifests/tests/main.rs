@@ -11,6 +11,7 @@
 
 mod access;
 mod chart;
+mod cluster_api;
 mod containers;
 mod definitions;
 mod examples;
@@ -43,7 +44,7 @@ fn pod_spec(object: &Value) -> Option<&Value> {
     match object["kind"].as_str()? {
         "Pod" => Some(&object["spec"]),
         "CronJob" => object.pointer("/spec/jobTemplate/spec/template/spec"),
-        "StatefulSet" | "DaemonSet" | "Job" => object.pointer("/spec/template/spec"),
+        "StatefulSet" | "DaemonSet" | "Deployment" | "Job" => object.pointer("/spec/template/spec"),
         _ => None,
     }
 }

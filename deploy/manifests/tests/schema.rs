@@ -19,6 +19,7 @@ fn all() -> Vec<(String, Vec<Value>)> {
     let mut all: Vec<(String, Vec<Value>)> =
         KUSTOMIZATIONS.iter().map(|name| ((*name).to_owned(), rendered(name))).collect();
     all.push(("custom-resources".to_owned(), rendered("custom-resources")));
+    all.push(("cluster-api".to_owned(), crate::cluster_api::components()));
     all.push(("static-pods".to_owned(), vec![static_pod()]));
     all.extend(examples::objects());
     all.push(("chart".to_owned(), crate::chart::default_output()));
@@ -104,6 +105,7 @@ fn read(object: &Value) -> Result<(), String> {
         "CronJob" => read_strictly::<batch::v1::CronJob>(object),
         "CustomResourceDefinition" => read_strictly::<CustomResourceDefinition>(&with_floats(object)),
         "DaemonSet" => read_strictly::<apps::v1::DaemonSet>(object),
+        "Deployment" => read_strictly::<apps::v1::Deployment>(object),
         "Job" => read_strictly::<batch::v1::Job>(object),
         "Namespace" => read_strictly::<core::v1::Namespace>(object),
         "Pod" => read_strictly::<core::v1::Pod>(object),
