@@ -13,7 +13,7 @@ mod check_config;
 mod check_journal;
 mod clocks;
 mod command_files;
-mod command_line;
+pub(crate) mod command_line;
 mod command_output;
 mod command_watch;
 mod command_words;

@@ -18,11 +18,12 @@ pub(crate) enum Step {
     Answered,
 }
 
-/// Process to kill at a step of a request to a path.
-#[derive(Debug, Clone, Copy)]
+/// Process to kill at a step of a request.
+#[derive(Debug, Clone)]
 struct Plan {
     pid: u32,
-    path: &'static str,
+    /// Beginning of the request.
+    head: String,
     step: Step,
     /// Requests to the path before that one.
     earlier: usize,
@@ -64,7 +65,13 @@ impl Proxy {
 
     /// The same for a request that comes after `earlier` others.
     pub(crate) fn kill_after(&self, earlier: usize, pid: u32, path: &'static str, step: Step) {
-        *self.plan.lock().unwrap() = Some(Plan { pid, path, step, earlier });
+        let head = format!("POST {path} ");
+        *self.plan.lock().unwrap() = Some(Plan { pid, head, step, earlier });
+    }
+
+    /// Kills a process at a step of the next request that begins with `head`: a method and a part of a path.
+    pub(crate) fn kill_at_head(&self, pid: u32, head: &str, step: Step) {
+        *self.plan.lock().unwrap() = Some(Plan { pid, head: head.to_owned(), step, earlier: 0 });
     }
 
     /// Returns true once the process was killed.
@@ -85,17 +92,17 @@ async fn relay(mut client: TcpStream, server: SocketAddr, plan: Arc<Mutex<Option
                 let head = String::from_utf8_lossy(&request[..bytes]).into_owned();
                 let hit = hit(&plan, &head);
                 armed = hit.or(armed);
-                if hit.is_some_and(|hit| hit.step == Step::Sent) {
+                if hit == Some(Step::Sent) {
                     return strike(&plan);
                 }
                 if server.write_all(&request[..bytes]).await.is_err() { return }
-                if hit.is_some_and(|hit| hit.step == Step::Forwarded) {
+                if hit == Some(Step::Forwarded) {
                     return strike(&plan);
                 }
             }
             read = server.read(&mut answer) => {
                 let Ok(bytes @ 1..) = read else { return };
-                if armed.is_some_and(|hit| hit.step == Step::Answered) {
+                if armed == Some(Step::Answered) {
                     return strike(&plan);
                 }
                 if client.write_all(&answer[..bytes]).await.is_err() { return }
@@ -104,15 +111,15 @@ async fn relay(mut client: TcpStream, server: SocketAddr, plan: Arc<Mutex<Option
     }
 }
 
-/// The plan, if the request with this head is the one to kill at; others are counted.
-fn hit(plan: &Mutex<Option<Plan>>, head: &str) -> Option<Plan> {
+/// Step of the plan, if the request with this head is the one to kill at; others are counted.
+fn hit(plan: &Mutex<Option<Plan>>, head: &str) -> Option<Step> {
     let mut plan = plan.lock().unwrap();
-    let hit = plan.as_mut().filter(|plan| head.starts_with(&format!("POST {} ", plan.path)))?;
+    let hit = plan.as_mut().filter(|plan| head.starts_with(&plan.head))?;
     if hit.earlier > 0 {
         hit.earlier -= 1;
         return None;
     }
-    Some(*hit)
+    Some(hit.step)
 }
 
 /// Kills the process, unless the step of another request has come first.

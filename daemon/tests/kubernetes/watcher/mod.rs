@@ -8,4 +8,4 @@ mod nodes;
 mod pods;
 mod realms;
 mod remote;
-mod scene;
+pub(super) mod scene;

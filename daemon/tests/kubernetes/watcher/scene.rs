@@ -31,7 +31,7 @@ pub(super) fn section(realm: &str, api: &ApiServer, dir: &Path) -> String {
 }
 
 /// Writes the kubeconfig of an API server.
-pub(super) fn kubeconfig(realm: &str, api: &ApiServer, dir: &Path) -> PathBuf {
+pub(in crate::kubernetes) fn kubeconfig(realm: &str, api: &ApiServer, dir: &Path) -> PathBuf {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "test",
         "clusters": [{"name": "test", "cluster": {"server": api.url()}}],
