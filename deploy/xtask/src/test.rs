@@ -67,8 +67,8 @@ const STAGES: &[Stage<Checkout>] = &[
     })),
     beside(stage(
         "runtimes",
-        190,
-        "containerd and podman, killed at bad moments; pods through CRI",
+        270,
+        "containerd and podman, killed at bad moments; pods through CRI; claims of Cluster API",
         |checkout| checkout.suite(Suite::Runtimes),
     )),
     beside(stage(
