@@ -134,12 +134,20 @@ async fn c5_17_the_role_of_the_components_is_enough() {
             if ready(&claim).0 == "True" { Ok(()) } else { Err(claim.to_string()) }
         })
         .await;
-        // An object that is deleted by hand, and all that a deletion needs.
-        management.delete(&management.path("ipaddresses", plural)).await;
+        // An object that is deleted by hand comes back; and all that a deletion needs.
+        let address = management.path("ipaddresses", plural);
+        let former = management.get(&address).await.unwrap();
+        management.delete(&address).await;
+        until(&format!("{address} is back"), async || {
+            let object = management.get(&address).await.ok_or("it is missing")?;
+            let is_new = object["metadata"]["uid"] != former["metadata"]["uid"];
+            if is_new { Ok(()) } else { Err(object["metadata"].to_string()) }
+        })
+        .await;
         management.delete(&path).await;
         let pool = format!("{}/{realm}", management.collection(&namespace, plural));
         management.delete(&pool).await;
-        for path in [path, management.path("ipaddresses", plural), pool] {
+        for path in [path, address, pool] {
             until(&format!("{path} is gone"), async || {
                 management.get(&path).await.map_or(Ok(()), |object| Err(object.to_string()))
             })
