@@ -1,9 +1,11 @@
-//! `test-apiserver ADDRESS`: an API server without objects, for attempts by hand. Ends with its input.
+//! `test-apiserver ADDRESS [cluster-api]`: an API server without objects, for attempts by hand.
+//!
+//! With the second word it is a management cluster of Cluster API. Ends with its input.
 
 use std::io::Read as _;
 use std::process::ExitCode;
 
-use test_apiserver::ApiServer;
+use test_apiserver::{ApiServer, ClusterApi, ClusterApiVersion};
 
 fn main() -> ExitCode {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
@@ -12,6 +14,9 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let server = ApiServer::start_at(address, None);
+    if std::env::args().nth(2).is_some_and(|word| word == "cluster-api") {
+        server.serve_cluster_api(ClusterApi::Both { storage: ClusterApiVersion::V1Beta2 });
+    }
     println!("{}", server.url());
     // The end of the input, and not a signal: whatever started it may be killed.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());

@@ -57,7 +57,7 @@ async fn c5_2_claims_on_other_kinds_are_left_alone() {
     let mut made = Vec::new();
     for (name, group, kind) in [
         ("of-in-cluster", "ipam.cluster.x-k8s.io", "InClusterIPPool"),
-        ("of-nobody", "ipam.ipamd.internal", "UnknownPool"),
+        ("of-unknown-kind", "ipam.ipamd.internal", "UnknownPool"),
         ("of-another-group", "ipam.example", "IPPool"),
     ] {
         let mut object = claim(kind, "web");

@@ -335,7 +335,7 @@ async fn c5_attack_an_old_list_releases_nothing_under_a_live_claim() {
     let scene = Scene { cluster: Cluster::up(1).await, management, realm: unique("fleet") };
     let start = || {
         let urls = scene.cluster.urls();
-        Provider::start(&urls, &scene.realm, scene.management.kubeconfig(), None)
+        Provider::start(&urls, &scene.realm, scene.management.access(), None)
     };
     let api = scene.management.own().unwrap();
     let provider = start();
@@ -421,7 +421,7 @@ async fn c5_attack_two_providers_of_one_cluster_agree_and_write_nothing_for_sett
     const OTHERS: usize = 5;
     let scene = Scene::start(1).await;
     let urls = scene.cluster.urls();
-    let _rival = Provider::start(&urls, &scene.realm, scene.management.kubeconfig(), None);
+    let _rival = Provider::start(&urls, &scene.realm, scene.management.access(), None);
     scene.pool("web", pool("10.0.0.10-10.0.0.250")).await;
     for number in 0..SETTLED + 20 {
         scene.claim(&format!("m-{number}"), "web").await;
@@ -475,7 +475,7 @@ async fn c5_attack_a_token_without_rights_changes_nothing_and_says_so() {
         let file = scene.cluster.dir.path().join(&name);
         std::fs::write(&file, make(&root, body).await.secret.unwrap()).unwrap();
         let urls = scene.cluster.urls();
-        Provider::start(&urls, &scene.realm, scene.management.kubeconfig(), Some(&file))
+        Provider::start(&urls, &scene.realm, scene.management.access(), Some(&file))
     };
     let counts = async || {
         let mut counts = Vec::new();

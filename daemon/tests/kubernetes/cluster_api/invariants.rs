@@ -33,7 +33,7 @@ fn address(object: &Value) -> String {
     object["spec"]["address"].as_str().unwrap().to_owned()
 }
 
-/// Addresses of the `IPAddress` objects, of which no two are the same.
+/// Addresses of the `IPAddress` objects; each occurs once.
 pub(super) async fn distinct(management: &Management) -> BTreeMap<String, String> {
     let objects = management.all("ipaddresses").await;
     let addresses: BTreeMap<String, String> = objects.iter().map(|one| (name(one), address(one))).collect();

@@ -58,7 +58,7 @@ impl Victim {
     }
 
     fn provider(scene: &Scene, proxy: &Proxy) -> Provider {
-        Provider::start(std::slice::from_ref(&proxy.url), &scene.realm, scene.management.kubeconfig(), None)
+        Provider::start(std::slice::from_ref(&proxy.url), &scene.realm, scene.management.access(), None)
     }
 
     fn arm(&self, point: Point) {

@@ -16,6 +16,8 @@ use crate::support::until;
 
 /// Token of the test, with all rights.
 const ADMINISTRATOR: &str = "administrator";
+/// Label by which providers divide the objects of one management cluster.
+const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
 /// Plurals of the pool kinds.
 const POOLS: [&str; 4] = ["ippools", "globalippools", "prefixpools", "globalprefixpools"];
 
@@ -42,7 +44,7 @@ impl Management {
         Self::serving(ClusterApi::Both { storage: ClusterApiVersion::V1Beta2 }, "v1beta2").await
     }
 
-    /// Cluster with these versions, of which the test uses one.
+    /// Cluster with these versions. The test uses one of them.
     pub(super) async fn serving(versions: ClusterApi, version: &'static str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let named = std::env::var_os("KUBECONFIG").map(PathBuf::from);
@@ -73,6 +75,17 @@ impl Management {
         &self.kubeconfig
     }
 
+    /// Value of the watch filter by which the tests divide a real cluster.
+    pub(super) fn filter(&self) -> Option<&str> {
+        let first = self.namespaces.first().filter(|_| self.server.is_none());
+        first.map(String::as_str)
+    }
+
+    /// Kubeconfig and watch filter for a provider.
+    pub(super) fn access(&self) -> (&Path, Option<&str>) {
+        (&self.kubeconfig, self.filter())
+    }
+
     /// Kubeconfig of the server of the test for another token.
     pub(super) fn kubeconfig_with(&self, token: &str) -> String {
         of_server(&self.server.as_ref().unwrap().url(), token).to_string()
@@ -90,7 +103,11 @@ impl Management {
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
             let name = object["metadata"]["name"].as_str().unwrap().to_owned();
             if self.get(&format!("{path}/{name}")).await.is_none() {
-                self.create(path, object).await.unwrap();
+                match self.create(path, object).await {
+                    // Another test was first.
+                    Ok(_) | Err((409, _)) => {}
+                    Err(refusal) => panic!("{refusal:?}"),
+                }
             }
             until(&format!("{name} is established"), async || {
                 let found = self.get(&format!("{path}/{name}")).await.ok_or("it is missing")?;
@@ -189,6 +206,11 @@ impl Management {
         object["metadata"]["name"] = name.into();
         if !plural.starts_with("global") {
             object["metadata"]["namespace"] = namespace.into();
+        }
+        if let Some(filter) = self.filter()
+            && object["metadata"]["labels"].get(WATCH_FILTER).is_none()
+        {
+            object["metadata"]["labels"][WATCH_FILTER] = filter.into();
         }
         self.create(&collection, object).await
     }

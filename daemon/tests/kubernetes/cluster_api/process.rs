@@ -14,11 +14,19 @@ use crate::support::{programs, until};
 pub(super) struct Provider(Child);
 
 impl Provider {
-    pub(super) fn start(servers: &[String], realm: &str, kubeconfig: &Path, token: Option<&Path>) -> Self {
+    pub(super) fn start(
+        servers: &[String],
+        realm: &str,
+        (kubeconfig, filter): (&Path, Option<&str>),
+        token: Option<&Path>,
+    ) -> Self {
         let mut command = Command::new(programs::ipamd());
         command.args(["cluster-api", "--realm", realm, "--kubeconfig"]).arg(kubeconfig).env_clear();
         for url in servers {
             command.args(["--server", url]);
+        }
+        if let Some(filter) = filter {
+            command.args(["--watch-filter", filter]);
         }
         if let Some(token) = token {
             command.arg("--token-file").arg(token);
@@ -28,7 +36,7 @@ impl Provider {
 
     /// Provider of the management cluster of a scene.
     pub(super) fn of(scene: &Scene) -> Self {
-        Self::start(&scene.cluster.urls(), &scene.realm, scene.management.kubeconfig(), None)
+        Self::start(&scene.cluster.urls(), &scene.realm, scene.management.access(), None)
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -112,7 +120,7 @@ async fn c5_17_the_role_of_the_components_is_enough() {
     let secret = json!({"name": realm, "role": "operator", "realms": [realm], "allow_shared": true});
     let token = dir.join("token");
     std::fs::write(&token, make(&root(&cluster), secret).await.secret.unwrap()).unwrap();
-    let _provider = Provider::start(&cluster.urls(), &realm, &kubeconfig, Some(&token));
+    let _provider = Provider::start(&cluster.urls(), &realm, (&kubeconfig, None), Some(&token));
     let namespace = management.namespace.clone();
     let pools = [
         ("ippools", "IPPool", json!({"addresses": ["10.0.0.10-10.0.0.20"], "prefix": 24})),

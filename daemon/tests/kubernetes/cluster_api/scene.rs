@@ -41,7 +41,10 @@ impl Scene {
     /// Members whose leader serves a given management cluster, with settings of the section.
     pub(super) async fn of(management: Management, count: usize, settings: &str) -> Self {
         let realm = unique("fleet");
-        let cluster = members(count, &section(&realm, management.kubeconfig(), settings)).await;
+        let filter = management.filter().filter(|_| !settings.contains("watch_filter"));
+        let filter = filter.map_or_else(String::new, |text| format!("watch_filter = {text:?}\n"));
+        let settings = format!("{filter}{settings}");
+        let cluster = members(count, &section(&realm, management.kubeconfig(), &settings)).await;
         Self { cluster, management, realm }
     }
 
