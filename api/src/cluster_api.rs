@@ -72,7 +72,7 @@ pub struct PrefixPoolSpec {
     #[cfg_attr(feature = "schema", schemars(length(max = ADDRESS_CHARS_MAX)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<String>,
-    /// Addresses, ranges and CIDRs of which no prefix is delegated.
+    /// Addresses, ranges and CIDRs that no delegated prefix contains.
     #[cfg_attr(feature = "schema", schemars(length(max = RANGES_MAX), inner(length(max = ENTRY_CHARS_MAX))))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excluded_prefixes: Vec<String>,

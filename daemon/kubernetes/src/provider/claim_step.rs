@@ -258,8 +258,8 @@ impl Present {
 
     /// Releases the address of a claim in deletion, and lets the claim go.
     ///
-    /// What the claim holds is read before the API server confirms the deletion. So it is of this claim, and
-    /// not of a later one of the same name.
+    /// The prefixes of the claim are read before the API server confirms the deletion. So they are of this
+    /// claim, and not of a later one of the same name.
     async fn release(&self, shared: &Shared<impl Servers>) -> Result<(), Failure> {
         loop {
             let held = held(shared, &self.key, &self.claim).await?;

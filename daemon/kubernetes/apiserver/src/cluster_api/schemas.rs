@@ -66,7 +66,7 @@ fn object(required: &[&str], properties: Value) -> Value {
     schema
 }
 
-/// Object of which only some fields are known.
+/// Schema of an object with further fields that it does not list.
 fn open(properties: Value) -> Value {
     let mut schema = object(&[], properties);
     schema["x-kubernetes-preserve-unknown-fields"] = true.into();

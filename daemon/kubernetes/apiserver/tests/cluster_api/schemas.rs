@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::objects::{BOTH, V1BETA1, V1BETA2, address, claim, created, path, refused, server};
 use crate::client::{client, get};
 
-/// Refusal of a new object of which a field is changed, or removed.
+/// Refusal of a new object after the change or the removal of one field.
 async fn wrong(plural: &str, mut object: Value, field: &str, value: Value) -> (u16, String) {
     let server = server(BOTH);
     let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();

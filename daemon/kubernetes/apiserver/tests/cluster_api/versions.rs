@@ -12,7 +12,7 @@ use crate::client::{ask, get, watched};
 const DEFINITION: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ipaddressclaims.ipam.cluster.x-k8s.io";
 
-/// Versions of which the API is served.
+/// Versions that the server serves.
 async fn served(server: &ApiServer) -> Vec<String> {
     let group = get(server, "/apis/ipam.cluster.x-k8s.io").await.1;
     let versions = group["versions"].as_array().unwrap();

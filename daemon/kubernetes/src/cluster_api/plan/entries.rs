@@ -48,7 +48,7 @@ pub(super) fn span(first: AddressRange, entries: &[AddressRange]) -> AddressRang
     both.and_then(|(lowest, highest)| AddressRange::new(lowest, highest).ok()).unwrap_or(first)
 }
 
-/// Addresses of an entry: one address, a range `A-B`, or a CIDR, of which host bits are ignored.
+/// Addresses of an entry: one address, a range `A-B`, or a CIDR. Host bits of a CIDR are ignored.
 pub(super) fn range(text: &str) -> Result<AddressRange, Problem> {
     match text.split_once('-') {
         Some((first, last)) => AddressRange::new(parse_address(first)?, parse_address(last)?),
