@@ -119,6 +119,8 @@ async fn endless_answers_to_a_write_of_a_status_do_no_harm() {
     let fixture = Fixture::with_custom_resources(SOON);
     let mut running = fixture.synced().await;
     running.compared(1).await;
+    // A watch that began after the fault would never report the pool.
+    fixture.watched(["subnets", "pools", "reservations"]).await;
     fixture.cluster.fault(Fault::Freeze);
     fixture.pool("web");
     fixture.cluster.fault(Fault::Hostile(Hostility::Endless(vec![b'x'; 1 << 20])));
