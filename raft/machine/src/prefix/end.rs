@@ -53,9 +53,13 @@ impl Step<'_> {
         let of = self.state.delegation(id, &row);
         self.emit(EventKind::TakenBack { of, with: selector_key, released });
         self.withdraw_prefix_claims_from(id.into());
-        self.turn_claims_for_block_of(id.into());
-        if row.parent != row.pool.into() {
+        let is_of_prefix = row.parent != row.pool.into();
+        if is_of_prefix {
+            // Before claims are turned: one of the same owner takes the address.
             self.cool_block(&row);
+        }
+        self.turn_claims_for_block_of(id.into());
+        if is_of_prefix {
             self.state.refresh_waiter(&WaitTarget::Block(row.parent));
         } else if !self.remove_if_drained(row.pool) {
             self.cool_block(&row);
@@ -80,8 +84,8 @@ impl Step<'_> {
             // A parent that has ended allocates nothing more, and would first have to be cleared of it.
             let id = self.state.new_id();
             let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
-            let parent = parent.prefix();
-            self.state.cool_in_prefix(id, PrefixCooling { parent, network, pool, address, until_ms });
+            let (parent, owner) = (parent.prefix(), row.owner.clone());
+            self.state.cool_in_prefix(id, PrefixCooling { parent, network, pool, address, owner, until_ms });
         }
     }
 

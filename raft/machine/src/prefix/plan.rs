@@ -64,7 +64,13 @@ impl State {
                 Some((cidr, keep_edges)) => {
                     lowest_in(cidr, &Division::none_of(cidr, keep_edges).free, length)?
                 }
-                None => self.lowest_block(plan.pool, parent, request, (length, search.work))?,
+                None => {
+                    self.check_delegates(plan.pool, request)?;
+                    match self.own_block(parent, &owner, length) {
+                        Some(address) => address.into(),
+                        None => self.lowest_block(plan.pool, parent, (length, search.work))?,
+                    }
+                }
             };
             plan.fresh.push(cidr);
         }
@@ -76,10 +82,8 @@ impl State {
         &self,
         pool: PoolId,
         parent: ParentId,
-        request: &Delegate,
         (length, work): (u8, &Work),
     ) -> Result<IpNet, Refusal> {
-        self.check_delegates(pool, request)?;
         if let Some(row) = self.prefixes.get(parent.prefix()) {
             let division = self.index.divided.get(&parent.prefix()).cloned();
             let division = division.unwrap_or_else(|| Division::none_of(row.cidr, row.keep_edges).into());

@@ -183,6 +183,8 @@ index! {
     prefix_coolings_of: OrdSet<(PrefixId, PrefixCoolingId)>;
     /// The same by address.
     prefix_cooling_at: OrdMap<(PrefixId, u128), PrefixCoolingId>;
+    /// The same by owner.
+    prefix_cooling_owners: OrdMap<(PrefixId, PrefixOwner), PrefixCoolingId>;
     /// Ends of the cooling of these blocks.
     prefix_cooling_until: OrdSet<(u64, PrefixCoolingId)>;
 }

@@ -419,6 +419,7 @@ impl Indexed for PrefixCooling {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         change.in_set(&mut index.prefix_coolings_of, (self.parent, id));
         change.in_map(&mut index.prefix_cooling_at, (self.parent, number(self.address)), id);
+        change.in_map(&mut index.prefix_cooling_owners, (self.parent, self.owner.clone()), id);
         change.in_set(&mut index.prefix_cooling_until, (self.until_ms, id));
     }
 }

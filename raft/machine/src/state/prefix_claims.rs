@@ -86,7 +86,10 @@ impl State {
                 (Some((id, _)), _) => parent = id.into(),
                 (None, Some(length)) => {
                     let bits = self.space_of(pool).family.bits();
-                    let need = need_of(bits.saturating_sub(length));
+                    let need = match self.own_block(parent, &owner, length) {
+                        Some(_) => OWN_BLOCK,
+                        None => need_of(bits.saturating_sub(length)),
+                    };
                     return Next::Block(MissingBlock { of: WaitTarget::Block(parent), need, owner });
                 }
                 (None, None) => return Next::Unspecified(owner),
@@ -145,6 +148,9 @@ pub(crate) enum Next {
     /// All levels exist.
     Complete,
 }
+
+/// Need of a block that cools for the owner itself: it needs no room.
+const OWN_BLOCK: u32 = 0;
 
 /// Need of a block of 2^`order` addresses, above zero.
 fn need_of(order: u8) -> u32 {

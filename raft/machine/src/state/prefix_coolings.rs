@@ -3,8 +3,9 @@
 use crate::state::State;
 use crate::state::damaged::Damaged;
 use crate::state::division::blocks_within;
-use crate::state::id::{Id, PrefixCoolingId, PrefixId};
-use crate::state::row::PrefixCooling;
+use crate::state::id::{Id, ParentId, PrefixCoolingId, PrefixId};
+use crate::state::row::{PrefixCooling, PrefixOwner};
+use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,6 +19,13 @@ impl State {
     /// Cooling block that was cut from a prefix at an address.
     pub(crate) fn prefix_cooling_at(&self, parent: PrefixId, address: IpAddr) -> Option<PrefixCoolingId> {
         self.index.prefix_cooling_at.get(&(parent, number(address))).copied()
+    }
+
+    /// Address of a prefix that cools for its last owner, if a block of this length can be it.
+    pub(crate) fn own_block(&self, parent: ParentId, owner: &PrefixOwner, length: u8) -> Option<IpAddr> {
+        let id = *self.index.prefix_cooling_owners.get(&(parent.prefix(), owner.clone()))?;
+        let address = self.prefix_coolings.named(id).address;
+        (length == Family::of(address).bits()).then_some(address)
     }
 
     /// Address that a prefix offers as the last resort. Only a block of one address can take it.
@@ -51,10 +59,16 @@ impl State {
         if self.index.prefix_cooling_at.len() != self.prefix_coolings.len() {
             return Err(Damaged("one address of a prefix cools twice".to_owned()));
         }
+        if self.index.prefix_cooling_owners.len() != self.prefix_coolings.len() {
+            return Err(Damaged("two addresses of a prefix cool for one owner".to_owned()));
+        }
         let rows: Vec<_> = self.prefix_coolings.iter().map(|(id, row)| (id, row.clone())).collect();
         for (id, row) in rows {
             if !self.is_sound_cooling(&row) {
                 return Err(Damaged(format!("cooling block {id} has an address that isn't its prefix's")));
+            }
+            if self.holds_address(&row) {
+                return Err(Damaged(format!("block {id} cools for an owner that has another address")));
             }
             self.take_cooling(&row);
         }
@@ -64,6 +78,12 @@ impl State {
     fn take_cooling(&mut self, row: &PrefixCooling) {
         let range = AddressRange::single(row.address);
         self.take_in_prefix(row.parent, range, |division| &mut division.cooling);
+    }
+
+    /// Returns true if the last owner of a cooling address has another address of its prefix.
+    fn holds_address(&self, row: &PrefixCooling) -> bool {
+        let held = self.prefix_of(row.parent.into(), &row.owner);
+        held.is_some_and(|(_, held)| held.cidr.prefix_len() == held.cidr.max_prefix_len())
     }
 
     /// Returns true if an address lies in its prefix and in no block that is cut from it.

@@ -80,7 +80,7 @@ impl State {
             let found = if need <= room { self.index.waiting_for.range(enough).next() } else { None };
             found.map(|(_, need, order)| (*need, *order))
         };
-        let firsts = std::iter::successors(first_from(1), |(need, _)| first_from(need.saturating_add(1)));
+        let firsts = std::iter::successors(first_from(0), |(need, _)| first_from(need.saturating_add(1)));
         let new = firsts.map(|(_, order)| order).min();
         if old == new {
             return;

@@ -144,6 +144,31 @@ fn cooling_blocks_of_a_released_prefix_are_cleared_a_bounded_number_at_a_time() 
     assert_eq!(left(&state), (0, 0, None));
 }
 
+/// A request waits for the row of the owner's own prefix, which is cleared later, and has the address back then:
+/// nothing else is free, and the pool is strict.
+#[test]
+fn a_claim_of_the_last_owner_of_a_cooling_address_has_it_back() {
+    let pool = "put pool lan subnet=lan cooling_ms=60000 strict";
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", pool]);
+    say(&mut state, 0, "delegate from=lan node/31 + mine/32 ttl_ms=50000").unwrap();
+    say(&mut state, 0, "delegate from=lan node + other/32").unwrap();
+    for i in 0..EXPIRIES_PER_COMMAND_MAX {
+        say(&mut state, 0, &format!("delegate from=lan a{i}/32 ttl_ms=40000")).unwrap();
+    }
+    let address = |state: &State| {
+        let mine = state.prefixes.iter().find(|(_, row)| row.owner.name.as_str() == "mine");
+        mine.map(|(id, row)| (id, row.cidr))
+    };
+    let before = address(&state).unwrap();
+    say(&mut state, 50_000, "delegate from=lan wait node + mine/32").unwrap();
+    assert_eq!(address(&state), Some(before), "the command has cleared the others");
+    assert_eq!(state.prefix_claims.len(), 1);
+    say(&mut state, 50_000, "expire").unwrap();
+    let after = address(&state).unwrap();
+    assert!(after.1 == before.1 && after.0 > before.0, "{after:?}");
+    assert_eq!((state.prefix_claims.len(), state.prefix_coolings.len()), (0, 0));
+}
+
 #[test]
 fn an_endpoint_holds_a_bounded_number_of_addresses() {
     let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);

@@ -415,14 +415,20 @@ fn cooling_blocks_that_contradict_prefixes_are_damaged() {
         };
         rows.put(117, &single);
         let mut row = state.prefix_coolings.get(119.into()).unwrap().clone();
+        row.owner.name = "conn-8".parse().unwrap();
         change(&mut row);
         rows.put(120, &row);
         rows.state().map(|_| ()).map_err(|damaged| damaged.to_string())
     };
     rebuilt(|row| row.address = "10.1.2.129".parse().unwrap()).unwrap();
+    fn address_for(row: &mut PrefixCooling, owner: &str) {
+        (row.address, row.owner.name) = ("10.1.2.129".parse().unwrap(), owner.parse().unwrap());
+    }
     type Case = (fn(&mut PrefixCooling), &'static str);
-    let cases: [Case; 10] = [
+    let cases: [Case; 12] = [
         (|_| {}, "one address of a prefix cools twice"),
+        (|row| address_for(row, "conn-7"), "two addresses of a prefix cool for one owner"),
+        (|row| address_for(row, "other"), "for an owner that has another address"),
         (|row| (row.parent, row.address) = (7.into(), "10.1.2.131".parse().unwrap()), "isn't its prefix's"),
         (|row| row.parent = 103.into(), "isn't its prefix's"),
         (|row| row.address = "10.1.2.65".parse().unwrap(), "isn't its prefix's"),

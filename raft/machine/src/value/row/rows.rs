@@ -527,7 +527,8 @@ pub struct PrefixClaim {
 pub struct MissingBlock {
     /// Resource that it is waiting for.
     pub of: WaitTarget,
-    /// Need of the resource: log2 of the block's size plus one, or `u32::MAX` until the prefix is cleared.
+    /// Need of the resource: log2 of the block's size plus one; 0 if the owner's own address cools there, and
+    /// `u32::MAX` until the prefix is cleared.
     pub need: u32,
     /// Owner of the first level that doesn't exist.
     pub owner: PrefixOwner,
@@ -542,6 +543,8 @@ pub struct PrefixCooling {
     /// Id of the pool at the root of the tree.
     pub pool: PoolId,
     pub address: IpAddr,
+    /// Its last owner, which may have it back at once.
+    pub owner: PrefixOwner,
     /// Log time at which the cooling ends.
     pub until_ms: u64,
 }

@@ -164,10 +164,12 @@ fn memory(state: &State, model: &Model) {
     let blocks = state.prefix_coolings.iter().map(|(_, row)| {
         let parent = state.prefixes.get(row.parent).unwrap();
         assert_eq!((row.network, row.pool), (parent.network, parent.pool));
-        (row.parent.get(), row.address, row.until_ms)
+        (row.parent.get(), row.address, &row.owner.realm, &row.owner.name, row.until_ms)
     });
-    let cools =
-        model.cooling_blocks.iter().map(|one| (model.block(one.parent).id, one.address, one.until_ms));
+    let cools = model
+        .cooling_blocks
+        .iter()
+        .map(|one| (model.block(one.parent).id, one.address, &one.realm, &one.owner, one.until_ms));
     assert_eq!(blocks.collect::<Vec<_>>(), cools.collect::<Vec<_>>(), "cooling blocks of prefixes");
     let ends = model.cooling.iter().map(|one| one.until_ms);
     let ends = ends.chain(model.cooling_blocks.iter().map(|one| one.until_ms));

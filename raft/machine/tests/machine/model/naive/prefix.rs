@@ -36,6 +36,8 @@ pub(crate) struct CoolingBlock {
     /// The number of the block that it was cut from.
     pub(crate) parent: u64,
     pub(crate) address: IpAddr,
+    pub(crate) realm: Name,
+    pub(crate) owner: ObjectName,
     pub(crate) until_ms: u64,
 }
 
@@ -140,7 +142,10 @@ impl Model {
             if let Some(code) = reject_reason(&spec, &request.realm) {
                 return Err(code);
             }
-            let cidr = draft.lowest(&spec, parent, length)?;
+            let cidr = match draft.own_address(parent, (&request.realm, &level.owner), length) {
+                Some(address) => address.into(),
+                None => draft.lowest(&spec, parent, length)?,
+            };
             draft.cooling.retain(|one| one.pool != pool || one.address != cidr.addr());
             draft.cooling_blocks.retain(|one| Some(one.parent) != parent || one.address != cidr.addr());
             draft.checks.retain(|one| parent.is_some() || one.pool != pool || !cidr.contains(&one.address));
@@ -182,6 +187,19 @@ impl Model {
         }
         *self = draft;
         Ok(Reply::Delegated { repeated, cidrs })
+    }
+
+    /// The address that cools in a block for its last owner, if it has this length.
+    pub(crate) fn own_address(
+        &self,
+        parent: Option<u64>,
+        (realm, owner): (&Name, &ObjectName),
+        length: u8,
+    ) -> Option<IpAddr> {
+        let mut own = self.cooling_below(parent?).filter(|one| (&one.realm, &one.owner) == (realm, owner));
+        let found = own.next().map(|one| one.address);
+        assert!(own.next().is_none(), "two addresses of one block cool for {realm}/{owner}");
+        found.filter(|address| IpNet::from(*address).prefix_len() == length)
     }
 
     /// Tries every block of a length.
@@ -297,7 +315,10 @@ impl Model {
         match block.parent {
             _ if self.drop_if_drained(&block.pool) || !cools => {}
             Some(parent) if self.over(parent) => {}
-            Some(parent) => self.cooling_blocks.push(CoolingBlock { parent, address, until_ms }),
+            Some(parent) => {
+                let (realm, owner) = (block.realm, block.owner);
+                self.cooling_blocks.push(CoolingBlock { parent, address, realm, owner, until_ms });
+            }
             None => {
                 let (network, pool) = (block.network, block.pool);
                 self.cooling.push(Cooling { network, pool, address, until_ms });

@@ -25,7 +25,7 @@ pub(crate) enum Missing {
     /// Its pool is closed.
     Open,
     /// Block of a length in a prefix, by its number, or in the pool.
-    Block { parent: Option<u64>, length: u8, owner: ObjectName },
+    Block { parent: Option<u64>, length: u8, realm: Name, owner: ObjectName },
     /// A prefix, by its number, must be cleared first.
     Cleared(u64),
 }
@@ -106,7 +106,8 @@ impl Model {
                 }
                 (Some(block), _) => parent = Some(block.number),
                 (None, Some(length)) => {
-                    return Next::Missing(Missing::Block { parent, length, owner: level.owner.clone() });
+                    let (realm, owner) = (request.realm.clone(), level.owner.clone());
+                    return Next::Missing(Missing::Block { parent, length, realm, owner });
                 }
                 (None, None) => return Next::WithoutLength,
             }
@@ -121,6 +122,11 @@ impl Model {
         match missing {
             Missing::Open => !spec.terminating && !spec.disabled && spec.drains_to.is_none(),
             Missing::Cleared(_) => false,
+            Missing::Block { parent, length, realm, owner }
+                if self.own_address(*parent, (realm, owner), *length).is_some() =>
+            {
+                true
+            }
             Missing::Block { parent, length, .. } => {
                 let bits = Family::of(self.subnet_of(spec).cidr.addr()).bits();
                 // A longer one than an address is refused once its turn comes.

@@ -12,8 +12,8 @@ use ipam_machine::journal::Segment;
 use ipam_machine::model::{
     Allocation, Attachment, Boot, BootHistory, Check, Cooling, Endpoint, Epoch, Member, MemberStanding,
     MissingBlock, Namespace, Neighbor, Network, Node, NodeReport, Pool, PoolState, Prefix, PrefixClaim,
-    PrefixCooling, Quarantine, Replay, ReportedRealm, Reservation, Silence, Source, Sticky, Subnet, Token,
-    Tombstone, WaitTarget, Waiting,
+    PrefixCooling, PrefixOwner, Quarantine, Replay, ReportedRealm, Reservation, Silence, Source, Sticky,
+    Subnet, Token, Tombstone, WaitTarget, Waiting,
 };
 use ipam_machine::table::Row;
 
@@ -228,6 +228,7 @@ pub(crate) fn all_rows() -> Rows {
         network: 101.into(),
         pool: 103.into(),
         address: "10.1.2.130".parse().unwrap(),
+        owner: PrefixOwner { name: "conn-7".parse().unwrap(), ..prefix_owner() },
         until_ms: 906,
     };
     rows.put(119, &row);
