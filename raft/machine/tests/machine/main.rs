@@ -14,6 +14,7 @@ mod epoch;
 mod golden;
 mod journal;
 mod members;
+mod meridio;
 mod model;
 mod revisions;
 mod scenarios;
