@@ -165,6 +165,22 @@ impl ResourceName {
     }
 }
 
+impl Name {
+    /// Lower bound of all names; not itself a valid name.
+    #[must_use]
+    pub fn lower_bound() -> Self {
+        Self(Arc::from(""))
+    }
+}
+
+impl ObjectName {
+    /// Lower bound of all names; not itself a valid name.
+    #[must_use]
+    pub fn lower_bound() -> Self {
+        Self(Arc::from(""))
+    }
+}
+
 impl From<&Name> for NamePattern {
     fn from(name: &Name) -> Self {
         Self(Arc::clone(&name.0))

@@ -67,7 +67,7 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
         allocation: state
             .allocation_at(network.into(), address)
             .and_then(|(id, row)| allocation(state, id.get(), row)),
-        prefix: prefix.map(super::prefix::prefix),
+        prefix: prefix.map(super::prefix_list::prefix),
         cooling_ms,
         reservation: reservation(state, network, address),
         revision: state.revision(),

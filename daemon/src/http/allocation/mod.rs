@@ -9,3 +9,4 @@ pub(super) mod endpoint;
 pub(super) mod explain;
 pub(super) mod lease;
 pub(super) mod prefix;
+pub(super) mod prefix_list;

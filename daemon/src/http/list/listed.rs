@@ -23,6 +23,12 @@ pub(in crate::http) fn takes(uri: &Uri, shape: &'static Shape) -> bool {
     ListQuery::read(uri, shape).is_ok()
 }
 
+/// Filters of a query, for tests of lists.
+#[cfg(test)]
+pub(in crate::http) fn tests_of(uri: &Uri, shape: &'static Shape) -> Result<Vec<Test>, Problem> {
+    ListQuery::read(uri, shape).map(|query| query.tests)
+}
+
 /// For fuzz targets: a cursor, read and written again.
 #[cfg(feature = "testing")]
 pub(in crate::http) fn cursor_again(text: &str) -> Option<String> {

@@ -8,6 +8,8 @@ mod query;
 mod test;
 
 pub(super) use self::field::{Holds, Row};
+#[cfg(test)]
+pub(super) use self::listed::tests_of;
 pub(super) use self::listed::{Listable, Shape, id_in_path, ids_by_name, list, show_by_id};
 #[cfg(feature = "testing")]
 pub(super) use self::listed::{cursor_again, takes};

@@ -48,7 +48,7 @@ impl Test {
         }
     }
 
-    pub(super) fn fits<L: Listable>(&self, item: &L::Item, json: &Value) -> bool {
+    pub(in crate::http) fn fits<L: Listable>(&self, item: &L::Item, json: &Value) -> bool {
         match self {
             Test::Is(field, wanted) => {
                 let value = field.of(json);

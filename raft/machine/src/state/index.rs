@@ -169,6 +169,8 @@ index! {
     blocks: OrdMap<(ParentId, u128), (u128, PrefixId)>;
     /// Prefixes by parent and owner.
     prefix_owners: OrdMap<(ParentId, PrefixOwner), PrefixId>;
+    /// Prefixes and prefix claims by the name and the realm of their owner.
+    prefixes_owned: OrdSet<(ObjectName, Name, u64)>;
     /// Ends of prefixes.
     prefix_until: OrdSet<(u64, PrefixId)>;
     /// Remains of prefixes that others are cut from.

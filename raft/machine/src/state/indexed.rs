@@ -391,6 +391,7 @@ impl Indexed for Prefix {
         let range = AddressRange::of_cidr(self.cidr);
         change.in_map(&mut index.blocks, (self.parent, range.first()), (range.last(), id));
         change.in_map(&mut index.prefix_owners, (self.parent, self.owner.clone()), id);
+        change.in_set(&mut index.prefixes_owned, self.owner.key(id.get()));
         if let Some(until_ms) = self.until_ms {
             change.in_set(&mut index.prefix_until, (until_ms, id));
         }
@@ -402,6 +403,7 @@ impl Indexed for PrefixClaim {
         change.in_map(&mut index.waiting, id.get(), Waiter::Prefix(id));
         change.in_map(&mut index.prefix_claims, self.path(), id);
         change.in_set(&mut index.claims_from, (self.source(), id));
+        change.in_set(&mut index.prefixes_owned, self.owner.key(id.get()));
         let Some(MissingBlock { of, need, owner }) = &self.missing else { return };
         change.in_set(&mut index.waiting_for, (of.clone(), *need, id.get()));
         if let WaitTarget::Block(parent) = of {

@@ -8,7 +8,7 @@ use crate::state::id::{Id, ParentId, PoolId, PrefixClaimId};
 use crate::state::key::{PrefixPath, Waiter};
 use crate::state::row::{MissingBlock, NEVER_ROOM, Pool, PrefixClaim, PrefixOwner, WaitTarget};
 use crate::value::condition::WaitReason;
-use ipam_api::name::ObjectName;
+use ipam_api::name::{Name, ObjectName};
 
 impl PrefixClaim {
     /// Pool or prefix that the request names.
@@ -21,6 +21,13 @@ impl PrefixClaim {
 
     pub(crate) fn path(&self) -> PrefixPath {
         self.request.path_from(self.source())
+    }
+}
+
+impl PrefixOwner {
+    /// Key of a prefix or a claim of this owner in the index.
+    pub(crate) fn key(&self, id: u64) -> (ObjectName, Name, u64) {
+        (self.name.clone(), self.realm.clone(), id)
     }
 }
 
@@ -53,6 +60,18 @@ impl State {
     /// Claims that name a pool or a prefix as their source, the oldest first.
     pub fn prefix_claims_from(&self, source: ParentId) -> impl Iterator<Item = PrefixClaimId> {
         self.index.claims_from.range((source, Id::MIN)..=(source, Id::MAX)).map(|(_, id)| *id)
+    }
+
+    /// Ids of the prefixes and claims of an owner, in one realm or in all. Costs as much as it returns.
+    pub fn prefixes_owned_by<'a>(
+        &'a self,
+        owner: &'a ObjectName,
+        realm: Option<&'a Name>,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let from = (owner.clone(), realm.cloned().unwrap_or_else(Name::lower_bound), 0);
+        let behind = self.index.prefixes_owned.range(from..);
+        let is_of = move |of: &Name| realm.is_none_or(|realm| realm == of);
+        behind.take_while(move |(name, of, _)| name == owner && is_of(of)).map(|(.., id)| *id)
     }
 
     /// Claims that wait for a block of a parent, smallest need first.

@@ -25,7 +25,7 @@ pub(super) const LISTS: [(&Shape, &str); 13] = [
     (&crate::http::resource::namespace::SHAPE, "NamespaceView"),
     (&crate::http::allocation::endpoint::SHAPE, "EndpointView"),
     (&crate::http::allocation::allocate::SHAPE, "Allocation"),
-    (&crate::http::allocation::prefix::SHAPE, "Prefix"),
+    (&crate::http::allocation::prefix_list::SHAPE, "Prefix"),
     (&crate::http::cluster::token::SHAPE, "Token"),
     (&crate::http::report::agent::SHAPE, "AgentReport"),
     (&crate::http::report::quarantine::SHAPE, "Quarantine"),

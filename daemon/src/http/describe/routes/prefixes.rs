@@ -4,13 +4,13 @@ use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
 use super::route::{Handled, Route};
-use crate::http::allocation::prefix;
+use crate::http::allocation::{prefix, prefix_list};
 use crate::http::list::show_by_id;
 
 pub(super) fn routes() -> [Handled; 4] {
     let item = "/v1/prefixes/{id}";
     [
-        Route::list::<prefix::Prefixes>("Lists prefixes, oldest first.", "PrefixPage"),
+        Route::list::<prefix_list::Prefixes>("Lists prefixes, oldest first.", "PrefixPage"),
         Route::post(
             "/v1/prefixes",
             (Verb::Allocate, Target::Prefix),
@@ -32,7 +32,7 @@ pub(super) fn routes() -> [Handled; 4] {
             Code::InUse,
         ])
         .to(prefix::delegate),
-        Route::one(item, Target::Prefix, "Shows a prefix.", "Prefix").to(show_by_id::<prefix::Prefixes>),
+        Route::one(item, Target::Prefix, "Shows a prefix.", "Prefix").to(show_by_id::<prefix_list::Prefixes>),
         Route::delete(
             item,
             (Verb::Release, Target::Prefix),

@@ -27,6 +27,7 @@ pub(crate) fn agree(state: &State, model: &Model) {
     reports(state, model);
     prefixes(state, model);
     prefix_claims(state, model);
+    prefixes_owned(state, model);
     probes::agree(state, model);
     assert!(!model.gives_a_gateway());
     for name in model.pools.keys() {
@@ -223,6 +224,26 @@ fn prefix_claims(state: &State, model: &Model) {
     let claims = state.prefix_claims.iter().map(|(id, row)| (id.get(), row.request.clone(), row.why));
     let expected = model.prefix_claims.iter().map(|one| (one.id, one.request.clone(), one.why));
     assert_eq!(claims.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "prefix claims");
+}
+
+/// Prefixes and claims are found by their owners, in one realm and in all.
+fn prefixes_owned(state: &State, model: &Model) {
+    let mut owned: BTreeMap<_, BTreeMap<_, BTreeSet<u64>>> = BTreeMap::new();
+    let blocks = model.blocks.iter().map(|one| (&one.owner, &one.realm, one.id));
+    let claims = model.prefix_claims.iter().map(|one| {
+        let last = one.request.levels.last().unwrap();
+        (&last.owner, &one.request.realm, one.id)
+    });
+    for (owner, realm, id) in blocks.chain(claims) {
+        owned.entry(owner).or_default().entry(realm).or_default().insert(id);
+    }
+    for (owner, realms) in owned {
+        for (realm, ids) in &realms {
+            assert!(state.prefixes_owned_by(owner, Some(realm)).eq(ids.iter().copied()), "{realm}/{owner}");
+        }
+        let all = realms.values().flatten().copied();
+        assert!(state.prefixes_owned_by(owner, None).eq(all), "{owner}");
+    }
 }
 
 fn prefixes(state: &State, model: &Model) {
