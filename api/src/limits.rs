@@ -157,6 +157,10 @@ pub const HEARTBEAT_INTERVAL_MS: u64 = 10_000;
 pub const HEARTBEAT_TICK_MS: u64 = 1_000;
 /// Levels of prefixes in one request, the requested one included.
 pub const PREFIX_LEVELS_MAX: usize = 16;
+/// Prefixes of one list (`PUT /v1/prefixes`).
+pub const PREFIXES_LISTED_MAX: usize = 1024;
+/// Prefixes and waiting requests that one list may end because it leaves them out.
+pub const PREFIXES_UNLISTED_MAX: usize = 1024;
 /// Shortest time that a prefix may live without being refreshed.
 pub const PREFIX_TTL_MS_MIN: u64 = 1_000;
 /// Longest time that a prefix may live without being refreshed: a year.

@@ -104,6 +104,7 @@ impl State {
             | Action::EndController(_)
             | Action::Delegate(_)
             | Action::DelegateOrWait(_)
+            | Action::SetPrefixes(_)
             | Action::ReportProbes(_)
             | Action::EndQuarantine(_)
             | Action::ReportPods(_)

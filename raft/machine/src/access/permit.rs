@@ -68,7 +68,9 @@ impl Action {
             // Each step has its own.
             Action::Transaction(_) => None,
             Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),
-            Action::Delegate(_) | Action::DelegateOrWait(_) => Some((Verb::Allocate, Target::Prefix)),
+            Action::Delegate(_) | Action::DelegateOrWait(_) | Action::SetPrefixes(_) => {
+                Some((Verb::Allocate, Target::Prefix))
+            }
             Action::ReleasePrefix { .. } => Some((Verb::Release, Target::Prefix)),
             Action::Heartbeat(_) => Some((Verb::Report, Target::Node)),
             Action::ReportPods(_) => Some((Verb::Report, Target::Endpoint)),
@@ -168,10 +170,12 @@ impl State {
             Action::EndController(end) => self.permit_scale(&end.to_none(), Search { grant, work }),
             Action::Delegate(request) | Action::DelegateOrWait(request) => {
                 permit_realm(grant, &request.realm)?;
-                match request.from {
-                    PrefixSource::Prefix(id) => self.permit_prefix(grant, id),
-                    PrefixSource::Pool(_) => Ok(()),
-                }
+                self.permit_source(grant, &request.from)
+            }
+            Action::SetPrefixes(request) => {
+                check_permission(grant, principal, Verb::Release, Target::Prefix)?;
+                permit_realm(grant, &request.realm)?;
+                self.permit_source(grant, &request.from)
             }
             Action::ReleasePrefix { id } => self.permit_prefix(grant, *id),
             _ => Ok(()),
@@ -235,6 +239,14 @@ impl State {
         permit_realm(grant, &endpoint.key.realm)?;
         self.permit_labels_of(grant, &[id])?;
         self.permit_free(grant, id)
+    }
+
+    /// Refuses a prefix beyond the rights. The plan of a delegation refuses such a pool.
+    fn permit_source(&self, grant: &Grant, from: &PrefixSource) -> Result<(), Refusal> {
+        match from {
+            PrefixSource::Prefix(id) => self.permit_prefix(grant, *id),
+            PrefixSource::Pool(_) => Ok(()),
+        }
     }
 
     fn permit_prefix(&self, grant: &Grant, id: PrefixId) -> Result<(), Refusal> {

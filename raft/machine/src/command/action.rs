@@ -152,6 +152,8 @@ pub enum Action {
     AllocateOnLinks(OnLinks),
     /// Records pods of a realm, by which claims of its nodes are verified.
     ReportPods(ReportPods),
+    /// Delegates exactly these prefixes of a realm below a pool or a prefix, and releases its others there.
+    SetPrefixes(SetPrefixes),
 }
 
 impl From<Allocate> for Action {

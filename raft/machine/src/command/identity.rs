@@ -38,6 +38,7 @@ impl Action {
             | Action::ScaleController(_)
             | Action::EndController(_)
             | Action::ConfirmEpoch(_)
+            | Action::SetPrefixes(_)
             | Action::Renew(_) => false,
             // A second copy would be refused, or meet a newer holder.
             Action::Delete(_)

@@ -16,8 +16,11 @@ pub use crate::value::{
     PoolPatterns, PoolSelectors, PoolSpec, PrefixLevel, PrefixSource, ProbeResult, Probing, Purpose, Quota,
     Reclaim, ReclaimReason, Refusal, ReleaseAttachment, ReleaseAttachmentOf, ReleaseOrphans, Renew,
     ReportPods, ReportProbes, ReportedBoot, ReportedPod, ReservationSpec, RouteConfig, Routing,
-    ScaleController, SecretHash, Started, Stickiness, SubnetSpec, Terms, Text, cause, request_hash,
-    secret_hash,
+    ScaleController, SecretHash, SetPrefixes, Started, Stickiness, SubnetSpec, Terms, Text, cause,
+    request_hash, secret_hash,
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
-pub use outcome::{Answer, Applied, Given, GivenInterface, Outcome, Pending, PendingPrefix, Renewed, Stored};
+pub use outcome::{
+    Answer, Applied, Given, GivenInterface, ListedPrefix, Outcome, Pending, PendingPrefix, Renewed, Stored,
+    UnlistedPrefix,
+};

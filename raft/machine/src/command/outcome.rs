@@ -155,6 +155,15 @@ pub enum Answer {
     },
     /// Pods were reported.
     PodsReported,
+    /// Exactly the listed prefixes are delegated, or wait.
+    PrefixesSet {
+        /// In the order of the list.
+        prefixes: Vec<ListedPrefix>,
+        /// Waiting requests that were withdrawn and prefixes that were released, each by owner.
+        released: Vec<UnlistedPrefix>,
+        /// True if prefixes that were released are still being cleared away with later commands.
+        ending: bool,
+    },
 }
 
 impl Answer {
@@ -241,6 +250,24 @@ pub struct PendingPrefix {
     pub since_wall_ms: u64,
     /// Principal of the request.
     pub created_by: Text,
+}
+
+/// Prefix of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ListedPrefix {
+    Delegated(GivenPrefix),
+    /// Its request waits.
+    Waiting(PendingPrefix),
+}
+
+/// Prefix that a list left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnlistedPrefix {
+    /// Its id, or that of its request.
+    pub id: PrefixId,
+    pub owner: ObjectName,
+    /// Its addresses; none of a request that waited.
+    pub cidr: Option<IpNet>,
 }
 
 /// A lease as it stands once it is renewed.

@@ -190,6 +190,7 @@ impl Step<'_> {
             Action::Delegate(request) => self.delegate(request),
             Action::DelegateOrWait(request) => self.delegate_or_wait(request),
             Action::ReleasePrefix { id } => self.release_prefix(*id),
+            Action::SetPrefixes(request) => self.set_prefixes(request),
             Action::ScaleController(scale) => self.on_draft(|step| Ok(step.scale_controller(scale))),
             Action::EndController(end) => self.on_draft(|step| Ok(step.end_controller(end))),
             Action::Transaction(_) => Err(Cause::NestedTransaction.into()),

@@ -1,6 +1,7 @@
 //! Dispatch of commands to what carries them out.
 
 mod carry_out;
+mod prefix_list;
 mod transaction;
 
 pub(crate) use self::carry_out::carry_out_looking;

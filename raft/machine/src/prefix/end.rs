@@ -22,18 +22,27 @@ impl Step<'_> {
             return Ok(Answer::PrefixReleased { cidrs: Vec::new(), ending: false });
         }
         let row = self.state.prefixes.get(id).ok_or_else(|| no_prefix(id))?.clone();
+        self.end_prefix(id, row);
+        let mut cidrs = self.clear_prefix(id, &mut { EXPIRIES_PER_COMMAND_MAX });
+        cidrs.reverse();
+        Ok(Answer::PrefixReleased { cidrs, ending: self.state.prefixes.get(id).is_some() })
+    }
+
+    /// Ends a prefix with everything below it. Its rows remain until they are cleared.
+    pub(super) fn end_prefix(&mut self, id: PrefixId, row: Prefix) {
         self.state.tick();
         let ended = Prefix { until_ms: Some(RELEASED_MS), released: true, ..row };
         self.state.write(id, ended);
+    }
+
+    /// Clears rows of a prefix that has ended, at most `left` of them, and counts them down.
+    pub(super) fn clear_prefix(&mut self, id: PrefixId, left: &mut usize) -> Vec<IpNet> {
         let mut cidrs = Vec::new();
-        for _ in 0..EXPIRIES_PER_COMMAND_MAX {
-            if self.state.prefixes.get(id).is_none() {
-                break;
-            }
+        while *left > 0 && self.state.prefixes.get(id).is_some() {
+            *left -= 1;
             cidrs.extend(self.clear_below(id));
         }
-        cidrs.reverse();
-        Ok(Answer::PrefixReleased { cidrs, ending: self.state.prefixes.get(id).is_some() })
+        cidrs
     }
 
     /// Removes one prefix: the lowest one below `selector_key`, or that one itself. If blocks of it cool,

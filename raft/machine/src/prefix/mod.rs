@@ -2,5 +2,6 @@
 
 mod delegate;
 mod end;
+mod listed;
 mod plan;
 mod waiting;

@@ -29,13 +29,7 @@ pub(crate) struct Plan {
 impl State {
     /// Finds what is there, and a block for each level that isn't.
     pub(super) fn plan_prefixes(&self, request: &Delegate, search: Search<'_>) -> Result<Plan, Refusal> {
-        let source = self.source_of(&request.from);
-        let (source, pool) =
-            source.filter(|(id, _)| !self.has_ended(id.prefix())).ok_or_else(|| match &request.from {
-                PrefixSource::Pool(name) => not_found(Kind::Pool, name),
-                PrefixSource::Prefix(id) => no_prefix(*id),
-            })?;
-        self.permit_pool(search.grant, pool)?;
+        let (source, pool) = self.open_source(&request.from, search)?;
         let mut plan = Plan {
             pool,
             source,
@@ -75,6 +69,21 @@ impl State {
             plan.fresh.push(cidr);
         }
         Ok(plan)
+    }
+
+    /// Source of a request and the pool at its root, if the source hasn't ended and the rights permit it.
+    pub(super) fn open_source(
+        &self,
+        from: &PrefixSource,
+        search: Search<'_>,
+    ) -> Result<(ParentId, PoolId), Refusal> {
+        let source = self.source_of(from).filter(|(id, _)| !self.has_ended(id.prefix()));
+        let (source, pool) = source.ok_or_else(|| match from {
+            PrefixSource::Pool(name) => not_found(Kind::Pool, name),
+            PrefixSource::Prefix(id) => no_prefix(*id),
+        })?;
+        self.permit_pool(search.grant, pool)?;
+        Ok((source, pool))
     }
 
     /// The block that is cut next from a pool or a prefix.

@@ -9,6 +9,7 @@ use crate::state::id::{NetworkId, ParentId, PrefixId};
 use crate::state::indexed::less;
 use crate::state::row::{Prefix, PrefixOwner};
 use ipam_api::address::{AddressRange, number};
+use ipam_api::name::{Name, ObjectName};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -77,6 +78,18 @@ impl State {
     pub fn prefix_of(&self, parent: ParentId, owner: &PrefixOwner) -> Option<(PrefixId, &Prefix)> {
         let id = *self.index.prefix_owners.get(&(parent, owner.clone()))?;
         self.prefixes.get(id).map(|row| (id, row))
+    }
+
+    /// Prefixes of one realm that are cut from a pool or a prefix, by owner. Others cost nothing.
+    pub(crate) fn prefixes_of_realm<'a>(
+        &'a self,
+        parent: ParentId,
+        realm: &'a Name,
+    ) -> impl Iterator<Item = (PrefixId, &'a Prefix)> + 'a {
+        let lowest = PrefixOwner { realm: realm.clone(), name: ObjectName::lower_bound() };
+        let behind = self.index.prefix_owners.range((parent, lowest)..);
+        let own = behind.take_while(move |((of, owner), _)| *of == parent && owner.realm == *realm);
+        own.map(|(_, id)| (*id, self.prefixes.named(*id)))
     }
 
     /// Prefixes that are cut from a pool or a prefix, by address.

@@ -62,6 +62,17 @@ impl State {
         self.index.claims_from.range((source, Id::MIN)..=(source, Id::MAX)).map(|(_, id)| *id)
     }
 
+    /// Claims of one realm that name a pool or a prefix as their source, with the owners of their levels.
+    pub(crate) fn prefix_claims_of_realm<'a>(
+        &'a self,
+        source: ParentId,
+        realm: &'a Name,
+    ) -> impl Iterator<Item = (PrefixClaimId, &'a [ObjectName])> + 'a {
+        let behind = self.index.prefix_claims.range((source, realm.clone(), Vec::new())..);
+        let own = behind.take_while(move |((of, at, _), _)| *of == source && at == realm);
+        own.map(|((.., owners), id)| (*id, owners.as_slice()))
+    }
+
     /// Ids of the prefixes and claims of an owner, in one realm or in all. Costs as much as it returns.
     pub fn prefixes_owned_by<'a>(
         &'a self,

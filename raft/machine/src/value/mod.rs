@@ -35,7 +35,7 @@ pub use self::kind::{Expect, Kind};
 pub use self::on_links::OnLinks;
 pub use self::options::{AllocateOptions, AllocationMetadata, Leases, Renew};
 pub use self::pod::{ReportPods, ReportedPod, ReportedRealm};
-pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
+pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource, SetPrefixes};
 pub use self::probe::{EndQuarantine, Link, ProbeResult, Probing, Reclaim, ReclaimReason, ReportProbes};
 pub use self::quota::{AddressLimits, ControllerName, Quota};
 pub use self::refusal::Refusal;

@@ -16,6 +16,17 @@ pub struct Delegate {
     pub levels: Vec<PrefixLevel>,
 }
 
+/// Exactly these prefixes: delegate them or let them wait, and release all others of the realm that are cut
+/// from the source itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetPrefixes {
+    pub from: PrefixSource,
+    /// The realm of the owners.
+    pub realm: Name,
+    /// Each owner once.
+    pub prefixes: Vec<PrefixLevel>,
+}
+
 /// Source of a prefix. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrefixSource {

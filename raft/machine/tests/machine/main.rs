@@ -13,6 +13,7 @@ mod churn;
 mod epoch;
 mod golden;
 mod journal;
+mod listed;
 mod members;
 mod meridio;
 mod model;

@@ -17,7 +17,7 @@ use ipam_api::limits::ROW_BYTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{Allocate, Kind, OnLinks};
+use ipam_machine::command::{Allocate, Kind, ListedPrefix, OnLinks};
 use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
 use ipam_machine::{
@@ -352,6 +352,17 @@ fn said(answer: &Answer) -> Reply {
             Reply::Reclaimed { addresses: addresses.clone(), stale: *stale }
         }
         Answer::PodsReported => Reply::PodsReported,
+        Answer::PrefixesSet { prefixes, released, ending } => Reply::PrefixesSet {
+            prefixes: prefixes
+                .iter()
+                .map(|one| match one {
+                    ListedPrefix::Delegated(given) => Ok(given.cidr),
+                    ListedPrefix::Waiting(pending) => Err(pending.why),
+                })
+                .collect(),
+            released: released.iter().map(|one| (one.owner.clone(), one.cidr)).collect(),
+            ending: *ending,
+        },
         Answer::Steps(answers) => Reply::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Reply::Given {
             repeated: *repeated,

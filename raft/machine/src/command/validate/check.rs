@@ -90,6 +90,7 @@ impl Action {
                 within(Counted::Members, request.known.len(), MEMBERS_MAX)
             }
             Action::Delegate(request) | Action::DelegateOrWait(request) => request.check(),
+            Action::SetPrefixes(request) => request.check(),
             Action::Renew(request) => request.check(),
             Action::Heartbeat(heartbeat) => heartbeat.check(),
             Action::ReleaseOrphans(request) => request.check(),

@@ -2,19 +2,21 @@
 
 use crate::command::validate::{check_host_bits, one_family, text, within};
 use crate::command::{
-    AddressLimits, Allocate, Cause, ControllerName, Delegate, EndController, Quota, Refusal, Renew, Routing,
-    ScaleController, SplitPool,
+    AddressLimits, Allocate, Cause, ControllerName, Delegate, EndController, PrefixLevel, Quota, Refusal,
+    Renew, Routing, ScaleController, SetPrefixes, SplitPool,
 };
 use crate::value::cause::{Counted, NamedController, TextField};
 use crate::value::prefix::LENGTH_MAX;
-use crate::value::{AllocateOptions, Controller, Stickiness};
+use crate::value::{AllocateOptions, Controller, Stickiness, refuse_if};
 use ipam_api::Family;
 use ipam_api::limits::{
     AUTOMATIC_POOL_ADDRESSES_MAX, JSON_INTEGER_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, PREFIX_LEVELS_MAX,
-    PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, QUOTA_APPLICATIONS_MAX, RANGES_MAX, ROUTES_MAX,
+    PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PREFIXES_LISTED_MAX, QUOTA_APPLICATIONS_MAX, RANGES_MAX,
+    ROUTES_MAX,
 };
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::{Lifecycle, PoolSize};
+use std::collections::BTreeSet;
 
 impl AllocateOptions {
     pub(crate) fn check(&self, lifecycle: Lifecycle) -> Result<(), Refusal> {
@@ -184,24 +186,41 @@ impl Delegate {
         }
         let mut above = None;
         for level in &self.levels {
-            if let Some(length) = level.length {
-                if !(1..=LENGTH_MAX).contains(&length) {
-                    return Err(Cause::PrefixLength { length }.into());
-                }
-                if above.is_some_and(|above| above >= length) {
-                    let above = above.unwrap_or_default();
-                    return Err(Cause::NotLonger { length, above }.into());
-                }
-                above = Some(length);
+            level.check()?;
+            let Some(length) = level.length else { continue };
+            if above.is_some_and(|above| above >= length) {
+                let above = above.unwrap_or_default();
+                return Err(Cause::NotLonger { length, above }.into());
             }
-            match level.ttl_ms {
-                Some(ttl_ms) if !(PREFIX_TTL_MS_MIN..=PREFIX_TTL_MS_MAX).contains(&ttl_ms) => {
-                    return Err(Cause::PrefixTtl { ttl_ms }.into());
-                }
-                _ => {}
-            }
+            above = Some(length);
         }
         Ok(())
+    }
+}
+
+impl SetPrefixes {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        within(Counted::ListedPrefixes, self.prefixes.len(), PREFIXES_LISTED_MAX)?;
+        let mut owners = BTreeSet::new();
+        for level in &self.prefixes {
+            level.check()?;
+            refuse_if(!owners.insert(&level.owner), || Cause::OwnerTwice { owner: level.owner.clone() })?;
+        }
+        Ok(())
+    }
+}
+
+impl PrefixLevel {
+    fn check(&self) -> Result<(), Refusal> {
+        if let Some(length) = self.length.filter(|length| !(1..=LENGTH_MAX).contains(length)) {
+            return Err(Cause::PrefixLength { length }.into());
+        }
+        match self.ttl_ms {
+            Some(ttl_ms) if !(PREFIX_TTL_MS_MIN..=PREFIX_TTL_MS_MAX).contains(&ttl_ms) => {
+                Err(Cause::PrefixTtl { ttl_ms }.into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

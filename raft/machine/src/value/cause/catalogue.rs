@@ -29,9 +29,9 @@ use ipam_api::limits::{
     AUTOMATIC_POOL_ADDRESSES_MAX, AUTOMATIC_POOLS_PER_NODE_MAX, COOLING_MS_MAX, EVENTS_PER_NODE_MAX,
     JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN,
     MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, NODE_GRACE_MS_MAX, NODE_GRACE_MS_MIN, NODE_TOKENS_MAX,
-    PODS_REPORTED_MAX, POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PROBE_VALID_MS_MAX,
-    PROBE_VALID_MS_MIN, RESOURCES_MAX, RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX,
-    WORK_PER_COMMAND_MAX,
+    PODS_REPORTED_MAX, POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PREFIXES_UNLISTED_MAX,
+    PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN, RESOURCES_MAX, RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX,
+    TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
 };
 use ipam_api::mac::MacAddress;
 use ipam_api::name::{InterfaceName, Name, NamePattern, ObjectName, ResourceName, shown};
@@ -556,4 +556,11 @@ causes! {
     PodOfOtherRealm { realm: Name, other: Name } => ConflictingFields:
         "a report of realm {realm} has a pod of realm {other}";
     PodTwice { uid: Text } => ConflictingFields: (format!("the report has the uid {} twice", shown(uid)));
+    OwnerTwice { owner: ObjectName } => ConflictingFields: "{owner} is listed twice";
+    TooManyUnlisted => LimitExceeded:
+        "more than {PREFIXES_UNLISTED_MAX} prefixes and waiting requests would end; nothing was changed"
+        help "Release some of those that are not listed first: ipamctl prefix release ID.";
+    PrefixListSize { bytes: u64 } => LimitExceeded:
+        "the response has {bytes} bytes; at most {RESPONSE_BYTES_MAX} are allowed"
+        help "List fewer prefixes; nothing was changed.";
 }

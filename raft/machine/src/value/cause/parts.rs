@@ -362,6 +362,8 @@ counted! {
     GonePods = "pods of a report that are gone",
     /// Controllers of one pod.
     PodControllers = "controllers of a pod",
+    /// Prefixes of one list.
+    ListedPrefixes = "prefixes of a list",
 }
 
 /// Claim of a node about an endpoint that is not true.

@@ -2,7 +2,9 @@
 
 use ipam_api::Code;
 use ipam_api::access::Role;
-use ipam_machine::command::{Credential, Delegate, Kind, PrefixLevel, PrefixSource, Purpose};
+use ipam_machine::command::{
+    Credential, Delegate, Kind, PrefixLevel, PrefixSource, Purpose, SetPrefixes, Transaction,
+};
 use ipam_machine::event::WaitReason;
 use ipam_machine::id::PrefixClaimId;
 use ipam_machine::{Action, Answer, Grant, Outcome, Terms};
@@ -17,6 +19,20 @@ pub(crate) fn delegate(from: PrefixSource, realm: &str, owner: &str, length: u8)
 
 pub(crate) fn from_pool(owner: &str, length: u8) -> Action {
     delegate(PrefixSource::Pool(name("web")), "default", owner, length)
+}
+
+fn set(from: PrefixSource, realm: &str, owners: &[&str]) -> Action {
+    let level = |owner: &&str| PrefixLevel {
+        owner: owner.parse().unwrap(),
+        length: Some(31),
+        keep_edges: false,
+        ttl_ms: None,
+    };
+    Action::SetPrefixes(SetPrefixes {
+        from,
+        realm: name(realm),
+        prefixes: owners.iter().map(level).collect(),
+    })
 }
 
 /// The id of what was asked for.
@@ -57,6 +73,33 @@ fn a_token_of_labels_has_prefixes_of_pools_that_have_them() {
     assert_eq!(world.code(db(), Action::ReleasePrefix { id: id.into() }), Some(Code::Forbidden));
     let own = delegate(PrefixSource::Pool(name("db")), "default", "n1", 31);
     assert_eq!(world.code(db(), own), None);
+}
+
+#[test]
+fn a_list_ends_prefixes_within_the_rights_of_the_token_only() {
+    let mut world = World::new();
+    let ours = || Terms::of(Grant { realms: vec![name("default")], ..Grant::of(Role::Operator) });
+    let web = || PrefixSource::Pool(name("web"));
+    let theirs = delegated(&mut world, delegate(web(), "prod", "n1", 31));
+    let refused = |world: &mut World, terms: Terms, action: Action| {
+        let before = world.state.digest();
+        assert_eq!(world.code(terms.clone(), action.clone()), Some(Code::Forbidden), "{action:?}");
+        let wrapped = Transaction { preconditions: Vec::new(), steps: vec![action] };
+        assert_eq!(world.code(terms, Action::Transaction(wrapped)), Some(Code::Forbidden));
+        assert_eq!(world.state.digest(), before);
+    };
+    refused(&mut world, ours(), set(web(), "prod", &[]));
+    refused(&mut world, ours(), set(PrefixSource::Prefix(theirs.into()), "default", &[]));
+    refused(&mut world, with_labels(Role::Operator, "team=db"), set(web(), "default", &[]));
+    refused(&mut world, with_labels(Role::Operator, "team=db"), set(web(), "default", &["n1"]));
+    let of_node = Grant::of_node(crate::access::world::node_key("n1"));
+    refused(&mut world, Terms::of(of_node), set(web(), "default", &[]));
+    let own = delegated(&mut world, from_pool("n1", 31));
+    assert_eq!(world.code(ours(), set(web(), "default", &["n2"])), None);
+    assert!(
+        world.state.prefixes.get(own.into()).is_none() && world.state.prefixes.get(theirs.into()).is_some()
+    );
+    assert_eq!(world.code(with_labels(Role::Operator, "team=web"), set(web(), "default", &[])), None);
 }
 
 #[test]

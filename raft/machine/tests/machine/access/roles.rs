@@ -8,8 +8,8 @@ use ipam_api::access::{DEEDS, Role, Target, Verb, may};
 use ipam_api::node_report::Inventory;
 use ipam_machine::command::{
     AgentReadiness, Controller, EndController, EndIncarnation, EndQuarantine, Expect, Heartbeat, Kind, Link,
-    Metadata, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans, ReportPods,
-    ReportProbes, ReportedBoot, ScaleController, Text, Transaction,
+    Metadata, PrefixSource, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans,
+    ReportPods, ReportProbes, ReportedBoot, ScaleController, SetPrefixes, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -103,6 +103,11 @@ fn actions(world: &mut World) -> Vec<Action> {
             pods: Vec::new(),
             gone: Vec::new(),
             complete: false,
+        }),
+        Action::SetPrefixes(SetPrefixes {
+            from: PrefixSource::Pool("web".parse().unwrap()),
+            realm: ipam_api::Name::default_name(),
+            prefixes: Vec::new(),
         }),
         Action::Expire,
         Action::RaiseLevel { level: 1 },

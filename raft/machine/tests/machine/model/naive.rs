@@ -11,7 +11,8 @@ pub(crate) mod lease;
 pub(crate) mod pods;
 mod preallocated;
 pub(crate) mod prefix;
-pub(crate) mod prefix_waiting;
+pub(crate) mod prefix_list;
+mod prefix_waiting;
 pub(crate) mod probes;
 pub(crate) mod quota;
 pub(crate) mod routing;
@@ -49,23 +50,55 @@ use crate::model::naive::waiting::Claim;
 /// The machine's answer, as far as the model can predict it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
-    Stored { created: bool },
+    Stored {
+        created: bool,
+    },
     Gone,
     Draining(u64),
-    Given { repeated: bool, addresses: Vec<(InterfaceName, IpAddr)> },
+    Given {
+        repeated: bool,
+        addresses: Vec<(InterfaceName, IpAddr)>,
+    },
     Released(Vec<IpAddr>),
     Late,
     Renewed(Vec<(IpAddr, u64)>),
-    Pending { repeated: bool, why: WaitReason },
+    Pending {
+        repeated: bool,
+        why: WaitReason,
+    },
     Expired(u64),
     Steps(Vec<Reply>),
-    Delegated { repeated: bool, cidrs: Vec<IpNet> },
-    TakenBack { cidrs: Vec<IpNet>, ending: bool },
-    Heard { boot: ReportedBoot, inventory: Inventory },
-    OrphansReleased { addresses: Vec<IpAddr>, stale: u64 },
-    Probed { recorded: u64, refused: u64 },
-    Reclaimed { addresses: Vec<IpAddr>, stale: u64 },
+    Delegated {
+        repeated: bool,
+        cidrs: Vec<IpNet>,
+    },
+    TakenBack {
+        cidrs: Vec<IpNet>,
+        ending: bool,
+    },
+    Heard {
+        boot: ReportedBoot,
+        inventory: Inventory,
+    },
+    OrphansReleased {
+        addresses: Vec<IpAddr>,
+        stale: u64,
+    },
+    Probed {
+        recorded: u64,
+        refused: u64,
+    },
+    Reclaimed {
+        addresses: Vec<IpAddr>,
+        stale: u64,
+    },
     PodsReported,
+    /// Of listed owners, the block or the reason for waiting; and the owners that were left out.
+    PrefixesSet {
+        prefixes: Vec<Result<IpNet, WaitReason>>,
+        released: Vec<(ObjectName, Option<IpNet>)>,
+        ending: bool,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,6 +312,7 @@ impl Model {
             Action::Delegate(request) => self.delegate(request),
             Action::DelegateOrWait(request) => self.delegate_or_wait(request),
             Action::ReleasePrefix { id } => self.release_prefix((*id).get()),
+            Action::SetPrefixes(set) => self.set_prefixes(set),
             Action::Renew(request) => self.renew(request),
             Action::Heartbeat(heartbeat) => Ok(self.hear_node(heartbeat)),
             Action::ReleaseOrphans(request) => Ok(self.release_orphans(request)),

@@ -9,7 +9,9 @@ use ipam_api::address::parse_address;
 use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_machine::change::FieldChange;
-use ipam_machine::command::{AgentReadiness, Given, GivenPrefix, Kind, Renewed, Started};
+use ipam_machine::command::{
+    AgentReadiness, Given, GivenPrefix, Kind, ListedPrefix, PendingPrefix, Renewed, Started, UnlistedPrefix,
+};
 use ipam_machine::event::{AwaitedPrefix, Delegation, Holding, Reason};
 use ipam_machine::explain::{CandidateOutcome, Explanation};
 use ipam_machine::model::{Automatic, Boot, Endpoint};
@@ -161,6 +163,9 @@ fn answer(answer: &Answer, indent: &str) -> String {
             }
             text
         }
+        Answer::PrefixesSet { prefixes, released, ending } => {
+            prefixes_set(prefixes, released, *ending, indent)
+        }
         Answer::PrefixReleased { cidrs, ending } => {
             let cidrs: Vec<String> = cidrs.iter().map(ToString::to_string).collect();
             let rest = if *ending { ", and more to come" } else { "" };
@@ -176,6 +181,34 @@ fn answer(answer: &Answer, indent: &str) -> String {
             text
         }
     }
+}
+
+fn prefixes_set(
+    prefixes: &[ListedPrefix],
+    released: &[UnlistedPrefix],
+    ending: bool,
+    indent: &str,
+) -> String {
+    let mut text = "exactly".to_owned();
+    for prefix in prefixes {
+        let _ = match prefix {
+            ListedPrefix::Delegated(GivenPrefix { id: own, cidr, path, .. }) => {
+                write!(text, "\n{indent}{cidr} for {} as {}", joined(path), id((*own).get()))
+            }
+            ListedPrefix::Waiting(PendingPrefix { claim, path, why, .. }) => {
+                let (path, claim) = (joined(path), id((*claim).get()));
+                write!(text, "\n{indent}{path} waits as {claim}, {}", why.as_str())
+            }
+        };
+    }
+    for UnlistedPrefix { id: own, owner, cidr } in released {
+        let cidr = cidr.map_or_else(|| "the request".to_owned(), |cidr| cidr.to_string());
+        let _ = write!(text, "\n{indent}ended {cidr} of {owner}, {}", id((*own).get()));
+    }
+    if ending {
+        let _ = write!(text, "\n{indent}and more to come");
+    }
+    text
 }
 
 fn given(given: &Given) -> String {

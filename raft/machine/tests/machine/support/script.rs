@@ -12,6 +12,7 @@
 //! explain COMMAND                                     the result of the command, and its reason
 //! release allocation ID        release endpoint ENDPOINT        expire
 //! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
+//! set-prefixes from=POOL|#ID [OWNER/LENGTH field=value …] [+ OWNER/LENGTH …]
 //! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER]     end-of NAMESPACE/KIND/NAME[:UID]
 //! renew allocation ID [ttl=MS]        renew endpoint ENDPOINT [ttl=MS]
 //! heartbeat NODE boot=ID:NUMBER [problem=NAME] [links=CIDR,NETWORK@CIDR,…] [inventory=COUNT:DIGEST]
@@ -47,8 +48,8 @@ use ipam_machine::command::{
     Allocate, AllocateOptions, AllocationMetadata, Controller, Delegate, Delete, Dns, EndController, Expect,
     InterfaceRequest, Kind, Leases, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
     PoolSelectors, PoolSpec, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
-    ReleaseAttachmentOf, Renew, ReservationSpec, Routing, ScaleController, SplitPool, Started, Stickiness,
-    SubnetSpec, Text, Transaction,
+    ReleaseAttachmentOf, Renew, ReservationSpec, Routing, ScaleController, SetPrefixes, SplitPool, Started,
+    Stickiness, SubnetSpec, Text, Transaction,
 };
 
 /// The first epoch's share of every revision and id.
@@ -133,6 +134,10 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
             expect: expected(words),
         })),
         "delegate" => delegate(words),
+        "set-prefixes" => {
+            let (from, realm, prefixes) = levels(words)?;
+            Ok(Action::SetPrefixes(SetPrefixes { from, realm, prefixes }))
+        }
         "release" => release(words),
         "renew" => renew(words),
         "heartbeat" => agent::heartbeat(words),
@@ -418,13 +423,19 @@ fn release(words: &mut Words) -> Result<Action, Problem> {
 
 /// The levels, one below the other; one without a length must be there.
 fn delegate(words: &mut Words) -> Result<Action, Problem> {
+    let wait = words.flag("wait");
+    let (from, realm, levels) = levels(words)?;
+    let request = Delegate { from, realm, levels };
+    Ok(if wait { Action::DelegateOrWait(request) } else { Action::Delegate(request) })
+}
+
+fn levels(words: &mut Words) -> Result<(PrefixSource, Name, Vec<PrefixLevel>), Problem> {
     let from = words.field("from").unwrap();
     let from = match from.strip_prefix('#') {
         Some(id) => PrefixSource::Prefix(revision(id).into()),
         None => PrefixSource::Pool(Name::new(&from)?),
     };
     let realm = words.field("realm").map_or(Ok(Name::default_name()), |text| Name::new(&text))?;
-    let wait = words.flag("wait");
     let mut levels = Vec::new();
     for mut words in words.split_at_plus() {
         let word = if words.is_empty() { break } else { words.take() };
@@ -437,8 +448,7 @@ fn delegate(words: &mut Words) -> Result<Action, Problem> {
         });
         assert!(words.is_empty(), "not understood: {words:?}");
     }
-    let request = Delegate { from, realm, levels };
-    Ok(if wait { Action::DelegateOrWait(request) } else { Action::Delegate(request) })
+    Ok((from, realm, levels))
 }
 
 fn transaction(words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, Problem> {

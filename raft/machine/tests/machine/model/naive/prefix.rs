@@ -292,7 +292,7 @@ impl Model {
     }
 
     /// Clears away the lowest block, or an address that cools in it.
-    fn clear_below(&mut self, number: u64) -> Option<IpNet> {
+    pub(super) fn clear_below(&mut self, number: u64) -> Option<IpNet> {
         let mut lowest = number;
         loop {
             let children = self.blocks.iter().filter(|one| one.parent == Some(lowest));

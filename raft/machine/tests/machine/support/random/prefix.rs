@@ -1,8 +1,12 @@
 //! Requests for prefixes at random.
 
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ObjectName};
 use ipam_machine::Action;
-use ipam_machine::command::{Delegate, Expect, PoolSpec, PrefixLevel, PrefixSource, Put, SubnetSpec};
+use ipam_machine::command::{
+    Delegate, Expect, PoolSpec, PrefixLevel, PrefixSource, Put, SetPrefixes, SubnetSpec,
+};
+use ipam_machine::id::ParentId;
+use ipam_machine::model::PrefixOwner;
 
 use crate::support::random::Draw;
 
@@ -25,8 +29,9 @@ impl Draw<'_> {
             }),
             (1, _) | (_, 0..=3) => self.cooling_pool(),
             (_, 4..=9) => Action::Expire,
-            (_, 10..=34) => self.release_single(),
-            (_, 35..=79) => self.divide(),
+            (_, 10..=31) => self.release_single(),
+            (_, 32..=39) => self.set_prefixes(),
+            (_, 40..=79) => self.divide(),
             _ => self.prefix(),
         }
     }
@@ -75,7 +80,46 @@ impl Draw<'_> {
         if self.dice.chance(40) { Action::DelegateOrWait(request) } else { Action::Delegate(request) }
     }
 
+    /// A list of some owners of a pool or a prefix, mostly with the lengths that they have.
+    fn set_prefixes(&mut self) -> Action {
+        let prefixes = self
+            .state
+            .prefixes
+            .iter()
+            .map(|(id, row)| (PrefixSource::Prefix(id), ParentId::from(id), row.owner.realm.clone()));
+        let pools =
+            self.state.pools.iter().map(|(id, row)| {
+                (PrefixSource::Pool(row.spec.name.clone()), id.into(), Name::default_name())
+            });
+        let sources: Vec<_> = pools.chain(prefixes).collect();
+        if sources.is_empty() {
+            return self.prefix();
+        }
+        let (from, parent, realm) = sources[self.index_below(sources.len())].clone();
+        let mut listed = Vec::new();
+        for owner in ["a", "b", "c", "d", "e", "f"].map(|owner| owner.parse::<ObjectName>().unwrap()) {
+            if self.dice.chance(55) {
+                continue;
+            }
+            let known =
+                self.state.prefix_of(parent, &PrefixOwner { realm: realm.clone(), name: owner.clone() });
+            let known = known.map(|(_, row)| (row.cidr.prefix_len(), row.keep_edges));
+            let drawn = ([32, 32, 32, 31, 30, 29][self.index_below(6)], self.dice.chance(10));
+            let (length, keep_edges) = known.filter(|_| self.dice.chance(97)).unwrap_or(drawn);
+            listed.push(PrefixLevel {
+                owner,
+                length: self.dice.chance(97).then_some(length),
+                keep_edges,
+                ttl_ms: self.dice.chance(30).then(|| 1_000 + self.dice.below(3) * 200),
+            });
+        }
+        Action::SetPrefixes(SetPrefixes { from, realm, prefixes: listed })
+    }
+
     pub(crate) fn prefix(&mut self) -> Action {
+        if self.dice.chance(8) {
+            return self.set_prefixes();
+        }
         let claims: Vec<u64> = self.state.prefix_claims.iter().map(|(id, _)| id.get()).collect();
         if !claims.is_empty() && self.dice.chance(8) {
             return Action::ReleasePrefix { id: claims[self.index_below(claims.len())].into() };

@@ -6,7 +6,8 @@ use ipam_machine::command::{
     ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, EndIncarnation, EndQuarantine,
     Expect, Heartbeat, JoinMember, Kind, Leases, Orphan, PoolSpec, Precondition, PrefixLevel, PrefixSource,
     ProbeResult, Purpose, Put, Reclaim, ReclaimReason, ReleaseAttachment, ReleaseAttachmentOf,
-    ReleaseOrphans, Renew, ReportPods, ReportProbes, ScaleController, SplitPool, Text, Transaction,
+    ReleaseOrphans, Renew, ReportPods, ReportProbes, ScaleController, SetPrefixes, SplitPool, Text,
+    Transaction,
 };
 
 use super::{
@@ -147,6 +148,11 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             gone: vec![Text::given("u0")],
             complete: true,
         }),
+        Action::SetPrefixes(SetPrefixes {
+            from: PrefixSource::Prefix((1 << 40 | 8).into()),
+            realm: name("prod"),
+            prefixes: delegate().levels,
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -191,6 +197,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::Reclaim(_) => "reclaim",
         Action::EndIncarnation(_) => "end-incarnation",
         Action::ReportPods(_) => "report-pods",
+        Action::SetPrefixes(_) => "set-prefixes",
         Action::AllocateOnLinks(_) => "allocate-on-links",
     }
 }

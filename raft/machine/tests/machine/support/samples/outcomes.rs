@@ -1,6 +1,8 @@
 //! Of everything that can come of it.
 
-use ipam_machine::command::{Cause, Given, GivenInterface, Pending, PendingPrefix, Renewed, Stored, Text};
+use ipam_machine::command::{
+    Cause, Given, GivenInterface, ListedPrefix, Pending, PendingPrefix, Renewed, Stored, Text, UnlistedPrefix,
+};
 use ipam_machine::{Answer, Applied, Outcome, Refusal};
 
 use ipam_api::Family;
@@ -78,6 +80,15 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Probed { recorded: 3, refused: 2 },
         Answer::Reclaimed { addresses: vec!["10.1.2.5".parse().unwrap()], stale: 2 },
         Answer::PodsReported,
+        Answer::PrefixesSet {
+            prefixes: vec![ListedPrefix::Delegated(given_prefix()), ListedPrefix::Waiting(pending_prefix())],
+            released: vec![UnlistedPrefix {
+                id: (1 << 40 | 10).into(),
+                owner: "conduit-b".parse().unwrap(),
+                cidr: Some("10.1.2.128/26".parse().unwrap()),
+            }],
+            ending: true,
+        },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let refusal = Refusal {
@@ -125,6 +136,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Probed { .. } => "probed",
         Answer::Reclaimed { .. } => "reclaimed",
         Answer::PodsReported => "pods-reported",
+        Answer::PrefixesSet { .. } => "prefixes-set",
     }
 }
 

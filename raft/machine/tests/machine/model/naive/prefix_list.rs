@@ -1,0 +1,87 @@
+//! Lists of prefixes in the model: what is listed is there or waits, and nothing else of the realm is.
+
+use ipam_api::Code;
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
+use ipam_api::name::ObjectName;
+use ipam_machine::command::{Delegate, PrefixSource, SetPrefixes};
+
+use crate::model::naive::{Model, Reply};
+
+impl Model {
+    pub(crate) fn set_prefixes(&mut self, set: &SetPrefixes) -> Result<Reply, Code> {
+        let mut draft = self.clone();
+        let said = draft.set_exactly(set)?;
+        *self = draft;
+        Ok(said)
+    }
+
+    fn set_exactly(&mut self, set: &SetPrefixes) -> Result<Reply, Code> {
+        let SetPrefixes { from, realm, prefixes } = set;
+        let (parent, pool) = match from {
+            PrefixSource::Pool(name) => (None, self.pools.get(name).ok_or(Code::NotFound)?.spec.name.clone()),
+            PrefixSource::Prefix(id) => {
+                let block = self.blocks.iter().find(|one| one.id == id.get()).ok_or(Code::NotFound)?;
+                (Some(block.number), block.pool.clone())
+            }
+        };
+        if parent.is_some_and(|number| self.over(number)) {
+            return Err(Code::NotFound);
+        }
+        for level in prefixes {
+            let (from, realm) = (from.clone(), realm.clone());
+            self.delegate_or_wait(&Delegate { from, realm, levels: vec![level.clone()] })?;
+        }
+        let is_listed = |owner: &ObjectName| prefixes.iter().any(|level| level.owner == *owner);
+        let here =
+            self.blocks.iter().filter(|one| (one.parent, &one.pool, &one.realm) == (parent, &pool, realm));
+        let mut ending = here.clone().any(|one| one.released);
+        let unlisted = here.filter(|one| !one.released && !is_listed(&one.owner));
+        let mut unlisted: Vec<_> = unlisted.map(|one| (one.owner.clone(), one.number, one.cidr)).collect();
+        unlisted.sort();
+        let waits = self.prefix_claims.iter().filter(|one| {
+            let request = &one.request;
+            (&request.from, &request.realm, request.levels.len()) == (from, realm, 1)
+        });
+        let owners = waits.map(|one| one.request.levels[0].owner.clone());
+        let mut withdrawn: Vec<_> = owners.filter(|owner| !is_listed(owner)).collect();
+        withdrawn.sort();
+        self.prefix_claims.retain(|one| {
+            let request = &one.request;
+            let is_same = (&request.from, &request.realm, request.levels.len()) == (from, realm, 1);
+            !is_same || is_listed(&request.levels[0].owner)
+        });
+        for (_, number, _) in &unlisted {
+            self.blocks.iter_mut().find(|one| one.number == *number).unwrap().released = true;
+        }
+        let mut left = EXPIRIES_PER_COMMAND_MAX;
+        for (_, number, _) in &unlisted {
+            let is_there = |model: &Self| model.blocks.iter().any(|one| one.number == *number);
+            while left > 0 && is_there(self) {
+                left -= 1;
+                self.clear_below(*number);
+            }
+            ending |= is_there(self);
+        }
+        self.serve_waiting();
+        let mut said = Vec::new();
+        for level in prefixes {
+            let block = self.blocks.iter().find(|one| {
+                (one.parent, &one.pool, &one.realm, &one.owner) == (parent, &pool, realm, &level.owner)
+            });
+            let claim = self.prefix_claims.iter().find(|one| {
+                let request = &one.request;
+                (&request.from, &request.realm) == (from, realm)
+                    && matches!(&request.levels[..], [only] if only.owner == level.owner)
+            });
+            said.push(match (block.filter(|one| !self.over(one.number)), claim) {
+                (Some(block), _) => Ok(block.cidr),
+                (None, Some(claim)) => Err(claim.why),
+                // The pool is gone with its last prefix.
+                (None, None) => return Err(Code::NotFound),
+            });
+        }
+        let withdrawn = withdrawn.into_iter().map(|owner| (owner, None));
+        let released = withdrawn.chain(unlisted.into_iter().map(|(owner, _, cidr)| (owner, Some(cidr))));
+        Ok(Reply::PrefixesSet { prefixes: said, released: released.collect(), ending })
+    }
+}
