@@ -15,7 +15,9 @@ use crate::resource::{
 };
 
 pub use automatic::{AutomaticPool, EndRequest};
-pub use prefix::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
+pub use prefix::{
+    DelegateRequest, Delegated, PrefixLevel, PrefixReleased, PrefixesSet, ReleasedPrefix, SetPrefixesRequest,
+};
 
 /// CNI attachment on a node of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -42,7 +42,55 @@ pub struct DelegateRequest {
     pub wait: bool,
 }
 
-/// A prefix on the way to another.
+/// `PUT /v1/prefixes`: exactly these prefixes. What is listed is delegated, or waits while no block is free.
+/// All other prefixes of the realm that are cut from the pool or the parent itself are released, with
+/// everything below them. A repetition changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SetPrefixesRequest {
+    /// The pool that they are cut from. Either this or `parent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Name>,
+    /// The prefix that they are cut from, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u64>,
+    /// Realm of the owners. Prefixes of other realms stay.
+    #[serde(default = "Name::default_name")]
+    pub realm: Name,
+    /// The prefixes, each owner once. An empty list releases all.
+    pub prefixes: Vec<PrefixLevel>,
+}
+
+/// The answer to a list of prefixes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PrefixesSet {
+    /// The listed prefixes, in the order of the request; without `cidr` while they wait.
+    pub prefixes: Vec<Prefix>,
+    /// Prefixes that this request released, and waiting requests that it withdrew.
+    pub released: Vec<ReleasedPrefix>,
+    /// True while released prefixes of this realm are being cleared away with later commands.
+    pub ending: bool,
+    /// Revision after the request.
+    pub revision: u64,
+}
+
+/// A prefix that a list left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReleasedPrefix {
+    /// Id of the prefix, or of the request that waited.
+    pub id: u64,
+    /// Owner of the prefix.
+    pub owner: ObjectName,
+    /// CIDR of the prefix; absent for a request that waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Cidr>"))]
+    pub cidr: Option<IpNet>,
+}
+
+/// A prefix of a list, or on the way to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -270,6 +270,14 @@ def prefixes(member):
     claim = member.call("prefixes.post_v1_prefixes", 202, body=waits).prefix
     expect("waiting prefix", claim.waiting.reason, "PoolExhausted")
     member.call("prefixes.delete_v1_prefixes_id", 200, claim.id)
+    listed = [models.PrefixLevel(owner="conduit-a", length=30), models.PrefixLevel(owner="whole", length=8)]
+    exactly = models.SetPrefixesRequest(pool="web", realm="mesh", prefixes=listed)
+    made = member.call("prefixes.put_v1_prefixes", 200, body=exactly)
+    expect("listed prefixes", [bool(one.waiting) for one in made.prefixes], [False, True])
+    expect("no others", (made.released, made.ending), ([], False))
+    none = models.SetPrefixesRequest(pool="web", realm="mesh", prefixes=[])
+    gone = member.call("prefixes.put_v1_prefixes", 200, body=none).released
+    expect("left out", [one.owner for one in gone], ["whole", "conduit-a"])
     expect(
         "released prefix", member.call("prefixes.delete_v1_prefixes_id", 200, block.id).cidrs, [block.cidr]
     )

@@ -112,6 +112,13 @@ impl Plan {
                 });
                 Ok((action, render))
             }
+            (StepMethod::Put, Place::Prefixes) => {
+                let action = prefix::list_of(read(body()?)?).map_err(in_body)?;
+                let render: Render = Box::new(|_, answer, revision| {
+                    Ok((StatusCode::OK, json(&prefix::are_set(answer, revision)?)?))
+                });
+                Ok((action, render))
+            }
             (StepMethod::Delete, Place::Prefix(id)) => {
                 let render: Render = Box::new(|_, answer, revision| {
                     Ok((StatusCode::OK, json(&prefix::released(answer, revision))?))

@@ -72,6 +72,8 @@ pub(super) fn components() -> Map<String, Value> {
         "DelegateRequest": request::DelegateRequest,
         "Delegated": request::Delegated,
         "PrefixReleased": request::PrefixReleased,
+        "SetPrefixesRequest": request::SetPrefixesRequest,
+        "PrefixesSet": request::PrefixesSet,
         "AllocateRequest": request::AllocateRequest,
         "Allocated": request::Allocated,
         "Explanation": explain::Explanation,

@@ -3,11 +3,11 @@
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
-use super::route::{Handled, Route};
+use super::route::{Access, Handled, Route};
 use crate::http::allocation::{prefix, prefix_list};
 use crate::http::list::show_by_id;
 
-pub(super) fn routes() -> [Handled; 4] {
+pub(super) fn routes() -> [Handled; 5] {
     let item = "/v1/prefixes/{id}";
     [
         Route::list::<prefix_list::Prefixes>("Lists prefixes, oldest first.", "PrefixPage"),
@@ -32,6 +32,17 @@ pub(super) fn routes() -> [Handled; 4] {
             Code::InUse,
         ])
         .to(prefix::delegate),
+        Route::new(
+            "PUT",
+            "/v1/prefixes",
+            Access::Permission(Verb::Allocate, Target::Prefix),
+            "Delegates exactly these prefixes, and releases all others of the realm that are cut from the \
+             same pool or prefix. Needs the permission to release prefixes, too.",
+        )
+        .takes("SetPrefixesRequest")
+        .json(200, "PrefixesSet")
+        .refuses(&[Code::NotFound, Code::AlreadyExists, Code::PoolExhausted, Code::NoPoolFits])
+        .to(prefix::set),
         Route::one(item, Target::Prefix, "Shows a prefix.", "Prefix").to(show_by_id::<prefix_list::Prefixes>),
         Route::delete(
             item,
