@@ -196,6 +196,8 @@ const LINES: &[(&str, &str)] = &[
     ("prefix allocate rack --pool web6 --length 120", "Delegated"),
     ("prefix allocate rack/shelf --pool web6 --length 125 --ttl 1h --keep-edges", "Delegated"),
     ("prefix allocate late --pool web6 --length 8 --wait", "Delegated"),
+    ("prefix set one two --pool web6 --realm mesh --length 120", "PrefixesSet"),
+    ("prefix set two late --pool web6 --realm mesh --length 120 --yes", "PrefixesSet"),
     ("prefix list", "PrefixPage"),
     ("prefix list --limit 1", "PrefixPage"),
     ("who-has 2001:db8:1::101", "Address"),

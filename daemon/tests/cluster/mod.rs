@@ -37,6 +37,7 @@ mod node_tokens;
 mod nodes_and_namespaces;
 mod pauses;
 mod pool_gateway;
+mod prefix_lists;
 mod prefixes;
 mod private_files;
 mod quotas;

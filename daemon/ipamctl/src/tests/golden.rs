@@ -51,7 +51,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 44] = [
+    const LINES: [&str; 45] = [
         "status",
         "network list",
         "network show lab",
@@ -89,6 +89,7 @@ async fn tables_are_what_they_were() {
         "who-has 10.10.0.79",
         "quarantine list",
         "quarantine show 10.10.0.78",
+        "prefix set node-1 --parent 48190230 --length 24 --yes",
         "gc --dry-run",
         "gc --yes",
         "node gone prod-eu/worker-17 --dry-run",

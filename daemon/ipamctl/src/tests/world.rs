@@ -327,6 +327,11 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
             if query.contains("dry_run=true") { json!({"dry": reclaimed}) } else { reclaimed },
         ));
     }
+    if (method, path) == ("PUT", "/v1/prefixes") {
+        let set = json!({"prefixes": [prefix(48_190_233)], "ending": false, "revision": 48_211_970,
+                         "released": [{"id": 48_190_240, "owner": "node-2", "cidr": "172.16.1.0/24"}]});
+        return Some((200, if query.contains("dry_run=true") { json!({"dry": set}) } else { set }));
+    }
     if query.contains("dry_run=true") {
         return Some((200, json!({"dry": true})));
     }

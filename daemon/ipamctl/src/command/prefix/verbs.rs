@@ -7,7 +7,6 @@ use ipam_api::client::Call;
 use ipam_api::limits::PREFIX_LEVELS_MAX;
 use ipam_api::request::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
 use ipam_api::resource::Prefix;
-use ipam_api::time::Timestamp;
 use ipam_api::{Name, ObjectName};
 
 use crate::client::confirm;
@@ -16,9 +15,10 @@ use crate::client::requests::Again;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::Numbered;
+use crate::command::prefix::set;
+use crate::command::prefix::view::{block, ends, shown, table};
 use crate::output::error::Failure;
-use crate::output::table::Table;
-use crate::output::text::{self, Fields};
+use crate::output::text;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl prefix allocate rack-7 --pool blocks --length 28
@@ -37,6 +37,9 @@ Examples:
   ipamctl prefix allocate conn-1-src --parent 48190233 --length 32 --ttl 40m
   ipamctl prefix allocate rack-8 --pool blocks --length 28 --wait")]
     Allocate(AllocateArguments),
+    /// Allocate exactly these prefixes, and release all others of the realm in the pool or parent prefix
+    #[command(after_help = set::HELP)]
+    Set(set::SetArguments),
     /// List prefixes, optionally of a pool, realm or parent prefix
     #[command(
         alias = "ls",
@@ -122,6 +125,7 @@ pub(crate) struct ListArguments {
 pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Allocate(arguments) => allocate(session, &arguments).await,
+        Verb::Set(arguments) => set::set(session, &arguments).await,
         Verb::List(arguments) => list(session, &arguments).await,
         Verb::Show(Numbered { id }) => {
             let answer = session.read(&path_of(id)).await?;
@@ -169,15 +173,6 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
     Ok(())
 }
 
-/// CIDR of a prefix, or the length that its request waits for.
-pub(crate) fn block(prefix: &Prefix) -> String {
-    match (prefix.cidr, prefix.length) {
-        (Some(cidr), _) => cidr.to_string(),
-        (None, Some(length)) => format!("/{length}"),
-        (None, None) => "-".to_owned(),
-    }
-}
-
 fn conclusion(delegated: &Delegated, dry_run: bool) -> String {
     let Prefix { id, path, waiting, .. } = &delegated.prefix;
     if let Some(why) = waiting {
@@ -195,13 +190,6 @@ fn conclusion(delegated: &Delegated, dry_run: bool) -> String {
     }
 }
 
-fn ends(prefix: &Prefix) -> String {
-    prefix.ends_in_ms.map_or_else(
-        || "it lasts until released".to_owned(),
-        |left| format!("it ends in {} unless renewed", text::roughly(left)),
-    )
-}
-
 async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failure> {
     let keep = |prefix: &Prefix| {
         arguments.pool.as_ref().is_none_or(|pool| *pool == prefix.pool)
@@ -214,53 +202,6 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
     filters.extend(arguments.parent.iter().map(|parent| ("parent", parent.to_string())));
     let name = |prefix: &Prefix| prefix.id.to_string();
     session.show_list(Listing { words: ("prefix", "prefixes"), filters, name, table }, keep).await
-}
-
-fn table(prefixes: &[Prefix], wide: bool, now: Timestamp) -> Table {
-    Table::of(prefixes)
-        .number("ID", |prefix| prefix.id)
-        .text("CIDR", block)
-        .text("OWNER", |prefix| &prefix.path)
-        .spare("POOL", 1, |prefix| &prefix.pool)
-        .spare("STATE", 2, |prefix| match &prefix.waiting {
-            Some(why) => format!("waits ({})", why.reason),
-            None => "delegated".to_owned(),
-        })
-        .spare("BELOW", 3, |prefix| text::count(prefix.children))
-        .spare("ENDS IN", 2, |prefix| text::or_dash(prefix.ends_in_ms.map(text::roughly).as_ref()))
-        .spare("AGE", 4, |prefix| text::age(prefix.created_at, now))
-        .only_if(wide)
-        .spare("REALM", 5, |prefix| &prefix.realm)
-        .spare("NETWORK", 6, |prefix| &prefix.network)
-        .spare("SUBNET", 7, |prefix| &prefix.subnet)
-        .spare("BY", 8, |prefix| text::dash(&prefix.created_by))
-        .table()
-}
-
-fn shown(prefix: &Prefix, now: Timestamp) -> String {
-    let mut fields = Fields::default();
-    fields.line("prefix", prefix.id);
-    match &prefix.waiting {
-        Some(why) => {
-            let since = text::made(prefix.created_at, &prefix.created_by, now);
-            fields.line(
-                "waits",
-                format!("for {}, since {since}: {} ({})", block(prefix), why.message, why.reason),
-            );
-        }
-        None => fields.line("cidr", block(prefix)),
-    }
-    fields.line(
-        "from",
-        format!("pool {}   subnet {}   network {}", prefix.pool, prefix.subnet, prefix.network),
-    );
-    fields.some("cut from", prefix.parent.map(|parent| format!("prefix {parent}")));
-    fields.line("owner", format!("{}   realm {}", prefix.path, prefix.realm));
-    fields.line("below", text::plural(prefix.children, "prefix", "prefixes"));
-    fields.line("edges", if prefix.keep_edges { "never given" } else { "given" });
-    fields.line("ends", ends(prefix));
-    fields.line("since", text::made(prefix.created_at, &prefix.created_by, now));
-    fields.text()
 }
 
 async fn release(session: &Session, id: u64) -> Result<(), Failure> {
@@ -289,30 +230,11 @@ async fn release(session: &Session, id: u64) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn prefix() -> Prefix {
-        serde_json::from_value(serde_json::json!({
-            "id": 7, "cidr": "172.0.0.0/24", "network": "default", "subnet": "lan", "pool": "trench", "parent": 4,
-            "realm": "default", "owner": "node-1", "path": "conduit-a/node-1", "keep_edges": true,
-            "ttl_ms": 2_400_000u64, "ends_in_ms": 2_390_000u64, "children": 2,
-            "created_at": "2026-11-19T22:13:10Z", "created_by": "anna"
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn a_prefix_is_shown_with_all_that_is_known_of_it() {
-        let text = shown(&prefix(), prefix().created_at);
-        for part in ["172.0.0.0/24", "prefix 4", "conduit-a/node-1", "2 prefixes", "never given", "by anna"] {
-            assert!(text.contains(part), "{part} in {text}");
-        }
-        let rows = table(&[prefix()], true, prefix().created_at).render(true, None);
-        assert!(rows.contains("172.0.0.0/24") && rows.contains("conduit-a/node-1"), "{rows}");
-    }
+    use crate::command::prefix::view::sample;
 
     #[test]
     fn a_repetition_is_reported() {
-        let mut delegated = Delegated { prefix: prefix(), through: vec![], repeated: false, revision: 8 };
+        let mut delegated = Delegated { prefix: sample(), through: vec![], repeated: false, revision: 8 };
         assert!(conclusion(&delegated, false).ends_with("undo: ipamctl prefix release 7"));
         assert!(conclusion(&delegated, true).starts_with("a dry run"));
         delegated.repeated = true;
