@@ -18,7 +18,7 @@ pub(super) struct Member(LocalServer);
 impl Member {
     /// Member for requests of a principal with these rights.
     pub(super) fn new(router: &Router, principal: &str, grant: Grant, leadership: u64) -> Self {
-        Self(LocalServer::new(router.clone(), principal, grant, leadership))
+        Self(LocalServer::new(router.clone(), principal, grant, Some(leadership)))
     }
 }
 

@@ -70,16 +70,17 @@ enum Presented {
     Nothing,
 }
 
-/// Task of the leader that sends requests to this member itself. No request from a socket has it.
+/// Part of this process that sends requests to its own member. No request from a socket has it.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct TaskCaller {
+pub(in crate::http) struct LocalCaller {
     pub(in crate::http) principal: Text,
     pub(in crate::http) grant: Arc<Grant>,
-    /// Leadership in which the task found the reason for its requests.
-    pub(in crate::http) leadership: u64,
+    /// Leadership in which a leader-only task found the reason for its requests. None: any leader executes
+    /// them, as it does for clients.
+    pub(in crate::http) leadership: Option<u64>,
 }
 
-impl TaskCaller {
+impl LocalCaller {
     pub(super) fn offer(&self) -> Offer {
         Offer(Ok(Presented::Known { principal: self.principal.clone(), grant: Arc::clone(&self.grant) }))
     }
@@ -102,7 +103,7 @@ impl Caller {
             deadline: deadline(headers)?,
             comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
             notes: Notes::of(parts),
-            leadership: parts.extensions.get::<TaskCaller>().map(|task| task.leadership),
+            leadership: parts.extensions.get::<LocalCaller>().and_then(|local| local.leadership),
             address: parts.extensions.get::<Peer>().and_then(Peer::ip),
             offer: parts.extensions.get::<Offer>().cloned().unwrap_or_default(),
         })
@@ -141,7 +142,7 @@ impl Offer {
                 let digits: Vec<String> = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
                 format!("token {}", digits.concat())
             }
-            (Ok(Presented::Known { principal, .. }), None) => format!("task {principal}"),
+            (Ok(Presented::Known { principal, .. }), None) => format!("local {principal}"),
             (_, Some(Peer::Socket { uid })) => format!("uid {uid}"),
             (_, Some(Peer::Tcp { address, .. })) => format!("address {}", address.ip()),
             (_, None) => "unknown".to_owned(),

@@ -21,7 +21,7 @@ use tracing::Instrument as _;
 
 use super::app::App;
 use super::body::Verdict;
-use super::caller::{Offer, TaskCaller, request_id};
+use super::caller::{LocalCaller, Offer, request_id};
 use super::notes::Notes;
 use super::peer::Peer;
 use super::trace::trace_id;
@@ -99,8 +99,8 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     request.extensions_mut().insert(notes.clone());
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let peer = request.extensions().get::<Peer>();
-    let offer = match request.extensions().get::<TaskCaller>() {
-        Some(task) => task.offer(),
+    let offer = match request.extensions().get::<LocalCaller>() {
+        Some(local) => local.offer(),
         None => Offer::read(request.headers(), peer, &app),
     };
     let flight = app.in_flight.begin(offer.caller(peer));
