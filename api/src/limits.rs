@@ -428,6 +428,33 @@ pub const LINGER_MS_MAX: u64 = 2_000;
 /// Idle timeout of client connections in the client library, shorter than that of members, in milliseconds.
 pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
 
+/// Concurrent streams of one HTTP/2 connection: more than a page of the console has, and fewer than the requests
+/// of one caller, so that no client library is refused for one connection.
+pub const HTTP2_STREAMS_MAX: u32 = 256;
+/// Concurrent streams of one HTTP/2 connection of a gRPC client. A proxy may have a call that waits for each of
+/// its workloads.
+pub const GRPC_STREAMS_MAX: u32 = 1000;
+/// Bytes of the head of a gRPC request: the limit that gRPC recommends for metadata is 8 KiB.
+pub const GRPC_HEAD_BYTES_MAX: usize = 16 << 10;
+/// Bytes of one HTTP/2 frame, and of a piece of a response: the smallest limit of the protocol.
+pub const HTTP2_FRAME_BYTES_MAX: usize = 16 << 10;
+/// Bytes of one HTTP/2 request body that a client may send before the member has read any.
+pub const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 << 10;
+/// The same for all request bodies of one HTTP/2 connection.
+pub const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+/// Bytes of one HTTP/2 response that wait for the client to read.
+pub const HTTP2_SEND_BUFFER_BYTES_MAX: usize = 32 << 10;
+/// HTTP/2 streams that a client has opened and reset before the member accepted them; above it the connection
+/// ends (rapid reset).
+pub const HTTP2_RESETS_PENDING_MAX: usize = 20;
+/// HTTP/2 streams of one connection that the member has reset for errors of the client; above it the connection
+/// ends.
+pub const HTTP2_ERROR_RESETS_MAX: usize = 256;
+/// Silence on an HTTP/2 connection after which the member sends a ping, in milliseconds.
+pub const HTTP2_PING_MS: u64 = 30_000;
+/// Timeout of the answer to that ping, after which the connection ends, in milliseconds.
+pub const HTTP2_PONG_MS_MAX: u64 = 10_000;
+
 /// Client connections of one member over the network.
 pub const CONNECTIONS_MAX: usize = 4096;
 /// Client connections of one address (IPv6: of one /64); many clients may share a NAT address.
@@ -581,6 +608,14 @@ const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(PREFACES_PER_ADDRESS_MAX < PREFACES_WAITING_MAX);
 const _: () = assert!(IDLE_MS_MAX < HEAD_READ_MS_MAX);
 const _: () = assert!(URI_BYTES_MAX < HEAD_BYTES_MAX);
+const _: () = assert!(GRPC_HEAD_BYTES_MAX < HEAD_BYTES_MAX);
+const _: () = assert!(
+    (HTTP2_STREAMS_MAX as usize) < REQUESTS_IN_FLIGHT_PER_CALLER_MAX,
+    "one HTTP/2 connection does not take all places of its caller"
+);
+const _: () = assert!(HTTP2_FRAME_BYTES_MAX <= HTTP2_SEND_BUFFER_BYTES_MAX);
+const _: () = assert!(HTTP2_STREAM_WINDOW_BYTES < HTTP2_CONNECTION_WINDOW_BYTES);
+const _: () = assert!(HTTP2_PONG_MS_MAX < HTTP2_PING_MS);
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_MAX < CONNECTIONS_MAX);
 const _: () = assert!(
     REQUESTS_IN_FLIGHT_PER_CALLER_MAX < CONNECTIONS_PER_ADDRESS_MAX,

@@ -6,6 +6,7 @@ pub(crate) mod cgroup;
 pub(crate) mod clocks;
 pub(crate) mod cluster;
 pub(crate) mod held;
+pub(crate) mod http2;
 pub(crate) mod image;
 pub(crate) mod live;
 pub(crate) mod machine;

@@ -1,8 +1,14 @@
 //! Connections: accepting, TLS, time limits, and what is answered before a handler is reached.
 
 pub(super) mod head;
+#[cfg(test)]
+mod http2_tests;
+mod protocols;
 mod reject;
+mod responses;
 pub mod server;
 pub mod starting;
 mod stream;
 pub mod tls;
+
+pub use self::protocols::Protocols;

@@ -7,15 +7,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::Version;
 use hyper::body::{Body as _, Incoming};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use ipam_api::limits::{
-    BODY_READ_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, HEAD_BYTES_MAX, HEAD_READ_MS_MAX,
-    HEADERS_MAX, SOCKET_CONNECTIONS_MAX, TLS_HANDSHAKE_MS_MAX, TLS_HANDSHAKES_MAX,
-    TLS_HANDSHAKES_PER_ADDRESS_MAX,
+    BODY_READ_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, SOCKET_CONNECTIONS_MAX,
+    TLS_HANDSHAKE_MS_MAX, TLS_HANDSHAKES_MAX, TLS_HANDSHAKES_PER_ADDRESS_MAX,
 };
 use ipam_api::{Code, Problem};
 use ipam_raft::connection_limit::{ConnectionLimit, LimitReached, Permit};
@@ -24,10 +23,13 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::head;
+use super::protocols::{HttpVersion, Protocols, read_version};
 use super::reject::rejection;
+use super::responses::divided;
 use super::stream::{ClientStream, Unread};
-use super::tls::ClientTls;
-use crate::http::request::{ClientName, Peer, TimedBody};
+use super::tls::{ClientTls, Handshake};
+use crate::http::request::{Peer, TimedBody};
 
 /// Pause after an accept that failed, for instance for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -88,26 +90,28 @@ impl Listener {
 /// State that all connections of a listener share.
 #[derive(Clone)]
 struct Shared {
-    http: http1::Builder,
+    protocols: Protocols,
     router: Router,
     tls: Option<ClientTls>,
     handshakes: ConnectionLimit,
     stop: watch::Receiver<bool>,
 }
 
-/// Serves until `stop` is true and what runs has finished; at most `connections_max` at once.
-pub async fn serve(
+/// Serves the REST API until `stop` is true and what runs has finished; at most `connections_max` at once.
+pub async fn serve(listener: Listener, connections_max: usize, router: Router, stop: watch::Receiver<bool>) {
+    serve_with(Protocols::rest(), listener, connections_max, router, stop).await;
+}
+
+/// Like [`serve`], with these limits of HTTP.
+pub async fn serve_with(
+    protocols: Protocols,
     listener: Listener,
     connections_max: usize,
     router: Router,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut http = http1::Builder::new();
-    // The time limit of a head starts with the connection, so it also ends idle connections.
-    http.timer(TokioTimer::new()).header_read_timeout(Duration::from_millis(HEAD_READ_MS_MAX));
-    http.max_header_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).max_buf_size(2 * HEAD_BYTES_MAX);
     let shared = Shared {
-        http,
+        protocols,
         router,
         tls: listener.tls(),
         handshakes: ConnectionLimit::new(TLS_HANDSHAKES_MAX, TLS_HANDSHAKES_PER_ADDRESS_MAX),
@@ -167,16 +171,16 @@ impl Shared {
         match (accepted, self.tls.take()) {
             (Accepted::Socket(stream), _) => {
                 let uid = stream.peer_cred()?.uid();
-                self.converse(stream, watcher, Peer::Socket { uid }).await?;
+                self.converse(stream, None, watcher, Peer::Socket { uid }).await?;
             }
             (Accepted::Network(stream, address), None) => {
-                self.converse(stream, watcher, Peer::Tcp { address, certificate: None }).await?;
+                self.converse(stream, None, watcher, Peer::Tcp { address, certificate: None }).await?;
             }
             (Accepted::Network(stream, address), Some(tls)) => {
                 let shaking = self.handshakes.enter(address.ip()).map_err(|full| format!("{full:?}"))?;
                 let handshake =
                     timeout(Duration::from_millis(TLS_HANDSHAKE_MS_MAX), shake_hands(stream, &tls));
-                let (stream, certificate) = tokio::select! {
+                let Handshake { stream, version, name } = tokio::select! {
                     _ = self.stop.wait_for(|stop| *stop) => return Ok(()),
                     shaken = handshake => match shaken?? {
                         Some(shaken) => shaken,
@@ -184,24 +188,34 @@ impl Shared {
                     },
                 };
                 drop(shaking);
-                self.converse(stream, watcher, Peer::Tcp { address, certificate }).await?;
+                self.converse(stream, Some(version), watcher, Peer::Tcp { address, certificate: name })
+                    .await?;
             }
         }
         Ok(())
     }
 
+    /// Serves the requests of a connection. Without a version, the first bytes tell it.
     async fn converse(
-        self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        mut self,
+        mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        version: Option<HttpVersion>,
         watcher: Watcher,
         peer: Peer,
-    ) -> hyper::Result<()> {
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let (version, opening) = match version {
+            Some(version) => (version, Vec::new()),
+            None => tokio::select! {
+                _ = self.stop.wait_for(|stop| *stop) => return Ok(()),
+                read = read_version(&mut stream, self.protocols.head_read_max) => read?,
+            },
+        };
         let (router, unread) = (self.router, Unread::default());
-        let stream = ClientStream::new(stream, unread.clone());
+        let stream = TokioIo::new(ClientStream::new(stream, opening, unread.clone()));
         let service =
             TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<Incoming>| {
                 let (router, unread) = (router.clone(), unread.clone());
-                let (head, body) = request.into_parts();
+                let (mut head, body) = request.into_parts();
                 let (body, verdict) = match body.is_end_stream() {
                     true => (Body::empty(), None),
                     false => {
@@ -209,6 +223,8 @@ impl Shared {
                         (Body::new(body), Some(verdict))
                     }
                 };
+                let version = head.version;
+                head::name_host(&mut head);
                 let mut request = hyper::Request::from_parts(head, body);
                 request.extensions_mut().insert(peer.clone());
                 if let Some(verdict) = &verdict {
@@ -216,11 +232,21 @@ impl Shared {
                 }
                 async move {
                     let response = tower::ServiceExt::oneshot(router, request).await;
-                    unread.set(verdict.is_some_and(|verdict| verdict.is_unread()));
-                    Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
+                    // A stream of HTTP/2 ends alone.
+                    let is_unread = verdict.is_some_and(|verdict| verdict.is_unread());
+                    unread.set(is_unread && version <= Version::HTTP_11);
+                    Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}).map(divided))
                 }
             }));
-        watcher.watch(self.http.serve_connection(TokioIo::new(stream), service)).await
+        match version {
+            HttpVersion::One => {
+                watcher.watch(self.protocols.http1().serve_connection(stream, service)).await?;
+            }
+            HttpVersion::Two => {
+                watcher.watch(self.protocols.http2().serve_connection(stream, service)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Closes a connection above the limit, with a response if the client understands one.
@@ -239,10 +265,8 @@ impl Shared {
     }
 }
 
-type Shaken = (tokio_rustls::server::TlsStream<TcpStream>, Option<ClientName>);
-
 /// Performs the TLS handshake; nothing for a client without TLS, which gets a response that says so.
-async fn shake_hands(mut stream: TcpStream, tls: &ClientTls) -> io::Result<Option<Shaken>> {
+async fn shake_hands(mut stream: TcpStream, tls: &ClientTls) -> io::Result<Option<Handshake>> {
     let mut first = [0];
     if stream.peek(&mut first).await? > 0 && first != [TLS_HANDSHAKE] {
         stream.write_all(&rejection(&Problem::new(Code::TlsRequired, "this port speaks TLS"))).await?;

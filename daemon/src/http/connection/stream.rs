@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use ipam_api::limits::{LINGER_BYTES_MAX, LINGER_MS_MAX, WRITE_STALL_MS_MAX};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
@@ -34,6 +35,8 @@ impl Unread {
 #[derive(Debug)]
 pub(super) struct ClientStream<S> {
     stream: S,
+    /// First bytes of the client, which have told its version of HTTP.
+    opening: Bytes,
     /// The end of the time that output may wait.
     stalled: Option<Pin<Box<Sleep>>>,
     unread: Unread,
@@ -44,8 +47,9 @@ pub(super) struct ClientStream<S> {
 }
 
 impl<S> ClientStream<S> {
-    pub(super) fn new(stream: S, unread: Unread) -> Self {
-        Self { stream, stalled: None, unread, shut: false, discarded: 0, over: None }
+    pub(super) fn new(stream: S, opening: Vec<u8>, unread: Unread) -> Self {
+        let opening = opening.into();
+        Self { stream, opening, stalled: None, unread, shut: false, discarded: 0, over: None }
     }
 
     /// Passes on the result of a write, or an error when there has been none for too long.
@@ -87,7 +91,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
+        let this = self.get_mut();
+        if this.opening.is_empty() {
+            return Pin::new(&mut this.stream).poll_read(context, buffer);
+        }
+        let read = this.opening.split_to(this.opening.len().min(buffer.remaining()));
+        buffer.put_slice(&read);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -141,7 +151,7 @@ mod tests {
             let (mut client, server) = duplex(PIECE_BYTES);
             let unread = Unread::default();
             unread.set(true);
-            let mut server = ClientStream::new(server, unread);
+            let mut server = ClientStream::new(server, Vec::new(), unread);
             let client = tokio::spawn(async move {
                 let sent = client.write_all(&vec![7; sends]).await;
                 let mut answer = Vec::new();
@@ -163,13 +173,13 @@ mod tests {
         let (_client, server) = duplex(64);
         let unread = Unread::default();
         unread.set(true);
-        ClientStream::new(server, unread).shutdown().await.unwrap();
+        ClientStream::new(server, Vec::new(), unread).shutdown().await.unwrap();
     }
 
     #[tokio::test]
     async fn a_connection_with_nothing_unread_ends_at_once() {
         let (client, server) = duplex(64);
-        let mut server = ClientStream::new(server, Unread::default());
+        let mut server = ClientStream::new(server, Vec::new(), Unread::default());
         server.shutdown().await.unwrap();
         assert!(server.over.is_none());
         drop(client);

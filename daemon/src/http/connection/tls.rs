@@ -10,7 +10,20 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::protocols::HttpVersion;
 use crate::http::request::ClientName;
+
+/// HTTP/2 in ALPN.
+const HTTP_2: &[u8] = b"h2";
+
+/// Result of a handshake.
+pub(super) struct Handshake {
+    pub(super) stream: TlsStream<TcpStream>,
+    /// Version of HTTP that both chose.
+    pub(super) version: HttpVersion,
+    /// Name in the client's certificate, if it has one.
+    pub(super) name: Option<ClientName>,
+}
 
 /// TLS with clients. Clones share it; what is shown may be replaced while it is used.
 #[derive(Clone)]
@@ -59,16 +72,18 @@ impl ClientTls {
         self.shown().expires_at_s
     }
 
-    /// Handshake; returns the name in the client's certificate, if it has one.
-    pub(in crate::http) async fn answer(
-        &self,
-        stream: TcpStream,
-    ) -> io::Result<(TlsStream<TcpStream>, Option<ClientName>)> {
+    /// Performs the handshake.
+    pub(super) async fn answer(&self, stream: TcpStream) -> io::Result<Handshake> {
         let stream = TlsAcceptor::from(self.shown().config).accept(stream).await?;
-        let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let session = stream.get_ref().1;
+        let version = match session.alpn_protocol() {
+            Some(HTTP_2) => HttpVersion::Two,
+            _ => HttpVersion::One,
+        };
+        let shown = session.peer_certificates().and_then(<[_]>::first);
         let identity = shown.map_or(Ok(None), identity_of);
         let identity = identity.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
-        Ok((stream, identity.and_then(ClientName::of)))
+        Ok(Handshake { stream, version, name: identity.and_then(ClientName::of) })
     }
 }
 
@@ -94,7 +109,7 @@ fn server_config(own: Credentials, client_roots: Option<RootCertStore>) -> Resul
         ),
     };
     let mut config = builder.with_single_cert(own.chain, own.key).map_err(wrong)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
     // A session taken up again would show no certificate; one that is no longer good must not open anything.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

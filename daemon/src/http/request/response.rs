@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, RETRY_AFTER};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ipam_api::brand::{
@@ -98,6 +98,7 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     let notes = Notes::default();
     request.extensions_mut().insert(notes.clone());
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let version = request.version();
     let peer = request.extensions().get::<Peer>();
     let offer = match request.extensions().get::<LocalCaller>() {
         Some(local) => local.offer(),
@@ -138,7 +139,8 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     }
     let took = begun.elapsed();
     let headers = response.headers_mut();
-    if verdict.is_some_and(|verdict| verdict.is_unread()) {
+    // Over HTTP/2 only the stream ends, and the header is forbidden.
+    if version <= Version::HTTP_11 && verdict.is_some_and(|verdict| verdict.is_unread()) {
         set(headers, CONNECTION.as_str(), "close");
     }
     set(headers, HEADER_REQUEST_ID, &id);

@@ -2,6 +2,7 @@
 
 mod connections;
 mod heads;
+mod http2;
 mod oversize;
 mod peer_attack;
 mod peers;
