@@ -43,6 +43,7 @@ pub mod resource;
 pub mod schema;
 pub mod screen;
 pub mod selector;
+pub mod spiffe;
 pub mod strict;
 pub mod time;
 #[cfg(feature = "tls")]

@@ -467,6 +467,8 @@ pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
 pub const TLS_HANDSHAKES_MAX: usize = 1024;
 /// The same, of one address.
 pub const TLS_HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
+/// Bytes of a SPIFFE id (SPIFFE, section 2.3).
+pub const SPIFFE_ID_BYTES_MAX: usize = 2048;
 /// File descriptors that are kept for everything but clients' connections.
 pub const DESCRIPTORS_KEPT: usize = 512;
 

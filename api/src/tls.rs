@@ -16,6 +16,10 @@ use webpki::{EndEntityCert, KeyUsage};
 use crate::certificate::Identity;
 use crate::limits::PEM_BYTES_MAX;
 
+mod spiffe;
+
+pub use self::spiffe::{spiffe_client_config, spiffe_id_of};
+
 /// Supported versions of TLS.
 pub const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
@@ -148,6 +152,7 @@ pub fn reason(error: &Error) -> String {
             Why::NotValidForName | Why::NotValidForNameContext { .. } => {
                 "its certificate is for another name"
             }
+            Why::Other(why) => return format!("its certificate can't be accepted: {why}"),
             other => return format!("its certificate can't be accepted: {other}"),
         },
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => "it doesn't speak TLS",

@@ -10,7 +10,7 @@ use ipam_raft::node::{PeerCredentials, PeerTls};
 use serde::{Deserialize, Serialize};
 
 use super::error::{ConfigError, wrong};
-use crate::http::connection::tls::ClientTls;
+use crate::http::connection::tls::{ClientTls, Names};
 
 /// Time before the expiry of a certificate at which warnings begin.
 pub(super) const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -97,7 +97,7 @@ impl ClientTlsFiles {
     /// For one that can't be used.
     pub fn load(&self) -> Result<ClientTls, TlsError> {
         let (own, client_roots) = self.read()?;
-        ClientTls::new(own, client_roots)
+        ClientTls::new(Names::Ipamd, own, client_roots)
     }
 }
 

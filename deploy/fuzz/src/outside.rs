@@ -7,6 +7,7 @@ use ipam_api::address::{Family, parse_address, parse_cidr};
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::{AllocateRequest, ReleaseAttachmentRequest};
 use ipam_api::resource::{EndpointKey, EndpointKind, Network, Pool, Reservation, Subnet};
+use ipam_api::spiffe::SpiffeId;
 use ipam_api::time::Timestamp;
 use ipam_api::token::{JoinRequest, TokenRequest};
 use ipam_api::{AddressRange, Problem, RangeSet, Selector, strict};
@@ -77,6 +78,12 @@ pub(crate) fn text(data: &[u8]) {
             }
         }
         15 => drop(Timestamp::from_http_date(text)),
+        16 => {
+            if let Some(id) = SpiffeId::parse(text) {
+                assert_eq!(id.as_str(), text);
+                assert!(text.contains(&format!("//{}/", id.trust_domain())));
+            }
+        }
         _ => {}
     }
 }

@@ -10,5 +10,7 @@ pub mod server;
 pub mod starting;
 mod stream;
 pub mod tls;
+#[cfg(test)]
+mod tls_tests;
 
 pub use self::protocols::Protocols;

@@ -3,7 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::{fmt, io};
 
-use ipam_api::tls::{Credentials, TlsError, VERSIONS, expires_at_s, identity_of, provider, reason};
+use ipam_api::tls::{
+    Credentials, TlsError, VERSIONS, expires_at_s, identity_of, provider, reason, spiffe_id_of,
+};
 use rustls::server::{NoClientAuth, NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
@@ -27,7 +29,19 @@ pub(super) struct Handshake {
 
 /// TLS with clients. Clones share it; what is shown may be replaced while it is used.
 #[derive(Clone)]
-pub struct ClientTls(Arc<RwLock<PeerCertificates>>);
+pub struct ClientTls {
+    names: Names,
+    shown: Arc<RwLock<PeerCertificates>>,
+}
+
+/// Names that a listener reads in client certificates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// DNS names of clients and nodes of ipamd, in certificates that clients may have.
+    Ipamd,
+    /// SPIFFE ids, which every client must have.
+    Spiffe,
+}
 
 /// Certificate that clients see.
 #[derive(Clone)]
@@ -43,13 +57,18 @@ impl fmt::Debug for ClientTls {
 }
 
 impl ClientTls {
-    /// Presents `own`. Client certificates are optional and must be issued by `client_roots`; without
-    /// `client_roots` none is requested.
+    /// Presents `own`, and reads these names in client certificates, which must be issued by `client_roots`.
+    /// Without `client_roots` none is requested.
     ///
     /// # Errors
-    /// If the certificate doesn't match its key, or no CA is usable.
-    pub fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
-        Ok(Self(Arc::new(RwLock::new(PeerCertificates::new(own, client_roots)?))))
+    /// If the certificate doesn't match its key, no CA is usable, or SPIFFE ids have no CA.
+    pub fn new(
+        names: Names,
+        own: Credentials,
+        client_roots: Option<RootCertStore>,
+    ) -> Result<Self, TlsError> {
+        let shown = PeerCertificates::new(names, own, client_roots)?;
+        Ok(Self { names, shown: Arc::new(RwLock::new(shown)) })
     }
 
     /// Shows and believes this from now on; connections that stand are left alone.
@@ -57,13 +76,13 @@ impl ClientTls {
     /// # Errors
     /// As [`ClientTls::new`]; then everything stays as it was.
     pub fn replace(&self, own: Credentials, client_roots: Option<RootCertStore>) -> Result<(), TlsError> {
-        let shown = PeerCertificates::new(own, client_roots)?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = shown;
+        let shown = PeerCertificates::new(self.names, own, client_roots)?;
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = shown;
         Ok(())
     }
 
     fn shown(&self) -> PeerCertificates {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Expiry of the presented certificate, in seconds since 1970.
@@ -81,32 +100,50 @@ impl ClientTls {
             _ => HttpVersion::One,
         };
         let shown = session.peer_certificates().and_then(<[_]>::first);
-        let identity = shown.map_or(Ok(None), identity_of);
-        let identity = identity.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
-        Ok(Handshake { stream, version, name: identity.and_then(ClientName::of) })
+        let name = match (shown, self.names) {
+            (None, _) => Ok(None),
+            (Some(shown), Names::Ipamd) => {
+                identity_of(shown).map(|identity| identity.and_then(ClientName::of))
+            }
+            (Some(shown), Names::Spiffe) => match spiffe_id_of(shown) {
+                Ok(Some(id)) => Ok(Some(ClientName::Spiffe { id })),
+                Ok(None) => Err(TlsError::new("the client's certificate has no SPIFFE id")),
+                Err(error) => Err(error),
+            },
+        };
+        let name = name.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
+        Ok(Handshake { stream, version, name })
     }
 }
 
 impl PeerCertificates {
-    fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
+    fn new(names: Names, own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
         let expires_at_s = own.chain.first().and_then(expires_at_s);
-        Ok(Self { config: Arc::new(server_config(own, client_roots)?), expires_at_s })
+        Ok(Self { config: Arc::new(server_config(names, own, client_roots)?), expires_at_s })
     }
 }
 
-fn server_config(own: Credentials, client_roots: Option<RootCertStore>) -> Result<ServerConfig, TlsError> {
+fn server_config(
+    names: Names,
+    own: Credentials,
+    client_roots: Option<RootCertStore>,
+) -> Result<ServerConfig, TlsError> {
     let wrong =
         |error: rustls::Error| TlsError::new(format!("the certificate can't be used: {}", reason(&error)));
     let builder =
         ServerConfig::builder_with_provider(provider()).with_protocol_versions(VERSIONS).map_err(wrong)?;
     let builder = match client_roots {
+        None if names == Names::Spiffe => return Err(TlsError::new("SPIFFE ids need the CA of the clients")),
         None => builder.with_client_cert_verifier(Arc::new(NoClientAuth)),
-        Some(roots) => builder.with_client_cert_verifier(
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
-                .allow_unauthenticated()
-                .build()
-                .map_err(|error| TlsError::new(format!("the clients' CA can't be used: {error}")))?,
-        ),
+        Some(roots) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider());
+            let verifier = match names {
+                Names::Ipamd => verifier.allow_unauthenticated(),
+                Names::Spiffe => verifier,
+            };
+            let unusable = |error| TlsError::new(format!("the clients' CA can't be used: {error}"));
+            builder.with_client_cert_verifier(verifier.build().map_err(unusable)?)
+        }
     };
     let mut config = builder.with_single_cert(own.chain, own.key).map_err(wrong)?;
     config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use ipam_api::certificate::Identity;
+use ipam_api::spiffe::SpiffeId;
 use ipam_api::{Name, ObjectName};
 
 /// Peer of a connection. Every request has it among its extensions.
@@ -45,6 +46,8 @@ pub enum ClientName {
         /// The node's name.
         name: ObjectName,
     },
+    /// A workload with a SPIFFE id, on a listener that identifies its clients by them.
+    Spiffe { id: SpiffeId },
 }
 
 impl ClientName {

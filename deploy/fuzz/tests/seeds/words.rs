@@ -43,7 +43,7 @@ const BODIES: [(u8, &str, &str); 12] = [
     (0, "deep", r#"{"name":[[[[[[{"a":[[]]}]]]]]]}"#),
 ];
 
-const TEXTS: [(u8, &str, &str); 32] = [
+const TEXTS: [(u8, &str, &str); 34] = [
     (0, "name", "web-6.lan"),
     (1, "object-name", "Node_1.example:7"),
     (2, "interface", "eth0"),
@@ -80,6 +80,8 @@ const TEXTS: [(u8, &str, &str); 32] = [
         "query-filters",
         "sort=-name&fields=name,meta&count=true&labels=team%3Dweb&contains=10.0.0.1&q=x&cursor=AQ",
     ),
+    (16, "spiffe", "spiffe://example.org/ns/default/sa/proxy"),
+    (16, "spiffe-dots", "spiffe://example.org/../x"),
     (14, "cursor", "AQAAAAAAAAAHAAAAAAAAAAgAAAAAAAAACQ"),
     (13, "headers", "if-match:\"1204\"\nrequest-id:0190-7\nbudget-ms:900\nhost:a"),
     (13, "headers-none-match", "if-none-match:*\nidempotency-key:k\nchange-comment:why\nhost:a\nhost:b"),
