@@ -23,8 +23,8 @@ pub(in crate::http) async fn strict(request: Request, next: Next) -> Response {
     }
 }
 
-/// Gives a request over HTTP/2 the `Host` of its `:authority`, which takes its place there. Later checks find the
-/// name of the server in one place.
+/// Gives a request over HTTP/2 the `Host` of its `:authority`, which takes its place there. Later checks find
+/// the name of the server in one place.
 pub(super) fn name_host(head: &mut Parts) {
     let authority = head.uri.authority().filter(|_| head.version == Version::HTTP_2);
     if let (Some(authority), false) = (authority, head.headers.contains_key(HOST))

@@ -75,8 +75,8 @@ impl Protocols {
     pub(super) fn http2(self) -> http2::Builder<Responses> {
         let small = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut http = http2::Builder::new(Responses { stall_max: self.stall_max });
-        // Pings end idle connections of clients that are gone. Clients may send as many as they like: those of
-        // gRPC find dead servers by them.
+        // Pings end idle connections of clients that are gone. Clients may send as many as they like: those
+        // of gRPC find dead servers by them.
         http.timer(TokioTimer::new()).keep_alive_interval(self.ping).keep_alive_timeout(self.pong_max);
         http.max_concurrent_streams(self.streams_max).max_header_list_size(small(self.head_bytes_max));
         http.max_frame_size(small(HTTP2_FRAME_BYTES_MAX));

@@ -1,8 +1,8 @@
 //! Responses over HTTP/2: an end for those that the client does not read.
 //!
 //! A client may read its connection and yet accept no data of a stream (flow control), so the stream of bytes
-//! shows no stalled reader. Each response is sent in pieces, so that none waits in a buffer as a whole, and ends
-//! when no piece was accepted for too long.
+//! shows no stalled reader. Each response is sent in pieces, so that none waits in a buffer as a whole, and
+//! ends when no piece was accepted for too long.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

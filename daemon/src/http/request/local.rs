@@ -1,7 +1,7 @@
 //! Requests of this process to the API of its own member, without a socket and a token.
 //!
-//! **Invariant:** a request of a leader-only task is never forwarded. It has no effect outside of the leadership
-//! of its task. Other requests have the limits of a client, each principal its own.
+//! **Invariant:** a request of a leader-only task is never forwarded. It has no effect outside of the
+//! leadership of its task. Other requests have the limits of a client, each principal its own.
 
 use std::sync::Arc;
 
