@@ -137,7 +137,7 @@ impl Node {
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
         if belongs {
             let running = starting::resume(node.inner()).await?;
-            node.inner().profile.check_reachable(&running)?;
+            node.inner().profile.check_reachable(&running).await?;
         } else if config.joins {
             node.inner().lifecycle.wait_for("a cluster to take it in".to_owned());
         } else {

@@ -63,12 +63,14 @@ impl Profile {
     }
 
     /// Refuses to go on without a peer port among other members: they would reach this one no more.
-    pub(super) fn check_reachable(&self, running: &Running) -> Result<(), StartError> {
+    pub(super) async fn check_reachable(&self, running: &Running) -> Result<(), StartError> {
         if !self.peer_address.is_empty() {
             return Ok(());
         }
+        // The end of raft is reported where all of its ends are.
+        let Some(members) = running.stored_members().await else { return Ok(()) };
         let (me, others): (Vec<_>, Vec<_>) =
-            running.members().into_iter().partition(|(id, _)| *id == running.me.member_id);
+            members.into_iter().partition(|(id, _)| *id == running.me.member_id);
         // A member that joined and stopped before the first entries reached it knows no members, not even
         // itself.
         if !me.is_empty() && others.is_empty() {

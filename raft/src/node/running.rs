@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use openraft::RaftState;
 use openraft::async_runtime::watch::WatchReceiver;
 use tokio::sync::watch;
 
@@ -13,7 +14,7 @@ use super::raft::RaftHandle;
 use super::reads::Reads;
 use crate::store::LogStore;
 use crate::transport::{PeerIdentity, Peers};
-use crate::types::Member;
+use crate::types::{Member, Types};
 
 /// The running member.
 pub(super) struct Running {
@@ -35,6 +36,16 @@ impl Running {
         let metrics = metrics.borrow_watched();
         let nodes = metrics.membership_config.membership().nodes();
         nodes.map(|(id, member)| (*id, member.clone())).collect()
+    }
+
+    /// Members of the newest configuration in the log. Unlike [`Self::members`], which is empty until raft
+    /// has published its first state, it is complete from the start on. None once raft has ended.
+    pub(super) async fn stored_members(&self) -> Option<Vec<(u64, Member)>> {
+        let read = |state: &RaftState<Types>| {
+            let nodes = state.membership_state.effective().membership().nodes();
+            nodes.map(|(id, member)| (*id, member.clone())).collect()
+        };
+        self.raft.with_raft_state(read).await.ok()
     }
 
     /// The members that vote, as this one knows them.
