@@ -1,5 +1,6 @@
 //! Lists of prefixes in the model: what is listed is there or waits, and nothing else of the realm is.
 
+use crate::model::naive::PrefixClaim;
 use ipam_api::Code;
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_api::name::ObjectName;
@@ -38,18 +39,17 @@ impl Model {
         let unlisted = here.filter(|one| !one.released && !is_listed(&one.owner));
         let mut unlisted: Vec<_> = unlisted.map(|one| (one.owner.clone(), one.number, one.cidr)).collect();
         unlisted.sort();
-        let waits = self.prefix_claims.iter().filter(|one| {
+        let is_unlisted = |one: &PrefixClaim| {
             let request = &one.request;
-            (&request.from, &request.realm, request.levels.len()) == (from, realm, 1)
-        });
-        let owners = waits.map(|one| one.request.levels[0].owner.clone());
-        let mut withdrawn: Vec<_> = owners.filter(|owner| !is_listed(owner)).collect();
+            (&request.from, &request.realm) == (from, realm) && !is_listed(&request.levels[0].owner)
+        };
+        let path = |one: &PrefixClaim| -> Vec<ObjectName> {
+            one.request.levels.iter().map(|level| level.owner.clone()).collect()
+        };
+        let waits = self.prefix_claims.iter().filter(|one| is_unlisted(one));
+        let mut withdrawn: Vec<_> = waits.map(path).collect();
         withdrawn.sort();
-        self.prefix_claims.retain(|one| {
-            let request = &one.request;
-            let is_same = (&request.from, &request.realm, request.levels.len()) == (from, realm, 1);
-            !is_same || is_listed(&request.levels[0].owner)
-        });
+        self.prefix_claims.retain(|one| !is_unlisted(one));
         for (_, number, _) in &unlisted {
             self.blocks.iter_mut().find(|one| one.number == *number).unwrap().released = true;
         }
@@ -80,7 +80,7 @@ impl Model {
                 (None, None) => return Err(Code::NotFound),
             });
         }
-        let withdrawn = withdrawn.into_iter().map(|owner| (owner, None));
+        let withdrawn = withdrawn.into_iter().filter_map(|mut path| Some((path.pop()?, None)));
         let released = withdrawn.chain(unlisted.into_iter().map(|(owner, _, cidr)| (owner, Some(cidr))));
         Ok(Reply::PrefixesSet { prefixes: said, released: released.collect(), ending })
     }
