@@ -64,6 +64,8 @@ pub struct Entry {
     pub http: u16,
     /// CNI error code.
     pub cni: u16,
+    /// Status code of gRPC.
+    pub grpc: u8,
     /// Exit code of `ipamctl`.
     pub exit: u8,
     /// Advice on repeating the request.
@@ -75,8 +77,8 @@ pub struct Entry {
 }
 
 macro_rules! catalogue {
-    ($($variant:ident $code:literal $http:literal / $cni:literal exit $exit:ident retry $retry:ident
-       $title:literal, $help:literal;)*) => {
+    ($($variant:ident $code:literal $http:literal / $cni:literal grpc $grpc:literal exit $exit:ident
+       retry $retry:ident $title:literal, $help:literal;)*) => {
         /// The stable codes. New ones are only ever appended (they travel between members by position).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -93,7 +95,7 @@ macro_rules! catalogue {
             pub fn entry(self) -> Entry {
                 match self {
                     $(Code::$variant => Entry {
-                        code: $code, http: $http, cni: $cni, exit: exit::$exit,
+                        code: $code, http: $http, cni: $cni, grpc: $grpc, exit: exit::$exit,
                         retry: Retry::$retry, title: $title, help: $help,
                     },)*
                 }
@@ -103,147 +105,147 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    MalformedBody "malformed-body" 400 / 6 exit USAGE retry Changed
+    MalformedBody "malformed-body" 400 / 6 grpc 3 exit USAGE retry Changed
         "Malformed request body", "Send one JSON object in UTF-8.";
-    UnknownField "unknown-field" 400 / 2 exit USAGE retry Changed
+    UnknownField "unknown-field" 400 / 2 grpc 3 exit USAGE retry Changed
         "Unknown field", "Correct or remove the field.";
-    InvalidField "invalid-field" 422 / 7 exit USAGE retry Changed
+    InvalidField "invalid-field" 422 / 7 grpc 3 exit USAGE retry Changed
         "Invalid field", "Correct the field.";
-    CidrHasHostBits "cidr-has-host-bits" 422 / 7 exit USAGE retry Changed
+    CidrHasHostBits "cidr-has-host-bits" 422 / 7 grpc 3 exit USAGE retry Changed
         "CIDR with host bits set", "Use the network address before the slash.";
-    RangeReversed "range-reversed" 422 / 7 exit USAGE retry Changed
+    RangeReversed "range-reversed" 422 / 7 grpc 3 exit USAGE retry Changed
         "Reversed range", "Write the lower address first.";
-    FamilyMismatch "family-mismatch" 422 / 7 exit USAGE retry Changed
+    FamilyMismatch "family-mismatch" 422 / 7 grpc 3 exit USAGE retry Changed
         "Mixed IPv4 and IPv6", "Use one family; a pool has the family of its subnet.";
-    OutsideSubnet "outside-subnet" 422 / 7 exit REFUSED retry Changed
+    OutsideSubnet "outside-subnet" 422 / 7 grpc 3 exit REFUSED retry Changed
         "Outside the subnet", "Use addresses within the CIDR of the subnet, or create another subnet.";
-    GatewayInRange "gateway-in-range" 422 / 7 exit REFUSED retry Changed
+    GatewayInRange "gateway-in-range" 422 / 7 grpc 3 exit REFUSED retry Changed
         "Gateway address not usable", "Use a host address of the subnet.";
-    TooLarge "too-large" 413 / 7 exit USAGE retry Changed
+    TooLarge "too-large" 413 / 7 grpc 8 exit USAGE retry Changed
         "Request too large", "Split the request.";
-    LimitExceeded "limit-exceeded" 422 / 7 exit USAGE retry Changed
+    LimitExceeded "limit-exceeded" 422 / 7 grpc 8 exit USAGE retry Changed
         "Limit exceeded", "Stay within the limit, or split the request.";
-    UnsupportedMediaType "unsupported-media-type" 415 / 6 exit USAGE retry Changed
+    UnsupportedMediaType "unsupported-media-type" 415 / 6 grpc 3 exit USAGE retry Changed
         "Unsupported media type", "Send Content-Type: application/json.";
-    InvalidFilter "invalid-filter" 400 / 7 exit USAGE retry Changed
+    InvalidFilter "invalid-filter" 400 / 7 grpc 3 exit USAGE retry Changed
         "Invalid query parameter", "Correct the query parameter.";
-    InvalidCursor "invalid-cursor" 400 / 7 exit USAGE retry Changed
+    InvalidCursor "invalid-cursor" 400 / 7 grpc 3 exit USAGE retry Changed
         "Invalid cursor", "Restart the list without a cursor.";
-    CursorExpired "cursor-expired" 410 / 7 exit USAGE retry Changed
+    CursorExpired "cursor-expired" 410 / 7 grpc 9 exit USAGE retry Changed
         "Cursor expired", "Restart the list without a cursor.";
-    MethodNotAllowed "method-not-allowed" 405 / 7 exit USAGE retry Changed
+    MethodNotAllowed "method-not-allowed" 405 / 7 grpc 12 exit USAGE retry Changed
         "Method not allowed", "Use a method of the Allow header.";
-    IdempotencyKeyReused "idempotency-key-reused" 422 / 7 exit USAGE retry Changed
+    IdempotencyKeyReused "idempotency-key-reused" 422 / 7 grpc 3 exit USAGE retry Changed
         "Idempotency key reused for another request", "Use a new key for each new request.";
-    Unauthenticated "unauthenticated" 401 / 11 exit REFUSED retry Changed
+    Unauthenticated "unauthenticated" 401 / 11 grpc 16 exit REFUSED retry Changed
         "Authentication required", "Send a valid token.";
-    Forbidden "forbidden" 403 / 120 exit REFUSED retry Changed
+    Forbidden "forbidden" 403 / 120 grpc 7 exit REFUSED retry Changed
         "Permission denied", "Ask an administrator for a role with this permission.";
-    TokenExpired "token-expired" 401 / 11 exit REFUSED retry Changed
+    TokenExpired "token-expired" 401 / 11 grpc 16 exit REFUSED retry Changed
         "Token expired", "Get a new token.";
-    ForeignNode "foreign-node" 403 / 121 exit REFUSED retry Never
+    ForeignNode "foreign-node" 403 / 121 grpc 7 exit REFUSED retry Never
         "Resource of another node", "Send the request from the node that owns the resource.";
-    NotFound "not-found" 404 / 102 exit NOT_FOUND retry Changed
+    NotFound "not-found" 404 / 102 grpc 5 exit NOT_FOUND retry Changed
         "Not found", "Check the name against the list of existing resources.";
-    AlreadyExists "already-exists" 409 / 7 exit RACED retry Changed
+    AlreadyExists "already-exists" 409 / 7 grpc 6 exit RACED retry Changed
         "Already exists", "Choose another name, or change the existing resource.";
-    RevisionMismatch "revision-mismatch" 412 / 7 exit RACED retry Changed
+    RevisionMismatch "revision-mismatch" 412 / 7 grpc 10 exit RACED retry Changed
         "Revision mismatch", "Read the resource again, merge, and retry with the new revision.";
-    PreconditionRequired "precondition-required" 428 / 7 exit USAGE retry Changed
+    PreconditionRequired "precondition-required" 428 / 7 grpc 9 exit USAGE retry Changed
         "Precondition required", "Send If-Match with the revision that was read.";
-    RevisionCompacted "revision-compacted" 410 / 7 exit USAGE retry Changed
+    RevisionCompacted "revision-compacted" 410 / 7 grpc 11 exit USAGE retry Changed
         "Revision compacted", "Restart from a list.";
-    RevisionNotReached "revision-not-reached" 503 / 11 exit UNAVAILABLE retry Same
+    RevisionNotReached "revision-not-reached" 503 / 11 grpc 14 exit UNAVAILABLE retry Same
         "Revision not reached yet", "Retry, or use another member.";
-    ImmutableField "immutable-field" 422 / 7 exit REFUSED retry Changed
+    ImmutableField "immutable-field" 422 / 7 grpc 9 exit REFUSED retry Changed
         "Immutable field", "Recreate the resource, or leave the field unchanged.";
-    Overlap "overlap" 409 / 7 exit REFUSED retry Changed
+    Overlap "overlap" 409 / 7 grpc 9 exit REFUSED retry Changed
         "Overlapping addresses", "Choose unused addresses, or another network.";
-    InUse "in-use" 409 / 7 exit REFUSED retry After
+    InUse "in-use" 409 / 7 grpc 9 exit REFUSED retry After
         "Resource in use", "Release its addresses or delete its dependents first; a pool can also be drained.";
-    Terminating "terminating" 409 / 106 exit REFUSED retry Changed
+    Terminating "terminating" 409 / 106 grpc 9 exit REFUSED retry Changed
         "Resource is being deleted", "Use another pool or subnet.";
-    ManagedElsewhere "managed-elsewhere" 409 / 7 exit REFUSED retry Changed
+    ManagedElsewhere "managed-elsewhere" 409 / 7 grpc 9 exit REFUSED retry Changed
         "Resource of another manager", "Change the resource through its manager, or take it over.";
-    PoolExhausted "pool-exhausted" 409 / 101 exit REFUSED retry After
+    PoolExhausted "pool-exhausted" 409 / 101 grpc 8 exit REFUSED retry After
         "No address available", "Add a range to the pool, or release unused addresses.";
-    NoPoolSelected "no-pool-selected" 409 / 103 exit REFUSED retry Changed
+    NoPoolSelected "no-pool-selected" 409 / 103 grpc 9 exit REFUSED retry Changed
         "No pool selected", "Name a pool in the request, or mark one as default.";
-    NoPoolFits "no-pool-fits" 409 / 104 exit REFUSED retry Changed
+    NoPoolFits "no-pool-fits" 409 / 104 grpc 9 exit REFUSED retry Changed
         "No eligible pool", "See the reason for each pool in the detail.";
-    PoolDisabled "pool-disabled" 409 / 105 exit REFUSED retry Changed
+    PoolDisabled "pool-disabled" 409 / 105 grpc 9 exit REFUSED retry Changed
         "Pool disabled", "Enable the pool, or use another one.";
-    AddressTaken "address-taken" 409 / 107 exit REFUSED retry Changed
+    AddressTaken "address-taken" 409 / 107 grpc 6 exit REFUSED retry Changed
         "Address in use", "Request another address, or release this one first.";
-    AddressOutsidePools "address-outside-pools" 422 / 108 exit REFUSED retry Changed
+    AddressOutsidePools "address-outside-pools" 422 / 108 grpc 3 exit REFUSED retry Changed
         "Address outside the candidate pools", "Request an address of a pool that the request may use.";
-    AddressReserved "address-reserved" 409 / 109 exit REFUSED retry Changed
+    AddressReserved "address-reserved" 409 / 109 grpc 9 exit REFUSED retry Changed
         "Address not allocatable", "Request another address.";
-    AddressCooling "address-cooling" 409 / 110 exit REFUSED retry After
+    AddressCooling "address-cooling" 409 / 110 grpc 9 exit REFUSED retry After
         "Address cooling", "Wait until the cooling period ends, or request another address.";
-    AddressQuarantined "address-quarantined" 409 / 111 exit REFUSED retry Changed
+    AddressQuarantined "address-quarantined" 409 / 111 grpc 9 exit REFUSED retry Changed
         "Address quarantined", "Find the unknown host that uses the address.";
-    AddressConflict "address-conflict" 409 / 112 exit REFUSED retry Same
+    AddressConflict "address-conflict" 409 / 112 grpc 10 exit REFUSED retry Same
         "Address conflict on the link", "Retry; the next attempt uses another address.";
-    GatewayUnreachable "gateway-unreachable" 409 / 113 exit REFUSED retry After
+    GatewayUnreachable "gateway-unreachable" 409 / 113 grpc 9 exit REFUSED retry After
         "Gateway unreachable", "Check the link between node and gateway.";
-    QuotaExceeded "quota-exceeded" 409 / 114 exit REFUSED retry After
+    QuotaExceeded "quota-exceeded" 409 / 114 grpc 8 exit REFUSED retry After
         "Quota exceeded", "Release addresses, or ask for a higher quota.";
-    AttachmentReleased "attachment-released" 409 / 115 exit REFUSED retry Never
+    AttachmentReleased "attachment-released" 409 / 115 grpc 9 exit REFUSED retry Never
         "Attachment released after the start of this request", "No action needed: a newer request replaces this one.";
-    AllocationChanged "allocation-changed" 409 / 116 exit REFUSED retry Never
+    AllocationChanged "allocation-changed" 409 / 116 grpc 9 exit REFUSED retry Never
         "Allocation gone or replaced", "No action needed: the old allocation no longer exists.";
-    CheckFailed "check-failed" 409 / 117 exit REFUSED retry Never
+    CheckFailed "check-failed" 409 / 117 grpc 9 exit REFUSED retry Never
         "Attachment differs from its recorded state", "Delete the container; the runtime creates it again.";
-    NoLeader "no-leader" 503 / 11 exit UNAVAILABLE retry Same
+    NoLeader "no-leader" 503 / 11 grpc 14 exit UNAVAILABLE retry Same
         "No leader", "Retry with any member. Operators: ipamctl status.";
-    Overloaded "overloaded" 503 / 11 exit UNAVAILABLE retry After
+    Overloaded "overloaded" 503 / 11 grpc 14 exit UNAVAILABLE retry After
         "Server overloaded", "Retry later.";
-    DeadlineExceeded "deadline-exceeded" 504 / 11 exit UNKNOWN retry Same
+    DeadlineExceeded "deadline-exceeded" 504 / 11 grpc 4 exit UNKNOWN retry Same
         "Deadline exceeded", "Retry the same request; it is applied at most once.";
-    StorageFull "storage-full" 507 / 11 exit UNAVAILABLE retry After
+    StorageFull "storage-full" 507 / 11 grpc 8 exit UNAVAILABLE retry After
         "Disk full", "Free disk space on the members.";
-    ShuttingDown "shutting-down" 503 / 11 exit UNAVAILABLE retry Same
+    ShuttingDown "shutting-down" 503 / 11 grpc 14 exit UNAVAILABLE retry Same
         "Member shutting down", "Retry with another member.";
-    EpochUnconfirmed "epoch-unconfirmed" 503 / 118 exit UNAVAILABLE retry After
+    EpochUnconfirmed "epoch-unconfirmed" 503 / 118 grpc 14 exit UNAVAILABLE retry After
         "Restored pools not confirmed", "Run ipamctl cluster epoch to review the pools, and ipamctl cluster epoch confirm to enable them.";
-    FeatureLevel "feature-level" 409 / 119 exit REFUSED retry Changed
+    FeatureLevel "feature-level" 409 / 119 grpc 9 exit REFUSED retry Changed
         "Feature level too low", "Upgrade all members first.";
-    WrongCluster "wrong-cluster" 421 / 7 exit REFUSED retry Changed
+    WrongCluster "wrong-cluster" 421 / 7 grpc 9 exit REFUSED retry Changed
         "Wrong cluster", "Check the server addresses.";
-    AgentUnreachable "agent-unreachable" 503 / 11 exit UNAVAILABLE retry Same
+    AgentUnreachable "agent-unreachable" 503 / 11 grpc 14 exit UNAVAILABLE retry Same
         "Node agent unreachable", "Start the agent, or configure servers.";
-    NotImplemented "not-implemented" 501 / 1 exit REFUSED retry Never
+    NotImplemented "not-implemented" 501 / 1 grpc 12 exit REFUSED retry Never
         "Not implemented", "Upgrade the servers.";
-    Internal "internal" 500 / 999 exit REFUSED retry Same
+    Internal "internal" 500 / 999 grpc 13 exit REFUSED retry Same
         "Internal error", "Report it with the request ID.";
-    Unreachable "unreachable" 503 / 11 exit UNAVAILABLE retry Same
+    Unreachable "unreachable" 503 / 11 grpc 14 exit UNAVAILABLE retry Same
         "No server reachable", "Check that ipamd runs and that the server addresses are correct.";
-    TooManyRequests "too-many-requests" 429 / 11 exit UNAVAILABLE retry After
+    TooManyRequests "too-many-requests" 429 / 11 grpc 8 exit UNAVAILABLE retry After
         "Too many concurrent requests", "Wait until other requests of this client have finished.";
-    TooSlow "too-slow" 408 / 11 exit UNAVAILABLE retry Same
+    TooSlow "too-slow" 408 / 11 grpc 4 exit UNAVAILABLE retry Same
         "Request timeout", "Retry; check the network between client and server.";
-    TlsRequired "tls-required" 400 / 7 exit USAGE retry Changed
+    TlsRequired "tls-required" 400 / 7 grpc 9 exit USAGE retry Changed
         "TLS required", "Use an https:// address, and configure the CA of the servers.";
-    StateDiverged "state-diverged" 503 / 11 exit UNAVAILABLE retry Same
+    StateDiverged "state-diverged" 503 / 11 grpc 14 exit UNAVAILABLE retry Same
         "State of this member diverged", "Retry with another member. Operators: ipamctl status.";
-    MemberUnfit "member-unfit" 409 / 7 exit REFUSED retry After
+    MemberUnfit "member-unfit" 409 / 7 grpc 9 exit REFUSED retry After
         "Member not ready for the change", "Check the members: ipamctl cluster members.";
-    QuorumAtRisk "quorum-at-risk" 409 / 7 exit REFUSED retry Changed
+    QuorumAtRisk "quorum-at-risk" 409 / 7 grpc 9 exit REFUSED retry Changed
         "Quorum at risk", "Start the unavailable members, or add members first.";
-    NotLeased "not-leased" 409 / 7 exit REFUSED retry Never
+    NotLeased "not-leased" 409 / 7 grpc 9 exit REFUSED retry Never
         "No lease", "No renewal needed: the allocation lasts until it is released.";
-    BootUnconfirmed "boot-unconfirmed" 409 / 11 exit REFUSED retry After
+    BootUnconfirmed "boot-unconfirmed" 409 / 11 grpc 14 exit REFUSED retry After
         "Boot of the node not confirmed", "Retry with a new process; container runtimes do so automatically.";
-    ConflictingFields "conflicting-fields" 422 / 7 exit USAGE retry Changed
+    ConflictingFields "conflicting-fields" 422 / 7 grpc 3 exit USAGE retry Changed
         "Conflicting fields", "Change one of the fields, or omit it.";
-    JournalUnwritable "journal-unwritable" 507 / 11 exit UNAVAILABLE retry After
+    JournalUnwritable "journal-unwritable" 507 / 11 grpc 8 exit UNAVAILABLE retry After
         "Journal of the node's agent not writable", "Free disk space on the node; see ipam-agent doctor.";
-    PodUnknown "pod-unknown" 503 / 11 exit UNAVAILABLE retry After
+    PodUnknown "pod-unknown" 503 / 11 grpc 14 exit UNAVAILABLE retry After
         "Pod unknown to the node's agent", "Check the API server: ipam-agent doctor. The runtime retries.";
-    PodUnreported "pod-unreported" 503 / 11 exit UNAVAILABLE retry Same
+    PodUnreported "pod-unreported" 503 / 11 grpc 14 exit UNAVAILABLE retry Same
         "Pod not reported by its watcher", "Retry; if it persists, check the watcher: ipamctl task list.";
-    ClaimMismatch "claim-mismatch" 403 / 122 exit REFUSED retry After
+    ClaimMismatch "claim-mismatch" 403 / 122 grpc 7 exit REFUSED retry After
         "Claim of a node not confirmed", "Retry; if it persists, check whether the node's token is stolen.";
 }
 
@@ -405,6 +407,7 @@ mod tests {
             let entry = code.entry();
             assert!((400..600).contains(&entry.http), "{code}");
             assert!(entry.cni == 999 || entry.cni < 200, "{code}");
+            assert!((3..=16).contains(&entry.grpc), "{code}");
             assert_eq!(serde_json::to_value(code).unwrap(), entry.code);
         }
     }

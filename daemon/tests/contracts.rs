@@ -12,7 +12,7 @@ use ipam_api::limits::ALL as LIMITS;
 use ipam_api::problem::exit;
 use ipam_api::resource::{COLLISION_MEANING, IP_COLLISION, TWO_STATIONS};
 use ipam_machine::event::{NAMES, Readiness};
-use ipamd::config::ENVIRONMENT_NAMES;
+use ipamd::config::{ENVIRONMENT_NAMES, MERIDIO_ENVIRONMENT_NAMES};
 use ipamd::metrics::Metrics;
 
 /// Compares a contract with its file, or writes the file.
@@ -34,14 +34,14 @@ fn hold(file: &str, text: &str) {
 
 #[test]
 fn problems() {
-    let mut text = "# code | HTTP | CNI | exit | retry | title | help\n".to_owned();
+    let mut text = "# code | HTTP | CNI | gRPC | exit | retry | title | help\n".to_owned();
     for code in Code::ALL {
         let entry = code.entry();
         let retry = format!("{:?}", entry.retry).to_lowercase();
         let _ = writeln!(
             text,
-            "{} | {} | {} | {} | {retry} | {} | {}",
-            entry.code, entry.http, entry.cni, entry.exit, entry.title, entry.help
+            "{} | {} | {} | {} | {} | {retry} | {} | {}",
+            entry.code, entry.http, entry.cni, entry.grpc, entry.exit, entry.title, entry.help
         );
     }
     hold("problems.txt", &text);
@@ -110,8 +110,14 @@ fn conditions() {
 
 #[test]
 fn environment() {
-    let text: String = ENVIRONMENT_NAMES.iter().map(|(name, key)| format!("{name} | {key}\n")).collect();
-    hold("environment.txt", &format!("# environment name of the daemon | key in its file\n{text}"));
+    let lines = |names: &[(&str, &str)]| -> String {
+        names.iter().map(|(name, key)| format!("{name} | {key}\n")).collect()
+    };
+    let own = lines(ENVIRONMENT_NAMES);
+    let of_meridio = lines(MERIDIO_ENVIRONMENT_NAMES);
+    let header = "# environment name of the daemon | key in its file";
+    let more = "# environment name of Meridio's server, which enables the front end | key in the file";
+    hold("environment.txt", &format!("{header}\n{own}{more}\n{of_meridio}"));
 }
 
 #[test]

@@ -116,11 +116,12 @@ fn problems_page() -> String {
         };
         let _ = write!(
             body,
-            "<h2 id=\"{0}\">{0}</h2>\n<p>{1}. HTTP {2}, CNI {3}, exit code {4}. {retry}</p>\n<p>{5}</p>\n",
+            "<h2 id=\"{0}\">{0}</h2>\n<p>{1}. HTTP {2}, CNI {3}, gRPC {4}, exit code {5}. {retry}</p>\n<p>{6}</p>\n",
             entry.code,
             escaped(entry.title),
             entry.http,
             entry.cni,
+            entry.grpc,
             entry.exit,
             escaped(entry.help),
         );
