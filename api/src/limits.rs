@@ -395,6 +395,24 @@ pub const KUBERNETES_SCAN_MS_DEFAULT: u64 = 600_000;
 pub const KUBERNETES_SCAN_MS_MIN: u64 = 1_000;
 /// Longest interval of these scans.
 pub const KUBERNETES_SCAN_MS_MAX: u64 = 86_400_000;
+/// Time that a node of Meridio, and an address of it, live without being refreshed: Meridio's threshold.
+pub const MERIDIO_TTL_MS_DEFAULT: u64 = 40 * 60_000;
+/// Interval of pings on an idle connection to Meridio's NSP service.
+pub const MERIDIO_KEEPALIVE_MS_DEFAULT: u64 = 30_000;
+/// Shortest interval of these pings; servers in Go close connections on which pings come more often.
+pub const MERIDIO_KEEPALIVE_MS_MIN: u64 = 10_000;
+/// Longest interval of these pings: one hour.
+pub const MERIDIO_KEEPALIVE_MS_MAX: u64 = 3_600_000;
+/// Longest pause between two attempts to reach Meridio's NSP service.
+pub const MERIDIO_BACKOFF_MS_DEFAULT: u64 = 5_000;
+/// Shortest configurable value of that pause: the pause of Meridio after an error.
+pub const MERIDIO_BACKOFF_MS_MIN: u64 = 500;
+/// Longest configurable value of that pause: ten minutes.
+pub const MERIDIO_BACKOFF_MS_MAX: u64 = 600_000;
+/// Patterns of SPIFFE ids that may call the front end of Meridio.
+pub const MERIDIO_SPIFFE_IDS_MAX: usize = 64;
+/// Characters of a pattern of SPIFFE ids.
+pub const SPIFFE_PATTERN_CHARS_MAX: usize = 253;
 /// Longest configurable additional grace of workloads: one hour.
 pub const WORKLOAD_DELAY_MS_MAX: u64 = 3_600_000;
 /// Timeout of the first server while others are left; doubles with each later server.
@@ -438,6 +456,8 @@ pub const GRPC_STREAMS_MAX: u32 = 1000;
 pub const GRPC_HEAD_BYTES_MAX: usize = 16 << 10;
 /// Bytes of one HTTP/2 frame, and of a piece of a response: the smallest limit of the protocol.
 pub const HTTP2_FRAME_BYTES_MAX: usize = 16 << 10;
+/// Bytes of the last piece of a response over HTTP/2, which may wait without a time limit.
+pub const HTTP2_LAST_PIECE_BYTES_MAX: usize = 256;
 /// Bytes of one HTTP/2 request body that a client may send before the member has read any.
 pub const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 << 10;
 /// The same for all request bodies of one HTTP/2 connection.
@@ -472,6 +492,20 @@ pub const SPIFFE_ID_BYTES_MAX: usize = 2048;
 /// File descriptors that are kept for everything but clients' connections.
 pub const DESCRIPTORS_KEPT: usize = 512;
 
+/// Bytes of one gRPC message of a Meridio client.
+pub const GRPC_MESSAGE_BYTES_MAX: usize = 4 << 10;
+/// Time limit of a gRPC call that has no deadline, in milliseconds.
+pub const GRPC_DEADLINE_MS_DEFAULT: u64 = 10_000;
+/// Longest time limit of a gRPC call, in milliseconds. Longer deadlines end with this one.
+pub const GRPC_DEADLINE_MS_MAX: u64 = 600_000;
+/// Requests that one member executes at a time for gRPC calls. Further calls wait in order of arrival.
+pub const GRPC_REQUESTS_MAX: usize = 256;
+/// The same of one caller.
+pub const GRPC_REQUESTS_PER_CALLER_MAX: usize = 128;
+/// gRPC calls of one member that wait for a conduit.
+pub const GRPC_CONDUIT_WAITS_MAX: usize = 4_096;
+/// The same of one caller.
+pub const GRPC_CONDUIT_WAITS_PER_CALLER_MAX: usize = 1_024;
 /// Concurrent requests of one caller at one member.
 pub const REQUESTS_IN_FLIGHT_PER_CALLER_MAX: usize = 512;
 /// Dry runs and explanations of one principal that wait at one member.
@@ -573,6 +607,10 @@ pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
 }
 
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX);
+const _: () = assert!(GRPC_DEADLINE_MS_DEFAULT <= GRPC_DEADLINE_MS_MAX);
+const _: () = assert!(GRPC_REQUESTS_PER_CALLER_MAX < GRPC_REQUESTS_MAX);
+const _: () = assert!(GRPC_CONDUIT_WAITS_PER_CALLER_MAX < GRPC_CONDUIT_WAITS_MAX);
+const _: () = assert!(GRPC_REQUESTS_MAX < REQUESTS_IN_FLIGHT_PER_CALLER_MAX, "each of them is admitted");
 const _: () = assert!(CNI_DEADLINE_MS <= BUDGET_MS_MAX);
 const _: () = assert!(ATTEMPT_MS_FIRST < ATTEMPT_MS_MAX && ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
 const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
@@ -582,6 +620,16 @@ const _: () = assert!(HEARTBEAT_TICK_MS < HEARTBEAT_INTERVAL_MS);
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
 const _: () = assert!(PREFIX_TTL_MS_MIN < PREFIX_TTL_MS_MAX);
 const _: () = assert!(LEASE_TTL_MS_MIN < LEASE_TTL_MS_MAX);
+const _: () =
+    assert!(PREFIX_TTL_MS_MIN < MERIDIO_TTL_MS_DEFAULT && MERIDIO_TTL_MS_DEFAULT < PREFIX_TTL_MS_MAX);
+const _: () = assert!(
+    MERIDIO_KEEPALIVE_MS_MIN < MERIDIO_KEEPALIVE_MS_DEFAULT
+        && MERIDIO_KEEPALIVE_MS_DEFAULT < MERIDIO_KEEPALIVE_MS_MAX
+);
+const _: () = assert!(
+    MERIDIO_BACKOFF_MS_MIN < MERIDIO_BACKOFF_MS_DEFAULT
+        && MERIDIO_BACKOFF_MS_DEFAULT < MERIDIO_BACKOFF_MS_MAX
+);
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
 const _: () =

@@ -76,6 +76,7 @@ fn router(go_on: Arc<Notify>) -> Router {
             drop(request);
             "done".into_response()
         }
+        "/short" => vec![7_u8; 1 << 10].into_response(),
         "/large" => vec![7_u8; 1 << 20].into_response(),
         "/echo" => request.into_body().into_response(),
         _ => {
@@ -408,6 +409,25 @@ async fn red_team_a_response_that_is_not_accepted_ends_alone() {
     drop(body);
     let (response, _) = two.clone().send_request(request("GET", "/large"), true).unwrap();
     assert_eq!(text(response.await.unwrap().into_body()).await.unwrap().len(), 1 << 20);
+}
+
+/// With a window of one byte, a whole frame would wait in a buffer after its stream has no task any more.
+#[tokio::test]
+async fn red_team_a_short_response_that_is_not_accepted_ends_as_well() {
+    let stall_max = Duration::from_millis(300);
+    let server = Server::with(Protocols { stall_max, ..Protocols::rest() }).await;
+    let mut narrow = h2::client::Builder::new();
+    narrow.initial_window_size(1);
+    let (two, connection) = narrow.handshake::<_, Bytes>(server.stream().await).await.unwrap();
+    tokio::spawn(connection);
+    let (response, _) = two.clone().send_request(request("GET", "/short"), true).unwrap();
+    let mut body = timeout(LONG, response).await.unwrap().unwrap().into_body();
+    let error = loop {
+        if let Err(error) = timeout(LONG, body.data()).await.expect("it waits for ever").unwrap() {
+            break error;
+        }
+    };
+    assert!(error.is_reset(), "{error}");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 use hyper::rt::Executor;
-use ipam_api::limits::HTTP2_FRAME_BYTES_MAX;
+use ipam_api::limits::{HTTP2_FRAME_BYTES_MAX, HTTP2_LAST_PIECE_BYTES_MAX};
 use tokio::time::{Sleep, sleep};
 
 tokio::task_local! {
@@ -109,7 +109,10 @@ impl hyper::body::Body for Divided {
                 end => return Poll::Ready(end),
             }
         }
-        let piece = this.rest.split_to(this.rest.len().min(HTTP2_FRAME_BYTES_MAX));
+        // The last piece is queued once the client accepts one byte, and then has no time limit any more.
+        let is_last = this.body.is_end_stream() && this.rest.len() > HTTP2_LAST_PIECE_BYTES_MAX;
+        let kept = if is_last { HTTP2_LAST_PIECE_BYTES_MAX } else { 0 };
+        let piece = this.rest.split_to((this.rest.len() - kept).min(HTTP2_FRAME_BYTES_MAX));
         this.pieces += 1;
         this.progress.0.store(this.pieces, Relaxed);
         Poll::Ready(Some(Ok(Frame::data(piece))))

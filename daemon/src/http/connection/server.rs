@@ -204,10 +204,14 @@ impl Shared {
         peer: Peer,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let (version, opening) = match version {
-            Some(version) => (version, Vec::new()),
-            None => tokio::select! {
+            Some(HttpVersion::One) => (HttpVersion::One, Vec::new()),
+            // Nothing else limits the time of the opening of HTTP/2, also after TLS has chosen it.
+            chosen => tokio::select! {
                 _ = self.stop.wait_for(|stop| *stop) => return Ok(()),
-                read = read_version(&mut stream, self.protocols.head_read_max) => read?,
+                read = read_version(&mut stream, self.protocols.head_read_max) => match read? {
+                    (HttpVersion::One, _) if chosen.is_some() => return Ok(()),
+                    read => read,
+                },
             },
         };
         let (router, unread) = (self.router, Unread::default());

@@ -62,6 +62,10 @@ fn issued(ca: &Ca, params: &CertificateParams) -> Credentials {
 
 /// A listener that answers each request with its version and its peer.
 async fn listen(tls: ClientTls) -> (SocketAddr, watch::Sender<bool>) {
+    listen_with(Protocols::grpc(), tls).await
+}
+
+async fn listen_with(protocols: Protocols, tls: ClientTls) -> (SocketAddr, watch::Sender<bool>) {
     let router = Router::new().fallback(|request: Request| async move {
         format!("{:?} {:?}", request.version(), request.extensions().get::<Peer>().unwrap())
     });
@@ -69,7 +73,7 @@ async fn listen(tls: ClientTls) -> (SocketAddr, watch::Sender<bool>) {
     let address = listener.local_addr().unwrap();
     let (stop, stopping) = watch::channel(false);
     let listener = Listener::Network { listener, tls: Some(tls) };
-    tokio::spawn(serve_with(Protocols::grpc(), listener, 99, router, stopping));
+    tokio::spawn(serve_with(protocols, listener, 99, router, stopping));
     (address, stop)
 }
 
@@ -130,6 +134,22 @@ async fn tls_chooses_the_version_that_the_client_knows() {
         }
     }
     assert!(handshake(to, &ca, &["h3"], None).await.is_err());
+}
+
+#[tokio::test]
+async fn red_team_half_an_opening_after_tls_is_hung_up_on() {
+    let ca = ca("ca");
+    let protocols = Protocols { head_read_max: Duration::from_millis(100), ..Protocols::grpc() };
+    let tls = ClientTls::new(Names::Ipamd, issued(&ca, &dns("localhost")), None).unwrap();
+    let (to, _stop) = listen_with(protocols, tls).await;
+    for begin in [&b""[..], b"PRI * HTTP", GET] {
+        let mut stream = handshake(to, &ca, &["h2"], None).await.unwrap();
+        stream.write_all(begin).await.unwrap();
+        let mut answer = Vec::new();
+        // Without a close of TLS, the end is an error.
+        let _ = timeout(LONG, stream.read_to_end(&mut answer)).await.expect("it is served for ever");
+        assert!(answer.is_empty(), "{begin:?}: {answer:?}");
+    }
 }
 
 #[tokio::test]
