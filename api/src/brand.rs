@@ -12,6 +12,14 @@ pub const CONFIG_FILE: &str = "/etc/ipamd/ipamd.toml";
 pub const DATA_DIR: &str = "/var/lib/ipamd";
 /// Prefix of the daemon's environment names.
 pub const DAEMON_ENV_PREFIX: &str = "IPAMD_";
+/// Prefix of the environment names of Meridio's server, which enable its front end.
+pub const MERIDIO_ENV_PREFIX: &str = "IPAM_";
+/// Port on which the front end answers Meridio's clients.
+pub const MERIDIO_PORT: u16 = 7777;
+/// Path of Meridio's unix socket for health checks.
+pub const MERIDIO_SOCKET: &str = "/tmp/health.sock";
+/// Folder of the data directory beside the database of Meridio's server.
+pub const MERIDIO_DATA_FOLDER: &str = "ipamd";
 /// Environment variable with the servers of `ipamctl` and the plugin.
 pub const SERVERS_ENV: &str = "IPAM_SERVERS";
 /// Environment variable with the context of `ipamctl`, which names the servers.
@@ -28,6 +36,8 @@ pub const KEY_FILE_ENV: &str = "IPAM_KEY_FILE";
 pub const CTL_CONFIG_FILE: &str = "ipamctl/config.toml";
 /// Environment variable with the time limit of a plugin run, in milliseconds.
 pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
+/// Environment variable with the filter of the agent's log.
+pub const AGENT_LOG_ENV: &str = "IPAM_AGENT_LOG";
 /// Path of the agent's configuration file.
 pub const AGENT_CONFIG_FILE: &str = "/etc/ipamd/agent.toml";
 /// Path of the agent's state directory.

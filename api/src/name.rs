@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::limits::{INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX};
+use crate::limits::{
+    INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX, SPIFFE_PATTERN_CHARS_MAX,
+};
 use crate::problem::{Code, Problem};
 
 /// A string that follows the rule of its type. Cheap to clone.
@@ -118,6 +120,20 @@ checked_string! {
     /// Pattern of pool names: a [`Name`] with the wildcards `*`, `?` and classes: `[abc]`, `[^a-z]`. The
     /// syntax is Go's `filepath.Match`, as in Spiderpool, without its escapes.
     NamePattern, check_name_pattern
+}
+
+checked_string! {
+    /// Pattern of SPIFFE ids, such as `spiffe://example.org/ns/*`, with the wildcards of a [`NamePattern`]. A
+    /// `*` also stands for slashes.
+    SpiffePattern, check_spiffe_pattern
+}
+
+impl SpiffePattern {
+    /// True if the pattern matches the id. Takes at most time proportional to the product of both lengths.
+    #[must_use]
+    pub fn fits(&self, id: &str) -> bool {
+        wildcard::fits(&self.0, id)
+    }
 }
 
 checked_string! {
@@ -277,6 +293,21 @@ fn check_name_pattern(text: &str) -> Result<(), Problem> {
     Err(is_not(text, &rule))
 }
 
+fn check_spiffe_pattern(text: &str) -> Result<(), Problem> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._/*?[]^".contains(c);
+    let rest = text.strip_prefix("spiffe://").filter(|rest| !rest.is_empty());
+    if text.len() <= SPIFFE_PATTERN_CHARS_MAX
+        && rest.is_some_and(|rest| rest.chars().all(plain) && wildcard::is_sound(rest))
+    {
+        return Ok(());
+    }
+    let rule = format!(
+        "a pattern of SPIFFE ids: spiffe://TRUST-DOMAIN/PATH, up to {SPIFFE_PATTERN_CHARS_MAX} characters, \
+         with \"*\", \"?\" or [a-z]"
+    );
+    Err(is_not(text, &rule))
+}
+
 fn check_network_attachment(text: &str) -> Result<(), Problem> {
     let (namespace, name) = text.split_once('/').unwrap_or(("default", text));
     if check_object_name(namespace).and_then(|()| check_object_name(name)).is_ok() {
@@ -371,6 +402,23 @@ mod tests {
         assert_eq!(NamePattern::new("web-*-a").unwrap().prefix(), "web-");
         assert_eq!(NamePattern::new("web").unwrap().name(), Some(Name::new("web").unwrap()));
         assert_eq!(NamePattern::new("we?").unwrap().name(), None);
+    }
+
+    #[test]
+    fn patterns_of_spiffe_ids_have_their_scheme() {
+        for good in ["spiffe://example.org/ns/*", "spiffe://a/B_c-1", "spiffe://*", "spiffe://a/[a-c]?"] {
+            assert!(SpiffePattern::new(good).is_ok(), "{good}");
+        }
+        let long = format!("spiffe://{}", "a".repeat(SPIFFE_PATTERN_CHARS_MAX - 8));
+        for bad in ["", "*", "spiffe://", "https://a/b", "spiffe://a b", "spiffe://a/[", "spiffe://ä", &long]
+        {
+            assert!(SpiffePattern::new(bad).is_err(), "{bad:?}");
+        }
+        let pattern = SpiffePattern::new("spiffe://example.org/ns/*/sa/proxy-?").unwrap();
+        assert!(pattern.fits("spiffe://example.org/ns/red/blue/sa/proxy-1"));
+        for other in ["spiffe://example.org/ns/red/sa/proxy-10", "spiffe://example.com/ns/red/sa/proxy-1"] {
+            assert!(!pattern.fits(other), "{other}");
+        }
     }
 
     #[test]
