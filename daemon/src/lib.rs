@@ -17,6 +17,8 @@ pub mod fuzzing;
 pub mod hash_secret;
 pub mod http;
 mod join;
+#[cfg(feature = "meridio")]
+pub mod meridio;
 pub mod metrics;
 pub mod recover;
 pub mod reload;

@@ -7,12 +7,17 @@ use std::time::Duration;
 
 use ipam_api::tls::expires_within;
 use tokio::signal::unix::Signal;
+#[cfg(feature = "meridio")]
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::access::Access;
 use crate::config::{Config, Flags};
 use crate::http::connection::tls::ClientTls;
 use ipam_raft::node::PeerTls;
+
+/// Handle of the filter of the log.
+pub type LogHandle = reload::Handle<EnvFilter, Registry>;
 
 /// Reads one thing again, and says why it couldn't.
 type Again = Box<dyn Fn(&Config) -> Result<(), String> + Send + Sync>;
@@ -87,9 +92,91 @@ pub fn access(access: Access) -> impl Fn(&Config) -> Result<(), String> {
 }
 
 /// Reloads the log filter.
-pub fn log_filter(handle: reload::Handle<EnvFilter, Registry>) -> impl Fn(&Config) -> Result<(), String> {
+pub fn log_filter(handle: LogHandle) -> impl Fn(&Config) -> Result<(), String> {
     move |config| {
         let filter = config.log_filter().map_err(|error| error.to_string())?;
         handle.reload(filter).map_err(|error| error.to_string())
+    }
+}
+
+/// Filter of the log that a signal raises.
+#[cfg(feature = "meridio")]
+const RAISED: &str = "debug";
+
+/// Signals by which the level of Meridio's programs is changed: SIGUSR1 raises it, SIGUSR2 restores it.
+#[cfg(feature = "meridio")]
+#[derive(Debug)]
+pub struct LevelSignals {
+    raise: Signal,
+    restore: Signal,
+}
+
+#[cfg(feature = "meridio")]
+impl LevelSignals {
+    /// Receives the signals from now on; without it they end the process.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn new() -> std::io::Result<Self> {
+        let raise = signal(SignalKind::user_defined1())?;
+        Ok(Self { raise, restore: signal(SignalKind::user_defined2())? })
+    }
+
+    /// Follows the signals, until it is dropped. The configured filter is read again, as SIGHUP does.
+    pub async fn follow(mut self, handle: LogHandle, flags: Flags) {
+        let set = log_filter(handle);
+        loop {
+            let raised = tokio::select! {
+                Some(()) = self.raise.recv() => true,
+                Some(()) = self.restore.recv() => false,
+                else => return,
+            };
+            let config = Config::load(&flags).map_err(|error| error.to_string());
+            let log =
+                |config: Config| if raised { Config { log: RAISED.to_owned(), ..config } } else { config };
+            match config.map(log).and_then(|config| set(&config).map(|()| config.log)) {
+                Ok(log) => tracing::info!(log, "a signal has set the level of the log"),
+                Err(error) => tracing::error!(error, "a signal can't set the level of the log"),
+            }
+        }
+    }
+}
+
+#[cfg(feature = "meridio")]
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal as Number, getpid, kill_process};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn signals_raise_and_restore_the_level_of_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ipamd.toml");
+        std::fs::write(&file, "name = \"a\"\nlog = \"warn\"\n").unwrap();
+        let flags = Flags::of_file(&file);
+        // The handle refers to the layer.
+        let (_layer, handle) = reload::Layer::new(Config::load(&flags).unwrap().log_filter().unwrap());
+        let level = || handle.with_current(|filter: &EnvFilter| filter.max_level_hint()).unwrap();
+        let before = level();
+        let signals = LevelSignals::new().unwrap();
+        let follow = signals.follow(handle.clone(), flags);
+        let changes = async {
+            let until = async |is_reached: &dyn Fn() -> bool| {
+                let begun = std::time::Instant::now();
+                while !is_reached() {
+                    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", level());
+                    tokio::task::yield_now().await;
+                }
+            };
+            kill_process(getpid(), Number::USR1).unwrap();
+            until(&|| level() > before).await;
+            kill_process(getpid(), Number::USR2).unwrap();
+            until(&|| level() == before).await;
+        };
+        tokio::select! {
+            () = follow => panic!("signals end"),
+            () = changes => {}
+        }
     }
 }

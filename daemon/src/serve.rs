@@ -1,19 +1,23 @@
 //! One member, from its configuration to its last answer.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+#[cfg(not(feature = "meridio"))]
+use std::convert::Infallible;
+use std::future::pending;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "meridio")]
+use futures::future::Either;
 use ipam_api::brand::PRODUCT;
 use ipam_api::tls::TlsError;
 use ipam_raft::StoreError;
 use ipam_raft::node::{Failure, Node, NodeConfig, PeerPort, StartError};
-use ipam_raft::socket::{PrivateSocket, make_way};
+use ipam_raft::socket::PrivateSocket;
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -21,11 +25,16 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::access::{Access, TokensFileError};
 use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, PeerListen, client_url};
+use crate::http::connection::bind_socket;
 use crate::http::connection::server::{self, Listener};
 use crate::http::connection::starting::Starting;
 use crate::http::request::App;
 use crate::http::router::router;
+#[cfg(feature = "meridio")]
+use crate::meridio::{FrontEnd, OpenError};
 use crate::metrics::{Certificates, Metrics};
+#[cfg(feature = "meridio")]
+use crate::reload::LevelSignals;
 use crate::reload::{self, Reloads};
 #[cfg(feature = "kubernetes")]
 use crate::watchers;
@@ -73,6 +82,12 @@ enum ServeError {
     Broken(String),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[cfg(feature = "meridio")]
+    #[error(transparent)]
+    Meridio(#[from] OpenError),
+    #[cfg(feature = "meridio")]
+    #[error("{0}")]
+    Trench(ipam_meridio::Unprepared),
     #[error("the system refuses what every daemon needs: {0}")]
     System(#[from] std::io::Error),
 }
@@ -93,6 +108,8 @@ impl ServeError {
     fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) | Self::Tls(_) | Self::Tokens(_) => ExitCode::from(2),
+            #[cfg(feature = "meridio")]
+            Self::Meridio(OpenError::Tls(_)) | Self::Trench(_) => ExitCode::from(2),
             Self::Removed(_) => ExitCode::from(REMOVED),
             Self::Failed(Failure::Disk(_)) => ExitCode::from(DISK_FAILED),
             Self::Start(StartError::Store(StoreError::Io { source, .. })) if is_the_disks(source) => {
@@ -124,16 +141,6 @@ fn is_the_disks(error: &std::io::Error) -> bool {
         || error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
-/// Binds a unix socket for local processes, which the kernel identifies by user. The socket of a dead process
-/// is replaced.
-async fn bind_socket(path: &Path) -> Result<UnixListener, ServeError> {
-    let why = |error| ServeError::BindSocket { key: "client_socket", path: path.to_owned(), error };
-    make_way(path).await.map_err(why)?;
-    let listener = UnixListener::bind(path).map_err(why)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(why)?;
-    Ok(listener)
-}
-
 fn run(flags: &Flags) -> Result<(), ServeError> {
     if flags.stop_with_parent {
         set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
@@ -141,7 +148,7 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     let config = Config::load(flags)?;
     let mut reloads = Reloads::default();
     let (filter, handle) = tracing_subscriber::reload::Layer::new(config.log_filter()?);
-    reloads.add("log", reload::log_filter(handle));
+    reloads.add("log", reload::log_filter(handle.clone()));
     // Without colours: a line may repeat what came from outside, and then no code may reach the terminal.
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| screen::Log);
     tracing_subscriber::registry().with(filter).with(lines).init();
@@ -151,13 +158,18 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     #[cfg(feature = "testing")]
     flags.test_options.iter().for_each(|option| option.turn_on());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(serve(config, flags, reloads));
+    let served = runtime.block_on(serve(config, flags, reloads, handle));
     // An unresponsive disk, or a cancelled start, doesn't delay the exit.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<(), ServeError> {
+async fn serve(
+    config: Config,
+    flags: &Flags,
+    mut reloads: Reloads,
+    log: reload::LogHandle,
+) -> Result<(), ServeError> {
     let connections_max = descriptors::make_room();
     let tls = config.tls.as_ref().map(ClientTlsFiles::load).transpose()?;
     let access = Access::new(config.access.clone())?;
@@ -179,9 +191,26 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         },
     };
     let socket = match config.client_socket.as_deref() {
-        Some(path) => Some(bind_socket(path).await?),
+        Some(path) => match bind_socket(path).await {
+            Ok(socket) => Some(socket),
+            Err(error) => {
+                return Err(ServeError::BindSocket { key: "client_socket", path: path.to_owned(), error });
+            }
+        },
         None => None,
     };
+    #[cfg(feature = "meridio")]
+    let mut meridio = match config.meridio {
+        Some(settings) => {
+            tokio::spawn(LevelSignals::new()?.follow(log, flags.clone()));
+            let front_end = FrontEnd::open(settings, access.clone()).await?;
+            reloads.add("meridio", front_end.reload());
+            Some(front_end)
+        }
+        None => None,
+    };
+    #[cfg(not(feature = "meridio"))]
+    drop(log);
     let url = config
         .client_url
         .clone()
@@ -201,16 +230,32 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     node_config.timing = config.timing;
     node_config.snapshots = config.snapshots;
     node_config.disk = config.disk;
-    let certificates = Certificates { clients: tls.clone(), members: peer_tls };
+    let certificates = Certificates {
+        clients: tls.clone(),
+        members: peer_tls,
+        #[cfg(feature = "meridio")]
+        meridio: meridio.as_ref().and_then(FrontEnd::tls),
+        #[cfg(not(feature = "meridio"))]
+        meridio: None,
+    };
     let metrics = Arc::new(Metrics::new(config.metrics_per_pool).with(certificates));
     let starting = Starting::new(node_config.progress.clone(), Arc::clone(&metrics));
     let (stop, stopping) = watch::channel(false);
-    let mut servers = vec![tokio::spawn(server::serve(
+    let mut servers = Vec::new();
+    #[cfg(feature = "meridio")]
+    let connections_max = match &mut meridio {
+        Some(front_end) => {
+            servers.extend(front_end.serve(connections_max, &stopping).await);
+            front_end.connections_left(connections_max)
+        }
+        None => connections_max,
+    };
+    servers.push(tokio::spawn(server::serve(
         Listener::Network { listener: clients, tls },
         connections_max,
         starting.router(),
         stopping.clone(),
-    ))];
+    )));
     if let Some(socket) = socket {
         servers.push(tokio::spawn(server::serve(
             Listener::Socket(socket),
@@ -231,6 +276,13 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     starting.over(router.clone());
     tracing::info!(name = %config.name, %url, "answering clients");
     let joining = config.join.map(|join| tokio::spawn(join::run(node.clone(), join)));
+    #[cfg(feature = "meridio")]
+    let trench = match meridio {
+        Some(front_end) => Either::Left(front_end.run(&node, router.clone(), Arc::clone(&statuses))),
+        None => Either::Right(pending()),
+    };
+    #[cfg(not(feature = "meridio"))]
+    let trench = pending::<Infallible>();
     #[cfg(feature = "kubernetes")]
     let sections = watchers::Sections { kubernetes: config.kubernetes, cluster_api: config.cluster_api };
     #[cfg(feature = "kubernetes")]
@@ -239,10 +291,11 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     let watchers = tokio::spawn(watchers);
     let tasks = tokio::spawn(tasks::run(node.clone(), (config.journal, config.gc), statuses, metrics));
     let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
-    let failure = tokio::select! {
-        _ = terminate.recv() => None,
-        _ = interrupt.recv() => None,
-        why = node.failed() => Some(why),
+    let (failure, refused) = tokio::select! {
+        _ = terminate.recv() => (None, None),
+        _ = interrupt.recv() => (None, None),
+        why = node.failed() => (Some(why), None),
+        why = trench => (None, Some(why)),
     };
     tasks.abort();
     #[cfg(feature = "kubernetes")]
@@ -262,8 +315,10 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
             for server in servers {
                 let _ = server.await;
             }
-            match node.failure() {
-                Some(broken @ Failure::Broken(_)) => Err(broken.into()),
+            match (node.failure(), refused) {
+                (Some(broken @ Failure::Broken(_)), _) => Err(broken.into()),
+                #[cfg(feature = "meridio")]
+                (_, Some(why)) => Err(ServeError::Trench(why)),
                 _ => Ok(()),
             }
         }

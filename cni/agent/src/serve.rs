@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipam_api::brand::AGENT_LOG_ENV;
 use ipam_api::screen::clean;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -17,8 +18,6 @@ use crate::probing::wire::HostWire;
 use crate::socket::{PermittedListener, router};
 use crate::{boot, heartbeat, identity, inventory, probing, release};
 
-/// Environment variable with the filter of the log, as for `ipamd`.
-const LOG: &str = "IPAM_AGENT_LOG";
 /// Time that running requests have to finish once the agent stops.
 const FINISH: Duration = Duration::from_secs(5);
 
@@ -28,7 +27,7 @@ type Failure = Box<dyn std::error::Error>;
 /// Runs the command.
 #[must_use]
 pub fn main(flags: &Flags) -> ExitCode {
-    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env(AGENT_LOG_ENV).unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter).with_writer(std::io::stderr).init();
     match start(flags) {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,6 +12,8 @@ use super::cluster_api::ClusterApiSettings;
 use super::error::{ConfigError, wrong};
 use super::flags::Flags;
 use super::kubernetes::KubernetesSettings;
+#[cfg(feature = "meridio")]
+use super::meridio;
 use super::settings::Config;
 use super::sources::Sources;
 use super::tls::RENEW_WITHIN;
@@ -58,6 +60,12 @@ fn files(config: &Config) -> Result<Vec<String>, ConfigError> {
         files.load(&config.name)?;
         warnings.extend(in_time("peer_tls.certificate", &files.read()?.own)?);
     }
+    #[cfg(feature = "meridio")]
+    if let Some(files) = config.meridio.as_ref().and_then(|meridio| meridio.tls.as_ref()) {
+        files.load_rotated()?;
+        // A program renews it before it expires.
+        in_time("meridio.tls.certificate", &files.read_rotated()?.0)?;
+    }
     config.kubernetes.iter().try_for_each(KubernetesSettings::open)?;
     config.cluster_api.iter().try_for_each(ClusterApiSettings::open)?;
     Ok(warnings)
@@ -101,7 +109,7 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
     let clients = config.access.clients.iter().map(|(name, role)| format!("{name}={role}"));
     let (snapshots, join) = (&config.snapshots, config.join.as_ref());
     let mib = |bytes: u64| (bytes >> 20).to_string();
-    vec![
+    let rows = vec![
         ("name", config.name.to_string()),
         ("data_dir", config.data_dir.display().to_string()),
         ("client_listen", config.client_listen.to_string()),
@@ -147,7 +155,10 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("cluster.join_ca", path(join.and_then(|join| join.ca_file.as_ref()))),
         ("disk.low_bytes", config.disk.low_bytes.to_string()),
         ("disk.ballast_bytes", config.disk.ballast_bytes.to_string()),
-    ]
+    ];
+    #[cfg(feature = "meridio")]
+    let rows = [rows, meridio::rows(config.meridio.as_ref())].concat();
+    rows
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {
@@ -166,6 +177,7 @@ mod tests {
     use super::*;
     use crate::config::environment::Environment;
     use crate::config::file::File;
+    use crate::config::meridio::MeridioEnvironment;
     use crate::config::settings::tests::{example, load};
 
     #[derive(Parser)]
@@ -177,7 +189,7 @@ mod tests {
     fn keys(at: &str, value: &serde_json::Value, all: &mut Vec<String>) {
         match value {
             // A section; a map from names is one setting.
-            serde_json::Value::Object(map) if !at.contains('.') => {
+            serde_json::Value::Object(map) if at != "access.clients" => {
                 let inner = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
                 map.iter().for_each(|(key, value)| keys(&inner(key), value, all));
             }
@@ -234,7 +246,7 @@ mod tests {
         let file = "name = \"a\"\nclient_url = \"http://a:1\"\ninsecure = false\n[raft]\nheartbeat_ms = 20\n\
                     [access]\nclients = {argocd = \"operator\"}";
         let file = File::parse(file).unwrap();
-        let sources = Sources::new(&flags, environment, file).unwrap();
+        let sources = Sources::new(&flags, environment, MeridioEnvironment::default(), file).unwrap();
         let config = Config::merge(&flags, &sources).unwrap();
         let table = table(&config, &sources);
         let line = |key: &str| {

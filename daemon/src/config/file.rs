@@ -7,6 +7,8 @@ use toml::Table;
 
 use super::error::ConfigError;
 use super::members::FileMember;
+#[cfg(feature = "meridio")]
+use super::meridio::FileMeridio;
 use super::{access, cluster, cluster_api, disk, gc, journal, kubernetes, metrics, raft, tls};
 
 /// The configuration file.
@@ -42,6 +44,8 @@ pub(super) struct File {
     pub(super) kubernetes: Vec<kubernetes::FileKubernetes>,
     #[serde(default)]
     pub(super) cluster_api: Vec<cluster_api::FileClusterApi>,
+    #[cfg(feature = "meridio")]
+    pub(super) meridio: Option<FileMeridio>,
     #[serde(default)]
     pub(super) metrics: metrics::FileMetrics,
     #[serde(default)]

@@ -64,6 +64,12 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// Flags with a configuration file.
+    #[cfg(test)]
+    pub(crate) fn of_file(file: &std::path::Path) -> Self {
+        Self { config: Some(file.to_owned()), ..Self::default() }
+    }
+
     /// Settings of the flags, by the keys of the file.
     pub(super) fn table(&self) -> Result<Table, ConfigError> {
         Table::try_from(self).map_err(|error| ConfigError(error.to_string()))

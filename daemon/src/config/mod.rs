@@ -14,6 +14,7 @@ mod gc;
 mod journal;
 mod kubernetes;
 mod members;
+mod meridio;
 mod metrics;
 mod peers;
 mod raft;
@@ -27,6 +28,9 @@ pub use self::environment::NAMES as ENVIRONMENT_NAMES;
 pub use self::error::ConfigError;
 pub use self::flags::Flags;
 pub use self::kubernetes::KubernetesSettings;
+#[cfg(feature = "meridio")]
+pub use self::meridio::MeridioSettings;
+pub use self::meridio::NAMES as MERIDIO_ENVIRONMENT_NAMES;
 pub use self::peers::PeerListen;
 pub use self::settings::{Config, KUBE_DIRECTIVES, client_url, data_dir};
 pub use self::tls::{ClientTlsFiles, PeerTlsFiles};

@@ -173,8 +173,9 @@ pub(super) fn opened(
     asks_for_tokens: bool,
     peers: &PeerListen,
     has_peer_tls: bool,
+    also: Vec<String>,
 ) -> String {
-    let mut open = Vec::new();
+    let mut open = also;
     let proven = has_client_tls && asks_for_tokens;
     if !proven && !clients.ip().is_loopback() {
         let clear = if has_client_tls { "" } else { ", in the clear" };

@@ -15,6 +15,8 @@ use super::error::{ConfigError, wrong};
 use super::flags::Flags;
 use super::kubernetes::{self, KubernetesSettings};
 use super::members;
+#[cfg(feature = "meridio")]
+use super::meridio::MeridioSettings;
 use super::peers::{self, PeerListen};
 use super::sources::Sources;
 use super::tls::{ClientTlsFiles, PeerTlsFiles};
@@ -60,6 +62,9 @@ pub struct Config {
     pub kubernetes: Vec<KubernetesSettings>,
     /// Management clusters of Cluster API whose claims the leader serves.
     pub cluster_api: Vec<ClusterApiSettings>,
+    /// Front end for clients of Meridio.
+    #[cfg(feature = "meridio")]
+    pub meridio: Option<MeridioSettings>,
     /// True if each pool has its own series at `/metrics`.
     pub metrics_per_pool: bool,
     /// Free space below which the disk counts as full.
@@ -92,7 +97,7 @@ impl Config {
         let client_listen = given.client_listen.unwrap_or_else(|| format!("127.0.0.1:{CLIENT_PORT}"));
         let client_listen = address("client_listen", &client_listen)?;
         let insecure = given.insecure;
-        let tls = ClientTlsFiles::complete(given.tls)?;
+        let tls = ClientTlsFiles::complete("tls", given.tls)?;
         let peer_tls = PeerTlsFiles::complete(given.peer_tls)?;
         if !insecure && tls.is_none() && !client_listen.ip().is_loopback() {
             return Err(wrong(
@@ -132,10 +137,18 @@ impl Config {
             peers.complete()?;
         let access = given.access.complete(!client_listen.ip().is_loopback(), insecure)?;
         let mut warnings = sources.warnings.clone();
+        #[cfg(feature = "meridio")]
+        let meridio = given.meridio.map(|section| section.complete(insecure)).transpose()?;
+        #[cfg(feature = "meridio")]
+        let (opened, unasked) = meridio.as_ref().map_or((None, None), |of| (of.opened(), of.warning()));
+        #[cfg(not(feature = "meridio"))]
+        let (opened, unasked) = (None, None);
         if insecure {
             let (clients, members) = (tls.is_some(), peer_tls.is_some());
-            warnings.push(peers::opened(client_listen, clients, !access.open, &peer_listen, members));
+            let also = opened.into_iter().collect();
+            warnings.push(peers::opened(client_listen, clients, !access.open, &peer_listen, members, also));
         }
+        warnings.extend(unasked.filter(|_| !access.open));
         if !founds && peer_address.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_unspecified()) {
             let why = format!(
                 "{peer_address} says not where this member is; name an address that the others reach"
@@ -161,6 +174,8 @@ impl Config {
             gc: given.gc.complete()?,
             kubernetes: kubernetes::complete(given.kubernetes)?,
             cluster_api: cluster_api::complete(given.cluster_api)?,
+            #[cfg(feature = "meridio")]
+            meridio,
             metrics_per_pool: given.metrics.per_pool(),
             disk: given.disk.complete()?,
             insecure,
@@ -224,9 +239,11 @@ pub fn client_url(listen: SocketAddr, tls: bool) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::ENVIRONMENT_NAMES;
     use super::super::environment::Environment;
     use super::super::file::File;
+    use super::super::meridio::{FileMeridio, MeridioEnvironment};
+    use super::super::tls::FileTls;
+    use super::super::{ENVIRONMENT_NAMES, MERIDIO_ENVIRONMENT_NAMES};
     use super::*;
 
     pub(in crate::config) fn load(
@@ -236,7 +253,8 @@ pub(super) mod tests {
     ) -> Result<Config, ConfigError> {
         let variables = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let file = File::parse(file).map_err(|error| ConfigError(error.to_string()))?;
-        Config::merge(flags, &Sources::new(flags, Environment::read(variables), file)?)
+        let meridio = MeridioEnvironment::read(variables.clone())?;
+        Config::merge(flags, &Sources::new(flags, Environment::read(variables), meridio, file)?)
     }
 
     /// The example with its settings switched on.
@@ -265,7 +283,9 @@ pub(super) mod tests {
         let mut all = Vec::new();
         missing("", &serde_json::to_value(&file).unwrap(), &mut all);
         assert!(all.is_empty(), "not in deploy/ipamd.example.toml: {all:?}");
-        for (name, _) in ENVIRONMENT_NAMES.iter().filter(|(name, _)| *name != "IPAMD_CONFIG") {
+        let of_meridio = MERIDIO_ENVIRONMENT_NAMES.iter();
+        let names = ENVIRONMENT_NAMES.iter().filter(|(name, _)| *name != "IPAMD_CONFIG");
+        for (name, _) in names.chain(of_meridio) {
             assert!(include_str!("../../../deploy/ipamd.example.toml").contains(name), "{name}");
         }
     }
@@ -289,6 +309,18 @@ pub(super) mod tests {
         assert_eq!(file.gc.node_grace_ms, Some(real.gc.node_grace_ms));
         assert_eq!(file.gc.complete().unwrap(), real.gc);
         assert_eq!(file.metrics.per_pool, Some(real.metrics_per_pool));
+        #[cfg(feature = "meridio")]
+        assert_examples_of_meridio(file.meridio.unwrap());
+    }
+
+    /// Keys of `[meridio]` with a default have it in the example.
+    #[cfg(feature = "meridio")]
+    fn assert_examples_of_meridio(given: FileMeridio) {
+        let given = FileMeridio { spiffe_ids: None, tls: FileTls::default(), ..given };
+        let given = given.complete(false).unwrap();
+        let environment = [("IPAM_NSP_SERVICE", "nsp-service:7778")];
+        let real = load("name = \"n1\"", &Flags::default(), &environment).unwrap();
+        assert_eq!(Some(given), real.meridio);
     }
 
     #[test]

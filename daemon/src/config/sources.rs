@@ -1,5 +1,8 @@
 //! Layers of settings: file, then environment, then flags, each a table by the keys of the file.
+//!
+//! The environment of Meridio's server lies over the file, and some of it under the file.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use ipam_api::brand::CONFIG_FILE;
@@ -9,10 +12,14 @@ use super::environment::Environment;
 use super::error::ConfigError;
 use super::file::File;
 use super::flags::Flags;
+use super::meridio::MeridioEnvironment;
 
 /// The layers of a configuration; the later one wins.
 pub(super) struct Sources {
+    /// Settings of Meridio's environment where no other layer has them.
+    meridio_defaults: Table,
     file: Table,
+    meridio: Table,
     environment: Table,
     flags: Table,
     /// Odd things in the environment.
@@ -21,39 +28,67 @@ pub(super) struct Sources {
 
 impl Sources {
     pub(super) fn read(flags: &Flags) -> Result<Self, ConfigError> {
-        let environment = Environment::read(std::env::vars());
+        let text = |text: OsString| text.to_string_lossy().into_owned();
+        let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+        let variables: Vec<_> = variables.collect();
+        let environment = Environment::read(variables.iter().cloned());
+        let meridio = match cfg!(feature = "meridio") {
+            true => MeridioEnvironment::read(variables.into_iter())?,
+            false => MeridioEnvironment::default(),
+        };
         let file = match flags.config.as_deref().or(environment.config()) {
             Some(path) => File::read(path)?,
             None if Path::new(CONFIG_FILE).exists() => File::read(Path::new(CONFIG_FILE))?,
             None => Table::new(),
         };
-        Self::new(flags, environment, file)
+        Self::new(flags, environment, meridio, file)
     }
 
-    pub(super) fn new(flags: &Flags, environment: Environment, file: Table) -> Result<Self, ConfigError> {
-        let (flags, warnings) = (flags.table()?, environment.warnings.clone());
-        Ok(Self { file, environment: environment.table()?, flags, warnings })
+    pub(super) fn new(
+        flags: &Flags,
+        environment: Environment,
+        meridio: MeridioEnvironment,
+        file: Table,
+    ) -> Result<Self, ConfigError> {
+        let MeridioEnvironment { settings: meridio, defaults: meridio_defaults, warnings: more } = meridio;
+        let (flags, mut warnings) = (flags.table()?, environment.warnings.clone());
+        warnings.extend(more);
+        Ok(Self { meridio_defaults, file, meridio, environment: environment.table()?, flags, warnings })
     }
 
     /// Names the source of a setting: the last layer that has it.
     pub(super) fn source(&self, key: &str) -> &'static str {
-        let layers = [(&self.flags, "flag"), (&self.environment, "environment"), (&self.file, "file")];
-        let given = |table: &Table| match key.split_once('.') {
-            Some((section, key)) => table.get(section).and_then(|section| section.get(key)).is_some(),
-            None => table.contains_key(key),
-        };
-        layers.iter().find(|(table, _)| given(table)).map_or("default", |(_, source)| source)
+        let layers = [
+            (&self.flags, "flag"),
+            (&self.environment, "environment"),
+            (&self.meridio, "environment"),
+            (&self.file, "file"),
+            (&self.meridio_defaults, "environment"),
+        ];
+        layers.iter().find(|(table, _)| has(table, key)).map_or("default", |(_, source)| source)
     }
 
     /// Merges the layers. Founding members in flags have a form of their own and are read elsewhere.
     pub(super) fn merged(&self) -> Result<File, ConfigError> {
-        let mut merged = self.file.clone();
+        let mut merged = self.meridio_defaults.clone();
+        lay(&mut merged, self.file.clone());
+        lay(&mut merged, self.meridio.clone());
         lay(&mut merged, self.environment.clone());
         lay(
             &mut merged,
             self.flags.clone().into_iter().filter(|(key, _)| key != "initial_members").collect(),
         );
         merged.try_into().map_err(|error| ConfigError(error.to_string()))
+    }
+}
+
+/// True if a table has a key, such as `tls.key`.
+fn has(table: &Table, key: &str) -> bool {
+    match key.split_once('.') {
+        Some((section, key)) => {
+            table.get(section).and_then(Value::as_table).is_some_and(|table| has(table, key))
+        }
+        None => table.contains_key(key),
     }
 }
 

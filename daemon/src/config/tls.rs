@@ -70,25 +70,37 @@ pub struct PeerTlsFiles {
 }
 
 impl ClientTlsFiles {
-    pub(super) fn complete(given: FileTls) -> Result<Option<Self>, ConfigError> {
+    /// Completes the files of a section.
+    pub(super) fn complete(section: &str, given: FileTls) -> Result<Option<Self>, ConfigError> {
+        let missing = |key: &str| {
+            wrong(&format!("{section}.{key}"), "it is missing; TLS needs a certificate and its key")
+        };
         let client_ca = named(given.client_ca);
         match (named(given.certificate), named(given.key)) {
             (Some(certificate), Some(key)) => Ok(Some(Self { certificate, key, client_ca })),
             (None, None) if client_ca.is_none() => Ok(None),
-            (None, _) => Err(wrong("tls.certificate", "it is missing; TLS needs a certificate and its key")),
-            (_, None) => Err(wrong("tls.key", "it is missing; TLS needs a certificate and its key")),
+            (None, _) => Err(missing("certificate")),
+            (_, None) => Err(missing("key")),
         }
     }
 
-    /// Reads the files.
+    /// Reads the files, and warns of a certificate that expires soon.
     ///
     /// # Errors
     /// For one that can't be used.
     pub fn read(&self) -> Result<(Credentials, Option<rustls::RootCertStore>), TlsError> {
-        let client_roots = self.client_ca.as_deref().map(read_roots).transpose()?;
-        let own = Credentials::read(&self.certificate, &self.key)?;
+        let (own, client_roots) = self.read_rotated()?;
         warn_in_time(&self.certificate, &own);
         Ok((own, client_roots))
+    }
+
+    /// Reads files that a program rotates, whose certificates always expire soon.
+    ///
+    /// # Errors
+    /// For one that can't be used.
+    pub fn read_rotated(&self) -> Result<(Credentials, Option<rustls::RootCertStore>), TlsError> {
+        let client_roots = self.client_ca.as_deref().map(read_roots).transpose()?;
+        Ok((Credentials::read(&self.certificate, &self.key)?, client_roots))
     }
 
     /// Reads the files, ready for use.
@@ -98,6 +110,15 @@ impl ClientTlsFiles {
     pub fn load(&self) -> Result<ClientTls, TlsError> {
         let (own, client_roots) = self.read()?;
         ClientTls::new(Names::Ipamd, own, client_roots)
+    }
+
+    /// Reads files that a program rotates, ready for clients with SPIFFE ids.
+    ///
+    /// # Errors
+    /// For one that can't be used.
+    pub fn load_rotated(&self) -> Result<ClientTls, TlsError> {
+        let (own, client_roots) = self.read_rotated()?;
+        ClientTls::new(Names::Spiffe, own, client_roots)
     }
 }
 

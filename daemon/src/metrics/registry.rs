@@ -76,6 +76,8 @@ pub struct Certificates {
     pub clients: Option<ClientTls>,
     /// The other members.
     pub members: Option<PeerTls>,
+    /// Clients of Meridio.
+    pub meridio: Option<ClientTls>,
 }
 
 impl Metrics {
@@ -298,10 +300,11 @@ impl Metrics {
     }
 
     fn set_certificates(&self) {
-        let Certificates { clients, members } = &self.certificates;
+        let Certificates { clients, members, meridio } = &self.certificates;
         for (shown_to, expires_at_s) in [
             ("clients", clients.as_ref().and_then(ClientTls::expires_at_s)),
             ("members", members.as_ref().and_then(PeerTls::expires_at_s)),
+            ("meridio", meridio.as_ref().and_then(ClientTls::expires_at_s)),
         ] {
             if let Some(at_s) = expires_at_s {
                 self.certificate_expiry.get_or_create(&ShownLabels { shown_to }).set(at_s);

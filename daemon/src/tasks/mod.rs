@@ -7,6 +7,8 @@ mod expire;
 mod gc;
 pub mod journal;
 mod leader;
+#[cfg(any(feature = "kubernetes", feature = "meridio"))]
+mod leadership;
 mod level;
 mod run;
 mod scan;
@@ -15,5 +17,7 @@ mod status;
 mod task;
 
 pub use self::gc::GcSettings;
+#[cfg(any(feature = "kubernetes", feature = "meridio"))]
+pub(crate) use self::leadership::in_each_leadership;
 pub use self::run::run;
 pub use self::status::Statuses;

@@ -43,7 +43,7 @@ impl Statuses {
     }
 
     /// Replaces the status of a task outside of the list of tasks, or adds it.
-    #[cfg(feature = "kubernetes")]
+    #[cfg(any(feature = "kubernetes", feature = "meridio"))]
     pub fn put(&self, new: Status) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match all.iter_mut().find(|status| status.name == new.name) {

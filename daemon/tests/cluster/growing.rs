@@ -109,3 +109,16 @@ async fn a_member_among_others_that_lost_its_peer_port_says_so() {
     let log = cluster.members[2].logged();
     assert!(log.contains("its cluster has other members") && log.contains("peer_listen"), "{log}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_without_a_peer_port_starts_again_each_time() {
+    let mut cluster = Cluster::of(1);
+    cluster.members[0].alone = true;
+    let mut cluster = cluster.all_up().await;
+    // Raft publishes its members some time after its start.
+    for _ in 0..10 {
+        assert!(cluster.stop(0).await.success(), "{}", cluster.members[0].tail());
+        cluster.start(0);
+        cluster.ready().await;
+    }
+}

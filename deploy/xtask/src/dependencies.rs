@@ -23,7 +23,7 @@ struct Boundary {
 /// Crates of tests, which no shipped program may depend on.
 const OF_TESTS: [&str; 1] = ["test-apiserver"];
 
-const BOUNDARIES: [Boundary; 6] = [
+const BOUNDARIES: [Boundary; 7] = [
     // The state machine is pure: no I/O, no runtime, no TLS.
     Boundary { package: "ipam-machine", not_directly: &["rustls", "tokio"] },
     // Clients know the API only.
@@ -31,6 +31,7 @@ const BOUNDARIES: [Boundary; 6] = [
     Boundary { package: "ipam-cni", not_directly: &[] },
     Boundary { package: "ipam-agent", not_directly: &[] },
     Boundary { package: "ipam-kubernetes", not_directly: &[] },
+    Boundary { package: "ipam-meridio", not_directly: &[] },
     // It stands for another system.
     Boundary { package: "test-apiserver", not_directly: &[] },
 ];

@@ -1,5 +1,6 @@
 //! Connections: accepting, TLS, time limits, and what is answered before a handler is reached.
 
+mod bind;
 pub(super) mod head;
 #[cfg(test)]
 mod http2_tests;
@@ -13,4 +14,5 @@ pub mod tls;
 #[cfg(test)]
 mod tls_tests;
 
+pub(crate) use self::bind::bind_socket;
 pub use self::protocols::Protocols;
