@@ -9,6 +9,7 @@
 mod disk;
 mod link;
 mod machine;
+mod meridio;
 mod node;
 mod outside;
 pub mod parts;
@@ -29,7 +30,7 @@ const BYTES_PER_BYTE: usize = 1024;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets. Each has a binary in `targets/` and a folder in `corpus/`.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 17] = [
     ("request", outside::request),
     ("text", outside::text),
     ("merge", outside::merge),
@@ -37,6 +38,8 @@ pub const TARGETS: [Target; 15] = [
     ("cni_arguments", node::arguments),
     ("pods", link::pods),
     ("probe_frame", link::frame),
+    ("meridio_message", meridio::message),
+    ("meridio_stream", meridio::stream),
     ("peer_stream", peer::stream),
     ("peer_message", peer::message),
     ("batch", machine::batch),

@@ -6,8 +6,11 @@ use fuzz::parts::{joined, joined_rows};
 use ipam_agent::probe::frame::{answer, arp_probe, solicitation};
 use ipam_machine::batch::Opened;
 use ipam_machine::{At, Command, Journaled, RowKey, State, apply};
+use ipam_meridio::wire::ipam::v1::{Child, Prefix, Subnet};
+use ipam_meridio::wire::nsp::v1::{Conduit, ConduitResponse, Trench};
 use ipam_raft::fuzzing::{store, transport};
 use pnet_base::MacAddr;
+use prost::Message as _;
 
 use crate::Seed;
 
@@ -41,7 +44,53 @@ pub(crate) fn all() -> Vec<Seed> {
     messages(&mut all);
     files(&mut all);
     link(&mut all);
+    meridio(&mut all);
     all
+}
+
+/// Messages of Meridio's clients and of its NSP service, and connections with them.
+fn meridio(all: &mut Vec<Seed>) {
+    let trench = || Some(Trench { name: "default".to_owned() });
+    let conduit = |name: &str| Conduit { name: name.to_owned(), trench: trench() };
+    let child = |name: &str, ip_family: i32, conduit: Option<Conduit>| {
+        let subnet = Some(Subnet { conduit, node: "worker-1".to_owned(), ip_family });
+        Child { name: name.to_owned(), subnet }.encode_to_vec()
+    };
+    let children = [
+        ("bridge", child("bridge", 0, Some(conduit("conduit-a")))),
+        ("other-family", child("c1-src", 1, Some(conduit("conduit-a")))),
+        ("unknown-family", child("c1-dst", -1, Some(conduit("a/b")))),
+        ("no-conduit", child("", 0, None)),
+        ("empty", Vec::new()),
+        ("unfinished", vec![0x12, 0x7f, 0x0a]),
+    ];
+    for (name, bytes) in &children {
+        all.push(("meridio_message", format!("child-{name}"), chosen(0, bytes)));
+    }
+    let prefix = Prefix { address: "169.255.0.1".to_owned(), prefix_length: 24 };
+    all.push(("meridio_message", "prefix".to_owned(), chosen(1, &prefix.encode_to_vec())));
+    let conduits = ConduitResponse { conduits: vec![conduit("conduit-a"), conduit("")] };
+    all.push(("meridio_message", "conduits".to_owned(), chosen(2, &conduits.encode_to_vec())));
+    // The lowest bits of a tag are a method, 3 a frame of the type of the other bits.
+    let calls = |tag: u8| joined(children.iter().map(|(_, bytes)| (tag, bytes.as_slice())));
+    for (name, tag) in [
+        ("allocate", 0),
+        ("release", 1),
+        ("watch", 2),
+        ("unfinished", 4),
+        ("cancelled", 4 | 8),
+        ("too-short", 16),
+        ("compressed", 32),
+        ("priority", 3 | 2 << 2),
+        ("continuation", 3 | 9 << 2),
+    ] {
+        all.push(("meridio_stream", format!("calls-{name}"), chosen(2, &calls(tag))));
+    }
+    let goaway = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11];
+    all.push(("meridio_stream", "goaway".to_owned(), chosen(1, &goaway)));
+    all.push(("meridio_stream", "half-a-preface".to_owned(), chosen(0, b"PRI * HTTP/2.0\r\n\r\nS")));
+    let request = b"POST /ipam.v1.Ipam/Allocate HTTP/1.1\r\nhost: ipam\r\ncontent-length: 0\r\n\r\n";
+    all.push(("meridio_stream", "http1".to_owned(), chosen(0, request)));
 }
 
 /// The probes of the agent, and their answers.
