@@ -17,6 +17,7 @@ mod disks;
 mod kill;
 mod kubernetes;
 mod manifests;
+mod meridio;
 mod namespace;
 mod namespace_operating;
 mod runtimes;

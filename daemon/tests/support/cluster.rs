@@ -79,6 +79,11 @@ impl Cluster {
         self.members.len() - 1
     }
 
+    /// Addresses of the cluster that no process uses.
+    pub(crate) fn free_ports(&self, count: usize) -> Vec<SocketAddr> {
+        free_ports(self.ip, count)
+    }
+
     /// Names and peer addresses, as every member is told them.
     pub(crate) fn peers(&self) -> Vec<(String, String)> {
         self.members

@@ -32,6 +32,8 @@ pub(crate) struct Member {
     pub(crate) alone: bool,
     /// True if it answers peers at a port of the network without TLS.
     pub(crate) insecure: bool,
+    /// Configuration besides that of every member.
+    pub(crate) config: String,
     /// Flags besides those of every member.
     pub(crate) flags: Vec<&'static str>,
     /// Servers and token file of a join; none for a founder.
@@ -56,6 +58,7 @@ impl Member {
             program,
             alone: false,
             insecure: false,
+            config: String::new(),
             flags: Vec::new(),
             process: None,
         }
@@ -67,7 +70,7 @@ impl Member {
             Some(clock) => clocks::serve_by(clock),
             None => serve_with(&self.program),
         };
-        command.arg("--config").arg(config).args(["--name", &self.name]);
+        command.arg("--config").arg(self.config_file(config)).args(["--name", &self.name]);
         command.arg("--data-dir").arg(&self.data_dir);
         command.args(["--client-listen", &self.client.to_string()]);
         command.arg("--client-socket").arg(self.socket());
@@ -98,6 +101,17 @@ impl Member {
             command.args(["--member", &format!("{name}={peer}")]);
         }
         command
+    }
+
+    /// The configuration of every member, or a file with that and its own.
+    fn config_file(&self, shared: &Path) -> PathBuf {
+        if self.config.is_empty() {
+            return shared.to_owned();
+        }
+        let path = self.log.with_extension("toml");
+        let text = std::fs::read_to_string(shared).unwrap();
+        std::fs::write(&path, format!("{text}\n{}", self.config)).unwrap();
+        path
     }
 
     pub(crate) fn start(&mut self, config: &Path, peers: &[(String, String)]) {

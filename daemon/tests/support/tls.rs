@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use ipam_api::client::Options;
 use ipam_api::tls::{Credentials, VERSIONS, provider, read_roots};
-use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair, date_time_ymd};
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair, SanType, date_time_ymd};
+use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -67,6 +68,18 @@ impl Ca {
         Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
     }
 
+    /// Configuration of a server with this certificate, whose clients need one of the CA.
+    pub(crate) fn mutual_server(&self, files: &Holder) -> Arc<ServerConfig> {
+        let Credentials { chain, key } = Credentials::read(&files.certificate, &files.key).unwrap();
+        let roots = Arc::new(read_roots(&files.ca).unwrap());
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider()).build().unwrap();
+        let config =
+            ServerConfig::builder_with_provider(provider()).with_protocol_versions(VERSIONS).unwrap();
+        let mut config = config.with_client_cert_verifier(verifier).with_single_cert(chain, key).unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Arc::new(config)
+    }
+
     pub(crate) fn client(&self, name: &str) -> Holder {
         self.run(&["issue"], &["client", name]);
         self.holder(&format!("{name}.client"))
@@ -79,17 +92,28 @@ impl Ca {
 
     /// Long expired certificate for a name.
     pub(crate) fn expired(&self, dns_name: &str) -> Holder {
-        let read = |name| std::fs::read_to_string(self.dir.join(name)).unwrap();
-        let ca_key = KeyPair::from_pem(&read("ca.key")).unwrap();
-        let issuer = Issuer::from_ca_cert_pem(&read("ca.crt"), ca_key).unwrap();
         let mut params = CertificateParams::new([dns_name.to_owned()]).unwrap();
         params.not_before = date_time_ymd(2001, 1, 1);
         params.not_after = date_time_ymd(2002, 1, 1);
+        self.sign(params, &format!("expired-{dns_name}"))
+    }
+
+    /// Certificate with a SPIFFE id, also for an address if there is one.
+    pub(crate) fn spiffe(&self, stem: &str, id: &str, address: Option<&str>) -> Holder {
+        let mut params = CertificateParams::new(address.map(str::to_owned).as_slice()).unwrap();
+        params.subject_alt_names.push(SanType::URI(id.try_into().unwrap()));
+        self.sign(params, &format!("{stem}.spiffe"))
+    }
+
+    fn sign(&self, mut params: CertificateParams, stem: &str) -> Holder {
+        let read = |name| std::fs::read_to_string(self.dir.join(name)).unwrap();
+        let ca_key = KeyPair::from_pem(&read("ca.key")).unwrap();
+        let issuer = Issuer::from_ca_cert_pem(&read("ca.crt"), ca_key).unwrap();
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &issuer).unwrap();
-        let holder = self.holder(&format!("expired-{dns_name}"));
+        let holder = self.holder(stem);
         std::fs::write(&holder.certificate, certificate.pem()).unwrap();
         std::fs::write(&holder.key, key.serialize_pem()).unwrap();
         holder

@@ -64,6 +64,9 @@ pub(crate) const MEASURES: [(&str, &str); 3] =
 /// The one with the figures of the node agent.
 pub(crate) const AGENT: [(&str, &str); 1] = [("ipamd", "measure")];
 
+/// The one with the figures of the front end for Meridio.
+pub(crate) const MERIDIO: [(&str, &str); 1] = [("ipamd", "meridio")];
+
 /// The one that takes long.
 pub(crate) const MILLION: [(&str, &str); 1] = [("ipamd", "million")];
 

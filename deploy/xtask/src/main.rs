@@ -6,6 +6,7 @@
 //! out in silence.
 
 mod binaries;
+mod clients;
 mod commits;
 mod contract;
 mod cycles;
@@ -61,6 +62,9 @@ enum Task {
         /// Measure the plugin and the node agent only; exit with 1 if a figure exceeds its limit.
         #[arg(long, conflicts_with = "million")]
         agent: bool,
+        /// Measure calls of Meridio's clients beside the same requests over REST.
+        #[arg(long, conflicts_with_all = ["million", "agent"])]
+        meridio: bool,
     },
     /// Build what is needed, then cut the power of members under load, and say what they lost.
     Powercut(powercut::Arguments),
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Task::Image(arguments) => image::write(&workspace, &arguments),
         Task::Measure { million: true, .. } => binaries::measure(&workspace, &binaries::MILLION, &[]),
         Task::Measure { agent: true, .. } => binaries::measure(&workspace, &binaries::AGENT, &["--agent"]),
+        Task::Measure { meridio: true, .. } => binaries::measure(&workspace, &binaries::MERIDIO, &[]),
         Task::Measure { .. } => binaries::measure(&workspace, &binaries::MEASURES, &[]),
         Task::Powercut(arguments) => powercut::build_and_run(&workspace, powercut::POWERCUT, &arguments),
         Task::SlowDisks(arguments) => powercut::build_and_run(&workspace, powercut::SLOW_DISKS, &arguments),

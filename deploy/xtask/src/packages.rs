@@ -50,6 +50,19 @@ const NEEDED: &[Package] = &[
     // Before podman, which would otherwise bring crun: that refuses machines with both versions of cgroups.
     Package { name: "runc", wanted: "runc", places: &["/usr/sbin/runc", "/usr/bin/runc"] },
     Package { name: "podman", wanted: "podman, conmon", places: &["/usr/bin/podman"] },
+    Package { name: "golang-go", wanted: "go", places: &["/usr/bin/go"] },
+    Package {
+        name: "golang-google-grpc-dev",
+        wanted: "grpc-go",
+        places: &["/usr/share/gocode/src/google.golang.org/grpc/version.go"],
+    },
+    Package { name: "protobuf-compiler", wanted: "protoc", places: &["/usr/bin/protoc"] },
+    // The generator for the runtime that Debian's grpc-go uses; newer packages install one of the same name.
+    Package {
+        name: "protoc-gen-go-1-3",
+        wanted: "protoc-gen-go",
+        places: &["/var/lib/dpkg/info/protoc-gen-go-1-3.list"],
+    },
 ];
 
 /// Debian's package of kubectl.
@@ -152,18 +165,19 @@ mod tests {
     #[test]
     fn one_place_of_a_package_is_enough() {
         let all = missing(|_| false);
+        let is_go = |place: &str| ["/usr/bin/go", "grpc", "protoc"].iter().any(|part| place.contains(part));
         assert_eq!(
             names(&all),
             "containernetworking-plugins iproute2 e2fsprogs mount util-linux libfaketime containerd runc \
-             podman"
+             podman golang-go golang-google-grpc-dev protobuf-compiler protoc-gen-go-1-3"
         );
         assert_eq!(
-            names(&missing(|place| place.starts_with("/bin/") || place.contains("faketime"))),
+            names(&missing(|place| place.starts_with("/bin/") || place.contains("faketime") || is_go(place))),
             "containernetworking-plugins e2fsprogs containerd runc podman"
         );
         let there = ["/sbin/ip", "/usr/lib/cni/bridge", "/sbin/mkfs.ext4", "/bin/mount", "/bin/unshare"];
         let runtimes = ["/usr/bin/containerd", "/usr/bin/runc", "/usr/bin/podman"];
-        let missing = missing(|place| there.contains(&place) || runtimes.contains(&place));
+        let missing = missing(|place| there.contains(&place) || runtimes.contains(&place) || is_go(place));
         assert_eq!(names(&missing), "libfaketime");
     }
 }

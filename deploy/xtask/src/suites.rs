@@ -68,7 +68,7 @@ impl Suite {
     fn modules(self) -> Option<&'static str> {
         match self {
             Self::Rest | Self::Kubernetes => None,
-            Self::Cluster => Some("cluster|kill"),
+            Self::Cluster => Some("cluster|kill|meridio"),
             Self::Namespaces => Some("namespace|namespace_operating|manifests"),
             Self::Runtimes => Some("runtimes|kubernetes"),
             Self::Disks => Some("disks"),
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn each_test_is_in_one_suite() {
         assert_eq!(Suite::Disks.filter(), "package(ipamd) & kind(test) & test(/^(disks)::/)");
-        let others = "cluster|kill|namespace|namespace_operating|manifests|runtimes|kubernetes|disks";
+        let others = "cluster|kill|meridio|namespace|namespace_operating|manifests|runtimes|kubernetes|disks";
         assert_eq!(
             Suite::Rest.filter(),
             format!(
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn clusters_run_beside_each_other() {
         let words = Suite::Cluster.arguments(2).join(" ");
-        let filter = "package(ipamd) & kind(test) & test(/^(cluster|kill)::/)";
+        let filter = "package(ipamd) & kind(test) & test(/^(cluster|kill|meridio)::/)";
         assert_eq!(words, format!("nextest run --workspace --locked -E {filter} --test-threads 6"));
         assert!(!Suite::Disks.arguments(2).join(" ").contains("threads"));
     }

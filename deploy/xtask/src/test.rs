@@ -9,7 +9,9 @@ use clap::builder::PossibleValuesParser;
 use crate::stage::{Stage, run_all};
 use crate::suites::{Suite, run_suite};
 use crate::workspace::{Workspace, call};
-use crate::{binaries, contract, deny, dependencies, features, kubernetes, packages, powercut, tidy};
+use crate::{
+    binaries, clients, contract, deny, dependencies, features, kubernetes, packages, powercut, tidy,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -35,9 +37,10 @@ const SHIPPED: &str = "binaries";
 
 /// The stages in their order. The budgets are for two cores with nothing built yet.
 const STAGES: &[Stage<Checkout>] = &[
-    stage("packages", 60, "Debian packages that the tests need", |checkout| {
+    stage("packages", 75, "Debian packages that the tests need, and foreign gRPC clients", |checkout| {
         packages::ensure()?;
-        packages::ensure_kubectl(&checkout.workspace)
+        packages::ensure_kubectl(&checkout.workspace)?;
+        clients::ensure(&checkout.workspace)
     }),
     stage("format", 10, "cargo fmt", |checkout| checkout.cargo(&["fmt", "--all", "--check"])),
     stage("tidy", 10, "the checkout itself, and the features of what ships", |checkout| {
@@ -56,7 +59,8 @@ const STAGES: &[Stage<Checkout>] = &[
     stage("tests", 300, "units, properties, scenarios, storage, plugin", |checkout| {
         checkout.suite(Suite::Rest)
     }),
-    stage("cluster", 240, "real processes on loopback, killed and restarted", |checkout| {
+    stage("cluster", 240, "real processes on loopback, killed and restarted; gRPC clients", |checkout| {
+        clients::ensure(&checkout.workspace)?;
         checkout.suite(Suite::Cluster)
     }),
     stage("disks", 75, "full, failing and stalled disks, on file systems in memory", |checkout| {
