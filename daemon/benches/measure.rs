@@ -109,7 +109,10 @@ async fn plugins(cluster: &Cluster, limits: &mut Limits) {
     let store = cluster.dir.path().join("host-local");
     let host_local = json!({
         "cniVersion": "1.0.0", "name": "measure", "type": "bridge",
-        "ipam": {"type": "host-local", "dataDir": store, "ranges": [[{"subnet": "10.8.0.0/16"}], [{"subnet": "2001:db8:8::/64"}]]},
+        "ipam": {
+            "type": "host-local", "dataDir": store,
+            "ranges": [[{"subnet": "10.8.0.0/16"}], [{"subnet": "2001:db8:8::/64"}]],
+        },
     });
     let ours = support::plugin::network(&cluster.urls(), "bench", &["web", "web6"]);
     let agent = Agent::up(&cluster.urls(), "bench-agent", DEFAULTS).await;

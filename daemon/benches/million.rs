@@ -258,7 +258,8 @@ async fn load(cluster: &Cluster, until: impl Future<Output = ()>) -> Loaded {
                 let name = format!("single-{}", NUMBER.fetch_add(1, Relaxed));
                 calls.spawn(async move {
                     let begun = Instant::now();
-                    let answer = client.send(allocate_call(&allocate_request(&name, &["large"]))).await.unwrap();
+                    let call = allocate_call(&allocate_request(&name, &["large"]));
+                    let answer = client.send(call).await.unwrap();
                     let timing = answer.header("server-timing").unwrap_or_default().to_owned();
                     Single { took: (begun, begun.elapsed()), timing }
                 });
