@@ -22,7 +22,7 @@ impl Step<'_> {
             self.work.take(1);
             self.work.check()?;
             let (from, realm) = (request.from.clone(), request.realm.clone());
-            self.delegate_or_wait(&Delegate { from, realm, levels: vec![level.clone()] })?;
+            self.delegate_listed(Delegate { from, realm, levels: vec![level.clone()] }, source)?;
         }
         let unlisted = self.unlisted(source, request)?;
         self.end_unlisted(source, unlisted)

@@ -25,6 +25,52 @@ impl Step<'_> {
         }
     }
 
+    /// Delegates a listed prefix or lets it wait. The request of an owner that waits becomes the listed one.
+    pub(crate) fn delegate_listed(&mut self, listed: Delegate, source: ParentId) -> Result<(), Refusal> {
+        let waiting = self.state.prefix_claim_for(&listed, source);
+        let Some((id, claim)) = waiting.map(|(id, claim)| (id, claim.clone())) else {
+            return self.delegate_or_wait(&listed).map(drop);
+        };
+        let request = listed.over(&claim.request);
+        match self.delegate(&request) {
+            Err(refusal) if request != claim.request && !self.work.is_exceeded() => {
+                self.restate_prefix_claim(id, claim, request, refusal)
+            }
+            Err(refusal) if !self.work.is_exceeded() => self.wait_for_prefix(&request, refusal).map(drop),
+            done => done.map(drop),
+        }
+    }
+
+    /// Replaces the request of a claim, which keeps its place in the queue.
+    fn restate_prefix_claim(
+        &mut self,
+        id: PrefixClaimId,
+        claim: PrefixClaim,
+        request: Delegate,
+        refusal: Refusal,
+    ) -> Result<(), Refusal> {
+        let missing = self.state.missing_block(&request, (claim.source(), claim.pool), &refusal);
+        let Some(missing) = missing else { return Err(refusal) };
+        let why = why(Some(&missing));
+        self.state.tick();
+        if why != claim.why {
+            self.emit(EventKind::PrefixWaits { of: self.state.awaited_prefix(id, &claim), why });
+        }
+        // It is served with the permissions of the caller that stated it last.
+        let restated = PrefixClaim {
+            request,
+            credential: self.credential.clone(),
+            principal: Text::clone(&self.origin.principal),
+            request_id: Text::clone(&self.origin.request_id),
+            why,
+            cause: refusal.cause,
+            missing: Some(missing),
+            ..claim
+        };
+        self.put_prefix_claim(id, restated);
+        Ok(())
+    }
+
     /// Lets a request wait that was refused; or the refusal, if waiting wouldn't help.
     fn wait_for_prefix(&mut self, request: &Delegate, refusal: Refusal) -> Result<Answer, Refusal> {
         let Some((source, pool)) = self.state.source_of(&request.from) else { return Err(refusal) };
@@ -90,6 +136,19 @@ impl Step<'_> {
         self.erase_prefix_claim(id);
         self.write_prefixes(request, &plan);
         Ok(())
+    }
+}
+
+impl Delegate {
+    /// Listed request in place of one that waits. Without a length, the terms of the waiting one stay.
+    fn over(mut self, waiting: &Self) -> Self {
+        for (level, old) in self.levels.iter_mut().zip(&waiting.levels) {
+            if level.length.is_none() {
+                (level.length, level.keep_edges) = (old.length, old.keep_edges);
+                level.ttl_ms = level.ttl_ms.or(old.ttl_ms);
+            }
+        }
+        self
     }
 }
 

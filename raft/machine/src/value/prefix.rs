@@ -16,8 +16,9 @@ pub struct Delegate {
     pub levels: Vec<PrefixLevel>,
 }
 
-/// Exactly these prefixes: delegate them or let them wait, and release all others of the realm that are cut
-/// from the source itself.
+/// Exactly these prefixes: they are delegated or wait, and all others are released.
+///
+/// The others are those of the realm that are cut from the source itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetPrefixes {
     pub from: PrefixSource,

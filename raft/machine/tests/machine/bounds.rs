@@ -144,8 +144,9 @@ fn cooling_blocks_of_a_released_prefix_are_cleared_a_bounded_number_at_a_time() 
     assert_eq!(left(&state), (0, 0, None));
 }
 
-/// A request waits for the row of the owner's own prefix, which is cleared later, and has the address back
-/// then: nothing else is free, and the pool is strict.
+/// A request waits until the owner's own prefix is cleared, and has the address back then.
+///
+/// Nothing else is free, and the pool is strict.
 #[test]
 fn a_claim_of_the_last_owner_of_a_cooling_address_has_it_back() {
     let pool = "put pool lan subnet=lan cooling_ms=60000 strict";

@@ -1,5 +1,6 @@
-//! Meridio's allocation of prefixes, as a model of its Go code, against the machine: both always give the
-//! same block.
+//! Meridio's allocation of prefixes against the machine: both always give the same block.
+//!
+//! The allocation is a model of Meridio's Go code.
 
 use crate::support::random::Dice;
 use crate::support::script::{self, Line};
@@ -23,8 +24,9 @@ struct Meridio {
 }
 
 impl Meridio {
-    /// First block from the start of the parent that collides with nothing; behind a collision the search
-    /// goes on with the next block.
+    /// First block from the start of the parent that collides with nothing.
+    ///
+    /// Behind a collision the search goes on with the next block.
     fn allocate(&self, length: u8) -> Option<IpNet> {
         if length <= self.parent.prefix_len() || length > self.parent.max_prefix_len() {
             return None;

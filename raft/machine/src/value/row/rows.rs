@@ -527,8 +527,9 @@ pub struct PrefixClaim {
 pub struct MissingBlock {
     /// Resource that it is waiting for.
     pub of: WaitTarget,
-    /// Need of the resource: log2 of the block's size plus one; 0 if the owner's own address cools there, and
-    /// `u32::MAX` until the prefix is cleared.
+    /// Need of the resource: log2 of the block's size plus one.
+    ///
+    /// It is 0 if the owner's own address cools there, and `u32::MAX` until the prefix is cleared.
     pub need: u32,
     /// Owner of the first level that doesn't exist.
     pub owner: PrefixOwner,

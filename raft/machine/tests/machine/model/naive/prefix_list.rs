@@ -1,11 +1,11 @@
 //! Lists of prefixes in the model: what is listed is there or waits, and nothing else of the realm is.
 
-use crate::model::naive::PrefixClaim;
 use ipam_api::Code;
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_api::name::ObjectName;
-use ipam_machine::command::{Delegate, PrefixSource, SetPrefixes};
+use ipam_machine::command::{Delegate, PrefixLevel, PrefixSource, SetPrefixes};
 
+use crate::model::naive::prefix_waiting::PrefixClaim;
 use crate::model::naive::{Model, Reply};
 
 impl Model {
@@ -14,6 +14,33 @@ impl Model {
         let said = draft.set_exactly(set)?;
         *self = draft;
         Ok(said)
+    }
+
+    /// Delegates or waits; an owner that waits waits for what is listed now.
+    fn delegate_listed(&mut self, mut listed: Delegate) -> Result<(), Code> {
+        let own = self.prefix_claims.iter().position(|one| {
+            let old = &one.request;
+            (&old.from, &old.realm) == (&listed.from, &listed.realm)
+                && matches!(&old.levels[..], [only] if only.owner == listed.levels[0].owner)
+        });
+        if let Some(own) = own {
+            let (old, level) = (self.prefix_claims[own].request.levels[0].clone(), &mut listed.levels[0]);
+            if level.length.is_none() {
+                *level = PrefixLevel { ttl_ms: level.ttl_ms.or(old.ttl_ms), ..old.clone() };
+            }
+            if *level != old {
+                // Refused as without a claim that waits, and then in its place.
+                let (mut claim, before) = (self.prefix_claims.remove(own), self.prefix_claims.clone());
+                self.delegate_or_wait(&listed)?;
+                if let Some(new) = self.prefix_claims.get(before.len()).cloned() {
+                    claim = PrefixClaim { request: listed, why: new.why, missing: new.missing, ..claim };
+                    self.prefix_claims = before;
+                    self.prefix_claims.insert(own, claim);
+                }
+                return Ok(());
+            }
+        }
+        self.delegate_or_wait(&listed).map(drop)
     }
 
     fn set_exactly(&mut self, set: &SetPrefixes) -> Result<Reply, Code> {
@@ -30,7 +57,7 @@ impl Model {
         }
         for level in prefixes {
             let (from, realm) = (from.clone(), realm.clone());
-            self.delegate_or_wait(&Delegate { from, realm, levels: vec![level.clone()] })?;
+            self.delegate_listed(Delegate { from, realm, levels: vec![level.clone()] })?;
         }
         let is_listed = |owner: &ObjectName| prefixes.iter().any(|level| level.owner == *owner);
         let here =
