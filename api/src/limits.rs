@@ -446,11 +446,11 @@ pub const LINGER_MS_MAX: u64 = 2_000;
 /// Idle timeout of client connections in the client library, shorter than that of members, in milliseconds.
 pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
 
-/// Concurrent streams of one HTTP/2 connection: more than a page of the console has, and fewer than the
-/// requests of one caller, so that no client library is refused for one connection.
+/// Concurrent streams of one HTTP/2 connection. A page of the console has fewer, and one caller may have
+/// more requests, so that no client library is refused for one connection.
 pub const HTTP2_STREAMS_MAX: u32 = 256;
-/// Concurrent streams of one HTTP/2 connection of a gRPC client. A proxy may have a call that waits for each
-/// of its workloads.
+/// Concurrent streams of one HTTP/2 connection of a gRPC client. A proxy may have a call that waits for
+/// each of its workloads.
 pub const GRPC_STREAMS_MAX: u32 = 1000;
 /// Bytes of the head of a gRPC request: the limit that gRPC recommends for metadata is 8 KiB.
 pub const GRPC_HEAD_BYTES_MAX: usize = 16 << 10;
@@ -464,10 +464,10 @@ pub const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 << 10;
 pub const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 /// Bytes of one HTTP/2 response that wait for the client to read.
 pub const HTTP2_SEND_BUFFER_BYTES_MAX: usize = 32 << 10;
-/// HTTP/2 streams that a client has opened and reset before the member accepted them; above it the connection
-/// ends (rapid reset).
+/// HTTP/2 streams that a client has opened and reset before the member accepted them. Above it the
+/// connection ends (rapid reset).
 pub const HTTP2_RESETS_PENDING_MAX: usize = 20;
-/// HTTP/2 streams of one connection that the member has reset for errors of the client; above it the
+/// HTTP/2 streams of one connection that the member has reset for errors of the client. Above it the
 /// connection ends.
 pub const HTTP2_ERROR_RESETS_MAX: usize = 256;
 /// Silence on an HTTP/2 connection after which the member sends a ping, in milliseconds.

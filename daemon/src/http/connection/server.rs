@@ -97,7 +97,9 @@ struct Shared {
     stop: watch::Receiver<bool>,
 }
 
-/// Serves the REST API until `stop` is true and what runs has finished; at most `connections_max` at once.
+/// Serves the REST API until `stop` is true and all requests have finished.
+///
+/// At most `connections_max` connections are open at once.
 pub async fn serve(listener: Listener, connections_max: usize, router: Router, stop: watch::Receiver<bool>) {
     serve_with(Protocols::rest(), listener, connections_max, router, stop).await;
 }

@@ -57,8 +57,9 @@ impl fmt::Debug for ClientTls {
 }
 
 impl ClientTls {
-    /// Presents `own`, and reads these names in client certificates, which must be issued by `client_roots`.
-    /// Without `client_roots` none is requested.
+    /// Presents `own`, and reads these names in client certificates.
+    ///
+    /// The certificates must be issued by `client_roots`. Without `client_roots` none is requested.
     ///
     /// # Errors
     /// If the certificate doesn't match its key, no CA is usable, or SPIFFE ids have no CA.

@@ -48,7 +48,7 @@ pub(crate) struct SetArguments {
     /// Never allocate the first and last address of each prefix
     #[arg(long)]
     keep_edges: bool,
-    /// Lifetime without renewal [default: until released]
+    /// Lifetime without renewal [default: as it is; for new prefixes: until released]
     #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
     ttl: Option<Duration>,
     /// Realm of the owners
