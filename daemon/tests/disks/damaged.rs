@@ -7,11 +7,9 @@ use ipam_api::client::{Call, Client};
 use ipam_api::event::{Event, EventPage};
 use serde_json::{Value, json};
 
+use super::scene::DAMAGED;
 use crate::support::ask::{allocate, allocate_request, get, make_pools};
 use crate::support::{Cluster, LONG, until};
-
-/// Exit code of a member with damaged data.
-const DAMAGED: i32 = 4;
 
 /// Takes a snapshot soon.
 const RAFT: &str =

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::image::Image;
-use super::scene::{DISK_FAILED, MEBIBYTE, Scene, allocate_soon};
+use super::scene::{DAMAGED, DISK_FAILED, MEBIBYTE, Scene, allocate_soon};
 use crate::support::ask::{addresses, allocate, allocate_request};
 use crate::support::until;
 
@@ -46,8 +46,17 @@ async fn a_disk_that_refuses_a_write_ends_its_member_and_the_others_go_on() {
     scene.disks[failing].accept();
     scene.disks[failing].mount();
     scene.cluster.start(failing);
-    scene.cluster.ready().await;
-    scene.cluster.settled().await;
+    if let Some(status) = scene.recovers_or_ends(failing).await {
+        // The mount dropped a page that the disk had refused, and left a file of full length. Within one boot of
+        // the machine nothing distinguishes that from damage.
+        let member = &mut scene.cluster.members[failing];
+        member.exit().await;
+        assert_eq!(status.code(), Some(DAMAGED), "{}", member.tail());
+        assert!(member.logged().contains("doesn't read at byte"), "{}", member.tail());
+    } else {
+        scene.cluster.ready().await;
+        scene.cluster.settled().await;
+    }
     scene.holds(&acknowledged).await;
 }
 

@@ -16,6 +16,8 @@ use crate::support::{Cluster, until};
 
 /// Exit code of a member with a failed disk.
 pub(crate) const DISK_FAILED: i32 = 3;
+/// Exit code of a member whose data directory is damaged.
+pub(crate) const DAMAGED: i32 = 4;
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
 /// Low free space on these disks, and the size of the ballast.
 pub(crate) const LOW_BYTES: u64 = 8 * MEBIBYTE;

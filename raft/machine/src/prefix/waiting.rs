@@ -37,7 +37,14 @@ impl Step<'_> {
                 self.restate_prefix_claim(id, claim, request, refusal)
             }
             Err(refusal) if !self.work.is_exceeded() => self.wait_for_prefix(&request, refusal).map(drop),
-            done => done.map(drop),
+            Err(refusal) => Err(refusal),
+            Ok(_) => {
+                // The owner has what is listed; a request of other terms is not listed any more.
+                if self.state.prefix_claims.get(id).is_some() {
+                    self.withdraw_prefix_claim(id);
+                }
+                Ok(())
+            }
         }
     }
 
