@@ -35,6 +35,7 @@ pub mod probe;
 pub mod problem;
 pub mod process;
 pub mod reclaim;
+pub mod render;
 pub mod request;
 #[cfg(feature = "names")]
 pub mod resolve;

@@ -14,6 +14,7 @@
 mod cluster;
 mod contracts;
 mod disks;
+mod hosts;
 mod kill;
 mod kubernetes;
 mod manifests;

@@ -4,12 +4,13 @@ use anyhow::{Result, bail};
 
 use crate::workspace::{Workspace, call};
 
-/// One of the six.
+/// One of the seven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suite {
     Rest,
     Cluster,
     Namespaces,
+    Hosts,
     Runtimes,
     Disks,
     Kubernetes,
@@ -57,7 +58,8 @@ impl Suite {
             Some(modules) => format!("{PROGRAMS} & test(/^({modules})::/)"),
             None if self == Self::Kubernetes => MANIFESTS.to_owned(),
             None => {
-                let others = [Self::Cluster, Self::Namespaces, Self::Runtimes, Self::Disks].into_iter();
+                let others =
+                    [Self::Cluster, Self::Namespaces, Self::Hosts, Self::Runtimes, Self::Disks].into_iter();
                 let others: Vec<&str> = others.filter_map(Self::modules).collect();
                 format!("not ({PROGRAMS} & test(/^({})::/)) & not {MANIFESTS}", others.join("|"))
             }
@@ -70,6 +72,7 @@ impl Suite {
             Self::Rest | Self::Kubernetes => None,
             Self::Cluster => Some("cluster|kill|meridio"),
             Self::Namespaces => Some("namespace|namespace_operating|manifests"),
+            Self::Hosts => Some("hosts"),
             Self::Runtimes => Some("runtimes|kubernetes"),
             Self::Disks => Some("disks"),
         }
@@ -83,7 +86,8 @@ mod tests {
     #[test]
     fn each_test_is_in_one_suite() {
         assert_eq!(Suite::Disks.filter(), "package(ipamd) & kind(test) & test(/^(disks)::/)");
-        let others = "cluster|kill|meridio|namespace|namespace_operating|manifests|runtimes|kubernetes|disks";
+        let others =
+            "cluster|kill|meridio|namespace|namespace_operating|manifests|hosts|runtimes|kubernetes|disks";
         assert_eq!(
             Suite::Rest.filter(),
             format!(
@@ -104,7 +108,7 @@ mod tests {
     #[test]
     fn every_module_is_there() {
         let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../daemon/tests");
-        for suite in [Suite::Cluster, Suite::Namespaces, Suite::Runtimes, Suite::Disks] {
+        for suite in [Suite::Cluster, Suite::Namespaces, Suite::Hosts, Suite::Runtimes, Suite::Disks] {
             for module in suite.modules().unwrap().split('|') {
                 assert!(tests.join(module).join("mod.rs").exists(), "{module}");
             }

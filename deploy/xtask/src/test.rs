@@ -69,6 +69,9 @@ const STAGES: &[Stage<Checkout>] = &[
     beside(stage("namespaces", 110, "real interfaces through real CNI plugins", |checkout| {
         checkout.suite(Suite::Namespaces)
     })),
+    beside(stage("hosts", 110, "agents of hosts, and tools that read rendered files", |checkout| {
+        checkout.suite(Suite::Hosts)
+    })),
     beside(stage(
         "runtimes",
         270,

@@ -1,0 +1,1 @@
+//! Agents that configure the interfaces of their hosts, in network namespaces.

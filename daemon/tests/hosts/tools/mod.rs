@@ -1,0 +1,1 @@
+//! Rendered files, read by the tools that they are for.
