@@ -89,6 +89,8 @@ pub const MTU_MIN_V4: u32 = 68;
 pub const MTU_MIN_V6: u32 = 1280;
 /// Largest MTU of a subnet, in bytes: the maximum length of an IP packet.
 pub const MTU_MAX: u32 = 65_535;
+/// Largest 802.1Q id (IEEE 802.1Q, 9.6).
+pub const VLAN_ID_MAX: u16 = 4094;
 /// Routes of one subnet, and of one request.
 pub const ROUTES_MAX: usize = 64;
 /// Name servers, search domains and resolver options of one subnet, each.

@@ -326,6 +326,6 @@ pub struct ReleaseAttachmentOf {
 }
 
 /// 802.1Q ids end here (4095 is reserved).
-pub(crate) const VLAN_MAX: u16 = 4094;
+pub(crate) const VLAN_MAX: u16 = ipam_api::limits::VLAN_ID_MAX;
 /// Bytes of a boot id; Linux writes a UUID of 36.
 pub(crate) const BOOT_ID_BYTES_MAX: usize = 64;
