@@ -37,7 +37,11 @@ pub(super) fn checked_option(option: &str) -> Result<String, RenderError> {
 pub(super) fn checked_mac(mac: &str) -> Result<MacAddress, RenderError> {
     let parsed = crate::address::canonical_mac(mac).parse::<MacAddress>();
     let parsed = parsed.map_err(|problem| RenderError(problem.detail))?;
-    if parsed.is_unicast() { Ok(parsed) } else { Err(RenderError(format!("{parsed} is no address of a station"))) }
+    if parsed.is_unicast() {
+        Ok(parsed)
+    } else {
+        Err(RenderError(format!("{parsed} is no address of a station")))
+    }
 }
 
 fn plain(text: &str, others: &[u8], what: &str) -> Result<String, RenderError> {

@@ -14,7 +14,11 @@ pub(super) fn files(plan: &Plan) -> Result<Vec<RenderedFile>, RenderError> {
         if let Some((_, id)) = &device.vlan {
             files.push(file(device, "netdev", netdev(device, *id)));
         }
-        files.push(file(device, "network", network(plan, device).map_err(|error| RenderError(error.to_string()))?));
+        files.push(file(
+            device,
+            "network",
+            network(plan, device).map_err(|error| RenderError(error.to_string()))?,
+        ));
     }
     Ok(files)
 }

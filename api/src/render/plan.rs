@@ -8,10 +8,10 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use super::check::{checked_mac, checked_name, checked_option, checked_search};
 use super::file::RenderError;
 use super::vlan::{DEFAULT_MTU, Placement, placement};
+use crate::Family;
 use crate::limits::MTU_MIN_V6;
 use crate::mac::MacAddress;
 use crate::resource::{Dns, GivenAddress, Interface};
-use crate::Family;
 
 /// Metric of the first of several routes with the same destination.
 const ROUTE_METRIC_FIRST: u32 = 100;
@@ -222,7 +222,9 @@ impl Device {
         }
         for (destination, gateway) in routes {
             if Family::of(destination.addr()) != Family::of(gateway) {
-                return Err(RenderError(format!("the route to {destination} has a gateway of the other family")));
+                return Err(RenderError(format!(
+                    "the route to {destination} has a gateway of the other family"
+                )));
             }
             push_new(&mut self.routes, Hop { destination, gateway, on_link: false, metric: None });
         }

@@ -12,11 +12,7 @@ pub(super) enum Placement {
     /// The interface itself.
     Direct(String),
     /// A VLAN device over a parent.
-    Vlan {
-        parent: String,
-        name: String,
-        id: u16,
-    },
+    Vlan { parent: String, name: String, id: u16 },
 }
 
 impl Placement {
@@ -45,13 +41,9 @@ pub(super) fn placement(interface: &str, vlan: u16) -> Result<Placement, RenderE
     }
     let parent = interface.strip_suffix(&format!(".{vlan}")).filter(|parent| !parent.is_empty());
     Ok(match parent {
-        Some(parent) => {
-            Placement::Vlan { parent: parent.to_owned(), name: interface.to_owned(), id: vlan }
+        Some(parent) => Placement::Vlan { parent: parent.to_owned(), name: interface.to_owned(), id: vlan },
+        None => {
+            Placement::Vlan { parent: interface.to_owned(), name: vlan_device(interface, vlan), id: vlan }
         }
-        None => Placement::Vlan {
-            parent: interface.to_owned(),
-            name: vlan_device(interface, vlan),
-            id: vlan,
-        },
     })
 }
