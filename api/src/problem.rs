@@ -247,6 +247,8 @@ catalogue! {
         "Pod not reported by its watcher", "Retry; if it persists, check the watcher: ipamctl task list.";
     ClaimMismatch "claim-mismatch" 403 / 122 grpc 7 exit REFUSED retry After
         "Claim of a node not confirmed", "Retry; if it persists, check whether the node's token is stolen.";
+    NotRenderable "not-renderable" 409 / 7 grpc 9 exit REFUSED retry Changed
+        "Configuration not renderable", "Correct the named value, or use another format.";
 }
 
 impl Code {

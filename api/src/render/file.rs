@@ -26,6 +26,16 @@ pub struct RenderedFile {
     pub content: String,
 }
 
+/// Configuration files of a host in one format, as the HTTP API returns them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostConfiguration {
+    /// The files, in the order in which the network manager needs them.
+    pub files: Vec<RenderedFile>,
+    /// Revision of the state that was rendered.
+    pub revision: u64,
+}
+
 /// Addresses that a format cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderError(pub String);

@@ -8,7 +8,7 @@ use crate::problem::Problem;
 crate::named_enum! {
 /// Configuration format of a network manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ConfigurationFormat"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// netplan, below `/etc/netplan`.

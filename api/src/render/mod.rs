@@ -30,7 +30,7 @@ mod vlan;
 #[cfg(feature = "render")]
 mod yaml;
 
-pub use file::{RenderError, RenderedFile};
+pub use file::{HostConfiguration, RenderError, RenderedFile};
 pub use format::Format;
 #[cfg(feature = "render")]
 pub use renderer::render;

@@ -179,6 +179,14 @@ def allocations(member):
         .name,
         "eth0",
     )
+    rendered = member.call(
+        "endpoints.get_v1_endpoints_kind_realm_namespace_name_configuration_format",
+        200,
+        *name,
+        models.ConfigurationFormat.NETPLAN,
+    )
+    expect("files", [(one.path, one.mode) for one in rendered.files], [("/etc/netplan/60-ipamd.yaml", 0o600)])
+    expect("rendered address", held.address in rendered.files[0].content, True)
     expect("endpoints", member.call("endpoints.get_v1_endpoints", 200).items[0].name, "db-07")
     released = member.call("allocations.delete_v1_allocations_id", 200, held.allocation)
     expect("released address", released.addresses, [ip])

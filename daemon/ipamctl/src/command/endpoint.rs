@@ -1,5 +1,7 @@
 //! `ipamctl endpoint`: who holds addresses.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use ipam_api::client::Call;
 use ipam_api::request::Released;
@@ -14,9 +16,11 @@ use crate::client::requests::Again;
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::configuration;
 use crate::command::controller::{self, EndArguments, ScaleArguments};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
+use crate::output::format::Format;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
@@ -43,12 +47,11 @@ pub(crate) enum Verb {
         after_help = "Examples:
   ipamctl endpoint show host/db-07
   ipamctl endpoint show pod/web/frontend-7 --realm prod-eu
-  ipamctl endpoint show pod/prod-eu/web/frontend-7"
+  ipamctl endpoint show pod/prod-eu/web/frontend-7
+  ipamctl endpoint show host/db-07 -o netplan
+  ipamctl endpoint show host/db-07 -o networkd --output-dir /"
     )]
-    Show {
-        /// kind/name, kind/namespace/name or kind/realm/namespace/name
-        endpoint: String,
-    },
+    Show(ShowArguments),
     /// Follow allocations and releases of endpoints until Ctrl-C
     #[command(
         after_help = "Examples:\n  ipamctl endpoint watch\n  ipamctl endpoint watch host/db-07 -o json"
@@ -83,12 +86,23 @@ pub(crate) struct ListArguments {
     kind: Option<EndpointKind>,
 }
 
+/// Endpoint to show, and where its files go.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// kind/name, kind/namespace/name or kind/realm/namespace/name
+    endpoint: String,
+    /// Root directory below which to write the files of -o netplan, networkd, ifupdown, nmstate, networkmanager
+    /// or cloud-init, with their modes; default: standard output
+    #[arg(long, value_name = "DIRECTORY")]
+    output_dir: Option<PathBuf>,
+}
+
 /// Runs a verb.
 pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Endpoint, &arguments).await,
         Verb::List(arguments) => list(session, &arguments).await,
-        Verb::Show { endpoint } => show(session, &session.endpoint_key(&endpoint)?).await,
+        Verb::Show(arguments) => show(session, &arguments).await,
         Verb::Scale(arguments) => controller::scale(session, arguments).await,
         Verb::End(arguments) => controller::end(session, arguments).await,
         Verb::Delete { endpoint } => delete(session, &session.endpoint_key(&endpoint)?).await,
@@ -156,7 +170,19 @@ async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::
     Ok((answer.read()?, answer))
 }
 
-async fn show(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
+async fn show(session: &Session, arguments: &ShowArguments) -> Result<(), Failure> {
+    let key = &session.endpoint_key(&arguments.endpoint)?;
+    let directory = arguments.output_dir.as_deref();
+    if let Format::Host(format) = session.format {
+        let (endpoint, _) = fetch(session, key).await?;
+        return configuration::show(session, format, key, &endpoint.status.interfaces, directory);
+    }
+    if directory.is_some() {
+        return Err(Failure::usage(
+            "--output-dir is for formats of configuration files",
+            "For example: ipamctl endpoint show host/db-07 -o networkd --output-dir /",
+        ));
+    }
     let (endpoint, answer) = fetch(session, key).await?;
     let name = endpoint.spec.key.to_string();
     session.show(&answer.body, &name, || Ok(shown(&endpoint, session.environment.width)))

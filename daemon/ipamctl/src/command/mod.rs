@@ -6,6 +6,7 @@ pub(crate) mod apply;
 mod arguments;
 pub(crate) mod cluster;
 pub(crate) mod context;
+mod configuration;
 mod controller;
 pub(crate) mod endpoint;
 pub(crate) mod events;

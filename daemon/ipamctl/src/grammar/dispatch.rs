@@ -11,6 +11,7 @@ use crate::command::{
     task, token, version, who_has,
 };
 use crate::output::error::Failure;
+use crate::output::format::Format;
 use crate::settings::connection::Settings;
 use crate::settings::environment::Environment;
 use crate::settings::flags::ConnectionArguments;
@@ -22,6 +23,13 @@ pub(crate) async fn carry_out(
     output: Box<dyn Write>,
 ) -> Result<(), Failure> {
     let global = &arguments.global;
+    // Before anything is sent: a write with an output that it can't have must change nothing.
+    if let Format::Host(format) = &global.output.format
+        && !matches!(arguments.command, Command::Endpoint(endpoint::Verb::Show(_)))
+    {
+        let help = format!("Use it with: ipamctl endpoint show KIND/NAME -o {format}");
+        return Err(Failure::usage(format!("{format} is a format of `endpoint show` only"), &help));
+    }
     let settings = if arguments.command.is_offline() {
         // It must work with a configuration that leads nowhere.
         Settings::resolve(&ConnectionArguments::default(), &Environment::default())?

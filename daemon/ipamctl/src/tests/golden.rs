@@ -174,7 +174,7 @@ async fn examples_work() {
                 "-f" => words[index] = file.display().to_string(),
                 "--from" if words[index] == "gc.json" => words[index] = gc.display().to_string(),
                 "--apply" => words[index] = fsck.display().to_string(),
-                "--to-file" | "man" | "bundle" => {
+                "--to-file" | "--output-dir" | "man" | "bundle" => {
                     words[index] = folder.path().join(index.to_string()).display().to_string()
                 }
                 "--token-file" => words[index] = token.display().to_string(),

@@ -90,9 +90,14 @@ pub(in crate::http) async fn show(
 ) -> Result<ApiResponse<View>, ApiError> {
     let key = key(path)?;
     let (state, stale_ms) = read.state((Verb::Read, Target::Endpoint)).await?;
-    let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id.get()));
-    let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
+    let view = newest(&state, &key)?;
     Ok(ApiResponse { stale_ms, etag: Some(view.meta.revision), ..ApiResponse::new(view, state.revision()) })
+}
+
+/// The newest incarnation of an endpoint.
+pub(super) fn newest(state: &State, key: &EndpointKey) -> Result<View, Problem> {
+    let newest = state.incarnations(key).next_back().and_then(|id| view(state, id.get()));
+    newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))
 }
 
 pub(in crate::http) async fn release(
@@ -123,7 +128,7 @@ pub(in crate::http) fn freed(answer: Answer, revision: u64) -> Released {
     Released { addresses, more, late, revision }
 }
 
-fn key((kind, realm, namespace, name): (String, String, String, String)) -> Result<EndpointKey, Problem> {
+pub(super) fn key((kind, realm, namespace, name): (String, String, String, String)) -> Result<EndpointKey, Problem> {
     let key = format!("{kind}/{realm}/{namespace}/{name}").parse();
     key.map_err(|problem: Problem| Problem::new(Code::NotFound, problem.detail))
 }

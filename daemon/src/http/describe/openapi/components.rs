@@ -2,7 +2,7 @@
 
 use ipam_api::schema::IpAddress;
 use ipam_api::{
-    Problem, cluster, event, explain, node_report, pod, probe, reclaim, request, resource, token,
+    Problem, cluster, event, explain, node_report, pod, probe, reclaim, render, request, resource, token,
     transaction, workload,
 };
 use ipam_machine::map::Standing;
@@ -63,6 +63,8 @@ pub(super) fn components() -> Map<String, Value> {
         "Namespace": resource::Namespace,
         "NamespaceView": View<resource::Namespace, resource::NamespaceStatus>,
         "EndpointView": EndpointView,
+        "ConfigurationFormat": render::Format,
+        "HostConfiguration": render::HostConfiguration,
         "Allocation": resource::Allocation,
         "Address": resource::Address,
         "AddressMap": resource::AddressMap,

@@ -117,6 +117,7 @@ fn in_path(route: &Route, name: &str) -> Value {
         ["/v1/nodes/", "/v1/namespaces/", "/v1/endpoints/"].iter().any(|of| route.path.starts_with(of));
     reference(match name {
         "ip" => "IpAddress",
+        "format" => "ConfigurationFormat",
         "kind" => "EndpointKind",
         "interface" => "InterfaceName",
         "node" | "config" | "container" | "namespace" => "ObjectName",

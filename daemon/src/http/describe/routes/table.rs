@@ -9,7 +9,9 @@ use super::route::{Access, Body, Condition, Handled, OF_ALLOCATING, OF_READS, OF
 use super::{
     agents, backup, collection, controllers, leases, maps, members, named, pods, prefixes, workloads,
 };
-use crate::http::allocation::{address, allocate, attachment, controller, endpoint, explain};
+use crate::http::allocation::{
+    address, allocate, attachment, configuration, controller, endpoint, explain,
+};
 use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
 use crate::http::event::{history, pages};
@@ -52,13 +54,21 @@ pub(in crate::http) fn handlers() -> Router<App> {
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
-fn holding() -> [Handled; 12] {
+fn holding() -> [Handled; 13] {
     let path = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "name", "Network of the address; default: `default`.");
     [
         Route::list::<endpoint::Endpoints>("Lists endpoints.", "EndpointPage"),
         Route::one(path, Target::Endpoint, "Shows an endpoint with its allocations.", "EndpointView")
             .to(endpoint::show),
+        Route::one(
+            format!("{path}/configuration/{{format}}"),
+            Target::Endpoint,
+            "Renders the addresses of an endpoint as configuration files of a network manager.",
+            "HostConfiguration",
+        )
+        .refuses(&[Code::NotRenderable])
+        .to(configuration::show),
         Route::delete(path, (Verb::Release, Target::Endpoint), "Releases all allocations of an endpoint.")
             .json(200, "Released")
             .refuses(OF_RELEASES)
