@@ -1,0 +1,27 @@
+//! nmstate: the crate reads each state, and applies it to the kernel of a namespace.
+
+use ipam_api::render::{Format, render};
+use nmstate::NetworkState;
+
+use super::observed::is_applied;
+use super::room::{Room, cases};
+use crate::namespace::wire::inside;
+use crate::support::until;
+
+#[tokio::test]
+async fn n5_10_nmstate_applies_each_case() {
+    for (case, interfaces) in cases() {
+        let text = render(Format::Nmstate, &interfaces).unwrap().remove(0).content;
+        let mut state = NetworkState::new_from_yaml(&text).unwrap_or_else(|error| panic!("{case}: {error}\n{text}"));
+        let room = Room::make();
+        if case == "vlan" && !room.has_vlans() {
+            println!("{case}: the kernel has no VLANs, so nmstate only reads the state");
+            continue;
+        }
+        // Name servers are NetworkManager's; a kernel has none.
+        state.dns = nmstate::DnsState::default().into();
+        state.set_kernel_only(true);
+        inside(&room.network(), || state.apply()).unwrap_or_else(|error| panic!("{case}: {error}\n{text}"));
+        until(&format!("nmstate applies {case}"), async || is_applied(&room, &interfaces)).await;
+    }
+}
