@@ -128,7 +128,9 @@ pub(in crate::http) fn freed(answer: Answer, revision: u64) -> Released {
     Released { addresses, more, late, revision }
 }
 
-pub(super) fn key((kind, realm, namespace, name): (String, String, String, String)) -> Result<EndpointKey, Problem> {
+pub(super) fn key(
+    (kind, realm, namespace, name): (String, String, String, String),
+) -> Result<EndpointKey, Problem> {
     let key = format!("{kind}/{realm}/{namespace}/{name}").parse();
     key.map_err(|problem: Problem| Problem::new(Code::NotFound, problem.detail))
 }

@@ -24,7 +24,8 @@ fn n5_10_cloud_init_converts_each_case() {
         let document = |text: &str| -> Value {
             let file = room.path("/run/document.yaml");
             fs::write(&file, text).unwrap();
-            let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open('/run/document.yaml'))))";
+            let script =
+                "import json, sys, yaml; print(json.dumps(yaml.safe_load(open('/run/document.yaml'))))";
             serde_json::from_str(&room.run(&["python3", "-c", script])).unwrap()
         };
         // netplan gets what we would have rendered for it.
@@ -32,7 +33,8 @@ fn n5_10_cloud_init_converts_each_case() {
         assert_eq!(converted, document(&read(&path)), "{case}");
         let networkd = convert("networkd");
         let folder = room.path(&format!("{networkd}/etc/systemd/network"));
-        let files = fs::read_dir(folder).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+        let files =
+            fs::read_dir(folder).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
         let all: String = files.collect();
         for given in interfaces.iter().flat_map(|interface| &interface.addresses) {
             assert!(all.contains(&format!("Address={}\n", given.address)), "{case}: {all}");

@@ -19,7 +19,9 @@ async fn n5_11_the_output_of_ipamctl_is_a_file_of_netplan() {
     let cluster = Cluster::up(1).await;
     let client = cluster.ask();
     let dns = json!({"nameservers": ["10.31.0.53"], "search": ["example.org"]});
-    for (name, cidr, gateway) in [("rack", "10.31.0.0/24", "10.31.0.1"), ("rack6", "2001:db8:31::/64", "2001:db8:31::1")] {
+    for (name, cidr, gateway) in
+        [("rack", "10.31.0.0/24", "10.31.0.1"), ("rack6", "2001:db8:31::/64", "2001:db8:31::1")]
+    {
         put(&client, "subnets", json!({"name": name, "cidr": cidr, "gateway": gateway, "dns": dns})).await;
         put(&client, "pools", json!({"name": name, "subnet": name})).await;
     }
@@ -31,7 +33,8 @@ async fn n5_11_the_output_of_ipamctl_is_a_file_of_netplan() {
     let given: Allocated = client.call(call).await.unwrap();
     let server = format!("http://{}", cluster.members[0].client);
     let ipamctl = |words: &[&str]| {
-        let output = Command::new(programs::ipamctl()).args(["--server", &server]).args(words).output().unwrap();
+        let output =
+            Command::new(programs::ipamctl()).args(["--server", &server]).args(words).output().unwrap();
         assert!(output.status.success(), "{words:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
@@ -39,7 +42,11 @@ async fn n5_11_the_output_of_ipamctl_is_a_file_of_netplan() {
 
     let room = Room::make();
     // What `> /etc/netplan/60-ipamd.yaml` writes.
-    room.write(&RenderedFile { path: "/etc/netplan/60-ipamd.yaml".to_owned(), mode: 0o600, content: content.clone() });
+    room.write(&RenderedFile {
+        path: "/etc/netplan/60-ipamd.yaml".to_owned(),
+        mode: 0o600,
+        content: content.clone(),
+    });
     let files = generated(&room, "/");
     assert_eq!(files.len(), 1, "{files:?}");
     networkd::start(&room);

@@ -14,7 +14,9 @@ async fn n5_10_ifupdown_applies_each_case() {
         let listed = room.run(&["ifquery", "-i", &path, "--list"]);
         for interface in &interfaces {
             for given in &interface.addresses {
-                let device = given.vlan.map_or(interface.name.to_string(), |vlan| format!("{}.{vlan}", interface.name));
+                let device = given
+                    .vlan
+                    .map_or(interface.name.to_string(), |vlan| format!("{}.{vlan}", interface.name));
                 assert!(listed.lines().any(|line| line == device), "{case}: {listed}");
                 let read = room.run(&["ifquery", "-i", &path, &device]);
                 assert!(read.contains(&format!("address: {}\n", given.address.addr())), "{case}: {read}");
@@ -34,6 +36,7 @@ fn the_path_is_read_by_the_line_of_debian() {
     let room = Room::make();
     let cases = cases();
     room.furnish(Format::Ifupdown, &cases["v4"]);
-    std::fs::write(room.path("/etc/network/interfaces"), "source-directory /etc/network/interfaces.d\n").unwrap();
-    assert_eq!(room.run(&["ifquery", "--list"]), "eth0\n");
+    std::fs::write(room.path("/etc/network/interfaces"), "source-directory /etc/network/interfaces.d\n")
+        .unwrap();
+    assert_eq!(room.run(&["ifquery", "--list"]), "lo\neth0\n");
 }

@@ -12,7 +12,9 @@ pub(super) fn generated(room: &Room, root: &str) -> Vec<(String, String)> {
     let folder = room.path(&format!("{root}/run/systemd/network"));
     let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let mut files: Vec<(String, String)> = files
-        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap()))
+        .map(|path| {
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())
+        })
         .collect();
     files.sort();
     files
@@ -28,7 +30,8 @@ fn n5_10_netplan_makes_files_of_networkd_with_all_addresses() {
         println!("{case}\n{all}");
         for given in interfaces.iter().flat_map(|interface| &interface.addresses) {
             assert!(all.contains(&format!("Address={}\n", given.address)), "{case}: {all}");
-            let has_default = given.gateway.is_some_and(|gateway| all.contains(&format!("Gateway={gateway}\n")));
+            let has_default =
+                given.gateway.is_some_and(|gateway| all.contains(&format!("Gateway={gateway}\n")));
             assert_eq!(has_default, given.gateway.is_some() && !given.clean_gateway, "{case}: {all}");
             for route in &given.routes {
                 assert!(all.contains(&format!("Destination={}\n", route.destination)), "{case}: {all}");
@@ -44,7 +47,8 @@ fn n5_10_netplan_makes_files_of_networkd_with_all_addresses() {
                 assert!(all.contains(&format!("DNS={server}\n")), "{case}: {all}");
             }
         }
-        let mtu = interfaces.iter().flat_map(|interface| &interface.addresses).filter_map(|given| given.mtu).min();
+        let mtu =
+            interfaces.iter().flat_map(|interface| &interface.addresses).filter_map(|given| given.mtu).min();
         assert_eq!(all.contains("MTUBytes="), mtu.is_some(), "{case}: {all}");
         assert_eq!(all.contains("GatewayOnLink=true"), case == "on-link", "{case}: {all}");
         assert!(!all.contains("DHCP=yes") && !all.contains("DHCP=ipv"), "{case}: {all}");

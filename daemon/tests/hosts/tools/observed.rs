@@ -63,7 +63,8 @@ pub(super) fn observed(room: &Room) -> Observed {
         }
     }
     for (version, default) in [("-4", "0.0.0.0/0"), ("-6", "::/0")] {
-        for route in read(&["ip", "-j", version, "route"]).iter().filter(|route| route["gateway"].is_string()) {
+        for route in read(&["ip", "-j", version, "route"]).iter().filter(|route| route["gateway"].is_string())
+        {
             let destination = match text(&route["dst"]).as_str() {
                 "default" => default.to_owned(),
                 net if net.contains('/') => net.to_owned(),

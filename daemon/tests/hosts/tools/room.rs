@@ -49,15 +49,20 @@ impl Room {
         let setup = [
             format!("mount -t tmpfs own {own} && mkdir {own}/etc {own}/work"),
             format!("mount -t overlay tools -o lowerdir={tools}/usr:/usr /usr"),
-            format!("mount -t overlay tools -o lowerdir={tools}/etc:/etc,upperdir={own}/etc,workdir={own}/work /etc"),
+            format!(
+                "mount -t overlay tools -o lowerdir={tools}/etc:/etc,upperdir={own}/etc,workdir={own}/work /etc"
+            ),
             "mount -t tmpfs run /run && mount -t tmpfs lib /var/lib".to_owned(),
             // Read-only as in a container, so that daemons don't wait for udev.
             "mount -t sysfs -o ro sysfs /sys".to_owned(),
             "rm -rf /etc/network /etc/netplan /etc/systemd/network /etc/NetworkManager".to_owned(),
-            "mkdir -p /run/network /run/dbus /var/lib/NetworkManager /etc/network".to_owned(),
+            "mkdir -p /run/network /run/dbus /var/lib/NetworkManager".to_owned(),
+            // Without hooks of other packages.
+            "for hook in pre-up up down post-down; do mkdir -p /etc/network/if-$hook.d; done".to_owned(),
             "ldconfig".to_owned(),
             // Users that the scripts of packages would have made.
-            "for user in messagebus systemd-network; do id $user > /run/id 2>&1 || useradd -r $user; done".to_owned(),
+            "for user in messagebus systemd-network; do id $user > /run/id 2>&1 || useradd -r $user; done"
+                .to_owned(),
             "ip link set lo up".to_owned(),
             format!("ip link add eth0 address {MAC} mtu 9000 type veth peer name p0 mtu 9000"),
             "ip link add eth1 type veth peer name p1".to_owned(),
@@ -125,7 +130,8 @@ impl Room {
 
     /// True if the kernel has VLAN devices.
     pub(super) fn has_vlans(&self) -> bool {
-        let made = self.output(&["ip", "link", "add", "link", "p1", "name", "p1.9", "type", "vlan", "id", "9"]);
+        let made =
+            self.output(&["ip", "link", "add", "link", "p1", "name", "p1.9", "type", "vlan", "id", "9"]);
         if made.status.success() {
             self.run(&["ip", "link", "delete", "p1.9"]);
         }

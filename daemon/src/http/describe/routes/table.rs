@@ -9,9 +9,7 @@ use super::route::{Access, Body, Condition, Handled, OF_ALLOCATING, OF_READS, OF
 use super::{
     agents, backup, collection, controllers, leases, maps, members, named, pods, prefixes, workloads,
 };
-use crate::http::allocation::{
-    address, allocate, attachment, configuration, controller, endpoint, explain,
-};
+use crate::http::allocation::{address, allocate, attachment, configuration, controller, endpoint, explain};
 use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
 use crate::http::event::{history, pages};
