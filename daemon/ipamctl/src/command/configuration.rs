@@ -38,7 +38,8 @@ fn printed(files: &[RenderedFile]) -> String {
     match files {
         [single] => single.content.clone(),
         _ => {
-            let parts = files.iter().map(|file| format!("# {} mode {:o}\n{}", file.path, file.mode, file.content));
+            let parts =
+                files.iter().map(|file| format!("# {} mode {:o}\n{}", file.path, file.mode, file.content));
             parts.collect::<Vec<_>>().join("\n")
         }
     }

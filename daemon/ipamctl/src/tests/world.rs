@@ -136,10 +136,15 @@ fn token(name: &str) -> Value {
 
 fn endpoint(key: &[&str]) -> Value {
     let [kind, realm, namespace, name] = key else { panic!("{key:?}") };
+    let mut address = json!({"address": "10.10.0.77/24", "gateway": "10.10.0.1", "pool": "web",
+                             "allocation": 48190233, "checked": true});
+    match *name {
+        "vlan-7" => address["vlan"] = 110.into(),
+        "hostile" => address["dns"] = json!({"search": ["a\n[Match]"]}),
+        _ => {}
+    }
     json!({"kind": kind, "realm": realm, "namespace": namespace, "name": name, "uid": "6c9f4", "meta": meta(9),
-           "status": {"interfaces": [{"name": "eth0", "mac": "0a:58:0a:0a:00:4d", "addresses": [
-               {"address": "10.10.0.77/24", "gateway": "10.10.0.1", "pool": "web", "allocation": 48190233,
-                "checked": true}]}]}})
+           "status": {"interfaces": [{"name": "eth0", "mac": "0a:58:0a:0a:00:4d", "addresses": [address]}]}})
 }
 
 fn held(id: u64) -> Value {
