@@ -4,7 +4,7 @@
 //! host, since nmstate has one resolver for all interfaces. nmstate has no on-link routes; a direct route to
 //! the gateway stands for them.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use serde::Serialize;
@@ -86,8 +86,7 @@ struct Address {
 #[serde(rename_all = "kebab-case")]
 struct Route {
     destination: IpNet,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_hop_address: Option<IpAddr>,
+    next_hop_address: IpAddr,
     next_hop_interface: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     metric: Option<u32>,
@@ -135,7 +134,7 @@ fn entry(device: &Device) -> Entry {
 }
 
 fn routes(device: &Device) -> Vec<Route> {
-    let over = |destination: IpNet, next_hop_address: Option<IpAddr>, metric: Option<u32>| Route {
+    let over = |destination: IpNet, next_hop_address: IpAddr, metric: Option<u32>| Route {
         destination,
         next_hop_address,
         next_hop_interface: device.name.clone(),
@@ -147,11 +146,19 @@ fn routes(device: &Device) -> Vec<Route> {
         let is_on_link = route.on_link && !is_link_local(route.gateway);
         if is_on_link && !direct.contains(&route.gateway) {
             direct.push(route.gateway);
-            all.push(over(IpNet::from(route.gateway), None, None));
+            all.push(over(IpNet::from(route.gateway), no_hop(route.gateway), None));
         }
-        all.push(over(route.destination, Some(route.gateway), route.metric));
+        all.push(over(route.destination, route.gateway, route.metric));
     }
     all
+}
+
+/// Next hop of a direct route: nmstate shows that as zeros, and takes another spelling for another route.
+fn no_hop(gateway: IpAddr) -> IpAddr {
+    match gateway {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
 }
 
 /// True for addresses that every IPv6 link has.
