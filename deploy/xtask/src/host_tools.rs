@@ -86,8 +86,20 @@ const MERGED: [&str; 3] = ["bin", "lib", "sbin"];
 /// List of what is unpacked, written last.
 const LIST: &str = "unpacked.txt";
 
-/// Unpacks the packages into `target/tools/hosts`, unless they are there.
+/// Manifest of the program that applies states of nmstate.
+const NMSTATE: &str = "daemon/tests/hosts/nmstate/Cargo.toml";
+
+/// Unpacks the network managers, and builds the program with nmstate's crate.
 pub(crate) fn ensure(workspace: &Workspace) -> Result<()> {
+    ensure_unpacked(workspace)?;
+    // Not a member of the workspace: its dependencies would change features of all tests.
+    let mut build = workspace.cargo(["build", "--quiet", "--locked", "--manifest-path"]);
+    build.arg(workspace.root.join(NMSTATE)).arg("--target-dir").arg(workspace.target.join("tools/nmstate"));
+    call(&mut build)
+}
+
+/// Unpacks the packages into `target/tools/hosts`, unless they are there.
+fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
     let home = workspace.target.join("tools/hosts");
     let wanted = PACKAGES.join("\n");
     if fs::read_to_string(home.join(LIST)).is_ok_and(|list| list == wanted) {

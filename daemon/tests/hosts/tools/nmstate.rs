@@ -1,43 +1,47 @@
-//! nmstate: the crate reads each state, and applies it to the kernel of a namespace.
+//! nmstate: a program with its crate reads each state, and applies it to the kernel of a namespace.
 
-use ipam_api::render::{Format, render};
-use nmstate::NetworkState;
+use std::fs;
+
+use ipam_api::render::Format;
 
 use super::observed::{expected, is_applied};
-use super::room::{Room, cases};
-use crate::namespace::wire::inside;
+use super::room::{Room, cases, target};
 use crate::support::until;
 
 #[tokio::test]
 async fn n5_10_nmstate_applies_each_case() {
+    let program = target().join("tools/nmstate/debug/nmstate-apply");
+    assert!(program.exists(), "{} is missing; first: cargo xtask test --only packages", program.display());
     for (case, interfaces) in cases() {
-        let text = render(Format::Nmstate, &interfaces).unwrap().remove(0).content;
-        let mut state =
-            NetworkState::new_from_yaml(&text).unwrap_or_else(|error| panic!("{case}: {error}\n{text}"));
         let room = Room::make();
+        let path = room.furnish(Format::Nmstate, &interfaces)[0].path.clone();
+        let nmstate = |mode: &str| room.run(&["sh", "-c", &format!("{} {mode} < {path}", program.display())]);
+        nmstate("");
         if case == "vlan" && !room.has_vlans() {
             println!("{case}: the kernel has no VLANs, so nmstate only reads the state");
             continue;
         }
-        // Name servers are NetworkManager's; a kernel has none.
-        state.dns = nmstate::DnsState::default().into();
-        state.set_kernel_only(true);
         // Without NetworkManager, nmstate compares the MTU and does not set it.
         for (device, mtu) in expected(&interfaces).mtus {
             room.run(&["ip", "link", "set", &device, "mtu", &mtu.to_string()]);
         }
         // A kernel does not record how an interface was found.
-        state.set_verify_change(case != "mac");
-        // Without NetworkManager, nmstate adds routes in no order, so those to gateways come first.
-        let mut direct = state.clone();
-        let is_direct = |route: &nmstate::RouteEntry| route.next_hop_addr.as_deref() == Some("0.0.0.0");
-        direct.routes.config.iter_mut().for_each(|routes| routes.retain(is_direct));
-        inside(&room.network(), || direct.apply()).unwrap_or_else(|error| panic!("{case}: {error}\n{text}"));
-        // Twice: what is applied stays as it is.
-        for _ in 0..2 {
-            inside(&room.network(), || state.apply())
-                .unwrap_or_else(|error| panic!("{case}: {error}\n{text}"));
-        }
+        nmstate(if case == "mac" { "apply-unverified" } else { "apply" });
         until(&format!("nmstate applies {case}"), async || is_applied(&room, &interfaces)).await;
     }
+}
+
+/// A state that nmstate refuses would otherwise look like an accepted one.
+#[test]
+fn nmstate_refuses_unknown_fields() {
+    let room = Room::make();
+    fs::write(
+        room.path("/run/state.yml"),
+        "interfaces:\n- name: eth0\n  type: ethernet\n  ipv4: {adress: []}\n",
+    )
+    .unwrap();
+    let program = target().join("tools/nmstate/debug/nmstate-apply");
+    let output = room.output(&["sh", "-c", &format!("{} < /run/state.yml", program.display())]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && error.contains("adress"), "{error}");
 }

@@ -23,11 +23,15 @@ pub(super) fn cases() -> BTreeMap<String, Vec<Interface>> {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+/// Folder of cargo's output, and of the tools.
+pub(super) fn target() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
 /// Folder of the unpacked packages.
 fn tools() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let tools = target.join("tools/hosts");
+    let tools = target().join("tools/hosts");
     assert!(
         tools.join("unpacked.txt").exists(),
         "{} has no network managers; first: cargo xtask test --only packages",
