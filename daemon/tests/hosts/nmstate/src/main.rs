@@ -1,16 +1,12 @@
 //! Reads a desired state from standard input and checks it; with `apply` it is applied, too.
 //!
-//! NetworkManager is not needed. What nmstate can't do without it is prepared or left out: name servers are
-//! not configured, the verification of matches by MAC address is skipped (`apply-unverified`), and direct
-//! routes are added first, without a next hop.
+//! NetworkManager is not needed. What nmstate can't do without it is left out: name servers are not
+//! configured, and the verification of matches by MAC address is skipped (`apply-unverified`).
 
 use std::io::Read as _;
 use std::process::ExitCode;
 
 use nmstate::{DnsState, NetworkState};
-
-/// Next hop of a direct route, as nmstate shows it.
-const NO_HOP: [&str; 2] = ["0.0.0.0", "::"];
 
 fn main() -> ExitCode {
     let mode = std::env::args().nth(1);
@@ -36,13 +32,5 @@ fn run(mode: Option<&str>) -> Result<(), String> {
     state.dns = DnsState::default().into();
     state.set_kernel_only(true);
     state.set_verify_change(is_verified);
-    let mut direct = state.clone();
-    for routes in &mut direct.routes.config {
-        routes.retain(|route| route.next_hop_addr.as_deref().is_some_and(|hop| NO_HOP.contains(&hop)));
-        routes.iter_mut().for_each(|route| route.next_hop_addr = None);
-    }
-    for state in [direct, state] {
-        state.apply().map_err(|error| error.to_string())?;
-    }
-    Ok(())
+    state.apply().map_err(|error| error.to_string())
 }
