@@ -116,8 +116,8 @@ impl Plan {
             let has_v6 = device.has(Family::V6);
             if let Some(mtu) = device.mtu.filter(|mtu| has_v6 && *mtu < MTU_MIN_V6) {
                 return Err(RenderError(format!(
-                    "{} has the MTU {mtu} and IPv6 addresses, and IPv6 needs {MTU_MIN_V6}; raise the MTU of the \
-                     subnet",
+                    "{} has the MTU {mtu} and IPv6 addresses, and IPv6 needs {MTU_MIN_V6}; raise the MTU of \
+                     the subnet",
                     device.name
                 )));
             }

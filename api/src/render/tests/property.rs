@@ -1,4 +1,4 @@
-//! What any interfaces render to has the addresses of the interfaces, and nothing else.
+//! Addresses of rendered files: those of the interfaces and no others, whatever the interfaces contain.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What is refused, and what is chosen where formats leave a choice.
+//! Refused values, and choices where formats leave one.
 
 use serde_json::{Value, json};
 

@@ -91,8 +91,8 @@ pub(crate) struct ListArguments {
 pub(crate) struct ShowArguments {
     /// kind/name, kind/namespace/name or kind/realm/namespace/name
     endpoint: String,
-    /// Root directory below which to write the files of -o netplan, networkd, ifupdown, nmstate, networkmanager
-    /// or cloud-init, with their modes; default: standard output
+    /// Root directory below which to write the files of -o netplan, networkd, ifupdown, nmstate,
+    /// networkmanager or cloud-init, with their modes; default: standard output
     #[arg(long, value_name = "DIRECTORY")]
     output_dir: Option<PathBuf>,
 }

@@ -64,6 +64,7 @@ impl FromStr for Format {
 fn unknown() -> String {
     let hosts = render::Format::ALL.map(render::Format::as_str).join(", ");
     format!(
-        "the formats are table, wide, json, yaml, name, csv and jsonpath={{…}}; endpoint show also has {hosts}"
+        "the formats are table, wide, json, yaml, name, csv and jsonpath={{…}}; endpoint show also has \
+         {hosts}"
     )
 }

@@ -8,7 +8,7 @@ use super::observed::is_applied;
 use super::room::{Room, cases};
 use crate::support::until;
 
-/// Only `eth*` are managed; no polkit asks, and nobody's name resolution changes.
+/// Only `eth*` are managed; polkit is not asked, and name resolution stays as it is.
 const CONFIG: &str = "[main]
 plugins=keyfile
 no-auto-default=*

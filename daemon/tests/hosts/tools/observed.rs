@@ -20,7 +20,7 @@ pub(super) struct Observed {
     pub(super) mtus: BTreeSet<(String, u32)>,
 }
 
-/// What the interfaces of an endpoint should have.
+/// Configuration that the interfaces of an endpoint should have.
 pub(super) fn expected(interfaces: &[Interface]) -> Observed {
     let mut all = Observed::default();
     for interface in interfaces {
@@ -41,7 +41,7 @@ pub(super) fn expected(interfaces: &[Interface]) -> Observed {
     all
 }
 
-/// What the kernel has for the devices `eth*`.
+/// Configuration that the kernel has for the devices `eth*`.
 pub(super) fn observed(room: &Room) -> Observed {
     let read = |words: &[&str]| -> Vec<Value> { serde_json::from_str(&room.run(words)).unwrap() };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -54,7 +54,8 @@ impl Room {
             format!("mount -t tmpfs own {own} && mkdir {own}/etc {own}/work"),
             format!("mount -t overlay tools -o lowerdir={tools}/usr:/usr /usr"),
             format!(
-                "mount -t overlay tools -o lowerdir={tools}/etc:/etc,upperdir={own}/etc,workdir={own}/work /etc"
+                "mount -t overlay tools -o lowerdir={tools}/etc:/etc \
+                 -o upperdir={own}/etc,workdir={own}/work /etc"
             ),
             "mount -t tmpfs run /run && mount -t tmpfs lib /var/lib".to_owned(),
             // Read-only as in a container, so that daemons don't wait for udev.
@@ -74,11 +75,6 @@ impl Room {
         ];
         let kinds = ["--net", "--mount", "--uts", "--pid", "--mount-proc"];
         Self { held: Held::start(&kinds, &setup.join(" && ")), _dir: dir }
-    }
-
-    /// Network namespace, as this machine names it.
-    pub(super) fn network(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/ns/net", self.held.inner()))
     }
 
     /// Path of a file inside, as this machine names it.
@@ -127,7 +123,7 @@ impl Room {
         self.command(words).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap()
     }
 
-    /// What the daemon has said.
+    /// Output of the daemon so far.
     pub(super) fn log(&self) -> String {
         fs::read_to_string(self.path("/run/log")).unwrap()
     }

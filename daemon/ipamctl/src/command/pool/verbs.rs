@@ -45,16 +45,15 @@ pub(crate) enum Verb {
   ipamctl pool map web --from 10.10.0.128 --limit 20")]
     Map(MapArguments),
     /// Show the address of an offset, or the offset of an address
-    #[command(
-        after_help = "Offset 0 is the first address of the pool's ranges, in their order. Excluded addresses keep their offset.
+    #[command(after_help = "Offset 0 is the first address of the pool's ranges, in their order.
+Excluded addresses keep their offset.
 IPv4: addresses whose last octet is 0 or 255 have no offset and consume none.
 IPv6: every address has an offset, so offsets are plain arithmetic.
 
 Examples:
   ipamctl pool offset web 17
   ipamctl pool offset web 10.10.0.67
-  ipamctl pool offset web 17 -o json"
-    )]
+  ipamctl pool offset web 17 -o json")]
     Offset(OffsetArguments),
     /// Follow changes of pools, or of one pool and its addresses, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl pool watch\n  ipamctl pool watch web -o json")]
