@@ -31,8 +31,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
                 shipped.keys().find(|name| NOT_IN_PLUGIN.iter().any(|one| is_package(name, one)))
         {
             bail!(
-                "ipam-cni is built of {name} (features `names`, `render` and `tls` of ipam-api, which it must \
-                 not have)"
+                "ipam-cni is built of {name} (features `names`, `render` and `tls` of ipam-api, which it \
+                 must not have)"
             );
         }
     }

@@ -272,7 +272,7 @@ fn enumerate(schema: &mut Value) {
     *schema = json!({"type": "string", "title": schema["title"], "description": about, "enum": words});
 }
 
-/// Replaces the format `ip` by the schema of addresses: JSON Schema knows the formats of one family each only.
+/// Replaces the format `ip` by the schema of addresses: JSON Schema knows formats of one family each only.
 fn refer_to_addresses(schema: &mut Value) {
     match schema {
         Value::Object(words) if words.get("format").is_some_and(|format| format == "ip") => {
