@@ -23,7 +23,8 @@ mod nmstate;
 mod plan;
 #[cfg(feature = "render")]
 mod renderer;
-#[cfg(all(test, feature = "render"))]
+#[cfg(test)]
+#[cfg(feature = "render")]
 mod tests;
 #[cfg(feature = "render")]
 mod vlan;
