@@ -44,6 +44,8 @@ pub const AGENT_CONFIG_FILE: &str = "/etc/ipamd/agent.toml";
 pub const AGENT_STATE_DIR: &str = "/var/lib/ipam-agent";
 /// Path of the unix socket on which the agent serves the plugin.
 pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
+/// Number that marks addresses (`IFA_PROTO`) and routes (`rtm_protocol`) of a host which its agent has added.
+pub const NETLINK_PROTOCOL: u8 = 180;
 /// `ipam.type` in a CNI network configuration, and the plugin's file name.
 pub const CNI_TYPE: &str = "ipam-cni";
 /// Default name of a network, realm and namespace.

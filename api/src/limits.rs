@@ -248,6 +248,20 @@ pub const DELIVERIES_AT_ONCE_MAX: usize = 16;
 pub const AGENT_INTERVAL_MS_MIN: u64 = 50;
 /// Longest configurable interval of an agent's tasks: one hour.
 pub const AGENT_INTERVAL_MS_MAX: u64 = 3_600_000;
+/// Sections `[[interface]]` of an agent's configuration. One file serves hosts with different interfaces.
+pub const HOST_SECTIONS_MAX: usize = 64;
+/// Time within which a server must answer after a change of a host's configuration, in milliseconds, by
+/// default.
+pub const HOST_CONFIRM_MS: u64 = 30_000;
+/// Time between two requests of an agent for its host's addresses, in milliseconds, by default.
+pub const HOST_REFRESH_MS: u64 = 60_000;
+/// Bytes of an agent's journal of its host's configuration.
+pub const HOST_JOURNAL_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a machine id, and of a file in which a network manager has the state of an interface.
+pub const HOST_FILE_BYTES_MAX: u64 = 1 << 16;
+/// Metric of the routes of a host's first interface; each further one has the next. Routes of a host that
+/// have no metric precede them.
+pub const HOST_ROUTE_METRIC: u32 = 512;
 /// Pods of a node that its agent keeps; the default of Kubernetes is 110.
 pub const PODS_PER_NODE_MAX: usize = 1024;
 /// Bytes of one pod that an agent keeps: its names, labels, controllers and networks.
