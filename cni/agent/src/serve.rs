@@ -58,15 +58,23 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let boot_id = boot::id()?;
-    // Before all else: the host may reach no server without its addresses.
-    let mut session = host_session(&config, &boot_id).await?;
+    // The first look is before all else: the host may reach no server without its addresses.
+    let mut session = host_session(&config, &boot_id)?;
     let view = |access| PodView::new(access, config.node.name.clone()).map(Arc::new);
     let pods = config.kubernetes.as_ref().map(view).transpose()?;
-    let cluster: Cluster = tokio::select! {
-        cluster = identity::connect(&config) => cluster?,
-        () = hold(&mut session) => return Ok(()),
-        _ = terminate.recv() => return Ok(()),
-        _ = interrupt.recv() => return Ok(()),
+    let cluster = {
+        let mut connected = std::pin::pin!(identity::connect(&config));
+        loop {
+            // A look at the host is not cancelled, so that it ends with the journal and the kernel in step.
+            let pause = hold(&mut session).await;
+            let cluster: Cluster = tokio::select! {
+                cluster = &mut connected => cluster?,
+                () = tokio::time::sleep(pause) => continue,
+                _ = terminate.recv() => return Ok(()),
+                _ = interrupt.recv() => return Ok(()),
+            };
+            break cluster;
+        }
     };
     let listener = PermittedListener::bind(&config.socket, &config.uids)
         .map_err(|error| format!("{}: {error}", config.socket.display()))?;
@@ -107,26 +115,22 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Configures the last known addresses of the host's interfaces, without a server.
-async fn host_session(
+/// Reads the journal of the host's interfaces, where the configuration has some.
+fn host_session(
     config: &Config,
     boot_id: &str,
 ) -> Result<Option<host::Session<host::Netlink>>, Failure> {
     let Some(host) = config.host.clone() else { return Ok(None) };
     let kernel = host::Netlink::open().map_err(|error| format!("can't open a netlink socket: {error}"))?;
     let root = Path::new("/");
-    let mut session = host::Session::open(host, kernel, &config.state_dir, boot_id, root)
-        .map_err(|error| format!("{}: {error}", config.state_dir.display()))?;
-    if let Err(error) = session.repair().await {
-        tracing::error!(%error, "the last known addresses of the host are not configured");
-    }
-    Ok(Some(session))
+    let opened = host::Session::open(host, kernel, &config.state_dir, boot_id, root);
+    Ok(Some(opened.map_err(|error| format!("{}: {error}", config.state_dir.display()))?))
 }
 
-/// Keeps the addresses of the host while the agent has no servers. It never returns.
-async fn hold(session: &mut Option<host::Session<host::Netlink>>) {
+/// Looks once at the addresses of the host, while the agent has no servers.
+async fn hold(session: &mut Option<host::Session<host::Netlink>>) -> Duration {
     match session {
         Some(session) => host::hold(session, &HostWire::for_jobs()).await,
-        None => std::future::pending().await,
+        None => FINISH,
     }
 }

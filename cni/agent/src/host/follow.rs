@@ -43,20 +43,18 @@ struct Rejected {
     detail: String,
 }
 
-/// Keeps the addresses of the journal while the agent has no servers yet. It never returns.
-pub async fn hold<K: Kernel>(session: &mut Session<K>, wire: &impl Wire) {
-    loop {
-        if let Err(error) = session.repair().await {
-            tracing::warn!(%error, "the host is not configured");
-        }
-        if let Ok(view) = session.view().await {
-            let state =
-                if session.journal.applied.is_empty() { HostState::Waiting } else { HostState::Applied };
-            session.report(state, Source::Journal, "no server has answered yet", &view);
-        }
-        announce(session, wire).await;
-        sleep(if session.unannounced.is_empty() { RETRY } else { LOOK }).await;
+/// Looks once at the addresses of the journal, while the agent has no servers yet. Returns the pause until the
+/// next look.
+pub async fn hold<K: Kernel>(session: &mut Session<K>, wire: &impl Wire) -> Duration {
+    if let Err(error) = session.repair().await {
+        tracing::warn!(%error, "the host is not configured");
     }
+    if let Ok(view) = session.view().await {
+        let state = if session.journal.applied.is_empty() { HostState::Waiting } else { HostState::Applied };
+        session.report(state, Source::Journal, "no server has answered yet", &view);
+    }
+    announce(session, wire).await;
+    if session.unannounced.is_empty() { RETRY } else { LOOK }
 }
 
 /// Keeps the addresses of the host as the cluster has them, for as long as the agent runs.

@@ -27,20 +27,33 @@ const IPV4_SETTINGS: &str = "/proc/sys/net/ipv4/conf";
 /// Kernel of this host.
 #[derive(Debug, Clone)]
 pub struct Netlink {
-    handle: Handle,
     has_tags: bool,
 }
 
+/// Netlink socket, for one look or one change: a list that is not read to its end blocks the next one.
+struct Socket {
+    handle: Handle,
+}
+
 impl Netlink {
-    /// Opens a netlink socket. Its task ends with the last copy of the result.
+    /// Opens a netlink socket, to see that it is possible.
     ///
     /// # Errors
     /// The kernel's refusal of the socket.
     pub fn open() -> io::Result<Self> {
-        let (connection, handle, _) = new_connection_with_strict_check()?;
-        tokio::spawn(connection);
+        drop(new_connection_with_strict_check()?);
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        Ok(Self { handle, has_tags: version(&release).is_none_or(|version| version >= TAGS_SINCE) })
+        Ok(Self { has_tags: version(&release).is_none_or(|version| version >= TAGS_SINCE) })
+    }
+}
+
+impl Socket {
+    /// Opens a socket. Its task ends with it.
+    fn open() -> Result<Self, KernelError> {
+        let opened = new_connection_with_strict_check();
+        let (connection, handle, _) = opened.map_err(|error| KernelError::Other(error.to_string()))?;
+        tokio::spawn(connection);
+        Ok(Self { handle })
     }
 
     async fn index(&self, device: &str) -> Result<u32, KernelError> {
@@ -68,12 +81,13 @@ impl Netlink {
 
 impl Kernel for Netlink {
     async fn observe(&self) -> Result<Observed, KernelError> {
+        let socket = Socket::open()?;
         let links: Vec<LinkMessage> =
-            self.handle.link().get().execute().try_collect().await.map_err(error)?;
+            socket.handle.link().get().execute().try_collect().await.map_err(error)?;
         let addresses: Vec<AddressMessage> =
-            self.handle.address().get().execute().try_collect().await.map_err(error)?;
-        let mut routes = self.routes(AddressFamily::Inet).await?;
-        routes.extend(self.routes(AddressFamily::Inet6).await?);
+            socket.handle.address().get().execute().try_collect().await.map_err(error)?;
+        let mut routes = socket.routes(AddressFamily::Inet).await?;
+        routes.extend(socket.routes(AddressFamily::Inet6).await?);
         Ok(Observed {
             links: links.iter().filter_map(link).collect(),
             addresses: addresses.iter().filter_map(address).collect(),
@@ -83,23 +97,24 @@ impl Kernel for Netlink {
     }
 
     async fn change(&self, change: &Change) -> Result<(), KernelError> {
-        let links = self.handle.link();
+        let socket = Socket::open()?;
+        let links = socket.handle.link();
         let made = match change {
             Change::AddVlan { device, parent, id } => {
-                let parent = self.index(parent).await?;
+                let parent = socket.index(parent).await?;
                 links.add(LinkVlan::new(device, parent, *id).build()).execute().await
             }
-            Change::RemoveVlan { device } => links.del(self.index(device).await?).execute().await,
+            Change::RemoveVlan { device } => links.del(socket.index(device).await?).execute().await,
             Change::SetUp { device } => {
-                links.set(LinkUnspec::new_with_index(self.index(device).await?).up().build()).execute().await
+                links.set(LinkUnspec::new_with_index(socket.index(device).await?).up().build()).execute().await
             }
             Change::SetMtu { device, mtu } => {
-                let index = self.index(device).await?;
+                let index = socket.index(device).await?;
                 links.set(LinkUnspec::new_with_index(index).mtu(*mtu).build()).execute().await
             }
             Change::AddAddress { device, address } => {
-                let index = self.index(device).await?;
-                let mut add = self.handle.address().add(index, address.addr(), address.prefix_len());
+                let index = socket.index(device).await?;
+                let mut add = socket.handle.address().add(index, address.addr(), address.prefix_len());
                 let protocol = AddressAttribute::Protocol(AddressProtocol::Other(NETLINK_PROTOCOL));
                 add.message_mut().attributes.push(protocol);
                 add.execute().await
@@ -108,16 +123,16 @@ impl Kernel for Netlink {
                 if *has_others {
                     keep_others(device);
                 }
-                let message = address_message(self.index(device).await?, *address);
-                self.handle.address().del(message).execute().await
+                let message = address_message(socket.index(device).await?, *address);
+                socket.handle.address().del(message).execute().await
             }
             Change::AddRoute { device, route } => {
-                let message = route_message(self.index(device).await?, route);
-                self.handle.route().add(message).execute().await
+                let message = route_message(socket.index(device).await?, route);
+                socket.handle.route().add(message).execute().await
             }
             Change::RemoveRoute { device, route } => {
-                let message = route_message(self.index(device).await?, route);
-                self.handle.route().del(message).execute().await
+                let message = route_message(socket.index(device).await?, route);
+                socket.handle.route().del(message).execute().await
             }
         };
         made.map_err(error)

@@ -131,7 +131,7 @@ impl Parts {
                 one.address == *address
                     || (one.address.addr() == address.addr() && !is_own(observed, owned, name, one))
             };
-            if !present.iter().any(|one| is_there(one)) {
+            if !present.iter().any(is_there) {
                 self.addresses.push(Change::AddAddress { device: name.to_owned(), address: *address });
             }
         }

@@ -330,10 +330,10 @@ impl<K: Kernel> Session<K> {
                 Change::RemoveAddress { device, address, .. } => {
                     owned.addresses.remove(&(device.clone(), *address));
                 }
-                Change::SetMtu { device, .. } => {
-                    if target.devices.get(device).is_none_or(|wanted| wanted.mtu.is_none()) {
-                        owned.mtus.remove(device);
-                    }
+                Change::SetMtu { device, .. }
+                    if target.devices.get(device).is_none_or(|wanted| wanted.mtu.is_none()) =>
+                {
+                    owned.mtus.remove(device);
                 }
                 _ => {}
             }
