@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use ipam_api::client::Call;
 use ipam_api::limits::AGENT_INTERVAL_MS_MAX;
-use ipam_api::problem::Problem;
+use ipam_api::problem::{Code, Problem};
 use ipam_api::render::render;
 use ipam_api::request::Allocated;
 use ipam_api::resource::Interface;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::announcement::announce;
@@ -16,7 +17,7 @@ use super::confirmation::answers;
 use super::conflict::probed;
 use super::kernel::Kernel;
 use super::rendering::{activation, write};
-use super::request::{body, machine_id, merged};
+use super::request::{body, interfaces, machine_id, merged};
 use super::session::{Session, SessionError, View};
 use super::status::{HostState, Source};
 use crate::node::Node;
@@ -180,15 +181,36 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
     /// Asks the servers for the addresses; none if there is nothing to ask for.
     async fn ask(&self, view: &View) -> Result<Option<Vec<Interface>>, Problem> {
         let config = &self.session.config;
-        let missing = |why: String| Problem::new(ipam_api::problem::Code::InvalidField, why);
-        let id = machine_id(&config.machine_id_file).map_err(missing)?;
-        let Some(body) = body(config, &self.node.config.node, &id, view) else { return Ok(None) };
-        let call = Call::post("/v1/allocations").json(&body)?.repeatable().within(REQUEST);
-        let allocated: Allocated = self.node.cluster.send(call).await?.read()?;
-        if let Some(reason) = allocated.waiting {
-            return Err(missing(format!("the request waits: {}", reason.message)));
+        let id = machine_id(&config.machine_id_file).map_err(|why| Problem::new(Code::InvalidField, why))?;
+        let wanted = interfaces(config, view);
+        if wanted.is_empty() {
+            return Ok(None);
         }
-        Ok(Some(allocated.interfaces))
+        let body = |interfaces: &[Value]| body(config, &self.node.config.node, &id, interfaces);
+        match self.allocate(&body(&wanted)).await {
+            Ok(interfaces) => return Ok(Some(interfaces)),
+            Err(problem) if problem.code == Code::AlreadyExists && wanted.len() > 1 => {}
+            Err(problem) => return Err(problem),
+        }
+        // The host has some of them from an earlier request. One request gets either new or former ones.
+        let mut all = Vec::new();
+        for one in &wanted {
+            let given = self.allocate(&body(std::slice::from_ref(one))).await?;
+            all.extend(given.into_iter().filter(|given| one.get("name") == Some(&json!(given.name))));
+        }
+        Ok(Some(all))
+    }
+
+    async fn allocate(&self, body: &Value) -> Result<Vec<Interface>, Problem> {
+        let call = Call::post("/v1/allocations").json(body)?.repeatable().within(REQUEST);
+        let allocated: Allocated = self.node.cluster.send(call).await?.read()?;
+        match allocated.waiting {
+            Some(reason) => {
+                let detail = format!("the request waits: {}", reason.message);
+                Err(Problem::new(Code::PoolExhausted, detail))
+            }
+            None => Ok(allocated.interfaces),
+        }
     }
 
     async fn refused(&mut self, problem: &Problem) -> Result<Duration, SessionError> {

@@ -153,6 +153,23 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// Name of the link that it changes.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        match self {
+            Self::AddVlan { device, .. }
+            | Self::RemoveVlan { device }
+            | Self::SetUp { device }
+            | Self::SetMtu { device, .. }
+            | Self::AddAddress { device, .. }
+            | Self::RemoveAddress { device, .. }
+            | Self::AddRoute { device, .. }
+            | Self::RemoveRoute { device, .. } => device,
+        }
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

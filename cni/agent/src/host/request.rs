@@ -34,8 +34,8 @@ pub(super) fn machine_id(path: &Path) -> Result<String, String> {
     Ok(id.to_owned())
 }
 
-/// Body of `POST /v1/allocations`; none if no interface of the host gets addresses from the agent.
-pub(super) fn body(config: &HostConfig, node: &NodeKey, machine_id: &str, view: &View) -> Option<Value> {
+/// Interfaces of the host that get addresses from the agent, as a request names them.
+pub(super) fn interfaces(config: &HostConfig, view: &View) -> Vec<Value> {
     let is_free = |bound: &&Bound| !view.frozen.contains(&bound.device);
     let interface = |bound: &Bound| {
         let InterfaceConfig { ipv4_pools, ipv6_pools, clean_gateway, .. } =
@@ -45,10 +45,11 @@ pub(super) fn body(config: &HostConfig, node: &NodeKey, machine_id: &str, view: 
             "ipv6_pools": ipv6_pools, "clean_gateway": clean_gateway,
         }))
     };
-    let interfaces: Vec<Value> = view.bindings.bound.iter().filter(is_free).filter_map(interface).collect();
-    if interfaces.is_empty() {
-        return None;
-    }
+    view.bindings.bound.iter().filter(is_free).filter_map(interface).collect()
+}
+
+/// Body of `POST /v1/allocations` for some interfaces.
+pub(super) fn body(config: &HostConfig, node: &NodeKey, machine_id: &str, interfaces: &[Value]) -> Value {
     let mut body = json!({
         "endpoint": {"realm": node.realm, "kind": "host", "namespace": DEFAULT, "name": node.name},
         "uid": machine_id, "node": node.name, "lifecycle": "held", "interfaces": interfaces,
@@ -56,7 +57,7 @@ pub(super) fn body(config: &HostConfig, node: &NodeKey, machine_id: &str, view: 
     if let (true, Some(body)) = (config.take_over, body.as_object_mut()) {
         body.insert("take_over".to_owned(), Value::Bool(true));
     }
-    Some(body)
+    body
 }
 
 /// Answer of the servers, with former addresses of interfaces that have no link at present.

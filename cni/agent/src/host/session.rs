@@ -56,6 +56,8 @@ pub struct Session<K> {
     foreign: BTreeSet<(String, HostRoute)>,
     /// Messages that were logged.
     logged: BTreeSet<String>,
+    /// Failed changes that were logged.
+    logged_failures: BTreeSet<String>,
     /// Changes that failed in the last attempt.
     failed: Vec<String>,
     status: HostStatus,
@@ -86,6 +88,7 @@ impl<K: Kernel> Session<K> {
             unannounced: BTreeSet::new(),
             foreign: BTreeSet::new(),
             logged: BTreeSet::new(),
+            logged_failures: BTreeSet::new(),
             failed: Vec::new(),
             status: HostStatus::default(),
         })
@@ -280,7 +283,11 @@ impl<K: Kernel> Session<K> {
 
     /// Makes changes, one after the other. A failed one does not keep the others from being made.
     async fn make(&mut self, changes: &[Change]) {
+        let mut missing = BTreeSet::new();
         for change in changes {
+            if missing.contains(change.device()) {
+                continue;
+            }
             #[cfg(feature = "testing")]
             crate::testing::at_change();
             let result = self.kernel.change(change).await;
@@ -305,9 +312,11 @@ impl<K: Kernel> Session<K> {
                 ) => {}
                 (Err(error), _) => {
                     let message = format!("{change}: {error}");
-                    if !self.logged.contains(&message) {
+                    if !self.logged_failures.contains(&message) {
                         tracing::warn!(%change, %error, "a change of the host failed");
-                        self.logged.insert(message.clone());
+                    }
+                    if matches!(change, Change::AddVlan { .. }) {
+                        missing.insert(change.device());
                     }
                     self.failed.push(message);
                 }
@@ -318,6 +327,7 @@ impl<K: Kernel> Session<K> {
                 }
             }
         }
+        self.logged_failures = self.failed.iter().cloned().collect();
     }
 
     /// Takes what was removed out of the journal.

@@ -1,4 +1,4 @@
-//! Settings of interfaces: VLAN, MTU, gateways, and selection by MAC address and pattern.
+//! Settings of interfaces: MTU, gateways and routes, and selection by MAC address and pattern.
 
 use serde_json::json;
 
@@ -6,30 +6,40 @@ use super::rack::{ETH1, Rack};
 use crate::support::ask::put;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn vlan_mtu_and_routes_are_configured_and_restored() {
+async fn mtu_and_routes_are_configured_and_restored() {
     let rack = Rack::make(1, 10).await;
     let client = rack.cluster.ask();
-    let routes = json!([{"destination": "10.50.0.0/16", "gateway": "192.0.2.1"}]);
+    let routes = json!([{"destination": "10.50.0.0/16", "gateway": "10.99.0.2"}]);
     let subnet = json!({
-        "name": "lan", "cidr": "10.99.0.0/16", "gateway": "10.99.0.1", "vlan": 100, "mtu": 1400,
+        "name": "lan", "cidr": "10.99.0.0/16", "gateway": "10.99.0.1", "mtu": 1400, "routes": routes,
     });
     put(&client, "subnets", subnet).await;
-    put(&client, "subnets", json!({"name": "lan6", "cidr": "2001:db8:99::/64", "mtu": 1450})).await;
-    let _ = routes;
+    let six = json!({
+        "name": "lan6", "cidr": "2001:db8:99::/64", "gateway": "2001:db8:99::fff1", "mtu": 1450,
+    });
+    put(&client, "subnets", six).await;
     let mut host = rack.host("h1");
+    host.run("ip link add eth2 type veth peer name cable && ip link set eth2 up");
+    // Another default route, which precedes that of the agent.
+    host.run("ip address add 192.0.2.1/24 dev eth2 && ip route add default via 192.0.2.9");
     host.start_agent(&rack);
     host.is_served().await;
-    assert_eq!((host.addresses("eth1").len(), host.addresses("eth1.100").len()), (1, 1));
-    let shown = host.run("ip -d link show eth1.100; ip link show eth1; ip route show default");
-    for part in ["vlan protocol 802.1Q id 100", "mtu 1400", "mtu 1450", "default via 10.99.0.1 dev eth1.100"] {
+    let shown = host.run("ip link show eth1; ip route show; ip -6 route show");
+    for part in [
+        "mtu 1400",
+        "default via 10.99.0.1 dev eth1 proto 180 metric 512",
+        "default via 192.0.2.9 dev eth2",
+        "10.50.0.0/16 via 10.99.0.2 dev eth1 proto 180",
+        "default via 2001:db8:99::fff1 dev eth1 proto 180 metric 512",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     host.kill_agent();
     let released = host.agent_host(&rack, &["release"]);
     assert!(released.status.success(), "{released:?}");
-    let shown = host.run("ip link show; ip route show; ip address show scope global");
-    assert!(!shown.contains("eth1.100") && shown.contains("mtu 1500"), "{shown}");
-    assert!(!shown.contains("10.99.") && !shown.contains("2001:db8"), "{shown}");
+    let shown = host.run("ip link show eth1; ip route show; ip address show scope global; ip -6 route show");
+    assert!(shown.contains("mtu 1500") && shown.contains("default via 192.0.2.9 dev eth2"), "{shown}");
+    assert!(!shown.contains("proto 180") && !shown.contains("10.99.") && !shown.contains("2001:db8"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,7 +51,7 @@ async fn interfaces_are_selected_by_mac_address_and_pattern() {
         + "[[interface]]\nmatch = \"en*s?\"\nipv4_pools = [\"lan\"]\n";
     rack.configure(&rack.sockets(), "", &interfaces);
     for name in ["ens1", "enp0s2", "en2"] {
-        host.run(&format!("ip link add {name} type dummy"));
+        host.run(&format!("ip link add {name} type veth peer name cable-{name}"));
     }
     host.start_agent(&rack);
     host.is_served().await;
