@@ -116,10 +116,7 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
 }
 
 /// Reads the journal of the host's interfaces, where the configuration has some.
-fn host_session(
-    config: &Config,
-    boot_id: &str,
-) -> Result<Option<host::Session<host::Netlink>>, Failure> {
+fn host_session(config: &Config, boot_id: &str) -> Result<Option<host::Session<host::Netlink>>, Failure> {
     let Some(host) = config.host.clone() else { return Ok(None) };
     let kernel = host::Netlink::open().map_err(|error| format!("can't open a netlink socket: {error}"))?;
     let root = Path::new("/");

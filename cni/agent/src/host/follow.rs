@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Looks at addresses that wait for their announcement, before the next request is due.
 const LOOKS: u32 = 20;
 /// Time limit of a request.
-const REQUEST: Duration = Duration::from_secs(10);
+const REQUEST: Duration = Duration::from_secs(5);
 /// Code of a refusal: another installation of this host has the addresses.
 const REINSTALLED: &str = "host-reinstalled";
 

@@ -106,7 +106,10 @@ impl Kernel for Netlink {
             }
             Change::RemoveVlan { device } => links.del(socket.index(device).await?).execute().await,
             Change::SetUp { device } => {
-                links.set(LinkUnspec::new_with_index(socket.index(device).await?).up().build()).execute().await
+                links
+                    .set(LinkUnspec::new_with_index(socket.index(device).await?).up().build())
+                    .execute()
+                    .await
             }
             Change::SetMtu { device, mtu } => {
                 let index = socket.index(device).await?;

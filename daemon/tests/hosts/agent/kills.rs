@@ -9,7 +9,7 @@ use crate::support::ask::put;
 /// Configuration of a host besides its neighbours: addresses, routes and links, without counters.
 fn shown(host: &Host) -> String {
     host.run(
-        "ip -o address show | grep -v link | sed 's/ \\+/ /g; s/valid_lft.*//; s/tentative//' | sort; \
+        "ip -o address show | grep -v link | sed 's/valid_lft.*//; s/tentative//; s/ \\+/ /g' | sort; \
          ip route show | sort; ip -6 route show | grep -v fe80 | sort; cat /sys/class/net/*/mtu",
     )
 }
@@ -41,7 +41,10 @@ async fn n5_12_an_agent_that_is_killed_between_any_two_changes_heals() {
     host.start_agent(&rack);
     host.is_served().await;
     let first = shown(&host);
-    assert!(first.contains("via 2001:db8:99::fff1") && first.contains("10.50.0.0/16 via 10.99.0.3"), "{first}");
+    assert!(
+        first.contains("via 2001:db8:99::fff1") && first.contains("10.50.0.0/16 via 10.99.0.3"),
+        "{first}"
+    );
     host.kill_agent();
     set(false).await;
     host.forget_status();

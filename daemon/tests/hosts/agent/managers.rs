@@ -18,7 +18,9 @@ async fn n5_13_an_interface_of_networkmanager_is_refused_and_another_is_configur
     let status = host.is("applied").await;
     assert!(host.addresses("eth1").is_empty());
     let refused = status["interfaces"][0]["refused"].as_str().unwrap();
-    for part in ["eth1 is managed by NetworkManager", "mode = \"render\"", "/etc/NetworkManager/system-connections"] {
+    for part in
+        ["eth1 is managed by NetworkManager", "mode = \"render\"", "/etc/NetworkManager/system-connections"]
+    {
         assert!(refused.contains(part), "{refused}");
         assert!(host.logged().contains(part.split('"').next().unwrap()), "{}", host.logged());
     }

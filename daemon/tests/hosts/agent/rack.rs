@@ -56,8 +56,9 @@ impl Rack {
 
     /// Writes the file that all agents read at their start.
     pub(super) fn configure(&self, servers: &[String], host: &str, interfaces: &str) {
+        let refresh = if host.contains("refresh_ms") { "" } else { "refresh_ms = 500" };
         let text = format!(
-            "servers = {servers:?}\nheartbeat_interval_ms = 1000\n[host]\nrefresh_ms = 500\nconfirm_ms = 3000\n\
+            "servers = {servers:?}\nheartbeat_interval_ms = 5000\n[host]\n{refresh}\nconfirm_ms = 3000\n\
              machine_id_file = \"{STATE}/machine-id\"\n{host}\n{interfaces}"
         );
         fs::write(self.config(), text).unwrap();
@@ -214,7 +215,11 @@ impl Host {
     pub(super) async fn has(&self, device: &str, count: usize) -> BTreeSet<String> {
         until(&format!("{} has {count} addresses", self.name), async || {
             let addresses = self.addresses(device);
-            if addresses.len() == count { Ok(addresses) } else { Err(format!("{addresses:?}\n{}", self.tail())) }
+            if addresses.len() == count {
+                Ok(addresses)
+            } else {
+                Err(format!("{addresses:?}\n{}", self.tail()))
+            }
         })
         .await
     }

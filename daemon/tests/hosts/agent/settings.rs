@@ -39,7 +39,10 @@ async fn mtu_and_routes_are_configured_and_restored() {
     assert!(released.status.success(), "{released:?}");
     let shown = host.run("ip link show eth1; ip route show; ip address show scope global; ip -6 route show");
     assert!(shown.contains("mtu 1500") && shown.contains("default via 192.0.2.9 dev eth2"), "{shown}");
-    assert!(!shown.contains("proto 180") && !shown.contains("10.99.") && !shown.contains("2001:db8"), "{shown}");
+    assert!(
+        !shown.contains("proto 180") && !shown.contains("10.99.") && !shown.contains("2001:db8"),
+        "{shown}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
