@@ -16,6 +16,8 @@ mod conflict;
 #[cfg(test)]
 mod fake;
 mod follow;
+#[cfg(test)]
+mod follow_tests;
 mod journal;
 mod kernel;
 pub mod manager;

@@ -221,7 +221,7 @@ fn a_missing_link_gets_its_addresses_when_it_comes_back() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// Kills between any two changes, in any sequence of configurations.
     #[test]
