@@ -16,7 +16,7 @@ use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::host::config::{HostConfig, HostSection, InterfaceSection};
+use crate::host_config::{HostConfig, HostSection, InterfaceSection};
 use crate::kubernetes::Access;
 
 /// Source of the node's name, unless the configuration has one.

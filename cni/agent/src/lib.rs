@@ -26,6 +26,7 @@ pub mod doctor;
 mod fakes;
 pub mod heartbeat;
 pub mod host;
+pub mod host_config;
 pub mod identity;
 pub mod inventory;
 pub mod journal;

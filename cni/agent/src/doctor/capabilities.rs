@@ -1,5 +1,5 @@
-//! Capabilities of the agent's process (capabilities(7)). It needs CAP_NET_RAW at most, and CAP_NET_ADMIN where it
-//! configures the interfaces of its host.
+//! Capabilities of the agent's process (capabilities(7)). It needs CAP_NET_RAW at most, and CAP_NET_ADMIN
+//! where it configures the interfaces of its host.
 
 use ipam_api::agent::DoctorCheck;
 

@@ -6,8 +6,8 @@ use ipam_api::limits::INTERFACES_MAX;
 use ipam_api::mac::MacAddress;
 use ipam_api::name::InterfaceName;
 
-use super::config::{InterfaceConfig, Selector, fits};
 use super::kernel::{Link, Observed};
+use crate::host_config::{InterfaceConfig, Selector, fits};
 
 /// Interface of the host's endpoint and its present link.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -44,8 +44,9 @@ struct Rejected {
     detail: String,
 }
 
-/// Looks once at the addresses of the journal, while the agent has no servers yet. Returns the pause until the
-/// next look.
+/// Looks once at the addresses of the journal, while the agent has no servers yet.
+///
+/// Returns the pause until the next look.
 pub async fn hold<K: Kernel>(session: &mut Session<K>, wire: &impl Wire) -> Duration {
     if let Err(error) = session.repair().await {
         tracing::warn!(%error, "the host is not configured");
@@ -231,8 +232,9 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
         Ok(pause.min(self.session.config.refresh.max(RETRY)))
     }
 
-    /// Waits for the answer of a server to a change, and undoes the change without one. Returns true if a server
-    /// has answered.
+    /// Waits for the answer of a server to a change, and undoes the change without one.
+    ///
+    /// Returns true if a server has answered.
     async fn settle(&mut self) -> bool {
         let confirm = self.session.config.confirm;
         if let Err(error) = self.report(HostState::Unconfirmed, "").await {
@@ -295,7 +297,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
             Ok(written) => {
                 if written.changed > 0 {
                     let command = activation(format);
-                    tracing::info!(%format, files = ?written.files, "files are written; activate them: {command}");
+                    tracing::info!(%format, files = ?written.files, "written; activate: {command}");
                 }
                 self.session.note_rendered(written.files)?;
             }

@@ -19,7 +19,7 @@ const DAMAGED: &str = "host.json.damaged";
 /// Version of the format.
 const VERSION: u32 = 1;
 
-/// What the agent has added since the boot, beside addresses and routes with its protocol number.
+/// Additions of the agent since the boot, beside addresses and routes with its protocol number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owned {
     /// Addresses by link. Only kernels that keep no protocol number need it.
@@ -46,7 +46,7 @@ pub(super) struct HostJournal {
     /// Interfaces before a change that no server has confirmed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) former: Option<Vec<Interface>>,
-    /// What the agent has added.
+    /// Additions of the agent.
     #[serde(default)]
     pub(super) owned: Owned,
     /// Names under which links were requested first, for sections with `mac`.

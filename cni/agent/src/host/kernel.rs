@@ -190,10 +190,10 @@ impl fmt::Display for Change {
 /// Refusal of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
-    /// What is to be added exists, and is not the agent's.
+    /// The object exists already, and is not the agent's.
     #[error("it exists already")]
     Exists,
-    /// What is to be removed is gone.
+    /// The object does not exist.
     #[error("it does not exist")]
     Missing,
     /// The process may not change the configuration.

@@ -48,12 +48,11 @@ impl Manager {
     /// Sentence by which an interface is refused.
     #[must_use]
     pub fn refusal(self, device: &str) -> String {
+        let (name, format) = (self.name(), self.format());
         format!(
-            "{device} is managed by {}, which would undo changes of the agent; take it out of {0}, or set mode = \
-             \"render\" and format = \"{}\", which writes {}",
-            self.name(),
-            self.format(),
-            file(self.format(), device)
+            "{device} is managed by {name}, which would undo changes of the agent; take it out of {name}, or \
+             set mode = \"render\" and format = \"{format}\", which writes {}",
+            file(format, device)
         )
     }
 }

@@ -3,14 +3,13 @@
 //! Order of a start: the journal is read, the addresses in it are applied before any server answers, then the
 //! servers are asked, new addresses are probed, the difference is applied and announced.
 //!
-//! **Invariants:** the agent changes and removes only what it has added: addresses and routes with its own
+//! **Invariants:** the agent changes and removes only its own additions: addresses and routes with its
 //! protocol number, and links and settings in the journal. The journal describes each change before the
 //! kernel has it, so that an agent that is killed between two changes continues.
 
 mod announcement;
 pub mod binding;
 pub mod command;
-pub mod config;
 mod confirmation;
 mod conflict;
 #[cfg(test)]

@@ -11,8 +11,8 @@ use ipam_api::resource::Interface;
 use serde_json::{Value, json};
 
 use super::binding::Bound;
-use super::config::{HostConfig, InterfaceConfig};
 use super::session::View;
+use crate::host_config::{HostConfig, InterfaceConfig};
 
 /// Longest machine id.
 const MACHINE_ID_CHARS_MAX: usize = 64;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use ipam_api::resource::Interface;
 
 use super::binding::Bindings;
-use super::config::HostConfig;
 use super::journal::{HostFile, HostJournal};
 use super::kernel::{Change, HostRoute, Kernel, KernelError, Observed};
 use super::manager::Managers;
 use super::plan::{Scope, added, plan};
 use super::status::{AddressStatus, HostState, HostStatus, InterfaceStatus, Source};
 use super::target::{Target, device_of};
+use crate::host_config::HostConfig;
 
 /// Reason why a step of the configuration failed.
 #[derive(Debug, thiserror::Error)]

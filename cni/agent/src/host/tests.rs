@@ -6,10 +6,10 @@ use ipam_api::resource::Interface;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::config::{HostConfig, InterfaceSection};
 use super::fake::{FakeKernel, link};
 use super::kernel::HostRoute;
 use super::session::Session;
+use crate::host_config::{HostConfig, InterfaceSection};
 
 /// Points of one change of the tests at most: before and after each call.
 const POINTS: u32 = 60;
@@ -62,7 +62,7 @@ fn configurations() -> Vec<Vec<Interface>> {
     .into()
 }
 
-/// A kernel with foreign addresses and routes, and what it shows of them.
+/// Kernel with foreign addresses and routes, and its state as text.
 fn foreign(has_tags: bool) -> (FakeKernel, Vec<String>) {
     let kernel = FakeKernel::new(vec![link(1, "eth0", 1), link(2, "eth1", 2), link(3, "eth2", 3)], has_tags);
     for (link, address) in [(1, "192.0.2.1/24"), (2, "10.0.0.99/24"), (3, "10.0.1.5/24"), (3, "fe80::3/64")] {

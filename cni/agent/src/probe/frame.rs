@@ -103,8 +103,9 @@ pub fn solicitation(mac: MacAddr, source: Option<Ipv6Addr>, target: Ipv6Addr) ->
     ipv6(mac, destination, source, group, bytes)
 }
 
-/// Makes the unsolicited neighbour advertisement of an address to all nodes (RFC 4861, 7.2.6): hosts that have
-/// it in their caches change them.
+/// Makes the unsolicited neighbour advertisement of an address to all nodes (RFC 4861, 7.2.6).
+///
+/// Hosts that have the address in their caches change them.
 #[must_use]
 pub fn advertisement(mac: MacAddr, address: Ipv6Addr) -> Vec<u8> {
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);

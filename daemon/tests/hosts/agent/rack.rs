@@ -1,7 +1,7 @@
 //! Hosts of a rack on one Ethernet segment, with one configuration file for all of their agents.
 //!
-//! Each host has its own network, its own name, its own `/run` and its own state directory. A reboot makes the
-//! namespaces anew, with another boot id; the state directory stays.
+//! Each host has its own network, name, `/run` and state directory. A reboot makes the namespaces anew, with
+//! another boot id; the state directory stays.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
