@@ -173,6 +173,31 @@ fn the_journal_has_a_change_before_the_kernel() {
         assert!(session.is_unconfirmed());
         session.repair().await.unwrap();
         assert_eq!(kernel.shown(), expected(wanted, true).await);
+        // Another gateway adds nothing that the journal lists, and is described in it all the same.
+        let all = configurations();
+        take(&mut session, &all[1]).await;
+        drop(session);
+        assert!(killed(&kernel, dir.path(), &all[2], 1).await);
+        let session = open(&kernel, dir.path(), "b1");
+        assert!(session.is_unconfirmed());
+        assert_eq!((&session.journal.applied, session.journal.former.as_ref()), (&all[2], Some(&all[1])));
+    });
+}
+
+#[test]
+fn other_addresses_of_a_prefix_stay_when_its_first_one_is_removed() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = FakeKernel::new(vec![link(2, "eth1", 2)], true);
+        let mut session = open(&kernel, dir.path(), "b1");
+        let of =
+            |address: &str| interfaces(json!([{"name": "eth1", "addresses": [given(address, json!({}))]}]));
+        take(&mut session, &of("10.0.0.7/24")).await;
+        take(&mut session, &of("10.0.0.8/24")).await;
+        assert_eq!(kernel.shown(), ["eth1 10.0.0.8/24", "eth1 mtu 1500"]);
+        kernel.foreign(2, "10.0.0.99/24");
+        take(&mut session, &[]).await;
+        assert_eq!(kernel.shown(), ["eth1 10.0.0.99/24", "eth1 mtu 1500"]);
     });
 }
 
