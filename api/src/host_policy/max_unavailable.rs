@@ -1,7 +1,6 @@
 //! Nodes that a roll-out may change at once.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::name::is_not;
 use crate::{Code, Problem};
 
-const RULE: &str = "a number of nodes; write a count, as 3, or a percentage, as 50%";
+const RULE: &str = "a number of nodes; write a count, as 3, or a percentage from 1% to 100%, as \"50%\"";
 
 /// Number of nodes that a roll-out may change at once: a count (`3`) or a percentage (`"50%"`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,23 +46,20 @@ impl fmt::Display for MaxUnavailable {
     }
 }
 
-impl FromStr for MaxUnavailable {
-    type Err = Problem;
-
-    fn from_str(text: &str) -> Result<Self, Problem> {
-        let (digits, is_percentage) = text.strip_suffix('%').map_or((text, false), |rest| (rest, true));
-        // The parser of integers accepts a sign.
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(is_not(text, RULE));
+impl MaxUnavailable {
+    fn count(count: u64) -> Result<Self, Problem> {
+        match u32::try_from(count) {
+            Ok(0) => Err(Problem::new(Code::InvalidField, "a roll-out changes at least 1 node at a time")),
+            Ok(count) => Ok(Self::Count(count)),
+            Err(_) => Err(is_not(&count.to_string(), RULE)),
         }
-        let number: u32 = digits.parse().map_err(|_| is_not(text, RULE))?;
-        match (number, is_percentage) {
-            (0, _) => Err(Problem::new(Code::InvalidField, "a roll-out changes at least 1 node at a time")),
-            (count, false) => Ok(Self::Count(count)),
-            (percent, true) => match u8::try_from(percent) {
-                Ok(percent) if percent <= 100 => Ok(Self::Percent(percent)),
-                _ => Err(is_not(text, "a percentage from 1% to 100%")),
-            },
+    }
+
+    fn percentage(text: &str) -> Result<Self, Problem> {
+        let digits = text.strip_suffix('%').filter(|digits| !digits.starts_with(['0', '+']));
+        match digits.and_then(|digits| digits.parse::<u8>().ok()) {
+            Some(percent) if percent <= 100 => Ok(Self::Percent(percent)),
+            _ => Err(is_not(text, RULE)),
         }
     }
 }
@@ -88,15 +84,11 @@ impl Visitor<'_> for NumberOrText {
     }
 
     fn visit_u64<E: Error>(self, count: u64) -> Result<MaxUnavailable, E> {
-        self.visit_str(&count.to_string())
-    }
-
-    fn visit_i64<E: Error>(self, count: i64) -> Result<MaxUnavailable, E> {
-        self.visit_str(&count.to_string())
+        MaxUnavailable::count(count).map_err(|problem| E::custom(problem.detail))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<MaxUnavailable, E> {
-        text.parse().map_err(|problem: Problem| E::custom(problem.detail))
+        MaxUnavailable::percentage(text).map_err(|problem| E::custom(problem.detail))
     }
 }
 

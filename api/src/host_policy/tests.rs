@@ -181,6 +181,7 @@ fn limits_and_shapes_are_checked() {
         (json!({"capture": {"1a": "x"}}), Code::InvalidField, "/capture/1a"),
         (json!({"capture": {"a": "ippool.P.allocate"}}), Code::InvalidField, "/capture/a"),
         (json!({"capture": {"a": "x".repeat(2000)}}), Code::InvalidField, "/capture/a"),
+        (json!({"capture": {"a": "x\u{1b}[2J"}}), Code::InvalidField, "/capture/a"),
         (json!({"interfaces": [{"name": "eth0"}]}), Code::InvalidField, "/interfaces/0"),
         (json!({"interfaces": [eth0, eth0]}), Code::InvalidField, "/interfaces/1"),
         (
@@ -215,12 +216,22 @@ fn a_roll_out_changes_a_count_or_a_percentage() {
         assert_eq!(max.of(nodes), expected, "{value}");
         assert_eq!(serde_json::to_value(max).unwrap(), value);
     }
-    for bad in
-        [json!(0), json!("0%"), json!("101%"), json!("-1"), json!(-1), json!(1.5), json!("%"), json!("x")]
-    {
+    for bad in [
+        json!(0),
+        json!("0%"),
+        json!("101%"),
+        json!("-1"),
+        json!(-1),
+        json!(1.5),
+        json!("%"),
+        json!("x"),
+        json!("4"),
+        json!("050%"),
+        json!("+5%"),
+        json!(u64::MAX),
+    ] {
         assert!(read(bad.clone()).is_err(), "{bad}");
     }
-    assert_eq!(read(json!("4")).unwrap(), MaxUnavailable::Count(4));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

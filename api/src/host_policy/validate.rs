@@ -61,6 +61,9 @@ impl HostPolicy {
             let detail = format!("its expression has more than {TEXT_CHARS_MAX} characters");
             return Err(of_capture(name, &detail));
         }
+        if expression.chars().any(char::is_control) {
+            return Err(of_capture(name, "its expression has control characters"));
+        }
         if pool_of(expression).is_some() {
             return Ok(());
         }

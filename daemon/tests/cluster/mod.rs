@@ -23,6 +23,7 @@ mod failover;
 mod forming;
 mod fsck;
 mod growing;
+mod host_policies;
 mod hostile;
 mod http2;
 mod interfaces;

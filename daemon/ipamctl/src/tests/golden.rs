@@ -51,7 +51,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 45] = [
+    const LINES: [&str; 49] = [
         "status",
         "network list",
         "network show lab",
@@ -71,6 +71,10 @@ async fn tables_are_what_they_were() {
         "reservation show printers",
         "node list",
         "node show prod-eu/worker-3",
+        "host-policy list",
+        "host-policy show static-ip",
+        "host-policy render static-ip --node worker-3",
+        "host-policy reset static-ip --yes",
         "namespace list",
         "namespace show prod-eu/web",
         "endpoint list -o wide",
@@ -132,6 +136,8 @@ async fn examples_work() {
     std::fs::create_dir(home.path().join("ipamctl")).unwrap();
     let file = home.path().join("pools.yaml");
     std::fs::write(&file, "kind: pool\nname: new\nsubnet: lan-10\n").unwrap();
+    let policy = home.path().join("static-ip.yaml");
+    std::fs::write(&policy, "kind: host-policy\nname: static-ip\n").unwrap();
     let gc = home.path().join("gc.json");
     std::fs::write(&gc, world::gc_report().to_string()).unwrap();
     let fsck = home.path().join("fsck.json");
@@ -171,6 +177,7 @@ async fn examples_work() {
             let before = index.checked_sub(1).map(|index| words[index].clone()).unwrap_or_default();
             match before.as_str() {
                 // Files are those of the test, and servers are the one that pretends.
+                "-f" if words[index] == "static-ip.yaml" => words[index] = policy.display().to_string(),
                 "-f" => words[index] = file.display().to_string(),
                 "--from" if words[index] == "gc.json" => words[index] = gc.display().to_string(),
                 "--apply" => words[index] = fsck.display().to_string(),

@@ -66,7 +66,7 @@ fn captures() -> Value {
     json!({
         "maxProperties": HOST_POLICY_CAPTURES_MAX,
         "propertyNames": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9-]{0,62}$"},
-        "additionalProperties": {"type": "string", "maxLength": TEXT_CHARS_MAX},
+        "additionalProperties": {"type": "string", "maxLength": TEXT_CHARS_MAX, "pattern": LINE},
     })
 }
 
@@ -131,6 +131,7 @@ fn of_schemas() -> Vec<(&'static str, &'static str, Value)> {
         ("Reservation", "addresses", from_one_to(RANGES_MAX)),
         ("HostPolicy", "interfaces", at_most(INTERFACES_MAX)),
         ("HostPolicy", "capture", captures()),
+        ("HostPolicy", "desired_state", json!({"type": "object", "additionalProperties": true})),
         ("Quota", "ipv4", addresses()),
         ("Quota", "ipv6", addresses()),
         ("Quota", "applications", at_most(QUOTA_APPLICATIONS_MAX)),
