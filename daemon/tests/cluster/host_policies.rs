@@ -86,7 +86,13 @@ async fn a_rendering_allocates_all_interfaces_of_a_node_at_once() {
     assert!(first.capture.is_empty() && first.interfaces.len() == 2);
     // A repetition changes nothing.
     let again = render(&client, "n1").await.unwrap();
-    assert_eq!(again.interfaces, first.interfaces);
+    assert_eq!((&again.interfaces, again.revision), (&first.interfaces, first.revision));
+    let mut body = policy(&["traffic-1", "traffic-2"]);
+    body["interfaces"] = json!([{"name": "eth1", "ipv4_pools": ["traffic-1"], "clean_gateway": true}]);
+    put(&client, "host-policies", body).await;
+    let clean = render(&client, "n1").await.unwrap();
+    assert_eq!(addresses(&clean), addresses(&first));
+    assert!(clean.interfaces[0].addresses[0].clean_gateway, "{clean:?}");
     let held: Vec<Allocation> = allocations(&client).await;
     assert_eq!(held.len(), 2);
     assert!(held.iter().all(|one| one.lifecycle == Lifecycle::Held && one.node.is_some()), "{held:?}");
@@ -211,7 +217,7 @@ async fn the_command_line_applies_and_renders_the_proposals_policy() {
     let address = &rendered["desired_state"]["interfaces"][1]["ipv4"]["address"][0];
     assert_eq!(*address, json!({"ip": "10.10.11.1", "prefix-length": 24}));
     let yaml = ipamctl(&servers, "host-policy render static-ip --node n1").await.ends(0);
-    assert!(yaml.stdout.contains("ip: 10.10.11.1"), "{yaml:?}");
+    assert!(yaml.stdout.contains("ip: \"10.10.11.1\""), "{yaml:?}");
 }
 
 /// Policy of the proposal of kubernetes-nmstate, verbatim.

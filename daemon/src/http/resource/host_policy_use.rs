@@ -11,7 +11,7 @@ use ipam_api::host_policy::{
 use ipam_api::limits::HOST_POLICY_RESETS_MAX;
 use ipam_api::name::{Name, NamePattern, ObjectName, ResourceName};
 use ipam_api::request::{AllocateRequest, InterfaceRequest};
-use ipam_api::resource::{EndpointKey, Labels, Lifecycle};
+use ipam_api::resource::{EndpointKey, Interface, Labels, Lifecycle};
 use ipam_api::{Code, Family, Problem};
 use ipam_machine::command::{Expect, Kind, Precondition, Transaction};
 use ipam_machine::{Action, Answer, State};
@@ -35,6 +35,11 @@ pub(in crate::http) async fn render(
     loop {
         let state = state(&write).await?;
         let plan = Plan::of(&state, &name, &node)?;
+        if let Some(held) = plan.held.clone().filter(|_| write.idempotency.is_none()) {
+            // Nothing would change, so no entry of the log is needed.
+            write.app.who(&write.caller).await?.check((Verb::Allocate, Target::Allocation))?;
+            return Ok(plan.resolved(held, state.revision())?);
+        }
         tries_left -= 1;
         let done = match write.kept(&state)? {
             Some(done) => Ok(done),
@@ -73,6 +78,8 @@ struct Plan {
     requests: Vec<InterfaceRequest>,
     /// Allocations that the policy no longer refers to.
     stale: Vec<u64>,
+    /// Interfaces as they are, if a request would change nothing.
+    held: Option<Vec<Interface>>,
     preconditions: Vec<Precondition>,
 }
 
@@ -99,7 +106,8 @@ impl Plan {
             precondition(Kind::Node, key, row.meta.revision),
         ];
         let stale = stale(state, &endpoint, &requests);
-        Ok(Self { policy, node: node.clone(), endpoint, requests, stale, preconditions })
+        let held = stale.is_empty().then(|| held(state, (&endpoint, node), &requests)).flatten();
+        Ok(Self { policy, node: node.clone(), endpoint, requests, stale, held, preconditions })
     }
 
     /// One entry of the log: releases first, so that an interface can change its pool.
@@ -173,7 +181,21 @@ impl Plan {
             interfaces.extend(given.iter().map(interface));
         }
         // The addresses stay with the node; the next request repeats them.
-        let resolved = resolve(&self.policy, &interfaces).map_err(Problem::maybe_applied)?;
+        self.resolved(interfaces, revision).map_err(Problem::maybe_applied)
+    }
+
+    fn resolved(
+        &self,
+        mut interfaces: Vec<Interface>,
+        revision: u64,
+    ) -> Result<ApiResponse<RenderedHostPolicy>, Problem> {
+        for interface in &mut interfaces {
+            let request = self.requests.iter().find(|request| request.name == interface.name);
+            let is_clean = request.is_some_and(|request| request.clean_gateway);
+            // An allocation keeps the routing of its first request, and the policy may have changed since.
+            interface.addresses.iter_mut().for_each(|given| given.clean_gateway = is_clean);
+        }
+        let resolved = resolve(&self.policy, &interfaces)?;
         let body = RenderedHostPolicy {
             policy: self.policy.name.clone(),
             node: self.node.clone(),
@@ -185,6 +207,32 @@ impl Plan {
         };
         Ok(ApiResponse::new(body, revision))
     }
+}
+
+/// Interfaces of an endpoint, if they have exactly the addresses of the requests.
+fn held(
+    state: &State,
+    (endpoint, node): (&EndpointKey, &ObjectName),
+    requests: &[InterfaceRequest],
+) -> Option<Vec<Interface>> {
+    let mut incarnations = state.incarnations(endpoint);
+    let row = state.endpoints.get(incarnations.next()?)?;
+    if incarnations.next().is_some() || row.waiting.is_some() {
+        return None;
+    }
+    let rows: Option<Vec<_>> = row.allocations.iter().map(|id| state.allocations.get(*id)).collect();
+    let rows = rows?;
+    let has = |request: &InterfaceRequest, family: Family| {
+        rows.iter().any(|row| {
+            // The addresses of a drained pool move with the next request.
+            let stays = state.pools.get(row.pool).is_some_and(|pool| pool.spec.drains_to.is_none());
+            (&row.interface, Family::of(row.address)) == (&request.name, family)
+                && row.node.as_ref() == Some(node)
+                && stays
+        })
+    };
+    let is_complete = requests.iter().all(|request| request.families.iter().all(|one| has(request, *one)));
+    is_complete.then(|| state.given(&row.allocations, None).iter().map(interface).collect())
 }
 
 /// Allocations of an endpoint that no request asks for.

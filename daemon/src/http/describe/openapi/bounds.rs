@@ -22,9 +22,10 @@ use super::components::reference;
 pub(super) const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 
 /// Places that only the size of a body bounds.
-pub(super) const UNBOUNDED: [&str; 6] = [
+pub(super) const UNBOUNDED: [&str; 7] = [
     // Any JSON, up to a number of bytes and of levels.
     "HostPolicy.desired_state",
+    "HostPolicyPatch.desired_state",
     // A pod's, whose number and lengths Kubernetes bounds.
     "AllocateRequest.annotations",
     "AllocateRequest.annotations.additionalProperties",
