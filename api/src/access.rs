@@ -14,7 +14,8 @@ crate::named_enum! {
 pub enum Role {
     /// Reads everything but tokens and backups.
     Viewer = "viewer",
-    /// Also writes networks, subnets, pools, reservations and host policies, and allocates and releases addresses.
+    /// Also writes networks, subnets, pools, reservations and host policies, and allocates and releases
+    /// addresses.
     Operator = "operator",
     /// Everything.
     Admin = "admin",

@@ -26,7 +26,8 @@ pub struct HostPolicy {
     /// Interfaces with their pools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<HostPolicyInterface>,
-    /// Captures by name. `ippool.POOL.allocate` stands for an address of that pool; nmpolicy evaluates others.
+    /// Captures by name. `ippool.POOL.allocate` stands for an address of that pool; nmpolicy evaluates the
+    /// others.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capture: BTreeMap<String, String>,
     /// Desired state of nmstate: an object. A string `{{ capture.NAME.ip }}` stands for a value of a capture.

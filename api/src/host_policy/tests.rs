@@ -35,9 +35,9 @@ fn policy(value: Value) -> HostPolicy {
 }
 
 fn given(name: &str, addresses: &[&str]) -> Interface {
-    let addresses = addresses.iter().map(|address| {
-        json!({"address": address, "pool": "p", "allocation": 1, "checked": false, "gateway": null, "mtu": 1400})
-    });
+    let addresses = addresses.iter().map(
+        |address| json!({"address": address, "pool": "p", "allocation": 1, "checked": false, "mtu": 1400}),
+    );
     serde_json::from_value(json!({"name": name, "addresses": addresses.collect::<Vec<_>>()})).unwrap()
 }
 
@@ -289,7 +289,10 @@ proptest! {
     }
 
     #[test]
-    fn any_capture_is_accepted_or_refused(name in any::<String>(), expression in ".*|ippool\\..*\\.allocate|capture\\..*") {
+    fn any_capture_is_accepted_or_refused(
+        name in any::<String>(),
+        expression in ".*|ippool\\..*\\.allocate|capture\\..*",
+    ) {
         let mut policy = seed();
         policy.capture.insert(name, expression);
         let _ = policy.check();

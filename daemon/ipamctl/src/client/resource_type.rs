@@ -1,4 +1,4 @@
-//! Named resources: networks, subnets, pools, reservations, nodes and namespaces.
+//! Named resources: networks, subnets, pools, reservations, nodes, namespaces, host policies.
 
 use ipam_api::host_policy::{HostPolicy, HostPolicyStatus};
 use ipam_api::name::ResourceName;

@@ -32,23 +32,27 @@ pub(crate) enum Verb {
     /// List host policies, optionally of one --realm
     #[command(
         alias = "ls",
-        after_help = "Examples:\n  ipamctl host-policy list\n  ipamctl host-policy list -o json"
+        after_help = "Examples:
+  ipamctl host-policy list
+  ipamctl host-policy list -o json"
     )]
     List,
     /// Show a host policy
     #[command(
         alias = "describe",
-        after_help = "Examples:\n  ipamctl host-policy show static-ip\n  ipamctl host-policy show static-ip -o yaml"
+        after_help = "Examples:
+  ipamctl host-policy show static-ip
+  ipamctl host-policy show static-ip -o yaml"
     )]
     Show(Named),
     /// Follow changes of host policies until Ctrl-C
-    #[command(
-        after_help = "Examples:\n  ipamctl host-policy watch\n  ipamctl host-policy watch static-ip -o json"
-    )]
+    #[command(after_help = "Examples:
+  ipamctl host-policy watch
+  ipamctl host-policy watch static-ip -o json")]
     Watch(WatchArguments),
     /// Create host policies from files
     #[command(
-        after_help = "A file is a document of `kind: host-policy`, or a NodeNetworkConfigurationPolicy of nmstate.
+        after_help = "A file is a document of `kind: host-policy`, or a NodeNetworkConfigurationPolicy.
 
   kind: host-policy
   name: static-ip
@@ -58,30 +62,36 @@ pub(crate) enum Verb {
   desired_state:
     interfaces:
     - name: eth1
-      ipv4: {enabled: true, address: [{ip: \"{{ capture.a.ip }}\", prefix-length: \"{{ capture.a.prefix-length }}\"}]}
+      ipv4:
+        enabled: true
+        address:
+        - {ip: \"{{ capture.a.ip }}\", prefix-length: \"{{ capture.a.prefix-length }}\"}
 
 Examples:
   ipamctl host-policy create -f static-ip.yaml"
     )]
     Create(CreateArguments),
     /// Apply host policies and other resources from files in one transaction
-    #[command(after_help = "Examples:\n  ipamctl host-policy apply -f static-ip.yaml")]
+    #[command(after_help = "Examples:
+  ipamctl host-policy apply -f static-ip.yaml")]
     Apply(ApplyArguments),
     /// Delete a host policy; its hosts keep their addresses unless --release is given
     #[command(
         alias = "rm",
-        after_help = "Examples:\n  ipamctl host-policy delete static-ip\n  ipamctl host-policy delete static-ip --release --yes"
+        after_help = "Examples:
+  ipamctl host-policy delete static-ip
+  ipamctl host-policy delete static-ip --release --yes"
     )]
     Delete(DeleteArguments),
     /// Allocate the addresses of a node, and print its desired state
-    #[command(
-        after_help = "Examples:\n  ipamctl host-policy render static-ip --node worker-3\n  ipamctl host-policy render static-ip --node worker-3 -o json --dry-run"
-    )]
+    #[command(after_help = "Examples:
+  ipamctl host-policy render static-ip --node worker-3
+  ipamctl host-policy render static-ip --node worker-3 -o json --dry-run")]
     Render(RenderArguments),
     /// Release the addresses of one node or of all nodes
-    #[command(
-        after_help = "Examples:\n  ipamctl host-policy reset static-ip --node worker-3\n  ipamctl host-policy reset static-ip --yes"
-    )]
+    #[command(after_help = "Examples:
+  ipamctl host-policy reset static-ip --node worker-3
+  ipamctl host-policy reset static-ip --yes")]
     Reset(ResetArguments),
 }
 

@@ -137,7 +137,7 @@ async fn examples_work() {
     let file = home.path().join("pools.yaml");
     std::fs::write(&file, "kind: pool\nname: new\nsubnet: lan-10\n").unwrap();
     let policy = home.path().join("static-ip.yaml");
-    std::fs::write(&policy, "kind: host-policy\nname: static-ip\n").unwrap();
+    std::fs::write(&policy, "kind: host-policy\nname: uplink\n").unwrap();
     let gc = home.path().join("gc.json");
     std::fs::write(&gc, world::gc_report().to_string()).unwrap();
     let fsck = home.path().join("fsck.json");

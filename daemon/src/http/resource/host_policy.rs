@@ -94,7 +94,9 @@ fn max_out(max: command::MaxUnavailable) -> MaxUnavailable {
 }
 
 impl NamedResource for HostPolicies {
-    of_kind!(host_policy: HostPolicy, HostPolicyStatus, host_policies, PutHostPolicy, |own| (&own.name).into());
+    of_kind!(host_policy: HostPolicy, HostPolicyStatus, host_policies, PutHostPolicy, |one| {
+        (&one.name).into()
+    });
 
     fn check(spec: &HostPolicy) -> Result<(), Problem> {
         spec.check()

@@ -36,10 +36,10 @@ const KINDS: [(&str, Kind); 7] = [
 ];
 
 fn nowhere(path: &str) -> Problem {
-    Problem::new(Code::InvalidField, format!("{} is not a place for a step", shown(path)))
-        .help(
-            "Name a network, subnet, pool, reservation, node, namespace, host policy, allocation, prefix or endpoint, for example /v1/pools/web.",
-        )
+    Problem::new(Code::InvalidField, format!("{} is not a place for a step", shown(path))).help(
+        "Name a network, subnet, pool, reservation, node, namespace, host policy, allocation, prefix or \
+             endpoint, for example /v1/pools/web.",
+    )
 }
 
 /// One of a kind; nothing if none of that kind can be called so.

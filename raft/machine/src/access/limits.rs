@@ -19,9 +19,9 @@
 //! | members, level, epoch, journal | the whole cluster: refused |
 //! | a transaction | each of its steps, on what the steps before it made |
 //!
-//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, host policies, endpoints,
-//! attachments and prefixes are those of the realm. An automatic pool follows from an allocation in a subnet that allows
-//! it, and takes no grant.
+//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, host policies,
+//! endpoints, attachments and prefixes are those of the realm. An automatic pool follows from an allocation
+//! in a subnet that allows it, and takes no grant.
 
 use crate::access::{check_limits, fits, not_labelled, permit_realm};
 use crate::apply::work::Work;

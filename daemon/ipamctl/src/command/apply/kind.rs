@@ -23,8 +23,10 @@ pub(super) enum Kind {
 /// An expression about the type of the API that a kind stands for.
 macro_rules! of_resource_type {
     ($kind:expr, $resource_type:ident => $value:expr) => {
-        of_resource_type!($kind, $resource_type => $value; Network, Subnet, Pool, Reservation, Node, Namespace,
-            HostPolicy)
+        of_resource_type!(
+            $kind, $resource_type => $value;
+            Network, Subnet, Pool, Reservation, Node, Namespace, HostPolicy
+        )
     };
     ($kind:expr, $resource_type:ident => $value:expr; $($name:ident),*) => {
         match $kind {

@@ -4,7 +4,8 @@
 //! at 1000 [wall=MS]                                   log time of what follows, in milliseconds; the wall clock
 //!                                                     goes with it unless it is said otherwise
 //! put network|subnet|pool|reservation NAME field=value flag …
-//! put host-policy NAME [realm=REALM] [node_labelled=SELECTOR] [interface=NAME:POOL,…] [capture=NAME=POOL] [state=JSON]
+//! put host-policy NAME [realm=REALM] [node_labelled=SELECTOR] [interface=NAME:POOL,…] [capture=NAME=POOL]
+//!     [max_unavailable=COUNT|PERCENT%] [state=JSON]
 //! put node|namespace REALM/NAME label=KEY=VALUE … [quota=4:COUNT] [per_application=6:COUNT] [quota=KIND/NAME=4:COUNT] …
 //! split POOL into=NEW ranges=…
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
