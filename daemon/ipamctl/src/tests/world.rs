@@ -337,7 +337,7 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
             "endpoint": {"kind": "host", "realm": "prod-eu", "namespace": "static-ip", "name": "worker-3"},
             "interfaces": [], "capture": {}, "desired_state": {"interfaces": [{"name": "eth1", "mtu": 1400}]},
             "revision": 48_211_970});
-        return Some((200, rendered));
+        return Some((200, if query.contains("dry_run=true") { json!({"dry": rendered}) } else { rendered }));
     }
     if (method, path) == ("POST", "/v1/host-policies/static-ip/reset") {
         return Some((200, json!({"addresses": ["10.10.0.91", "10.10.0.92"], "revision": 48_211_970})));
