@@ -87,6 +87,7 @@ pub(in crate::http) fn to_command(request: AllocateRequest) -> Result<Allocate, 
         options: AllocateOptions {
             ttl_ms: request.ttl_ms,
             adopt: request.adopt,
+            take_over: request.take_over,
             wait: request.wait,
             metadata: AllocationMetadata {
                 hostname: request.hostname.map(Text::given),

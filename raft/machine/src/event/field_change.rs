@@ -13,7 +13,7 @@ use crate::command::{
     AddressLimits, AutomaticRules, Dns, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Probing,
     Quota, ReservationSpec, SubnetSpec,
 };
-use crate::state::row::Token;
+use crate::state::row::{Endpoint, Token};
 pub use crate::value::field_name::FieldName;
 
 /// Characters shown of what two long values have in common.
@@ -61,6 +61,13 @@ pub(crate) trait Fields {
 impl Fields for Token {
     fn fields(&self) -> Vec<Field> {
         vec![(FieldName::ExpiresAt, optional(self.expires_wall_ms.map(Timestamp).as_ref()))]
+    }
+}
+
+/// Only what a request changes without allocating.
+impl Fields for Endpoint {
+    fn fields(&self) -> Vec<Field> {
+        vec![(FieldName::Uid, optional(self.uid.as_ref()))]
     }
 }
 

@@ -53,6 +53,7 @@ words! {
         ProbingGateway = "probing.gateway",
         ProbingValidMs = "probing.valid_ms",
         CoolingReserve = "cooling_reserve",
+        Uid = "uid",
     }
 }
 

@@ -92,6 +92,9 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
                 // much.
                 let work = Work::default();
                 let search = Search { grant, work: &work };
+                if !step.may_choose(request, search) {
+                    return Vec::new();
+                }
                 match step.with_pools_of(request, search) {
                     Ok(Some(prepared)) => choices(&prepared, request, search),
                     Ok(None) => choices(step.state, request, search),

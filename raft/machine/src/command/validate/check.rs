@@ -20,7 +20,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_api::selector::check_label;
 use ipnet::IpNet;
 
-use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
+use crate::command::validate::{check_adoption, check_gateway, check_routes, check_take_over, check_wait};
 use crate::command::{
     Action, Allocate, AllocationMetadata, AutomaticRules, Cause, ConfirmEpoch, Dns, Kind, KnownMember,
     Manager, Metadata, NamespaceSpec, OnLinks, PoolPatterns, PoolSelectors, PoolSpec, Refusal,
@@ -343,6 +343,9 @@ impl Allocate {
         }
         if self.options.wait {
             check_wait(self)?;
+        }
+        if self.options.take_over {
+            check_take_over(self)?;
         }
         self.options.metadata.check()?;
         self.routing.check(self)?;

@@ -8,5 +8,5 @@ mod terms;
 mod token;
 
 pub(crate) use self::check::{check_boot_id, check_host_bits, inside, one_family, text, within};
-use self::claim::{check_adoption, check_wait};
+use self::claim::{check_adoption, check_take_over, check_wait};
 pub(crate) use self::gateway::{check_gateway, check_routes};

@@ -563,4 +563,12 @@ causes! {
     PrefixListSize { bytes: u64 } => LimitExceeded:
         "the response has {bytes} bytes; at most {RESPONSE_BYTES_MAX} are allowed"
         help "List fewer prefixes; nothing was changed.";
+    HostReinstalled { endpoint: EndpointKey, uid: Text } => HostReinstalled:
+        (format!(
+            "{endpoint} holds or waits for addresses with another machine id, {}: it was installed again, or another host has its name",
+            shown(uid)
+        ));
+    TakesOverNoMachine => ConflictingFields:
+        "take_over needs an endpoint of kind host, and the uid of its machine"
+        help "Add the uid, or remove take_over.";
 }

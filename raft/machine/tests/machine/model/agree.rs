@@ -412,6 +412,7 @@ impl Follower {
                 EventKind::ClaimMismatch { .. } => unreachable!("the model has no nodes' grants"),
                 EventKind::Waits { .. }
                 | EventKind::Withdrawn { .. }
+                | EventKind::EndpointChanged { .. }
                 | EventKind::PrefixWaits { .. }
                 | EventKind::PrefixWithdrawn { .. }
                 | EventKind::Cooled { .. }

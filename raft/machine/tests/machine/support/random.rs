@@ -20,7 +20,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::TOMBSTONE_TTL_MS;
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
+use ipam_api::resource::{EndpointKind, Lifecycle, ScaleDown, Strategy};
 use ipam_machine::command::{
     Allocate, AllocateOptions, Delete, Expect, InterfaceRequest, Kind, Metadata, Origin, PoolPatterns,
     PoolSpec, Precondition, Put, ReleaseAttachment, Started, Stickiness, Text, Transaction, Via,
@@ -442,6 +442,8 @@ impl Draw<'_> {
         if self.dice.chance(30) {
             self.with_own_pools(&mut request);
         }
+        request.options.take_over =
+            request.endpoint.kind == EndpointKind::Host && request.uid.is_some() && self.dice.chance(30);
         request
     }
 

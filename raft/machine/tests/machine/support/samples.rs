@@ -306,7 +306,13 @@ fn routing() -> Routing {
 }
 
 fn options() -> AllocateOptions {
-    AllocateOptions { ttl_ms: Some(600_000), adopt: true, wait: true, metadata: allocation_metadata() }
+    AllocateOptions {
+        ttl_ms: Some(600_000),
+        adopt: true,
+        take_over: true,
+        wait: true,
+        metadata: allocation_metadata(),
+    }
 }
 
 fn allocation_metadata() -> AllocationMetadata {

@@ -297,6 +297,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
     let options = AllocateOptions {
         ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
         adopt: words.flag("adopt"),
+        take_over: words.flag("take_over"),
         wait: words.flag("wait"),
         metadata: AllocationMetadata {
             hostname: words.field("hostname").map(Text::given),
