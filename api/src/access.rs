@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, ObjectName};
+use crate::resource::{EndpointKey, EndpointKind};
 
 crate::named_enum! {
 /// Role of a principal.
@@ -143,8 +144,11 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
         Role::Node => matches!(
             (verb, target),
             (Verb::Allocate, Target::Allocation)
-                | (Verb::Release, Target::Attachment | Target::Allocation | Target::Application)
-                | (Verb::Read, Target::Attachment | Target::Cluster)
+                | (
+                    Verb::Release,
+                    Target::Attachment | Target::Allocation | Target::Application | Target::Endpoint
+                )
+                | (Verb::Read, Target::Attachment | Target::Endpoint | Target::Cluster)
                 | (Verb::Renew, Target::Token)
                 | (Verb::Report, Target::Node)
         ),
@@ -244,6 +248,19 @@ pub struct NodeKey {
     pub realm: Name,
     /// Name of the node.
     pub name: ObjectName,
+}
+
+impl NodeKey {
+    /// Endpoint of the node as a host: its own token may use it.
+    #[must_use]
+    pub fn host(&self) -> EndpointKey {
+        EndpointKey {
+            realm: self.realm.clone(),
+            kind: EndpointKind::Host,
+            namespace: ObjectName::default_name(),
+            name: self.name.clone(),
+        }
+    }
 }
 
 /// `realm/name`.

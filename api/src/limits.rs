@@ -125,6 +125,8 @@ pub const LINK_ADDRESSES_MAX: usize = 64;
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.
 pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
+/// Allocations of a host up to which its own token adds more.
+pub const ALLOCATIONS_PER_HOST_MAX: usize = 64;
 /// Attachments that may hold one address at once. A migration has two; those being deleted count too.
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 /// Attachments of one node that may hold one address at once; above it the oldest is detached.

@@ -24,6 +24,7 @@ mod forming;
 mod fsck;
 mod growing;
 mod hostile;
+mod hosts;
 mod http2;
 mod interfaces;
 mod invariants;

@@ -90,6 +90,7 @@ pub(in crate::http) async fn show(
 ) -> Result<ApiResponse<View>, ApiError> {
     let key = key(path)?;
     let (state, stale_ms) = read.state((Verb::Read, Target::Endpoint)).await?;
+    read.app.check_own_host(&read.caller, &state, &key)?;
     let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id.get()));
     let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
     Ok(ApiResponse { stale_ms, etag: Some(view.meta.revision), ..ApiResponse::new(view, state.revision()) })

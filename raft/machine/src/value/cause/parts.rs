@@ -364,6 +364,8 @@ counted! {
     PodControllers = "controllers of a pod",
     /// Prefixes of one list.
     ListedPrefixes = "prefixes of a list",
+    /// Allocations of a host.
+    HostAllocations = "allocations of a host that its own token requests",
 }
 
 /// Claim of a node about an endpoint that is not true.

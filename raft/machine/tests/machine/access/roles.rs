@@ -19,6 +19,12 @@ fn actions(world: &mut World) -> Vec<Action> {
     let id = crate::access::world::ids(&held)[0];
     let other = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/other", "web")));
     other.unwrap();
+    world
+        .run(
+            crate::access::world::admin(),
+            Action::Allocate(crate::access::world::hold(None, "host/n1", "web")),
+        )
+        .unwrap();
     // The application that ends below: all that it holds is on the node.
     let mut member = add("n1", "pod/web/a-0", "web");
     member.stickiness.controller = Some(application());
@@ -52,7 +58,7 @@ fn actions(world: &mut World) -> Vec<Action> {
         delete(Kind::Namespace, "default/gone"),
         Action::Allocate(add("n1", "pod/web/new", "web")),
         Action::ReleaseAllocation { id: id.into() },
-        Action::ReleaseEndpoint { key: "pod/web/other".parse().unwrap() },
+        Action::ReleaseEndpoint { key: "host/n1".parse().unwrap() },
         Action::ScaleController(ScaleController {
             realm: ipam_api::Name::default_name(),
             namespace: "web".parse().unwrap(),
@@ -94,7 +100,7 @@ fn actions(world: &mut World) -> Vec<Action> {
             allocations: Vec::new(),
         }),
         Action::EndIncarnation(EndIncarnation {
-            endpoint: "pod/web/gone".parse().unwrap(),
+            endpoint: "host/n1".parse().unwrap(),
             uid: Text::given("u1"),
             allocations: Vec::new(),
         }),
