@@ -31,7 +31,7 @@ async fn n5_16_a_reinstalled_host_is_asked_whether_it_takes_over() {
         let (code, detail) = match path.ends_with("explain") {
             true => {
                 let explained: Value = refused.json();
-                let problem = &explained["refused"];
+                let problem = &explained["problem"];
                 (problem["code"].as_str().unwrap().to_owned(), problem["detail"].to_string())
             }
             false => (refused.problem().code.to_string(), refused.problem().detail),
@@ -58,9 +58,13 @@ async fn n5_16_a_reinstalled_host_is_asked_whether_it_takes_over() {
     let changed: Value = ask(to, "GET", show, &[], &Value::Null).await.json();
     assert_eq!(changed["uid"], "machine-2", "{changed}");
     let events: Value =
-        ask(to, "GET", "/v1/events?type=endpoint.changed", &[], &Value::Null).await.json();
-    let event = &events["events"][0];
-    assert_eq!(event["changes"], json!([{"field": "uid", "from": "machine-1", "to": "machine-2"}]), "{events}");
+        ask(to, "GET", "/v1/events?kind=endpoint&reverse=true", &[], &Value::Null).await.json();
+    let event = &events["items"][0];
+    assert_eq!(
+        event["changes"],
+        json!([{"field": "uid", "from": "machine-1", "to": "machine-2"}]),
+        "{events}"
+    );
 
     // The machine from before is a stranger now, and the command line says what to do.
     let servers = cluster.urls();
