@@ -35,6 +35,7 @@ mod maps;
 mod members;
 mod newcomer;
 mod node_agent;
+mod node_remove;
 mod node_tokens;
 mod nodes_and_namespaces;
 mod pauses;

@@ -20,6 +20,7 @@ pub(crate) mod namespace;
 pub(crate) mod network;
 pub(crate) mod node;
 mod node_gone;
+mod node_remove;
 pub(crate) mod pool;
 pub(crate) mod prefix;
 mod probing;

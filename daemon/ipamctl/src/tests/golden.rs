@@ -51,7 +51,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 45] = [
+    const LINES: [&str; 46] = [
         "status",
         "network list",
         "network show lab",
@@ -93,6 +93,7 @@ async fn tables_are_what_they_were() {
         "gc --dry-run",
         "gc --yes",
         "node gone prod-eu/worker-17 --dry-run",
+        "node remove db-07 --release --dry-run",
         "task list",
         "task show silent-nodes",
         "fsck",
@@ -134,6 +135,9 @@ async fn examples_work() {
     std::fs::write(&file, "kind: pool\nname: new\nsubnet: lan-10\n").unwrap();
     let gc = home.path().join("gc.json");
     std::fs::write(&gc, world::gc_report().to_string()).unwrap();
+    let removal = home.path().join("db-07.json");
+    let (_, found) = run(&server, "node remove db-07 --release --dry-run -o json").await;
+    std::fs::write(&removal, found).unwrap();
     let fsck = home.path().join("fsck.json");
     let (_, found) = run(&server, "fsck -o json").await;
     std::fs::write(&fsck, found).unwrap();
@@ -173,6 +177,7 @@ async fn examples_work() {
                 // Files are those of the test, and servers are the one that pretends.
                 "-f" => words[index] = file.display().to_string(),
                 "--from" if words[index] == "gc.json" => words[index] = gc.display().to_string(),
+                "--from" if words[index] == "db-07.json" => words[index] = removal.display().to_string(),
                 "--apply" => words[index] = fsck.display().to_string(),
                 "--to-file" | "man" | "bundle" => {
                     words[index] = folder.path().join(index.to_string()).display().to_string()

@@ -184,6 +184,10 @@ impl Listable for Allocations {
                 let networks = state.networks.iter().map(|(id, _)| id);
                 networks.filter_map(|network| Some(state.allocation_at(network, address)?.0.get())).collect()
             }
+            None if tests.iter().any(|test| test.numbers("id").is_some()) => {
+                let ids = tests.iter().find_map(|test| test.numbers("id"))?;
+                ids.into_iter().filter(|id| state.allocations.get((*id).into()).is_some()).collect()
+            }
             None => {
                 let keys = tests.iter().find_map(|test| test.texts("endpoint"))?;
                 let keys: Vec<EndpointKey> = keys.iter().filter_map(|key| key.parse().ok()).collect();

@@ -1,11 +1,11 @@
 //! `/v1/endpoints`: endpoints with their allocations.
 
 use axum::extract::Path;
-use ipam_api::access::{Target, Verb};
+use ipam_api::access::{NodeKey, Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::request::{Released, Renewed};
-use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Resource};
-use ipam_api::{Code, Problem};
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Resource};
+use ipam_api::{Code, Name, ObjectName, Problem};
 use ipam_machine::command::Leases;
 use ipam_machine::{Action, Answer, Applied, State};
 
@@ -64,11 +64,18 @@ impl Listable for Endpoints {
     }
 
     fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
-        let address = tests.iter().find_map(Test::address)?;
-        let networks = state.networks.iter().map(|(id, _)| id);
-        let mut holders: Vec<u64> = networks
-            .filter_map(|network| Some(state.allocation_at(network, address)?.1.endpoint.get()))
-            .collect();
+        let mut holders: Vec<u64> = match tests.iter().find_map(Test::address) {
+            Some(address) => {
+                let networks = state.networks.iter().map(|(id, _)| id);
+                networks
+                    .filter_map(|network| Some(state.allocation_at(network, address)?.1.endpoint.get()))
+                    .collect()
+            }
+            None => {
+                let nodes = hosts_in(tests)?;
+                nodes.iter().flat_map(|node| state.hosts_named(node)).map(|id| id.get()).collect()
+            }
+        };
         holders.sort_by_key(|id| (state.endpoints.get((*id).into()).map(|row| &row.key), *id));
         holders.dedup();
         Some(holders)
@@ -82,6 +89,19 @@ impl Listable for Endpoints {
         let given = item.status.interfaces.iter().flat_map(|interface| &interface.addresses);
         given.map(|given| AddressRange::single(given.address.addr())).collect()
     }
+}
+
+/// Hosts that the filters name, with their realms.
+fn hosts_in(tests: &[Test]) -> Option<Vec<NodeKey>> {
+    let texts = |field| tests.iter().find_map(|test| test.texts(field));
+    let kinds = texts("kind")?;
+    let is_host = |kind: &&str| *kind == EndpointKind::Host.as_str();
+    let (realms, names) = (texts("realm")?, texts("name")?);
+    let node = |realm: &str, name: &str| {
+        Some(NodeKey { realm: Name::new(realm).ok()?, name: ObjectName::new(name).ok()? })
+    };
+    let nodes = realms.iter().flat_map(|realm| names.iter().filter_map(move |name| node(realm, name)));
+    kinds.iter().all(is_host).then(|| nodes.collect())
 }
 
 pub(in crate::http) async fn show(

@@ -112,6 +112,8 @@ index! {
     occupants: OrdMap<(NetworkId, IpAddr), Occupant>;
     /// Incarnations, the newest last.
     endpoints: OrdSet<(EndpointKey, EndpointId)>;
+    /// Incarnations of hosts by realm and name, in all namespaces.
+    hosts: OrdSet<(Name, ObjectName, EndpointId)>;
     /// Sticky endpoints by what makes them.
     controllers: OrdSet<(ControllerKey, EndpointId)>;
     attachments: ByAttachment<Attachment>;

@@ -14,6 +14,7 @@ use crate::state::{Occupant, State};
 use crate::value::Text;
 use imbl::{OrdMap, OrdSet};
 use ipam_api::address::{AddressRange, number};
+use ipam_api::resource::EndpointKind;
 use std::fmt::Display;
 use std::ops::{Add, Sub};
 use std::panic::Location;
@@ -212,6 +213,9 @@ impl Indexed for Pool {
 impl Indexed for Endpoint {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         change.in_set(&mut index.endpoints, (self.key.clone(), id));
+        if self.key.kind == EndpointKind::Host {
+            change.in_set(&mut index.hosts, (self.key.realm.clone(), self.key.name.clone(), id));
+        }
         if let Some(key) = ControllerKey::of(self) {
             change.in_set(&mut index.controllers, (key, id));
         }
