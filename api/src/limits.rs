@@ -127,6 +127,10 @@ pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
 /// Allocations of a host up to which its own token adds more.
 pub const ALLOCATIONS_PER_HOST_MAX: usize = 64;
+/// Addresses of a reservation that records them for an endpoint.
+pub const RECORDED_ADDRESSES_MAX: usize = 256;
+/// Reservations that are shown with the endpoint whose addresses they record; others are found in their list.
+pub const RECORDS_SHOWN_MAX: usize = 64;
 /// Attachments that may hold one address at once. A migration has two; those being deleted count too.
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 /// Attachments of one node that may hold one address at once; above it the oldest is detached.

@@ -45,6 +45,7 @@ mod prefixes;
 mod private_files;
 mod quotas;
 mod reclaim;
+mod recorded;
 mod resources;
 mod rest;
 mod schema;

@@ -1,12 +1,14 @@
 //! `ipamctl endpoint`: who holds addresses.
 
 use clap::{Args, Subcommand};
-use ipam_api::client::Call;
+use ipam_api::client::{Call, with_query};
 use ipam_api::request::Released;
 use ipam_api::resource::{
-    Endpoint, EndpointKey, EndpointKind, EndpointStatus, GivenAddress, Interface, Resource,
+    Endpoint, EndpointKey, EndpointKind, EndpointStatus, GivenAddress, Interface, Reservation,
+    ReservationStatus, Resource,
 };
 use ipam_api::time::Timestamp;
+use ipam_api::{AddressRange, Code, Name};
 
 use crate::client::confirm;
 use crate::client::list::Listing;
@@ -157,9 +159,37 @@ async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::
 }
 
 async fn show(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
-    let (endpoint, answer) = fetch(session, key).await?;
+    let fetched = fetch(session, key).await;
+    if let Err(failure) = &fetched
+        && failure.code() == Some(Code::NotFound)
+        && session.format.is_for_people()
+        && let Some(text) = only_recorded(session, key).await
+    {
+        return session.print(&text);
+    }
+    let (endpoint, answer) = fetched?;
     let name = endpoint.spec.key.to_string();
     session.show(&answer.body, &name, || Ok(shown(&endpoint, session.environment.width)))
+}
+
+/// Text of an endpoint that holds nothing and whose addresses reservations record.
+async fn only_recorded(session: &Session, key: &EndpointKey) -> Option<String> {
+    let whole = format!("{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name);
+    let path = with_query("/v1/reservations", "endpoint", &whole);
+    let found = session.list::<Resource<Reservation, ReservationStatus>>(&path, None, |_| true).await.ok()?;
+    let records = found.items.iter().map(|one| &one.spec).filter(|spec| spec.endpoint.as_ref() == Some(key));
+    let records: Vec<&Reservation> = records.collect();
+    records.first()?;
+    let mut fields = Fields::default();
+    fields.line("endpoint", format!("{key}   holds nothing"));
+    for record in records {
+        fields.line("recorded", recorded(&record.name, &record.network, &record.addresses));
+    }
+    Some(fields.text().trim_end().to_owned())
+}
+
+fn recorded(reservation: &Name, network: &Name, addresses: &[AddressRange]) -> String {
+    format!("{}   network {network}   reservation {reservation}", text::joined(addresses))
 }
 
 fn shown(endpoint: &Read, width: Option<usize>) -> String {
@@ -206,6 +236,9 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
         }
         let lease = given.lease.as_ref().map(|lease| format!("{address} {}", text::lease(Some(lease))));
         fields.some("lease", lease);
+    }
+    for record in &endpoint.status.recorded {
+        fields.line("recorded", recorded(&record.reservation, &record.network, &record.addresses));
     }
     for why in &endpoint.status.conditions {
         let since = text::moment(why.since);

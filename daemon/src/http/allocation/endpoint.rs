@@ -3,10 +3,12 @@
 use axum::extract::Path;
 use ipam_api::access::{NodeKey, Target, Verb};
 use ipam_api::address::AddressRange;
+use ipam_api::limits::RECORDS_SHOWN_MAX;
 use ipam_api::request::{Released, Renewed};
-use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Resource};
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Recorded, Resource};
 use ipam_api::{Code, Name, ObjectName, Problem};
 use ipam_machine::command::Leases;
+use ipam_machine::model::Reservation;
 use ipam_machine::{Action, Answer, Applied, State};
 
 use super::lease::{renewal, renewed};
@@ -34,7 +36,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
         Row::shown(&["meta.revision"]),
         Row::text("created_at", "meta.created_at"),
         Row::text("created_by", "meta.created_by"),
-        Row::shown(&["status", "status.interfaces", "status.conditions"]),
+        Row::shown(&["status", "status.interfaces", "status.conditions", "status.recorded"]),
     ],
     named: false,
     addressed: true,
@@ -171,6 +173,19 @@ fn view(state: &State, id: u64) -> Option<View> {
                     waits(why, &cause, waiting.since_wall_ms)
                 })
                 .collect(),
+            recorded: state
+                .records_of(&row.key)
+                .take(RECORDS_SHOWN_MAX)
+                .map(|(_, row)| recorded(row))
+                .collect(),
         },
     })
+}
+
+fn recorded(row: &Reservation) -> Recorded {
+    Recorded {
+        reservation: row.spec.name.clone(),
+        network: row.spec.network.clone(),
+        addresses: row.spec.addresses.clone(),
+    }
 }

@@ -126,6 +126,9 @@ impl State {
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
                 self.permit_allocate(grant, request)
             }
+            Action::PutReservation(put) => {
+                put.spec.endpoint.as_ref().map_or(Ok(()), |endpoint| permit_realm(grant, &endpoint.realm))
+            }
             Action::ReleaseAttachment(release) => self.permit_release_attachment(grant, release),
             Action::ReleaseAttachmentOf(of) => {
                 self.permit_release_attachment(grant, &of.release)?;

@@ -250,7 +250,11 @@ impl Fields for NamespaceSpec {
 
 impl Fields for ReservationSpec {
     fn fields(&self) -> Vec<Field> {
-        [vec![(FieldName::Addresses, list(&self.addresses))], self.metadata.fields()].concat()
+        let own = vec![
+            (FieldName::Addresses, list(&self.addresses)),
+            (FieldName::Endpoint, optional(self.endpoint.as_ref())),
+        ];
+        [own, self.metadata.fields()].concat()
     }
 }
 

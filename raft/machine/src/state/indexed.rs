@@ -166,7 +166,25 @@ macro_rules! found_by_name {
     };
 }
 
-found_by_name! { Network Reservation Node Namespace }
+found_by_name! { Network Node Namespace }
+
+impl Indexed for Reservation {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
+        let Some(endpoint) = &self.spec.endpoint else { return };
+        change.in_set(&mut index.records_of, (endpoint.clone(), id));
+        for range in &self.spec.addresses {
+            let key = (self.network, range.family(), range.first(), range.last(), id);
+            change.in_set(&mut index.records, key);
+        }
+    }
+
+    /// Its name and its network are constant.
+    fn is_found_as(&self, old: &Self) -> bool {
+        let of = |row: &Self| row.spec.endpoint.clone().map(|key| (key, row.spec.addresses.clone()));
+        of(self) == of(old)
+    }
+}
 
 impl Indexed for PoolState {}
 impl Indexed for Segment {}

@@ -54,6 +54,7 @@ words! {
         ProbingValidMs = "probing.valid_ms",
         CoolingReserve = "cooling_reserve",
         Uid = "uid",
+        Endpoint = "endpoint",
     }
 }
 

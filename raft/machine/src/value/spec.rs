@@ -212,6 +212,8 @@ pub struct ReservationSpec {
     pub network: Name,
     /// Addresses that are never allocated.
     pub addresses: Vec<AddressRange>,
+    /// Endpoint whose addresses they are, without an allocation.
+    pub endpoint: Option<EndpointKey>,
     /// Metadata of operators.
     pub metadata: Metadata,
 }

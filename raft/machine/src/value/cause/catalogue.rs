@@ -571,4 +571,10 @@ causes! {
     TakesOverNoMachine => ConflictingFields:
         "take_over needs an endpoint of kind host, and the uid of its machine"
         help "Add the uid, or remove take_over.";
+    RecordHeld { address: IpAddr, holder: HeldBy, allocation: u64 } => AddressTaken:
+        "{address} is held by {holder} (allocation {allocation}), so it cannot be recorded for another endpoint"
+        help "Record it for its holder, or release it first.";
+    RecordedForAnother { address: IpAddr, reservation: Name, endpoint: EndpointKey } => AddressTaken:
+        "reservation {reservation} records {address} for {endpoint}"
+        help "Change that reservation first.";
 }

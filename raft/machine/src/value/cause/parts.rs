@@ -366,6 +366,8 @@ counted! {
     ListedPrefixes = "prefixes of a list",
     /// Allocations of a host.
     HostAllocations = "allocations of a host that its own token requests",
+    /// Addresses that a reservation records for an endpoint.
+    RecordedAddresses = "addresses of a reservation with an endpoint",
 }
 
 /// Claim of a node about an endpoint that is not true.

@@ -65,6 +65,7 @@ pub(crate) fn reservation(name: &str) -> Action {
         name: self::name(name),
         network: Name::default_name(),
         addresses: vec!["10.0.0.200".parse().unwrap()],
+        endpoint: None,
         metadata: Metadata::default(),
     };
     Action::PutReservation(Put { spec, expect: Expect::Anything })

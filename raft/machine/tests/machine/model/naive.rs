@@ -467,7 +467,36 @@ impl Model {
             None if !self.networks.contains_key(&new.network) => return Err(Code::NotFound),
             _ => {}
         }
+        if self.is_recorded_wrongly(new) {
+            return Err(Code::AddressTaken);
+        }
         Ok(Reply::Stored { created: self.reservations.insert(new.name.clone(), new.clone()).is_none() })
+    }
+
+    /// True if an address that is newly recorded for an endpoint is another one's.
+    fn is_recorded_wrongly(&self, new: &ReservationSpec) -> bool {
+        let Some(endpoint) = &new.endpoint else { return false };
+        let has = |spec: &ReservationSpec, address| {
+            spec.addresses.iter().any(|range| range.contains(&AddressRange::single(address)))
+        };
+        let old = self.reservations.get(&new.name).filter(|old| old.endpoint == new.endpoint);
+        let is_new = |address| has(new, address) && old.is_none_or(|old| !has(old, address));
+        let is_other =
+            |number: u64| self.endpoints.iter().any(|one| one.number == number && one.key != *endpoint);
+        let mut held = self.held.iter().filter(|one| one.network == new.network);
+        let mut others = self.reservations.values().filter(|other| {
+            other.name != new.name
+                && other.network == new.network
+                && other.endpoint.as_ref().is_some_and(|other| other != endpoint)
+        });
+        held.any(|one| is_other(one.endpoint) && is_new(one.address))
+            || others.any(|other| {
+                let all = |range: &AddressRange| {
+                    let family = range.family();
+                    (range.first()..=range.last()).map(move |number| family.address(number))
+                };
+                new.addresses.iter().flat_map(all).any(|address| is_new(address) && has(other, address))
+            })
     }
 
     fn delete(

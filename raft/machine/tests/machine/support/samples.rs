@@ -213,7 +213,8 @@ fn scope() -> QuotaScope {
 
 fn reservation() -> ReservationSpec {
     let addresses = vec!["10.1.2.7".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
-    ReservationSpec { name: name("kept"), network: name("blue"), addresses, metadata: metadata() }
+    let endpoint = Some(request().endpoint);
+    ReservationSpec { name: name("kept"), network: name("blue"), addresses, endpoint, metadata: metadata() }
 }
 
 fn started() -> Started {

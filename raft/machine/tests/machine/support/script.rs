@@ -239,7 +239,8 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
         Kind::Reservation => {
             let addresses = ranges(&words.list("addresses"))?;
             let network = named(words.field("network"))?;
-            let spec = ReservationSpec { name, network, addresses, metadata };
+            let endpoint = words.field("endpoint").map(|text| text.parse()).transpose()?;
+            let spec = ReservationSpec { name, network, addresses, endpoint, metadata };
             Action::PutReservation(Put { spec, expect })
         }
     })

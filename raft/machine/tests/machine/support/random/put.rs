@@ -101,6 +101,7 @@ impl Draw<'_> {
             name: Name::new(name).unwrap(),
             network: Name::new(network).unwrap(),
             addresses: addresses.into_iter().map(|subnet| self.range(subnet, 6)).collect(),
+            endpoint: self.dice.chance(40).then(|| self.endpoint()),
             metadata: self.metadata(),
         };
         Action::PutReservation(Put { spec, expect })
