@@ -40,6 +40,12 @@ impl State {
         })
     }
 
+    /// Returns true if an earlier request has allocated what this one asks for.
+    pub(crate) fn has_given(&self, request: &Allocate, search: Search<'_>) -> bool {
+        let choosing = Choosing::of(self, request, self.incarnation_for(request), search);
+        matches!(choosing.given_before(), Ok(Some(_)))
+    }
+
     /// Incarnation that gets the uid of a request.
     pub(super) fn renamed_by(&self, request: &Allocate) -> Option<EndpointId> {
         let id = self.incarnation_for(request).filter(|_| request.names_machine())?;
@@ -48,11 +54,12 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Returns true if a request may need new addresses; false if a machine takes over what there is.
-    pub(crate) fn may_choose(&self, request: &Allocate, search: Search<'_>) -> bool {
-        let given = |id| Choosing::of(self.state, request, Some(id), search).given_before();
-        self.state.check_machine(request).is_ok()
-            && self.state.renamed_by(request).is_none_or(|id| !matches!(given(id), Ok(Some(_))))
+    /// State after the takeover that a request begins with; nothing if there is none.
+    pub(crate) fn with_machine_of(&self, request: &Allocate) -> Option<State> {
+        let id = self.state.renamed_by(request)?;
+        let mut draft = self.state.clone();
+        self.on(&mut draft).take_over(id, request);
+        Some(draft)
     }
 
     /// Gives an incarnation the uid of a request. The claim of another machine ends.

@@ -30,7 +30,9 @@ impl Removal {
     pub(super) fn items(&self) -> Vec<Value> {
         let item = |(line, fate): &(Line, Fate)| {
             let mut item = json!(line);
-            item["result"] = json!(fate);
+            if let Some(fields) = item.as_object_mut() {
+                fields.insert("result".to_owned(), json!(fate));
+            }
             item
         };
         self.fates.iter().map(item).collect()
