@@ -248,7 +248,7 @@ catalogue! {
     ClaimMismatch "claim-mismatch" 403 / 122 grpc 7 exit REFUSED retry After
         "Claim of a node not confirmed", "Retry; if it persists, check whether the node's token is stolen.";
     HostReinstalled "host-reinstalled" 409 / 123 grpc 9 exit REFUSED retry Changed
-        "Host reinstalled", "Repeat it with take_over: ipamctl allocate --take-over, ipam-agent serve --take-over.";
+        "Host reinstalled", "Repeat it with take_over: ipamctl allocate or ipam-agent serve, --take-over.";
 }
 
 impl Code {

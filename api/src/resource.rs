@@ -250,8 +250,8 @@ pub struct Reservation {
     pub network: Name,
     /// The addresses; either family.
     pub addresses: Vec<AddressRange>,
-    /// Endpoint that uses the addresses, in a pool or outside all pools: a record for people, by which nothing
-    /// is allocated.
+    /// Endpoint that uses the addresses, in a pool or outside all pools: a record, by which nothing is
+    /// allocated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointKey>,
     /// Description for people.

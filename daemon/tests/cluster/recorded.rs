@@ -43,7 +43,10 @@ async fn no_conflict_of_a_recorded_address_is_hidden() {
     let client = cluster.ask();
     make_pools(&client).await;
     let to = cluster.members[0].client;
-    let record = |endpoint: &str, address: &str| json!({"name": "bmc", "addresses": [address], "endpoint": {"kind": "host", "name": endpoint}});
+    let record = |name: &str, address: &str| {
+        let endpoint = json!({"kind": "host", "name": name});
+        json!({"name": "bmc", "addresses": [address], "endpoint": endpoint})
+    };
     let adopt = |name: &str, address: &str| {
         json!({"endpoint": {"kind": "host", "name": name}, "adopt": true,
                "interfaces": [{"name": "eth0", "addresses": [address]}]})

@@ -231,7 +231,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses a node's access to an endpoint, unless it is that of the node itself and attached nowhere else.
+    /// Refuses a node's access to an endpoint, unless it is its own host's and attached nowhere else.
     fn permit_host(&self, grant: &Grant, key: &EndpointKey) -> Result<(), Refusal> {
         let Some(node) = &grant.node else { return Ok(()) };
         let mut rows = self.held_by(key);

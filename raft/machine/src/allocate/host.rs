@@ -1,7 +1,7 @@
 //! Incarnations of hosts: an endpoint of kind `host` has one at a time.
 //!
-//! A host keeps its addresses over reboots and reinstallations, so a new uid (the machine id) is no reason for
-//! new addresses. It may also be another host with the same name; so a request says that it takes over.
+//! A host keeps its addresses over reboots and reinstallations, so a new uid (the machine id) is no reason
+//! for new addresses. It may also be another host with the same name; so a request says that it takes over.
 
 use crate::allocate::choosing::Choosing;
 use crate::apply::step::Step;

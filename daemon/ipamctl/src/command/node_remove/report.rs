@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::table::Table;
 
-/// What a node has.
+/// Allocations and claims that end with a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) node: NodeKey,

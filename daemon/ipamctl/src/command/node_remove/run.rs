@@ -1,4 +1,4 @@
-//! The command: what it asks, does and says.
+//! The command: its arguments, its questions and its answer.
 
 use std::path::PathBuf;
 

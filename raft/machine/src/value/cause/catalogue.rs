@@ -565,14 +565,15 @@ causes! {
         help "List fewer prefixes; nothing was changed.";
     HostReinstalled { endpoint: EndpointKey, uid: Text } => HostReinstalled:
         (format!(
-            "{endpoint} holds or waits for addresses with another machine id, {}: it was installed again, or another host has its name",
+            "{endpoint} has the machine id {}, not that of the request: it was installed again, or another \
+             host has its name",
             shown(uid)
         ));
     TakesOverNoMachine => ConflictingFields:
         "take_over needs an endpoint of kind host, and the uid of its machine"
         help "Add the uid, or remove take_over.";
     RecordHeld { address: IpAddr, holder: HeldBy, allocation: u64 } => AddressTaken:
-        "{address} is held by {holder} (allocation {allocation}), so it cannot be recorded for another endpoint"
+        "{address} cannot be recorded: another endpoint, {holder}, holds it (allocation {allocation})"
         help "Record it for its holder, or release it first.";
     RecordedForAnother { address: IpAddr, reservation: Name, endpoint: EndpointKey } => AddressTaken:
         "reservation {reservation} records {address} for {endpoint}"
