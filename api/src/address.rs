@@ -13,6 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::name::is_not;
 use crate::problem::{Code, Problem};
 
+pub mod offset;
+
 /// IPv4 or IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {

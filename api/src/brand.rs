@@ -52,6 +52,11 @@ pub const DEFAULT: &str = "default";
 pub const FOREIGN_NAME: &str = "ipamd.internal/foreign-name";
 /// API group of the custom resources in Kubernetes.
 pub const KUBERNETES_GROUP: &str = "ipamd.internal";
+/// Annotation of a `NodeIPPool`, a `HostPolicy` or a policy for one node that asks for a reset. Each value is
+/// handled once.
+pub const KUBERNETES_RESET: &str = "ipamd.internal/reset";
+/// The same annotation as the proposal for kubernetes-nmstate names it.
+pub const NMSTATE_RESET: &str = "nmstate.io/reset-ippool";
 /// API group of the pool kinds for Cluster API.
 pub const CLUSTER_API_GROUP: &str = "ipam.ipamd.internal";
 /// Finalizer of claims, addresses and pools of Cluster API that a provider of ipamd serves.

@@ -297,6 +297,14 @@ pub const KUBERNETES_CUSTOM_STATUS_MS: u64 = 10_000;
 pub const KUBERNETES_CUSTOM_STATUS_BYTES_MAX: usize = 16 << 10;
 /// Characters of the message of a condition of a custom resource.
 pub const KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX: usize = 1024;
+/// Allocated offsets that the status of a `NodeIPPool` lists; of more it has the number only.
+pub const NODE_POOL_OFFSETS_MAX: usize = 1_000;
+/// Rounds in which a watcher compares `NodeIPPool` objects before it shows what is left.
+pub const NODE_POOL_ROUNDS_MAX: usize = 8;
+/// Shortest prefix length of an IPv4 `NodeIPPool`: a shorter one has more exclusions than a pool may have.
+pub const NODE_POOL_PREFIX_V4_MIN: u8 = 15;
+/// Characters of the value of an annotation that asks for a reset.
+pub const KUBERNETES_RESET_CHARS_MAX: usize = 128;
 /// Claims, and addresses, of a management cluster that a provider serves; further ones are ignored, and
 /// reported.
 pub const CLUSTER_API_OBJECTS_MAX: usize = 100_000;
