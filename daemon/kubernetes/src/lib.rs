@@ -22,6 +22,7 @@ mod custom;
 mod follow;
 mod listed;
 mod mirror;
+mod node_pools;
 mod objects;
 mod pods;
 mod provider;

@@ -14,6 +14,7 @@ use crate::connection::Signal;
 use crate::controllers::{ControllerKey, ControllerView};
 use crate::custom::{CustomFacts, CustomKind, CustomViews};
 use crate::mirror::Mirrored;
+use crate::node_pools::{NodePoolView, PLURAL, PoolFacts};
 use crate::objects::{Kind, NamespaceFacts, NodeFacts, NodeState, Pods, Scale};
 use crate::pods::{PodView, Reports};
 use crate::settings::Settings;
@@ -45,6 +46,7 @@ pub(crate) struct Wake {
     pub(crate) leaving: Notify,
     pub(crate) controllers: Notify,
     pub(crate) custom: Notify,
+    pub(crate) node_pools: Notify,
     pub(crate) scan: Notify,
     pub(crate) reports: Notify,
 }
@@ -57,6 +59,7 @@ pub(crate) struct Views {
     pub(crate) namespaces: Mirrored<NamespaceFacts>,
     pub(crate) controllers: ControllerView,
     pub(crate) custom: CustomViews,
+    pub(crate) node_pools: NodePoolView,
     /// Nodes that are gone, and whose addresses are to be reclaimed.
     pub(crate) leaving: BTreeSet<ObjectName>,
 }
@@ -96,7 +99,7 @@ impl Views {
             nodes: self.nodes.listed.len() as u64,
             namespaces: self.namespaces.listed.len() as u64,
             controllers: self.controllers.len() as u64,
-            custom_resources: self.custom.len() as u64,
+            custom_resources: (self.custom.len() + self.node_pools.listed.len()) as u64,
         }
     }
 }
@@ -203,6 +206,20 @@ impl<S> Shared<S> {
         }
         let _ = K::view(&mut self.views().custom).event(event);
         self.after_event(stage, false, &[&self.wake.custom]);
+    }
+
+    /// Applies an event of the pools of host addresses. Objects beyond the limit are ignored.
+    pub(crate) fn node_pool_event(&self, event: Event<Option<(ObjectName, PoolFacts)>>) {
+        let stage = Stage::of(&event);
+        if let Event::Apply(Some((name, _))) | Event::InitApply(Some((name, _))) = &event
+            && !self.views().node_pools.listed.has_room(name, KUBERNETES_CUSTOM_OBJECTS_MAX)
+        {
+            let error =
+                format!("there are more than {KUBERNETES_CUSTOM_OBJECTS_MAX} {PLURAL}: {name} is ignored");
+            return self.note(|status| status.error = Some(error));
+        }
+        let _ = self.views().node_pools.event(event);
+        self.after_event(stage, false, &[&self.wake.node_pools]);
     }
 
     /// Publishes the view, and wakes the tasks. What a list lacks is looked for at once.

@@ -13,7 +13,7 @@ pub(crate) use self::facts::{CustomFacts, CustomObject, length};
 pub(crate) use self::kind::CustomKind;
 pub(crate) use self::pool::Pools;
 pub(crate) use self::reservation::Reservations;
-pub(crate) use self::status::{Decision, changes, message, status};
+pub(crate) use self::status::{Decision, changes, condition, message, status};
 pub(crate) use self::step::{Step, Stored, foreign, step};
 pub(crate) use self::subnet::Subnets;
 pub(crate) use self::views::CustomViews;

@@ -35,15 +35,7 @@ pub(crate) fn status<K: CustomKind>(
     };
     let generation = decision.generation;
     let condition = |kind: &str, state: &str, reason: &str, message: &str| {
-        let was = former["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == kind);
-        let since =
-            was.filter(|was| was["status"] == state).and_then(|was| was["lastTransitionTime"].as_str());
-        let message: String = message.chars().take(KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX).collect();
-        json!({
-            "type": kind, "status": state, "reason": reason, "message": message,
-            "observedGeneration": generation,
-            "lastTransitionTime": since.map_or_else(|| now.to_string(), str::to_owned),
-        })
+        condition((former, generation, now), kind, state, reason, message)
     };
     let own = resource.map(K::conditions).unwrap_or_default();
     let of_resource = |one: &Condition| condition(&one.kind, &one.status, &one.reason, &one.message);
@@ -56,6 +48,24 @@ pub(crate) fn status<K: CustomKind>(
     status.insert("conditions".to_owned(), [ready].into_iter().chain(others).collect());
     status.insert("observedGeneration".to_owned(), generation.into());
     Value::Object(status)
+}
+
+/// Condition of an object. It keeps the time of its last transition, which the former status shows.
+pub(crate) fn condition(
+    (former, generation, now): (&Value, i64, Timestamp),
+    kind: &str,
+    state: &str,
+    reason: &str,
+    message: &str,
+) -> Value {
+    let was = former["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == kind);
+    let since = was.filter(|was| was["status"] == state).and_then(|was| was["lastTransitionTime"].as_str());
+    let message: String = message.chars().take(KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX).collect();
+    json!({
+        "type": kind, "status": state, "reason": reason, "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": since.map_or_else(|| now.to_string(), str::to_owned),
+    })
 }
 
 /// Text of a problem, with the place in the spec and the remedy.

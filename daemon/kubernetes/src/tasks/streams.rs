@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use ipam_api::brand::KUBERNETES_GROUP;
 use ipam_api::time::Timestamp;
 use kube::Client;
 use kube::api::Resource;
@@ -15,6 +16,7 @@ use crate::backoff::Backoff;
 use crate::connection::{Connection, Kinds, Signal};
 use crate::custom::{CustomKind, CustomObject, Pools, Reservations, Subnets};
 use crate::follow::{self, Account, translated};
+use crate::node_pools::{self, PoolFacts};
 use crate::objects::{Controllers, Kind, Namespaces, Nodes, resource};
 use crate::servers::Servers;
 use crate::shared::Shared;
@@ -86,7 +88,8 @@ pub(crate) async fn stream(shared: &Shared<impl Servers>, connection: &Connectio
         let subnets = custom::<Subnets>(shared, connection);
         let pools = custom::<Pools>(shared, connection);
         let reservations = custom::<Reservations>(shared, connection);
-        tokio::try_join!(subnets, pools, reservations).map(drop)
+        let node_pools = node_pools(shared, connection);
+        tokio::try_join!(subnets, pools, reservations, node_pools).map(drop)
     };
     let rest = futures::future::try_join(controllers, custom);
     tokio::join!(pods, nodes, of_namespaces, rest).3.map(drop)
@@ -102,6 +105,29 @@ async fn custom<K: CustomKind>(shared: &Shared<impl Servers>, connection: &Conne
     })
     .await;
     Ok(())
+}
+
+/// Follows the pools of host addresses once the API server has them.
+async fn node_pools(shared: &Shared<impl Servers>, connection: &Connection) -> Result<(), String> {
+    let signal = Arc::new(Signal::new(node_pools::PLURAL));
+    let client = connection.client(Some(Arc::clone(&signal)))?;
+    let mut backoff = Backoff::default();
+    loop {
+        match Kinds::default().find_any(&client, KUBERNETES_GROUP, node_pools::KIND).await {
+            Ok(Some(_)) => {
+                let client = client.clone();
+                follow::follow(shared, &signal, client, &node_pools::kind(), &mut backoff, |event| {
+                    shared.node_pool_event(translated(event, PoolFacts::of));
+                })
+                .await;
+            }
+            Ok(None) => tokio::time::sleep(shared.settings.scan_interval).await,
+            Err(error) => {
+                shared.failed(&error);
+                backoff.wait().await;
+            }
+        }
+    }
 }
 
 async fn controllers(
