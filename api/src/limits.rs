@@ -103,6 +103,14 @@ pub const SUBNET_PREFIX_LENGTH_MIN_V4: u8 = 8;
 pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 8;
 /// Interfaces of one allocation request.
 pub const INTERFACES_MAX: usize = 16;
+/// Bytes of the desired state of one host policy, as JSON.
+pub const HOST_POLICY_STATE_BYTES_MAX: usize = 64 << 10;
+/// Levels of objects and lists in the desired state of a host policy.
+pub const HOST_POLICY_DEPTH_MAX: usize = 32;
+/// Captures of one host policy.
+pub const HOST_POLICY_CAPTURES_MAX: usize = 64;
+/// Hosts whose addresses one reset of a host policy releases.
+pub const HOST_POLICY_RESETS_MAX: usize = 64;
 /// Pools that one interface may name for one family.
 pub const POOLS_NAMED_MAX: usize = 64;
 /// Pools of one subnet that a request names as a whole.
