@@ -8,6 +8,7 @@ mod custom_faults;
 mod faults;
 mod fixture;
 mod mirror;
+mod node_pools;
 mod nodes;
 mod pods;
 mod reports;
