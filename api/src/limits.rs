@@ -311,6 +311,12 @@ pub const NODE_POOL_OFFSETS_MAX: usize = 1_000;
 pub const NODE_POOL_ROUNDS_MAX: usize = 8;
 /// Shortest prefix length of an IPv4 `NodeIPPool`: a shorter one has more exclusions than a pool may have.
 pub const NODE_POOL_PREFIX_V4_MIN: u8 = 15;
+/// Characters of the name of a policy of kubernetes-nmstate, which is the value of a label, too.
+pub const NMSTATE_NAME_CHARS_MAX: usize = 63;
+/// Holders that the condition of a host policy names when a pool is exhausted.
+pub const HOST_POLICY_HOLDERS_NAMED: usize = 5;
+/// Time that a policy of kubernetes-nmstate that was written counts as such before the watch shows it.
+pub const HOST_POLICY_WRITTEN_MS: u64 = 10_000;
 /// Characters of the value of an annotation that asks for a reset.
 pub const KUBERNETES_RESET_CHARS_MAX: usize = 128;
 /// Claims, and addresses, of a management cluster that a provider serves; further ones are ignored, and

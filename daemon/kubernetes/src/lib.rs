@@ -20,6 +20,7 @@ mod connection;
 mod controllers;
 mod custom;
 mod follow;
+mod host_policies;
 mod listed;
 mod mirror;
 mod node_pools;

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use crate::connection::Signal;
 use crate::controllers::{ControllerKey, ControllerView};
 use crate::custom::{CustomFacts, CustomKind, CustomViews};
+use crate::host_policies::{HostPolicyView, NncpFacts};
 use crate::mirror::Mirrored;
 use crate::node_pools::{NodePoolView, PLURAL, PoolFacts};
 use crate::objects::{Kind, NamespaceFacts, NodeFacts, NodeState, Pods, Scale};
@@ -47,6 +48,7 @@ pub(crate) struct Wake {
     pub(crate) controllers: Notify,
     pub(crate) custom: Notify,
     pub(crate) node_pools: Notify,
+    pub(crate) host_policies: Notify,
     pub(crate) scan: Notify,
     pub(crate) reports: Notify,
 }
@@ -60,6 +62,7 @@ pub(crate) struct Views {
     pub(crate) controllers: ControllerView,
     pub(crate) custom: CustomViews,
     pub(crate) node_pools: NodePoolView,
+    pub(crate) host_policies: HostPolicyView,
     /// Nodes that are gone, and whose addresses are to be reclaimed.
     pub(crate) leaving: BTreeSet<ObjectName>,
 }
@@ -168,12 +171,19 @@ impl<S> Shared<S> {
         let lacks = {
             let mut views = self.views();
             let effects = views.nodes.event(event);
+            if !effects.names.is_empty() {
+                views.host_policies.version += 1;
+            }
             for name in effects.names {
                 views.node_changed(name);
             }
             effects.lacks
         };
-        self.after_event(stage, lacks, &[&self.wake.nodes, &self.wake.leaving, &self.wake.pods]);
+        self.after_event(
+            stage,
+            lacks,
+            &[&self.wake.nodes, &self.wake.leaving, &self.wake.pods, &self.wake.host_policies],
+        );
     }
 
     /// Applies an event of the namespaces.
@@ -204,8 +214,14 @@ impl<S> Shared<S> {
                 format!("there are more than {KUBERNETES_CUSTOM_OBJECTS_MAX} {plural}: {name} is ignored");
             return self.note(|status| status.error = Some(error));
         }
-        let _ = K::view(&mut self.views().custom).event(event);
-        self.after_event(stage, false, &[&self.wake.custom]);
+        {
+            let mut views = self.views();
+            let effects = K::view(&mut views.custom).event(event);
+            if !effects.names.is_empty() {
+                views.host_policies.version += 1;
+            }
+        }
+        self.after_event(stage, false, &[&self.wake.custom, &self.wake.host_policies]);
     }
 
     /// Applies an event of the pools of host addresses. Objects beyond the limit are ignored.
@@ -220,6 +236,27 @@ impl<S> Shared<S> {
         }
         let _ = self.views().node_pools.event(event);
         self.after_event(stage, false, &[&self.wake.node_pools]);
+    }
+
+    /// Applies an event of the policies of kubernetes-nmstate.
+    pub(crate) fn nncp_event(&self, event: Event<Option<(ObjectName, NncpFacts)>>) {
+        let stage = Stage::of(&event);
+        self.views().host_policies.event(event);
+        self.after_event(stage, false, &[&self.wake.host_policies]);
+    }
+
+    /// Notes that the API server knows the policies of kubernetes-nmstate, or that it does not.
+    pub(crate) fn nncp_served(&self, is_served: bool) {
+        {
+            let mut views = self.views();
+            let view = &mut views.host_policies;
+            if view.is_served == Some(is_served) {
+                return;
+            }
+            view.is_served = Some(is_served);
+            view.version += 1;
+        }
+        self.wake.host_policies.notify_one();
     }
 
     /// Publishes the view, and wakes the tasks. What a list lacks is looked for at once.

@@ -36,6 +36,8 @@ pub struct Status {
     pub compared: u64,
     /// Number of comparisons of the pools of host addresses with the servers.
     pub node_pools_compared: u64,
+    /// Number of comparisons of the host policies with the objects of kubernetes-nmstate.
+    pub host_policies_compared: u64,
     /// Present refusals of mirrors and custom resources, and refused requests since the start, by the code of
     /// the problem.
     pub refused: BTreeMap<Code, u64>,
@@ -75,6 +77,7 @@ impl Status {
             ended: 0,
             compared: 0,
             node_pools_compared: 0,
+            host_policies_compared: 0,
             refused: BTreeMap::new(),
         }
     }

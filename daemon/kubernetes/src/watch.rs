@@ -10,8 +10,8 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::status::Status;
 use crate::tasks::{
-    Place, apply_custom, apply_node_pools, follow_controllers, mirror, reclaim_nodes, report_pods, scan,
-    send_facts, stream,
+    Place, apply_custom, apply_node_pools, follow_controllers, mirror, reclaim_nodes, report_pods, roll_out,
+    scan, send_facts, stream,
 };
 
 /// Watches a cluster until it is dropped. It recovers by itself, and publishes its status.
@@ -53,6 +53,7 @@ async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
         () = reclaim_nodes(shared, &client) => Ok(()),
         () = follow_controllers(shared, &client) => Ok(()),
         () = scan(shared, &client) => Ok(()),
+        () = roll_out(shared, &client), if shared.settings.custom_resources => Ok(()),
         () = apply_node_pools(shared, &client), if shared.settings.custom_resources => Ok(()),
         () = apply_custom(shared, &client), if shared.settings.custom_resources => Ok(()),
     }

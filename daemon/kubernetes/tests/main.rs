@@ -7,6 +7,8 @@ mod custom;
 mod custom_faults;
 mod faults;
 mod fixture;
+mod host_policies;
+mod host_policy_ends;
 mod mirror;
 mod node_pools;
 mod nodes;

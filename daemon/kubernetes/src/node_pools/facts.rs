@@ -1,7 +1,6 @@
 //! Part of an object that the watcher keeps.
 
-use ipam_api::brand::{KUBERNETES_RESET, NMSTATE_RESET};
-use ipam_api::limits::{BODY_BYTES_MAX, KUBERNETES_CUSTOM_STATUS_BYTES_MAX, KUBERNETES_RESET_CHARS_MAX};
+use ipam_api::limits::{BODY_BYTES_MAX, KUBERNETES_CUSTOM_STATUS_BYTES_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::{Code, Problem};
 use serde_json::Value;
@@ -32,10 +31,8 @@ impl PoolFacts {
             Err(Problem::new(Code::TooLarge, format!("the spec has more than {BODY_BYTES_MAX} bytes")))
         };
         let is_short = length(&status) <= KUBERNETES_CUSTOM_STATUS_BYTES_MAX;
-        let mut reset = [KUBERNETES_RESET, NMSTATE_RESET].into_iter();
-        let reset = reset.find_map(|annotation| metadata.annotation(annotation));
         let facts = Self {
-            reset: reset.map(|value| value.chars().take(KUBERNETES_RESET_CHARS_MAX).collect()),
+            reset: metadata.reset(),
             uid: metadata.uid,
             generation: metadata.generation,
             range,

@@ -11,4 +11,4 @@ pub(crate) use self::facts::PoolFacts;
 pub(crate) use self::plan::{Known, Own, Step, SubnetRow, plan};
 pub(crate) use self::range::NodeRange;
 pub(crate) use self::status::{Held, Shown, status};
-pub(crate) use self::view::{KIND, NodePoolView, PLURAL, kind};
+pub(crate) use self::view::{NodePoolView, PLURAL, kind};

@@ -3,6 +3,9 @@
 mod confirm;
 mod controllers;
 mod custom;
+mod host_policies;
+mod host_policy_ends;
+mod host_policy_write;
 mod leaving;
 mod mirror;
 mod node_pool_status;
@@ -17,6 +20,7 @@ mod write;
 
 pub(crate) use self::controllers::follow_controllers;
 pub(crate) use self::custom::apply_custom;
+pub(crate) use self::host_policies::roll_out;
 pub(crate) use self::leaving::reclaim_nodes;
 pub(crate) use self::mirror::{Place, mirror};
 pub(crate) use self::node_pools::apply_node_pools;
