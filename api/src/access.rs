@@ -14,7 +14,7 @@ crate::named_enum! {
 pub enum Role {
     /// Reads everything but tokens and backups.
     Viewer = "viewer",
-    /// Also writes networks, subnets, pools and reservations, and allocates and releases addresses.
+    /// Also writes networks, subnets, pools, reservations and host policies, and allocates and releases addresses.
     Operator = "operator",
     /// Everything.
     Admin = "admin",
@@ -88,6 +88,8 @@ pub enum Target {
     Application = "application",
     /// Addresses that foreign hosts use.
     Quarantine = "quarantine",
+    /// Host policies.
+    HostPolicy = "host-policy",
 }
 }
 
@@ -104,6 +106,7 @@ pub const DEEDS: &[(Verb, Target)] = deeds! {
     Reservation: Read Write Delete;
     Node: Read Write Delete Report Reclaim;
     Namespace: Read Write Delete;
+    HostPolicy: Read Write Delete;
     Endpoint: Read Release Report;
     Application: Release;
     Attachment: Read Release;
@@ -129,6 +132,7 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
             | Target::Reservation
             | Target::Node
             | Target::Namespace
+            | Target::HostPolicy
     );
     let reads = verb == Verb::Read && !matches!(target, Target::Token | Target::Backup);
     match role {
@@ -221,6 +225,7 @@ pub fn effect(limit: Limit, verb: Verb, target: Target) -> Effect {
         (
             Target::Node
             | Target::Namespace
+            | Target::HostPolicy
             | Target::Endpoint
             | Target::Attachment
             | Target::Allocation

@@ -8,6 +8,9 @@ use crate::{Code, Family, Problem};
 /// Place of a string: the keys and indices above it.
 pub(super) type Path = Vec<String>;
 
+/// Function that sees each string with its place, and may put a value in its place.
+pub(super) type Replace<'a> = dyn FnMut(&[String], &str) -> Result<Option<Value>, Problem> + 'a;
+
 /// JSON pointer of a place in the desired state of a policy.
 pub(super) fn pointer(path: &[String]) -> String {
     path.iter().fold("/desired_state".to_owned(), |mut pointer, segment| {
@@ -38,18 +41,11 @@ pub(super) fn family(path: &[String]) -> Option<Family> {
 ///
 /// # Errors
 /// `limit-exceeded` below [`HOST_POLICY_DEPTH_MAX`] levels; a problem of `replace`.
-pub(super) fn copy(
-    value: &Value,
-    replace: &mut dyn FnMut(&[String], &str) -> Result<Option<Value>, Problem>,
-) -> Result<Value, Problem> {
+pub(super) fn copy(value: &Value, replace: &mut Replace<'_>) -> Result<Value, Problem> {
     below(value, &mut Path::new(), replace)
 }
 
-fn below(
-    value: &Value,
-    path: &mut Path,
-    replace: &mut dyn FnMut(&[String], &str) -> Result<Option<Value>, Problem>,
-) -> Result<Value, Problem> {
+fn below(value: &Value, path: &mut Path, replace: &mut Replace<'_>) -> Result<Value, Problem> {
     if path.len() > HOST_POLICY_DEPTH_MAX {
         let detail = format!("the desired state has more than {HOST_POLICY_DEPTH_MAX} levels");
         return Err(Problem::new(Code::LimitExceeded, detail).at(pointer(path)));

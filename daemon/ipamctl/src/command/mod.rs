@@ -13,6 +13,7 @@ pub(crate) mod explain;
 pub(crate) mod fsck;
 pub(crate) mod gateway;
 pub(crate) mod gc;
+pub(crate) mod host_policy;
 pub(crate) mod kubernetes;
 mod map;
 mod metadata;

@@ -6,9 +6,9 @@ use super::arguments::{Arguments, Command};
 use super::{completion, manual};
 use crate::client::session::Session;
 use crate::command::{
-    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, kubernetes,
-    namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support,
-    task, token, version, who_has,
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, host_policy,
+    kubernetes, namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status,
+    subnet, support, task, token, version, who_has,
 };
 use crate::output::error::Failure;
 use crate::settings::connection::Settings;
@@ -51,6 +51,7 @@ pub(crate) async fn carry_out(
         Command::Subnet(verb) => subnet::run(session, verb).await,
         Command::Pool(verb) => pool::run(session, verb).await,
         Command::Reservation(verb) => reservation::run(session, verb).await,
+        Command::HostPolicy(verb) => host_policy::run(session, verb).await,
         Command::Node(verb) => node::run(session, verb).await,
         Command::Quarantine(verb) => quarantine::run(session, verb).await,
         Command::Task(verb) => task::run(session, verb).await,

@@ -29,6 +29,7 @@ impl Kind {
             Kind::Token => Target::Token,
             Kind::Node => Target::Node,
             Kind::Namespace => Target::Namespace,
+            Kind::HostPolicy => Target::HostPolicy,
         }
     }
 }
@@ -44,6 +45,7 @@ impl Action {
             Action::PutReservation(_) => Some((Verb::Write, Target::Reservation)),
             Action::PutNode(_) => Some((Verb::Write, Target::Node)),
             Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
+            Action::PutHostPolicy(_) => Some((Verb::Write, Target::HostPolicy)),
             Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
             Action::Allocate(_) | Action::AllocateOnLinks(_) | Action::Renew(_) => {
                 Some((Verb::Allocate, Target::Allocation))

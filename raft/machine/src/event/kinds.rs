@@ -282,6 +282,9 @@ pub const NAMES: &[(&str, &str)] = &[
     ("namespace.created", "The description of a namespace was created."),
     ("namespace.changed", "The description of a namespace was changed."),
     ("namespace.deleted", "The description of a namespace was deleted; its allocations remain."),
+    ("host-policy.created", "A host policy was created."),
+    ("host-policy.changed", "The fields of a host policy were changed."),
+    ("host-policy.deleted", "A host policy was deleted; the addresses of its hosts remain."),
     ("address.allocated", "An address was allocated to an endpoint."),
     ("address.released", "An address of an endpoint was released."),
     ("address.attached", "An attachment was added to an allocated address."),
@@ -441,5 +444,6 @@ fn names_of(kind: Kind) -> (&'static str, &'static str, &'static str) {
         Kind::Token => ("token.created", "token.changed", "token.deleted"),
         Kind::Node => ("node.created", "node.changed", "node.deleted"),
         Kind::Namespace => ("namespace.created", "namespace.changed", "namespace.deleted"),
+        Kind::HostPolicy => ("host-policy.created", "host-policy.changed", "host-policy.deleted"),
     }
 }

@@ -165,7 +165,7 @@ macro_rules! found_by_name {
     };
 }
 
-found_by_name! { Network Reservation Node Namespace }
+found_by_name! { Network Reservation Node Namespace HostPolicy }
 
 impl Indexed for PoolState {}
 impl Indexed for Segment {}

@@ -53,6 +53,10 @@ words! {
         ProbingGateway = "probing.gateway",
         ProbingValidMs = "probing.valid_ms",
         CoolingReserve = "cooling_reserve",
+        Interfaces = "interfaces",
+        Capture = "capture",
+        DesiredState = "desired_state",
+        MaxUnavailable = "max_unavailable",
     }
 }
 

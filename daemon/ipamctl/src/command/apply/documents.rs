@@ -9,7 +9,7 @@ use ipam_api::name::{ResourceName, shown};
 use serde_json::Value;
 
 use super::kind::{Kind, Spec};
-use super::spiderpool;
+use super::{nmstate, spiderpool};
 use crate::output::data::Data;
 use crate::output::error::Failure;
 
@@ -144,6 +144,8 @@ fn resources(data: &Data, place: &str, manager: Option<&str>) -> Result<Vec<Docu
 fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Document, Failure> {
     let at = |detail: String, help: &str| Failure::usage(format!("{place}: {detail}"), help);
     let translated = spiderpool::translated(data).map_err(|problem| at(problem.detail, &problem.help))?;
+    let data = translated.as_ref().unwrap_or(data);
+    let translated = nmstate::translated(data).map_err(|problem| at(problem.detail, &problem.help))?;
     let data = translated.as_ref().unwrap_or(data);
     let Data::Map(fields) = data else {
         return Err(at(

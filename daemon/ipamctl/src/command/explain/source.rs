@@ -3,6 +3,7 @@
 /// Source of the resources.
 const SOURCE: &str = concat!(
     include_str!("../../../../../api/src/resource.rs"),
+    include_str!("../../../../../api/src/host_policy/policy.rs"),
     include_str!("../../../../../api/src/probe.rs"),
     include_str!("../../../../../api/src/node_report.rs"),
     include_str!("../../../../../api/src/resource/application.rs"),

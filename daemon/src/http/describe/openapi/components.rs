@@ -2,8 +2,8 @@
 
 use ipam_api::schema::IpAddress;
 use ipam_api::{
-    Problem, cluster, event, explain, node_report, pod, probe, reclaim, request, resource, token,
-    transaction, workload,
+    Problem, cluster, event, explain, host_policy, node_report, pod, probe, reclaim, request, resource,
+    token, transaction, workload,
 };
 use ipam_machine::map::Standing;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -16,10 +16,11 @@ type NetworkView = View<resource::Network, resource::NetworkStatus>;
 type SubnetView = View<resource::Subnet, resource::SubnetStatus>;
 type PoolView = View<resource::Pool, resource::PoolStatus>;
 type ReservationView = View<resource::Reservation, resource::ReservationStatus>;
+type HostPolicyView = View<host_policy::HostPolicy, host_policy::HostPolicyStatus>;
 type EndpointView = View<resource::Endpoint, resource::EndpointStatus>;
 
 /// Named resources: what can be created, replaced and changed.
-const RESOURCES: [&str; 6] = ["Network", "Subnet", "Pool", "Reservation", "Node", "Namespace"];
+const RESOURCES: [&str; 7] = ["Network", "Subnet", "Pool", "Reservation", "Node", "Namespace", "HostPolicy"];
 
 /// Prefix of a reference to a schema of the document.
 const PREFIX: &str = "#/components/schemas/";
@@ -62,6 +63,12 @@ pub(super) fn components() -> Map<String, Value> {
         "NodeView": View<resource::Node, resource::NodeStatus>,
         "Namespace": resource::Namespace,
         "NamespaceView": View<resource::Namespace, resource::NamespaceStatus>,
+        "HostPolicy": host_policy::HostPolicy,
+        "HostPolicyView": HostPolicyView,
+        "RenderHostPolicy": host_policy::RenderHostPolicy,
+        "RenderedHostPolicy": host_policy::RenderedHostPolicy,
+        "ResetHostPolicy": host_policy::ResetHostPolicy,
+        "HostPolicyReset": host_policy::HostPolicyReset,
         "EndpointView": EndpointView,
         "Allocation": resource::Allocation,
         "Address": resource::Address,
@@ -135,6 +142,7 @@ pub(super) fn components() -> Map<String, Value> {
         ("ReservationPage", "ReservationView"),
         ("NodePage", "NodeView"),
         ("NamespacePage", "NamespaceView"),
+        ("HostPolicyPage", "HostPolicyView"),
         ("EndpointPage", "EndpointView"),
         ("AllocationPage", "Allocation"),
         ("PrefixPage", "Prefix"),

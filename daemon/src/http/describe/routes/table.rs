@@ -7,7 +7,8 @@ use ipam_api::access::{Target, Verb};
 use super::parameters::{fresh, parameter};
 use super::route::{Access, Body, Condition, Handled, OF_ALLOCATING, OF_READS, OF_RELEASES, OF_RULES, Route};
 use super::{
-    agents, backup, collection, controllers, leases, maps, members, named, pods, prefixes, workloads,
+    agents, backup, collection, controllers, host_policies, leases, maps, members, named, pods, prefixes,
+    workloads,
 };
 use crate::http::allocation::{address, allocate, attachment, controller, endpoint, explain};
 use crate::http::cluster::{health, status, token};
@@ -27,6 +28,7 @@ fn table() -> Vec<Handled> {
     let [scale, end] = controllers::routes();
     all.extend([scale.to(controller::scale), end.to(controller::end)]);
     all.extend(prefixes::routes());
+    all.extend(host_policies::routes());
     all.extend(leases::routes());
     all.extend(agents::routes());
     all.extend(collection::routes());

@@ -51,6 +51,7 @@ impl Action {
             Action::PutReservation(put) => put.spec.check(),
             Action::PutNode(put) => put.spec.metadata.check(),
             Action::PutNamespace(put) => put.spec.check(),
+            Action::PutHostPolicy(put) => put.spec.check(),
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => request.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
             Action::ReleaseAttachmentOf(of) => {
@@ -156,7 +157,7 @@ fn check_place(disk_id: &Text, peer_address: Option<&Text>, client_url: &Text) -
 }
 
 impl Metadata {
-    fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         text(TextField::Description, &self.description)?;
         if let Some(managed_by) = &self.managed_by {
             text(TextField::ManagedBy, managed_by)?;

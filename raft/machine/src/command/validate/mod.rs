@@ -4,6 +4,7 @@ mod agent;
 mod check;
 mod claim;
 mod gateway;
+mod host_policy;
 mod terms;
 mod token;
 

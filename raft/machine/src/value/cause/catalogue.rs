@@ -563,4 +563,7 @@ causes! {
     PrefixListSize { bytes: u64 } => LimitExceeded:
         "the response has {bytes} bytes; at most {RESPONSE_BYTES_MAX} are allowed"
         help "List fewer prefixes; nothing was changed.";
+    HostPolicyDefault => InvalidField: "the name default belongs to the endpoints of hosts without a policy"
+        help "Choose another name for the host policy.";
+    MaxUnavailable => InvalidField: "max_unavailable is a count from 1 on, or a percentage from 1% to 100%";
 }

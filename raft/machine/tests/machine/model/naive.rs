@@ -31,8 +31,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, PoolSpec, ReportedBoot,
-    ReportedPod, ReservationSpec, RouteConfig, Started, SubnetSpec, Text,
+    Controller, Expect, HostPolicySpec, Kind, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, PoolSpec,
+    ReportedBoot, ReportedPod, ReservationSpec, RouteConfig, Started, SubnetSpec, Text,
 };
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Automatic, Sticky};
@@ -175,6 +175,7 @@ pub(crate) struct Model {
     pub(crate) pools: BTreeMap<Name, Pool>,
     pub(crate) reservations: BTreeMap<Name, ReservationSpec>,
     pub(crate) nodes: BTreeMap<ResourceName, NodeSpec>,
+    pub(crate) host_policies: BTreeMap<Name, HostPolicySpec>,
     pub(crate) namespaces: BTreeMap<ResourceName, NamespaceSpec>,
     pub(crate) held: Vec<Held>,
     pub(crate) cooling: Vec<Cooling>,
@@ -266,6 +267,7 @@ impl Model {
                 self.expect(Kind::Namespace, &name, put.expect)?;
                 Ok(Reply::Stored { created: self.namespaces.insert(name, put.spec.clone()).is_none() })
             }
+            Action::PutHostPolicy(put) => self.put_host_policy(&put.spec, put.expect),
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::SplitPool(split) => self.split(split),
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
@@ -343,6 +345,7 @@ impl Model {
             Kind::Token => false,
             Kind::Node => self.nodes.contains_key(name),
             Kind::Namespace => self.namespaces.contains_key(name),
+            Kind::HostPolicy => plain(&|name| self.host_policies.contains_key(name)),
         }
     }
 
@@ -470,6 +473,17 @@ impl Model {
         Ok(Reply::Stored { created: self.reservations.insert(new.name.clone(), new.clone()).is_none() })
     }
 
+    fn put_host_policy(&mut self, new: &HostPolicySpec, expect: Expect) -> Result<Reply, Code> {
+        self.expect(Kind::HostPolicy, &new.name, expect)?;
+        match self.host_policies.get(&new.name) {
+            Some(old) if old.realm != new.realm => Err(Code::ImmutableField),
+            _ => {
+                let old = self.host_policies.insert(new.name.clone(), new.clone());
+                Ok(Reply::Stored { created: old.is_none() })
+            }
+        }
+    }
+
     fn delete(
         &mut self,
         kind: Kind,
@@ -510,6 +524,8 @@ impl Model {
             Kind::Reservation => {
                 self.reservations.remove(name);
             }
+            // The addresses of its hosts stay.
+            Kind::HostPolicy => drop(self.host_policies.remove(name)),
             Kind::Pool => {
                 let held = self.held_of(name);
                 if held > 0 && !drain {

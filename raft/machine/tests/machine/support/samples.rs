@@ -18,10 +18,10 @@ use ipam_api::access::{NodeKey, Role};
 use ipam_machine::change::FieldName;
 use ipam_machine::command::{
     AddressLimits, AgentReadiness, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool,
-    AutomaticRules, Controller, ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest,
-    KnownMember, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Origin,
-    PoolPatterns, PoolSelectors, PoolSpec, Probing, Quota, ReportedBoot, ReportedPod, ReservationSpec,
-    Routing, Started, Stickiness, SubnetSpec, Text, Via,
+    AutomaticRules, Controller, ControllerName, Credential, Dns, GivenPrefix, HostPolicyInterface,
+    HostPolicySpec, Idempotency, InterfaceRequest, KnownMember, Link, Manager, MaxUnavailable, Metadata,
+    NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Origin, PoolPatterns, PoolSelectors, PoolSpec, Probing,
+    Quota, ReportedBoot, ReportedPod, ReservationSpec, Routing, Started, Stickiness, SubnetSpec, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -193,6 +193,24 @@ fn namespace() -> NamespaceSpec {
         name: "web".parse().unwrap(),
         default_pools: pool_patterns(),
         quota: quota(),
+        metadata: metadata(),
+    }
+}
+
+fn host_policy() -> HostPolicySpec {
+    HostPolicySpec {
+        name: name("static-ip"),
+        realm: name("prod"),
+        node_selector: "zone=a".parse().unwrap(),
+        interfaces: vec![HostPolicyInterface {
+            name: "eth1".parse().unwrap(),
+            ipv4_pools: vec![name("web")],
+            ipv6_pools: vec![name("web-6")],
+            clean_gateway: true,
+        }],
+        capture: [(Text::given("a"), Text::given("ippool.web.allocate"))].into(),
+        desired_state: Text::given(r#"{"interfaces":[]}"#),
+        max_unavailable: MaxUnavailable::Percent(50),
         metadata: metadata(),
     }
 }
