@@ -3,6 +3,8 @@
 //! A range is stored as its two ends and is never enumerated: a /8 and an IPv6 /32 cost as much as a single
 //! address.
 
+pub mod offset;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -12,8 +14,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name::is_not;
 use crate::problem::{Code, Problem};
-
-pub mod offset;
 
 /// IPv4 or IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -315,6 +315,8 @@ pub const NODE_POOL_PREFIX_V4_MIN: u8 = 15;
 pub const NMSTATE_NAME_CHARS_MAX: usize = 63;
 /// Holders that the condition of a host policy names when a pool is exhausted.
 pub const HOST_POLICY_HOLDERS_NAMED: usize = 5;
+/// Nodes of one host policy that a watcher may fail to configure before it pauses.
+pub const HOST_POLICY_FAILURES_MAX: usize = 16;
 /// Time that a policy of kubernetes-nmstate that was written counts as such before the watch shows it.
 pub const HOST_POLICY_WRITTEN_MS: u64 = 10_000;
 /// Characters of the value of an annotation that asks for a reset.

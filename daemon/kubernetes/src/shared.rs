@@ -173,6 +173,7 @@ impl<S> Shared<S> {
             let effects = views.nodes.event(event);
             if !effects.names.is_empty() {
                 views.host_policies.version += 1;
+                views.host_policies.nodes_version += 1;
             }
             for name in effects.names {
                 views.node_changed(name);
@@ -217,7 +218,7 @@ impl<S> Shared<S> {
         {
             let mut views = self.views();
             let effects = K::view(&mut views.custom).event(event);
-            if !effects.names.is_empty() {
+            if K::ROLLS_OUT && !effects.names.is_empty() {
                 views.host_policies.version += 1;
             }
         }

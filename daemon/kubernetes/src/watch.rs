@@ -35,12 +35,14 @@ async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
     let nodes = Place::<NodeMirror> {
         kind: "Node",
         selector: |pool| &pool.node_selector,
+        serves_hosts: true,
         view: |views| &mut views.nodes,
         end: |views, name| views.end_node(name),
     };
     let namespaces = Place::<NamespaceMirror> {
         kind: "Namespace",
         selector: |pool| &pool.namespace_selector,
+        serves_hosts: false,
         view: |views| &mut views.namespaces,
         end: |views, name| views.namespaces.end(name),
     };

@@ -73,7 +73,7 @@ fn pool_spec() -> Value {
                     "exclude": {
                         "type": "array",
                         "maxItems": 512,
-                        "description": "Addresses and CIDRs that are never allocated. They keep their offsets.",
+                        "description": "Addresses and CIDRs that are never allocated, with offsets.",
                         "items": {"type": "string", "maxLength": 91},
                     },
                 },

@@ -32,6 +32,7 @@ impl CustomKind for HostPolicies {
     const KIND: &'static str = "HostPolicy";
     const PLURAL: &'static str = "hostpolicies";
     const SERVERS_PLURAL: &'static str = "host-policies";
+    const ROLLS_OUT: bool = true;
 
     fn view(views: &mut CustomViews) -> &mut Mirrored<CustomFacts<HostPolicy>> {
         &mut views.host_policies

@@ -30,6 +30,8 @@ pub(crate) trait CustomKind: Send + Sync + 'static {
     const SERVERS_PLURAL: &'static str = Self::PLURAL;
     /// True if a resource in use can be told to end.
     const DRAINS: bool = false;
+    /// True if nodes are configured by the resource.
+    const ROLLS_OUT: bool = false;
 
     /// View of the objects.
     fn view(views: &mut CustomViews) -> &mut Mirrored<CustomFacts<Self::Spec>>;

@@ -2,7 +2,7 @@
 //!
 //! An object that was written counts as unavailable until kubernetes-nmstate reports that its node is
 //! configured. A node that fails stops all changes of nodes that are configured, and new nodes, too, as long
-//! as none has succeeded with the same template. Otherwise it only takes its place among the unavailable ones.
+//! as none has succeeded with the same template. Otherwise it only takes its place among unavailable ones.
 
 use ipam_api::name::ObjectName;
 
@@ -19,8 +19,8 @@ pub(crate) struct Host {
     pub(crate) is_written: bool,
     /// True if the servers would render the node in another way.
     pub(crate) is_stale: bool,
-    /// True if the last attempt has failed.
-    pub(crate) has_failed: bool,
+    /// Number of attempts that have failed since the last success.
+    pub(crate) failures: u32,
 }
 
 /// State of a node.
@@ -93,14 +93,14 @@ pub(crate) fn plan(policy: &Policy, hosts: &[Host], reset: Option<&str>) -> Plan
         .collect();
     plan.is_stopped = (is_broken && !new.is_empty()) || (degraded > 0 && !old.is_empty());
     // An attempt that has failed holds up no other node.
-    new.sort_by_key(|host| host.has_failed);
-    old.sort_by_key(|host| host.has_failed);
+    new.sort_by_key(|host| host.failures);
+    old.sort_by_key(|host| host.failures);
     if !is_broken {
         for host in new {
             if room == 0 {
                 break;
             }
-            room -= u64::from(!host.has_failed);
+            room -= u64::from(host.failures == 0);
             plan.actions.push(Action::Create(host.name.clone()));
         }
     }
@@ -109,7 +109,7 @@ pub(crate) fn plan(policy: &Policy, hosts: &[Host], reset: Option<&str>) -> Plan
             if room == 0 {
                 break;
             }
-            room -= u64::from(!host.has_failed);
+            room -= u64::from(host.failures == 0);
             let resets = host.object.as_ref().is_some_and(|object| object.lacks_reset(reset));
             plan.actions.extend(replacement(host, resets));
         }
@@ -197,21 +197,21 @@ mod tests {
                 _ => {}
             });
             let (name, object) = (name(&node), (state != '-').then_some(object));
-            Host { name, object, is_written: false, is_stale: false, has_failed: false }
+            Host { name, object, is_written: false, is_stale: false, failures: 0 }
         };
         states.chars().enumerate().map(host).collect()
     }
 
     fn next(max_unavailable: &Value, states: &str) -> (Vec<String>, bool) {
         let policy = policy(max_unavailable);
-        let plan = plan(&policy, &hosts(&policy, states), None);
-        let shown = plan.actions.iter().map(|action| match action {
+        let found = plan(&policy, &hosts(&policy, states), None);
+        let shown = found.actions.iter().map(|action| match action {
             Action::Create(node) => format!("create {node}"),
             Action::Replace { node, resets, .. } => {
                 format!("{} {node}", if *resets { "reset" } else { "replace" })
             }
         });
-        (shown.collect(), plan.is_stopped)
+        (shown.collect(), found.is_stopped)
     }
 
     #[test]
@@ -248,12 +248,12 @@ mod tests {
         assert_eq!(next(&json!(1), "pr").0, ["reset n1"]);
         let policy = policy(&json!(1));
         let hosts = hosts(&policy, "aa");
-        let plan = plan(&policy, &hosts, Some("2"));
-        assert_eq!(plan.actions.len(), 1);
-        assert!(matches!(&plan.actions[0], Action::Replace { resets: true, .. }));
-        assert!(rollout(&plan, None, Some("2")).fields.get("observedReset").is_none());
-        let plan = super::plan(&policy, &hosts, None);
-        let shown = rollout(&plan, None, Some("2"));
+        let found = plan(&policy, &hosts, Some("2"));
+        assert_eq!(found.actions.len(), 1);
+        assert!(matches!(&found.actions[0], Action::Replace { resets: true, .. }));
+        assert!(rollout(&found, None, Some("2")).fields.get("observedReset").is_none());
+        let found = plan(&policy, &hosts, None);
+        let shown = rollout(&found, None, Some("2"));
         assert_eq!((shown.status, &shown.fields["observedReset"]), ("True", &json!("2")));
     }
 
@@ -261,26 +261,26 @@ mod tests {
     fn an_attempt_that_failed_holds_up_no_other_node_and_a_written_object_counts() {
         let policy = policy(&json!(1));
         let mut hosts = hosts(&policy, "--");
-        hosts[0].has_failed = true;
-        let plan = super::plan(&policy, &hosts, None);
-        assert_eq!(plan.actions, [Action::Create(name("n1"))]);
+        hosts[0].failures = 1;
+        let found = plan(&policy, &hosts, None);
+        assert_eq!(found.actions, [Action::Create(name("n1"))]);
         hosts[1].is_written = true;
-        let plan = super::plan(&policy, &hosts, None);
-        assert!(plan.actions.is_empty());
-        let shown = rollout(&plan, None, None);
+        let found = plan(&policy, &hosts, None);
+        assert!(found.actions.is_empty());
+        let shown = rollout(&found, None, None);
         assert_eq!((shown.reason.as_str(), &shown.fields["nodes"]["progressing"]), ("RollingOut", &json!(1)));
     }
 
     #[test]
     fn the_status_names_nodes_that_fail() {
         let policy = policy(&json!("50%"));
-        let plan = super::plan(&policy, &hosts(&policy, "da--"), None);
-        let shown = rollout(&plan, None, None);
+        let found = plan(&policy, &hosts(&policy, "da--"), None);
+        let shown = rollout(&found, None, None);
         assert_eq!(shown.reason, "Degraded");
         assert_eq!(shown.message, "1 of 4 nodes are configured; node n0 failed: no link");
-        let plan = super::plan(&policy, &hosts(&policy, "d---"), None);
-        assert!(rollout(&plan, None, None).message.ends_with("the roll-out is stopped"));
-        let plan = super::plan(&policy, &hosts(&policy, "fa"), None);
-        assert_eq!(rollout(&plan, None, None).reason, "ManagedElsewhere");
+        let found = plan(&policy, &hosts(&policy, "d---"), None);
+        assert!(rollout(&found, None, None).message.ends_with("the roll-out is stopped"));
+        let found = plan(&policy, &hosts(&policy, "fa"), None);
+        assert_eq!(rollout(&found, None, None).reason, "ManagedElsewhere");
     }
 }

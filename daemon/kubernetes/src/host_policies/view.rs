@@ -23,6 +23,8 @@ pub(crate) struct HostPolicyView {
     pub(crate) is_served: Option<bool>,
     /// Number of changes of nodes, objects and host policies that the roll-out depends on.
     pub(crate) version: u64,
+    /// Number of changes of nodes.
+    pub(crate) nodes_version: u64,
 }
 
 impl HostPolicyView {

@@ -1,6 +1,6 @@
 //! Range of an object, and the subnet and the pool that follow from it.
 
-use ipam_api::address::offset::has_no_offset;
+use ipam_api::address::offset::has_offset;
 use ipam_api::address::{number, parse_address};
 use ipam_api::limits::NODE_POOL_PREFIX_V4_MIN;
 use ipam_api::name::{Name, ObjectName};
@@ -65,8 +65,8 @@ impl NodeRange {
         let family = Family::of(cidr.addr());
         if family == Family::V4 && cidr.prefix_len() < NODE_POOL_PREFIX_V4_MIN {
             let why = format!(
-                "{cidr} is shorter than /{NODE_POOL_PREFIX_V4_MIN}: the excluded addresses that end in .0 and \
-                 .255 would exceed the limit of a pool"
+                "{cidr} is shorter than /{NODE_POOL_PREFIX_V4_MIN}: the excluded addresses that end in .0 \
+                 and .255 would exceed the limit of a pool"
             );
             return Err(Problem::new(Code::InvalidField, why).at("/range/cidr"));
         }
@@ -153,12 +153,14 @@ fn without_offset(range: AddressRange) -> RangeSet {
     let ends = blocks.flat_map(|block| [block * 256, block * 256 + 255]);
     let ends = ends.filter(|end| (range.first()..=range.last()).contains(end));
     let ends: Vec<AddressRange> = ends.map(|end| AddressRange::single(family.address(end))).collect();
-    debug_assert!(ends.iter().all(|end| has_no_offset(end.first_address())));
+    debug_assert!(ends.iter().all(|end| !has_offset(end.first_address())));
     RangeSet::new(family, &ends)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn read(range: Value) -> Result<NodeRange, Problem> {
@@ -235,5 +237,27 @@ mod tests {
             "subnets of a network are disjoint"
         );
         assert!(!one.overlaps(&of("10.0.1.0/24", "10.0.1.10", "10.0.1.12")));
+    }
+
+    proptest! {
+        #[test]
+        fn any_range_is_read_or_refused_and_its_pool_is_within_its_ends(
+            base in any::<u32>(), prefix in 0_u8..=33, start in any::<u32>(), end in "[0-9./:a-f]{0,20}",
+            near in any::<bool>(), exclude in proptest::collection::vec("[0-9./:-]{0,12}", 0..4),
+        ) {
+            let address = |number: u32| std::net::Ipv4Addr::from(number);
+            let start = if near { base.saturating_add(start % 512) } else { start };
+            let mut range = json!({
+                "cidr": format!("{}/{prefix}", address(base)), "start": address(start), "exclude": exclude,
+            });
+            if !near {
+                range["end"] = end.into();
+            }
+            if let Ok(read) = read(range) {
+                let pool = read.pool(&Name::new("lan").unwrap(), "m").unwrap();
+                prop_assert!(pool.exclude.iter().all(|one| read.range.contains(one)));
+                prop_assert!(AddressRange::of_cidr(read.cidr).contains(&read.range));
+            }
+        }
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use ipam_api::address::offset::offset_of;
+use ipam_api::address::offset::Offsets;
 use ipam_api::limits::{JSON_INTEGER_MAX, NODE_POOL_OFFSETS_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::resource::{Allocation, IP_COLLISION, PoolStatus};
 use ipam_api::time::Timestamp;
-use ipam_api::{AddressRange, Code, Problem};
+use ipam_api::{AddressRange, Code, Family, Problem};
 use serde_json::{Map, Value, json};
 
 use super::facts::PoolFacts;
@@ -85,7 +85,8 @@ fn numbers(ranges: &[AddressRange], status: &PoolStatus, held: &Held) -> Map<Str
         fields.insert("truncated".to_owned(), true.into());
         return fields;
     }
-    let offsets = held.allocations.iter().filter_map(|one| offset_of(ranges, one.address.addr()));
+    let of_pool = Offsets::new(Family::of(status.cidr.addr()), ranges);
+    let offsets = held.allocations.iter().filter_map(|one| of_pool.offset(one.address.addr()));
     // JSON carries no larger numbers exactly.
     let offsets = offsets.filter_map(|offset| u64::try_from(offset).ok());
     let offsets: BTreeSet<u64> = offsets.filter(|offset| *offset <= JSON_INTEGER_MAX).collect();
@@ -264,10 +265,11 @@ mod tests {
         assert_eq!(status["allocatedOffsets"], json!([0, 250, 251, 252, 258, 259, 260]));
         let message = status["conditions"][0]["message"].as_str().unwrap();
         assert!(message.ends_with("10.10.11.0/16 has host bits, and the CIDR is 10.10.0.0/16"), "{message}");
-        let ipv6: Vec<AddressRange> = vec!["2001:4860:4860::f-2001:4860:4860::ff".parse().unwrap()];
+        let ipv6: AddressRange = "2001:4860:4860::f-2001:4860:4860::ff".parse().unwrap();
+        let ipv6 = Offsets::new(Family::V6, &[ipv6]);
         for (address, offset) in [("::f", 0), ("::10", 1), ("::1f", 16), ("::20", 17), ("::ff", 240)] {
             let address = format!("2001:4860:4860{address}").parse().unwrap();
-            assert_eq!(offset_of(&ipv6, address), Some(offset));
+            assert_eq!(ipv6.offset(address), Some(offset));
         }
     }
 

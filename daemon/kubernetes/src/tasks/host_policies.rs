@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipam_api::client::with_query;
 use ipam_api::host_policy::HostPolicy;
-use ipam_api::limits::HOST_POLICY_WRITTEN_MS;
+use ipam_api::limits::{HOST_POLICY_FAILURES_MAX, HOST_POLICY_WRITTEN_MS};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::{Labels, Resource};
 use ipam_api::{Code, Problem};
@@ -18,7 +18,7 @@ use super::host_policy_write::{Failed, Writer};
 use crate::backoff::Backoff;
 use crate::host_policies::{Blocked, Host, NncpFacts, Policy, Rollout, object_name, plan, rollout};
 use crate::servers::{Servers, each, is_passing, path};
-use crate::shared::Shared;
+use crate::shared::{Shared, short};
 
 /// Shortest time between two rounds, so that many changes are one round.
 const ROUND: Duration = Duration::from_millis(100);
@@ -40,7 +40,8 @@ struct HostPolicies<'a, S> {
     /// True once the servers have answered with their policies.
     policies: BTreeMap<Name, Policy>,
     written: BTreeMap<Key, Written>,
-    failed: BTreeMap<Key, Blocked>,
+    /// Nodes whose last attempt has failed, with the number of attempts.
+    failed: BTreeMap<Key, (Blocked, u32)>,
     /// Time of the last comparison of each object with what the servers would render.
     compared: BTreeMap<Key, Instant>,
     stale: BTreeMap<Key, ()>,
@@ -68,8 +69,12 @@ pub(crate) async fn roll_out(shared: &Shared<impl Servers>, client: &Client) {
     };
     let interval = shared.settings.status_interval.min(shared.settings.scan_interval);
     let (mut backoff, mut refresh_at, mut done) = (Backoff::default(), Instant::now(), None);
+    let mut released = None;
     loop {
-        let version = shared.views().host_policies.version;
+        let (version, nodes) = {
+            let view = &shared.views().host_policies;
+            (view.version, view.nodes_version)
+        };
         if done == Some(version) && Instant::now() < refresh_at {
             tokio::select! {
                 () = shared.wake.host_policies.notified() => {}
@@ -78,10 +83,14 @@ pub(crate) async fn roll_out(shared: &Shared<impl Servers>, client: &Client) {
             tokio::time::sleep(ROUND).await;
             continue;
         }
-        match task.round().await {
+        let releases = Instant::now() >= refresh_at || released != Some(nodes);
+        match task.round(releases).await {
             Ok(()) => {
                 backoff.reset();
-                (refresh_at, done) = (Instant::now() + interval, Some(version));
+                done = Some(version);
+                if releases {
+                    (refresh_at, released) = (Instant::now() + interval, Some(nodes));
+                }
                 shared.note(|status| status.host_policies_compared += 1);
             }
             Err(problem) => {
@@ -93,8 +102,8 @@ pub(crate) async fn roll_out(shared: &Shared<impl Servers>, client: &Client) {
 }
 
 impl<S: Servers> HostPolicies<'_, S> {
-    /// Takes one step of each policy.
-    async fn round(&mut self) -> Result<(), Problem> {
+    /// Takes one step of each policy, and releases addresses if it may be time.
+    async fn round(&mut self, releases: bool) -> Result<(), Problem> {
         let is_served = {
             let views = self.shared.views();
             views
@@ -127,7 +136,9 @@ impl<S: Servers> HostPolicies<'_, S> {
         self.compared.retain(|(policy, _), _| known.contains(policy));
         self.forget_rollouts();
         self.ends.delete(&self.policies, &seen.nodes, &seen.objects).await;
-        self.ends.release(&self.policies, &seen.nodes).await?;
+        if releases {
+            self.ends.release(&self.policies, &seen.nodes).await?;
+        }
         failure.map_or(Ok(()), Err)
     }
 
@@ -165,7 +176,11 @@ impl<S: Servers> HostPolicies<'_, S> {
         let mut failure = self.compare(policy, seen).await.err();
         let hosts = self.hosts(policy, seen);
         let next = plan(policy, &hosts, reset);
+        let mut failures = 0;
         for action in &next.actions {
+            if failures >= HOST_POLICY_FAILURES_MAX {
+                break;
+            }
             let (node, replaced) = action.target();
             let key = (policy.name.clone(), node.clone());
             let Some(labels) = seen.nodes.get(node) else { continue };
@@ -184,16 +199,30 @@ impl<S: Servers> HostPolicies<'_, S> {
                 }
                 Err(Failed::Refused(problem)) => {
                     let blocked = self.writer.blocked(policy, node, &problem).await;
-                    self.failed.insert(key, blocked);
+                    self.fail(key, blocked);
+                    failures += 1;
                 }
-                Err(Failed::Rejected(error)) => self.shared.failed(&error),
+                // The watch will show the object, or what has changed.
+                Err(Failed::Rejected(kube::Error::Api(status))) if status.code == 409 => failures += 1,
+                Err(Failed::Rejected(error)) => {
+                    self.shared.failed(&error);
+                    let (reason, message) = ("Rejected".to_owned(), short(&error));
+                    self.fail(key, Blocked { node: node.clone(), reason, message });
+                    failures += 1;
+                }
             }
         }
         // What was written is on its way now.
         let shown = plan(policy, &self.hosts(policy, seen), reset);
-        let blocked = self.failed.iter().find(|((of, _), _)| *of == policy.name).map(|(_, blocked)| blocked);
+        let blocked =
+            self.failed.iter().find(|((of, _), _)| *of == policy.name).map(|(_, (blocked, _))| blocked);
         self.show(&policy.name, rollout(&shown, blocked, reset));
         failure.map_or(Ok(()), Err)
+    }
+
+    fn fail(&mut self, key: Key, blocked: Blocked) {
+        let attempts = self.failed.get(&key).map_or(0, |(_, attempts)| *attempts);
+        self.failed.insert(key, (blocked, attempts.saturating_add(1)));
     }
 
     fn hosts(&self, policy: &Policy, seen: &Seen) -> Vec<Host> {
@@ -206,7 +235,7 @@ impl<S: Servers> HostPolicies<'_, S> {
                 object: name.and_then(|name| seen.objects.get(&name).cloned()),
                 is_written: self.written.contains_key(&key),
                 is_stale: self.stale.contains_key(&key),
-                has_failed: self.failed.contains_key(&key),
+                failures: self.failed.get(&key).map_or(0, |(_, attempts)| *attempts),
             }
         };
         matching.map(host).collect()
