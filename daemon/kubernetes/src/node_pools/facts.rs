@@ -43,7 +43,8 @@ impl PoolFacts {
 
     /// True if the status does not show the generation or the reset of the object.
     pub(crate) fn is_pending(&self) -> bool {
-        let reset = self.status["observedReset"].as_str();
-        self.status["observedGeneration"].as_i64() != Some(self.generation) || reset != self.reset.as_deref()
+        let reset = self.status.get("observedReset").and_then(Value::as_str);
+        let generation = self.status.get("observedGeneration").and_then(Value::as_i64);
+        generation != Some(self.generation) || reset != self.reset.as_deref()
     }
 }

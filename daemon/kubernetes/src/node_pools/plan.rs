@@ -221,7 +221,7 @@ mod tests {
         let (small, large) = (range("a", "10.0.0.0/24", "10.0.0.9"), range("a", "10.0.0.0/24", "10.0.0.99"));
         let lan = [("a", subnet("10.0.0.0/24", true))];
         let put = ["put pool a in a Revision(7)"];
-        assert_eq!(steps(&[large.clone()], &lan, &[("a", own(&small, "a", 6))], &[]), put);
+        assert_eq!(steps(std::slice::from_ref(&large), &lan, &[("a", own(&small, "a", 6))], &[]), put);
         let mut ending = own(&small, "a", 6);
         ending.row.spec.terminating = true;
         assert_eq!(steps(&[large], &lan, &[("a", ending.clone())], &["a"]), put);
@@ -245,9 +245,12 @@ mod tests {
         let (old, new) = (range("a", "10.0.0.0/24", "10.0.0.9"), range("a", "10.0.0.0/16", "10.0.0.9"));
         let lan = [("a", subnet("10.0.0.0/24", true))];
         let other = [("lan", subnet("10.0.0.0/16", false)), lan[0].clone()];
-        assert_eq!(steps(&[new.clone()], &other, &[("a", own(&old, "a", 0))], &[]), ["delete pool a 7"]);
         assert_eq!(
-            steps(&[new.clone()], &other, &[("a", own(&old, "a", 1))], &[]),
+            steps(std::slice::from_ref(&new), &other, &[("a", own(&old, "a", 0))], &[]),
+            ["delete pool a 7"]
+        );
+        assert_eq!(
+            steps(std::slice::from_ref(&new), &other, &[("a", own(&old, "a", 1))], &[]),
             ["refuse a ImmutableField"]
         );
         assert_eq!(steps(&[new], &lan, &[], &[]), ["delete subnet a 5", "refuse a AlreadyExists"]);

@@ -127,8 +127,8 @@ impl<'a, S: Servers> NodePoolPublisher<'a, S> {
     /// True if the status has another reason, generation or reset, or if the interval is over.
     fn may_write(&self, name: &ObjectName, facts: &PoolFacts, next: &Value) -> bool {
         let main = |status: &Value| {
-            let fields = ["observedGeneration", "observedReset"].map(|field| status[field].clone());
-            (fields, status["conditions"][0]["reason"].clone())
+            let fields = ["/observedGeneration", "/observedReset", "/conditions/0/reason"];
+            fields.map(|field| status.pointer(field).cloned().unwrap_or_default())
         };
         let written = self.written.get(name);
         written.is_none_or(|written| written.at.elapsed() >= self.shared.settings.status_interval)
