@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{Name, ObjectName};
+use crate::resource::{EndpointKey, EndpointKind};
 
 crate::named_enum! {
 /// Role of a principal.
@@ -14,7 +15,8 @@ crate::named_enum! {
 pub enum Role {
     /// Reads everything but tokens and backups.
     Viewer = "viewer",
-    /// Also writes networks, subnets, pools and reservations, and allocates and releases addresses.
+    /// Also writes networks, subnets, pools, reservations and host policies, and allocates and releases
+    /// addresses.
     Operator = "operator",
     /// Everything.
     Admin = "admin",
@@ -88,6 +90,8 @@ pub enum Target {
     Application = "application",
     /// Addresses that foreign hosts use.
     Quarantine = "quarantine",
+    /// Host policies.
+    HostPolicy = "host-policy",
 }
 }
 
@@ -104,6 +108,7 @@ pub const DEEDS: &[(Verb, Target)] = deeds! {
     Reservation: Read Write Delete;
     Node: Read Write Delete Report Reclaim;
     Namespace: Read Write Delete;
+    HostPolicy: Read Write Delete;
     Endpoint: Read Release Report;
     Application: Release;
     Attachment: Read Release;
@@ -129,6 +134,7 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
             | Target::Reservation
             | Target::Node
             | Target::Namespace
+            | Target::HostPolicy
     );
     let reads = verb == Verb::Read && !matches!(target, Target::Token | Target::Backup);
     match role {
@@ -143,8 +149,11 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
         Role::Node => matches!(
             (verb, target),
             (Verb::Allocate, Target::Allocation)
-                | (Verb::Release, Target::Attachment | Target::Allocation | Target::Application)
-                | (Verb::Read, Target::Attachment | Target::Cluster)
+                | (
+                    Verb::Release,
+                    Target::Attachment | Target::Allocation | Target::Application | Target::Endpoint
+                )
+                | (Verb::Read, Target::Attachment | Target::Endpoint | Target::Cluster)
                 | (Verb::Renew, Target::Token)
                 | (Verb::Report, Target::Node)
         ),
@@ -221,6 +230,7 @@ pub fn effect(limit: Limit, verb: Verb, target: Target) -> Effect {
         (
             Target::Node
             | Target::Namespace
+            | Target::HostPolicy
             | Target::Endpoint
             | Target::Attachment
             | Target::Allocation
@@ -244,6 +254,19 @@ pub struct NodeKey {
     pub realm: Name,
     /// Name of the node.
     pub name: ObjectName,
+}
+
+impl NodeKey {
+    /// Endpoint of the node as a host: its own token may use it.
+    #[must_use]
+    pub fn host(&self) -> EndpointKey {
+        EndpointKey {
+            realm: self.realm.clone(),
+            kind: EndpointKind::Host,
+            namespace: ObjectName::default_name(),
+            name: self.name.clone(),
+        }
+    }
 }
 
 /// `realm/name`.

@@ -3,6 +3,8 @@
 //! A range is stored as its two ends and is never enumerated: a /8 and an IPv6 /32 cost as much as a single
 //! address.
 
+pub mod offset;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;

@@ -44,6 +44,8 @@ pub const AGENT_CONFIG_FILE: &str = "/etc/ipamd/agent.toml";
 pub const AGENT_STATE_DIR: &str = "/var/lib/ipam-agent";
 /// Path of the unix socket on which the agent serves the plugin.
 pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
+/// Number that marks addresses (`IFA_PROTO`) and routes (`rtm_protocol`) of a host which its agent has added.
+pub const NETLINK_PROTOCOL: u8 = 180;
 /// `ipam.type` in a CNI network configuration, and the plugin's file name.
 pub const CNI_TYPE: &str = "ipam-cni";
 /// Default name of a network, realm and namespace.
@@ -52,6 +54,29 @@ pub const DEFAULT: &str = "default";
 pub const FOREIGN_NAME: &str = "ipamd.internal/foreign-name";
 /// API group of the custom resources in Kubernetes.
 pub const KUBERNETES_GROUP: &str = "ipamd.internal";
+/// Annotation of a `NodeIPPool`, a `HostPolicy` or a policy for one node that asks for a reset. Each value is
+/// handled once.
+pub const KUBERNETES_RESET: &str = "ipamd.internal/reset";
+/// The same annotation as the proposal for kubernetes-nmstate names it.
+pub const NMSTATE_RESET: &str = "nmstate.io/reset-ippool";
+/// API group of kubernetes-nmstate.
+pub const NMSTATE_GROUP: &str = "nmstate.io";
+/// Label of Kubernetes with the program that manages an object.
+pub const KUBERNETES_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Label of Kubernetes with the host name of a node.
+pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+/// Label of a policy of kubernetes-nmstate: the host policy that it is rendered from.
+pub const HOST_POLICY_LABEL: &str = "ipamd.internal/host-policy";
+/// Label of the same object: the realm of its node.
+pub const REALM_LABEL: &str = "ipamd.internal/realm";
+/// Annotation of the same object: its node.
+pub const HOST_POLICY_NODE: &str = "ipamd.internal/node";
+/// Annotation of the same object: digest of the template.
+pub const HOST_POLICY_TEMPLATE: &str = "ipamd.internal/template";
+/// Annotation of the same object: digest of its spec when it was written.
+pub const HOST_POLICY_RENDERED: &str = "ipamd.internal/rendered";
+/// Annotation of the same object: the reset of the host policy that its addresses have seen.
+pub const HOST_POLICY_RESET: &str = "ipamd.internal/observed-reset";
 /// API group of the pool kinds for Cluster API.
 pub const CLUSTER_API_GROUP: &str = "ipam.ipamd.internal";
 /// Finalizer of claims, addresses and pools of Cluster API that a provider of ipamd serves.

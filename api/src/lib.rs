@@ -23,6 +23,7 @@ pub mod cluster;
 pub mod cluster_api;
 pub mod event;
 pub mod explain;
+pub mod host_policy;
 pub mod kubernetes;
 pub mod limits;
 pub mod mac;

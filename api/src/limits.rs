@@ -89,6 +89,8 @@ pub const MTU_MIN_V4: u32 = 68;
 pub const MTU_MIN_V6: u32 = 1280;
 /// Largest MTU of a subnet, in bytes: the maximum length of an IP packet.
 pub const MTU_MAX: u32 = 65_535;
+/// Largest 802.1Q id (IEEE 802.1Q, 9.6).
+pub const VLAN_ID_MAX: u16 = 4094;
 /// Routes of one subnet, and of one request.
 pub const ROUTES_MAX: usize = 64;
 /// Name servers, search domains and resolver options of one subnet, each.
@@ -103,6 +105,14 @@ pub const SUBNET_PREFIX_LENGTH_MIN_V4: u8 = 8;
 pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 8;
 /// Interfaces of one allocation request.
 pub const INTERFACES_MAX: usize = 16;
+/// Bytes of the desired state of one host policy, as JSON.
+pub const HOST_POLICY_STATE_BYTES_MAX: usize = 64 << 10;
+/// Levels of objects and lists in the desired state of a host policy.
+pub const HOST_POLICY_DEPTH_MAX: usize = 32;
+/// Captures of one host policy.
+pub const HOST_POLICY_CAPTURES_MAX: usize = 64;
+/// Hosts whose addresses one reset of a host policy releases.
+pub const HOST_POLICY_RESETS_MAX: usize = 64;
 /// Pools that one interface may name for one family.
 pub const POOLS_NAMED_MAX: usize = 64;
 /// Pools of one subnet that a request names as a whole.
@@ -125,6 +135,12 @@ pub const LINK_ADDRESSES_MAX: usize = 64;
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.
 pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
+/// Allocations of a host up to which its own token adds more.
+pub const ALLOCATIONS_PER_HOST_MAX: usize = 64;
+/// Addresses of a reservation that records them for an endpoint.
+pub const RECORDED_ADDRESSES_MAX: usize = 256;
+/// Reservations that are shown with the endpoint whose addresses they record; others are found in their list.
+pub const RECORDS_SHOWN_MAX: usize = 64;
 /// Attachments that may hold one address at once. A migration has two; those being deleted count too.
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 /// Attachments of one node that may hold one address at once; above it the oldest is detached.
@@ -248,6 +264,20 @@ pub const DELIVERIES_AT_ONCE_MAX: usize = 16;
 pub const AGENT_INTERVAL_MS_MIN: u64 = 50;
 /// Longest configurable interval of an agent's tasks: one hour.
 pub const AGENT_INTERVAL_MS_MAX: u64 = 3_600_000;
+/// Sections `[[interface]]` of an agent's configuration. One file serves hosts with different interfaces.
+pub const HOST_SECTIONS_MAX: usize = 64;
+/// Time within which a server must answer after a change of a host's configuration, in milliseconds, by
+/// default.
+pub const HOST_CONFIRM_MS: u64 = 30_000;
+/// Time between two requests of an agent for its host's addresses, in milliseconds, by default.
+pub const HOST_REFRESH_MS: u64 = 60_000;
+/// Bytes of an agent's journal of its host's configuration.
+pub const HOST_JOURNAL_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a machine id, and of a file in which a network manager has the state of an interface.
+pub const HOST_FILE_BYTES_MAX: u64 = 1 << 16;
+/// Metric of the routes of a host's first interface; each further one has the next. Routes of a host that
+/// have no metric precede them.
+pub const HOST_ROUTE_METRIC: u32 = 512;
 /// Pods of a node that its agent keeps; the default of Kubernetes is 110.
 pub const PODS_PER_NODE_MAX: usize = 1024;
 /// Bytes of one pod that an agent keeps: its names, labels, controllers and networks.
@@ -297,6 +327,22 @@ pub const KUBERNETES_CUSTOM_STATUS_MS: u64 = 10_000;
 pub const KUBERNETES_CUSTOM_STATUS_BYTES_MAX: usize = 16 << 10;
 /// Characters of the message of a condition of a custom resource.
 pub const KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX: usize = 1024;
+/// Allocated offsets that the status of a `NodeIPPool` lists; of more it has the number only.
+pub const NODE_POOL_OFFSETS_MAX: usize = 1_000;
+/// Rounds in which a watcher compares `NodeIPPool` objects before it shows what is left.
+pub const NODE_POOL_ROUNDS_MAX: usize = 8;
+/// Shortest prefix length of an IPv4 `NodeIPPool`: a shorter one has more exclusions than a pool may have.
+pub const NODE_POOL_PREFIX_V4_MIN: u8 = 15;
+/// Characters of the name of a policy of kubernetes-nmstate, which is the value of a label, too.
+pub const NMSTATE_NAME_CHARS_MAX: usize = 63;
+/// Holders that the condition of a host policy names when a pool is exhausted.
+pub const HOST_POLICY_HOLDERS_NAMED: usize = 5;
+/// Nodes of one host policy that a watcher may fail to configure before it pauses.
+pub const HOST_POLICY_FAILURES_MAX: usize = 16;
+/// Time that a policy of kubernetes-nmstate that was written counts as such before the watch shows it.
+pub const HOST_POLICY_WRITTEN_MS: u64 = 10_000;
+/// Characters of the value of an annotation that asks for a reset.
+pub const KUBERNETES_RESET_CHARS_MAX: usize = 128;
 /// Claims, and addresses, of a management cluster that a provider serves; further ones are ignored, and
 /// reported.
 pub const CLUSTER_API_OBJECTS_MAX: usize = 100_000;

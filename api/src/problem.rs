@@ -247,6 +247,10 @@ catalogue! {
         "Pod not reported by its watcher", "Retry; if it persists, check the watcher: ipamctl task list.";
     ClaimMismatch "claim-mismatch" 403 / 122 grpc 7 exit REFUSED retry After
         "Claim of a node not confirmed", "Retry; if it persists, check whether the node's token is stolen.";
+    NotRenderable "not-renderable" 409 / 7 grpc 9 exit REFUSED retry Changed
+        "Configuration not renderable", "Correct the named value, or use another format.";
+    HostReinstalled "host-reinstalled" 409 / 123 grpc 9 exit REFUSED retry Changed
+        "Host reinstalled", "Repeat it with take_over: ipamctl allocate or ipam-agent serve, --take-over.";
 }
 
 impl Code {
@@ -441,6 +445,7 @@ mod tests {
             (Code::AttachmentReleased, 115),
             (Code::CheckFailed, 117),
             (Code::ClaimMismatch, 122),
+            (Code::HostReinstalled, 123),
             (Code::NoLeader, 11),
             (Code::BootUnconfirmed, 11),
             (Code::Internal, 999),

@@ -205,6 +205,10 @@ pub struct AllocateRequest {
     /// reservations and cooling; never takes an address that another endpoint holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopt: bool,
+    /// True for a host that was installed again: the endpoint of kind `host` gets the `uid` of this request,
+    /// and keeps the addresses that it holds under another uid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub take_over: bool,
     /// True to wait while the pools are exhausted: the endpoint is queued and served as soon as possible. Not
     /// permitted with an attachment or a requested address.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -250,6 +250,10 @@ pub struct Reservation {
     pub network: Name,
     /// The addresses; either family.
     pub addresses: Vec<AddressRange>,
+    /// Endpoint that uses the addresses, in a pool or outside all pools: a record, by which nothing is
+    /// allocated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<EndpointKey>,
     /// Description for people.
     #[serde(default)]
     pub description: String,
@@ -270,6 +274,9 @@ pub struct Reservation {
 pub struct ReservationStatus {
     /// Covered addresses that endpoints still hold from before.
     pub held: u64,
+    /// Addresses that are recorded for one endpoint and held by another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<IpAddr>,
 }
 
 crate::named_enum! {
@@ -318,6 +325,21 @@ pub struct EndpointStatus {
     /// `AllocationFailed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+    /// Reservations that record further addresses of it, the oldest first; at most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<Recorded>,
+}
+
+/// Reservation that records addresses of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Recorded {
+    /// Name of the reservation.
+    pub reservation: Name,
+    /// Network of the addresses.
+    pub network: Name,
+    /// The addresses.
+    pub addresses: Vec<AddressRange>,
 }
 
 /// One interface of an endpoint.
@@ -466,9 +488,12 @@ pub struct Address {
     /// For how much log time it still cools, when it is cooling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cooling_ms: Option<u64>,
-    /// The reservation that covers it, if any.
+    /// The reservation that covers it, if any; of several one that records it for an endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<Name>,
+    /// Endpoint that the reservation records it for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_for: Option<EndpointKey>,
     /// The state that this was read from.
     pub revision: u64,
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::address::{AddressRange, Family};
+use crate::host_policy::MaxUnavailable;
 use crate::limits::{
     AUTOMATIC_POOL_ADDRESSES_MAX, INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX,
     SELECTOR_BYTES_MAX, SELECTOR_REQUIREMENTS_MAX,
@@ -118,6 +119,14 @@ schemas! {
         "description": "An Ethernet address.",
         "examples": ["02:00:00:00:00:01"],
         "pattern": "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"
+    }
+    MaxUnavailable "MaxUnavailable" => {
+        "description": "A number of nodes, or a percentage of a policy's nodes.",
+        "examples": ["50%"],
+        "oneOf": [
+            { "type": "integer", "minimum": 1, "maximum": u32::MAX },
+            { "type": "string", "pattern": "^(100|[1-9][0-9]?)%$" }
+        ]
     }
     IpAddress "IpAddress" => {
         "type": "string",

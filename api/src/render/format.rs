@@ -1,14 +1,14 @@
-//! Formats, and the entry point of all renderers.
+//! Formats of configuration files.
 
 use serde::{Deserialize, Serialize};
 
-use crate::render::{RenderError, RenderedFile};
-use crate::resource::Interface;
+use crate::name::is_not;
+use crate::problem::Problem;
 
 crate::named_enum! {
 /// Configuration format of a network manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ConfigurationFormat"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// netplan, below `/etc/netplan`.
@@ -26,10 +26,13 @@ pub enum Format {
 }
 }
 
-/// Renders the files of a format for all interfaces of an endpoint.
-///
-/// # Errors
-/// The reason, if the format cannot express an interface.
-pub fn render(format: Format, interfaces: &[Interface]) -> Result<Vec<RenderedFile>, RenderError> {
-    Err(RenderError(format!("{format} can't express {} interfaces yet", interfaces.len())))
+impl std::str::FromStr for Format {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        Self::ALL.into_iter().find(|format| format.as_str() == text).ok_or_else(|| {
+            let all = Self::ALL.map(Self::as_str).join(", ");
+            is_not(text, &format!("a format of host configurations: {all}"))
+        })
+    }
 }

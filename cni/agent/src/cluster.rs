@@ -75,7 +75,7 @@ fn is_decision(problem: &Problem) -> bool {
 }
 
 /// Returns true for a problem that a server has sent, if only for want of a leader.
-fn is_answer(problem: &Problem) -> bool {
+pub(crate) fn is_answer(problem: &Problem) -> bool {
     // The client has this problem, too, if no server answers in time.
     !matches!(problem.code, Code::Unreachable | Code::DeadlineExceeded)
 }

@@ -16,6 +16,7 @@ use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::host_config::{HostConfig, HostSection, InterfaceSection};
 use crate::kubernetes::Access;
 
 /// Source of the node's name, unless the configuration has one.
@@ -108,6 +109,9 @@ struct File {
     #[serde(default)]
     link: Vec<LinkConfig>,
     kubernetes: Option<KubernetesSection>,
+    host: Option<HostSection>,
+    #[serde(default)]
+    interface: Vec<InterfaceSection>,
 }
 
 fn probes() -> bool {
@@ -167,6 +171,8 @@ pub struct Config {
     pub kubernetes: Option<Access>,
     /// Treatment of an ADD whose pod the agent can't find.
     pub unknown_pod: UnknownPod,
+    /// Interfaces of the host that the agent configures; none without sections `[[interface]]`.
+    pub host: Option<HostConfig>,
 }
 
 /// Configuration that can't be used.
@@ -227,7 +233,9 @@ impl Config {
             Access::new(server, token_file, ca_file, &environment)
         };
         let kubernetes = file.kubernetes.map(access).transpose()?;
+        let host = HostConfig::check(file.host, file.interface, interval)?;
         Ok(Self {
+            host,
             node: NodeKey { realm: file.realm, name },
             state_dir: file.state_dir.unwrap_or_else(|| AGENT_STATE_DIR.into()),
             socket: file.socket.unwrap_or_else(|| AGENT_SOCKET.into()),
@@ -333,6 +341,8 @@ mod tests {
             ("servers = [\"x\"]\nstatus_policy = \"never\"", "status_policy"),
             ("servers = [\"x\"]\nnode = \"a/b\"", "node"),
             ("servers = [\"x\"]\nprobes = 1", "probes"),
+            ("servers = [\"x\"]\n[host]\nmode = \"apply\"", "[[interface]]"),
+            ("servers = [\"x\"]\n[[interface]]\nname = \"eth1\"\nipv4_pool = [\"p\"]", "ipv4_pool"),
             ("servers = [\"x\"]\n[kubernetes]\nserver = \"http://10.0.0.1\"", "kubernetes.server"),
             ("servers = [\"x\"]\n[kubernetes]\nunknown_pod = \"maybe\"", "unknown_pod"),
             ("servers = [\"x\"]\n[kubernetes]\ntoken = \"x\"", "token"),

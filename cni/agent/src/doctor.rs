@@ -5,6 +5,7 @@
 
 mod capabilities;
 mod clock;
+mod host;
 mod pods;
 mod probes;
 
@@ -117,8 +118,9 @@ pub async fn report(config: &Config, node: Option<&Node>) -> DoctorReport {
         checks.push(containers(node));
         checks.extend(pods::check(node));
         // Those of the process that serves, and not of the one that asks.
-        checks.push(capabilities::check());
+        checks.push(capabilities::check(config.host.as_ref().is_some_and(|host| host.mode.applies())));
         checks.push(probes::permission(config, &wire));
+        checks.extend(host::check(config));
     }
     checks.extend(probes::links(config, &wire).await);
     let identity = async {

@@ -13,8 +13,9 @@
 //! * It decides nothing about addresses: the servers do, and check each release against the allocation ids
 //!   that the agent observed.
 //! * It speaks for one node only. It replaces the node of each request by its own.
-//! * It changes no interface and no route. It needs CAP_NET_RAW for probes of addresses, and otherwise no
-//!   capability.
+//! * It changes interfaces, addresses and routes only where sections `[[interface]]` ask for it, and then
+//!   only those that it has added. It needs CAP_NET_ADMIN for that, CAP_NET_RAW for probes of addresses, and
+//!   otherwise no capability.
 
 pub mod attachment;
 pub mod boot;
@@ -24,6 +25,8 @@ pub mod doctor;
 #[cfg(test)]
 mod fakes;
 pub mod heartbeat;
+pub mod host;
+pub mod host_config;
 pub mod identity;
 pub mod inventory;
 pub mod journal;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use ipam_agent::{config, doctor, inventory, probe, serve};
+use ipam_agent::{config, doctor, host, inventory, probe, serve};
 
 /// Agent of a node of an ipamd cluster.
 #[derive(Debug, Parser)]
@@ -16,7 +16,8 @@ use ipam_agent::{config, doctor, inventory, probe, serve};
   ipam-agent doctor                           checks of this node, with remedies
   ipam-agent doctor -o json
   ipam-agent inventory                        differences between the journal and the cluster
-  ipam-agent probe 10.0.0.7                   does another host use the address?"
+  ipam-agent probe 10.0.0.7                   does another host use the address?
+  ipam-agent host status                      addresses of this host that the agent configures"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -33,16 +34,25 @@ enum Command {
     Inventory(inventory::command::Arguments),
     /// Ask the links of this host who uses addresses, by ARP and NDP. Needs CAP_NET_RAW.
     Probe(probe::Arguments),
+    /// Show or release the addresses of this host's own interfaces.
+    Host(host::command::Arguments),
 }
 
 #[derive(Debug, Args)]
 struct Serve {
     #[command(flatten)]
     flags: config::Flags,
+    /// Take over the addresses that a former installation of this host holds
+    #[arg(long)]
+    take_over: bool,
     /// Step at which a test kills this process.
     #[cfg(feature = "testing")]
     #[arg(long, hide = true, value_enum)]
     kill_at: Option<ipam_agent::testing::KillPoint>,
+    /// Point before or after a change of the host's configuration at which a test kills this process.
+    #[cfg(feature = "testing")]
+    #[arg(long, hide = true)]
+    kill_at_change: Option<u32>,
 }
 
 impl Serve {
@@ -51,7 +61,11 @@ impl Serve {
         if let Some(point) = self.kill_at {
             point.arm();
         }
-        serve::main(&self.flags)
+        #[cfg(feature = "testing")]
+        if let Some(point) = self.kill_at_change {
+            ipam_agent::testing::kill_at_change(point);
+        }
+        serve::main(&self.flags, self.take_over)
     }
 }
 
@@ -63,5 +77,6 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::Inventory(arguments) => inventory::command::main(&arguments),
         Command::Probe(arguments) => probe::main(&arguments),
+        Command::Host(arguments) => host::command::main(&arguments),
     }
 }

@@ -1,5 +1,6 @@
 //! `ipam-agent serve`: the order in which everything starts and stops.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::node::Node;
 use crate::pods::PodView;
 use crate::probing::wire::HostWire;
 use crate::socket::{PermittedListener, router};
-use crate::{boot, heartbeat, identity, inventory, probing, release};
+use crate::{boot, heartbeat, host, identity, inventory, probing, release};
 
 /// Time that running requests have to finish once the agent stops.
 const FINISH: Duration = Duration::from_secs(5);
@@ -26,10 +27,10 @@ type Failure = Box<dyn std::error::Error>;
 
 /// Runs the command.
 #[must_use]
-pub fn main(flags: &Flags) -> ExitCode {
+pub fn main(flags: &Flags, take_over: bool) -> ExitCode {
     let filter = EnvFilter::try_from_env(AGENT_LOG_ENV).unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_ansi(false).with_env_filter(filter).with_writer(std::io::stderr).init();
-    match start(flags) {
+    match start(flags, take_over) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("ipam-agent: {}", clean(&failure.to_string()));
@@ -38,8 +39,11 @@ pub fn main(flags: &Flags) -> ExitCode {
     }
 }
 
-fn start(flags: &Flags) -> Result<(), Failure> {
-    let config = Config::of(flags)?;
+fn start(flags: &Flags, take_over: bool) -> Result<(), Failure> {
+    let mut config = Config::of(flags)?;
+    if let Some(host) = &mut config.host {
+        host.take_over |= take_over;
+    }
     let (file, attachments) = JournalFile::open(&config.state_dir)?;
     let journal = Journal::start(file, attachments)?;
     // One thread: the agent waits for servers and for the disk, and the journal has a thread of its own.
@@ -54,12 +58,23 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let boot_id = boot::id()?;
+    // The first look is before all else: the host may reach no server without its addresses.
+    let mut session = host_session(&config, &boot_id)?;
     let view = |access| PodView::new(access, config.node.name.clone()).map(Arc::new);
     let pods = config.kubernetes.as_ref().map(view).transpose()?;
-    let cluster: Cluster = tokio::select! {
-        cluster = identity::connect(&config) => cluster?,
-        _ = terminate.recv() => return Ok(()),
-        _ = interrupt.recv() => return Ok(()),
+    let cluster = {
+        let mut connected = std::pin::pin!(identity::connect(&config));
+        loop {
+            // A look at the host is not cancelled, so that it ends with the journal and the kernel in step.
+            let pause = hold(&mut session).await;
+            let cluster: Cluster = tokio::select! {
+                cluster = &mut connected => cluster?,
+                () = tokio::time::sleep(pause) => continue,
+                _ = terminate.recv() => return Ok(()),
+                _ = interrupt.recv() => return Ok(()),
+            };
+            break cluster;
+        }
     };
     let listener = PermittedListener::bind(&config.socket, &config.uids)
         .map_err(|error| format!("{}: {error}", config.socket.display()))?;
@@ -79,6 +94,9 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
         tokio::spawn(async move { pods.run(&node.journal).await });
     }
     tokio::spawn(probing::jobs::run(node.clone(), HostWire::for_jobs()));
+    if let Some(session) = session {
+        tokio::spawn(host::follow(node.clone(), session, HostWire::for_add()));
+    }
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let mut stopping = stopped.clone();
     let stopping = async move {
@@ -95,4 +113,21 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     let _ = tokio::time::timeout(FINISH, server).await;
     let _ = std::fs::remove_file(&node.config.socket);
     Ok(())
+}
+
+/// Reads the journal of the host's interfaces, where the configuration has some.
+fn host_session(config: &Config, boot_id: &str) -> Result<Option<host::Session<host::Netlink>>, Failure> {
+    let Some(host) = config.host.clone() else { return Ok(None) };
+    let kernel = host::Netlink::open().map_err(|error| format!("can't open a netlink socket: {error}"))?;
+    let root = Path::new("/");
+    let opened = host::Session::open(host, kernel, &config.state_dir, boot_id, root);
+    Ok(Some(opened.map_err(|error| format!("{}: {error}", config.state_dir.display()))?))
+}
+
+/// Looks once at the addresses of the host, while the agent has no servers.
+async fn hold(session: &mut Option<host::Session<host::Netlink>>) -> Duration {
+    match session {
+        Some(session) => host::hold(session, &HostWire::for_jobs()).await,
+        None => FINISH,
+    }
 }

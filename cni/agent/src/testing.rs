@@ -2,13 +2,29 @@
 //!
 //! No shipped program has them (feature `testing`).
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use clap::ValueEnum;
 use rustix::process::{Signal, getpid, kill_process};
 
 /// Point at which this process is killed; 0 for none.
 static ARMED: AtomicU8 = AtomicU8::new(0);
+
+/// Points before and after changes of the host's configuration until this process is killed; 0 for none.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+/// Kills this process at a point before or after a change of the host's configuration, counted from 1.
+pub fn kill_at_change(point: u32) {
+    CHANGES.store(point, Ordering::Relaxed);
+}
+
+/// Notes that the process is before or after a change of the host's configuration.
+pub(crate) fn at_change() {
+    let counted = CHANGES.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    if counted == Ok(1) {
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+}
 
 /// Step of the agent at which it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -100,6 +100,27 @@ fn the_sections_of_the_example_are_settings() {
 }
 
 #[test]
+fn the_sections_of_hosts_in_the_example_are_the_defaults() {
+    let example = include_str!("../../../deploy/ipam-agent.example.toml");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("agent.toml");
+    let section = |section: &str| {
+        let (_, rest) = example.split_once(&format!("# {section}\n")).unwrap();
+        let keys = rest.lines().map_while(|line| line.strip_prefix("# "));
+        let keys: Vec<&str> = keys.take_while(|line| line.contains(" = ")).collect();
+        format!("{section}\n{}\n", keys.join("\n"))
+    };
+    let read = |text: String| {
+        std::fs::write(&file, format!("servers = [\"http://127.0.0.1:1\"]\n{text}")).unwrap();
+        ipam_agent::config::Config::read(&file).unwrap().host.unwrap()
+    };
+    let interface = section("[[interface]]");
+    let (full, plain) = (read(section("[host]") + &interface), read(interface));
+    assert_eq!(format!("{full:?}"), format!("{plain:?}"));
+    assert_eq!(full.interfaces.len(), 1);
+}
+
+#[test]
 fn doctor_without_an_agent_names_what_fails_and_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("agent.toml");

@@ -104,6 +104,7 @@ pub fn request(
         started,
         ttl_ms: None,
         adopt: false,
+        take_over: false,
         wait: false,
         hostname: None,
         description: String::new(),

@@ -47,4 +47,9 @@ impl Settings {
     pub(crate) fn manager(&self) -> String {
         format!("kubernetes/{}", self.realm)
     }
+
+    /// Manager of the subnets and pools of `NodeIPPool` objects.
+    pub(crate) fn node_pool_manager(&self) -> String {
+        format!("node-ip-pools/{}", self.realm)
+    }
 }

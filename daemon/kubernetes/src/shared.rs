@@ -13,7 +13,9 @@ use tokio::sync::{Notify, watch};
 use crate::connection::Signal;
 use crate::controllers::{ControllerKey, ControllerView};
 use crate::custom::{CustomFacts, CustomKind, CustomViews};
+use crate::host_policies::{HostPolicyView, NncpFacts};
 use crate::mirror::Mirrored;
+use crate::node_pools::{NodePoolView, PLURAL, PoolFacts};
 use crate::objects::{Kind, NamespaceFacts, NodeFacts, NodeState, Pods, Scale};
 use crate::pods::{PodView, Reports};
 use crate::settings::Settings;
@@ -45,6 +47,8 @@ pub(crate) struct Wake {
     pub(crate) leaving: Notify,
     pub(crate) controllers: Notify,
     pub(crate) custom: Notify,
+    pub(crate) node_pools: Notify,
+    pub(crate) host_policies: Notify,
     pub(crate) scan: Notify,
     pub(crate) reports: Notify,
 }
@@ -57,6 +61,8 @@ pub(crate) struct Views {
     pub(crate) namespaces: Mirrored<NamespaceFacts>,
     pub(crate) controllers: ControllerView,
     pub(crate) custom: CustomViews,
+    pub(crate) node_pools: NodePoolView,
+    pub(crate) host_policies: HostPolicyView,
     /// Nodes that are gone, and whose addresses are to be reclaimed.
     pub(crate) leaving: BTreeSet<ObjectName>,
 }
@@ -96,7 +102,7 @@ impl Views {
             nodes: self.nodes.listed.len() as u64,
             namespaces: self.namespaces.listed.len() as u64,
             controllers: self.controllers.len() as u64,
-            custom_resources: self.custom.len() as u64,
+            custom_resources: (self.custom.len() + self.node_pools.listed.len()) as u64,
         }
     }
 }
@@ -165,12 +171,20 @@ impl<S> Shared<S> {
         let lacks = {
             let mut views = self.views();
             let effects = views.nodes.event(event);
+            if !effects.names.is_empty() {
+                views.host_policies.version += 1;
+                views.host_policies.nodes_version += 1;
+            }
             for name in effects.names {
                 views.node_changed(name);
             }
             effects.lacks
         };
-        self.after_event(stage, lacks, &[&self.wake.nodes, &self.wake.leaving, &self.wake.pods]);
+        self.after_event(
+            stage,
+            lacks,
+            &[&self.wake.nodes, &self.wake.leaving, &self.wake.pods, &self.wake.host_policies],
+        );
     }
 
     /// Applies an event of the namespaces.
@@ -201,8 +215,49 @@ impl<S> Shared<S> {
                 format!("there are more than {KUBERNETES_CUSTOM_OBJECTS_MAX} {plural}: {name} is ignored");
             return self.note(|status| status.error = Some(error));
         }
-        let _ = K::view(&mut self.views().custom).event(event);
-        self.after_event(stage, false, &[&self.wake.custom]);
+        {
+            let mut views = self.views();
+            let effects = K::view(&mut views.custom).event(event);
+            if K::ROLLS_OUT && !effects.names.is_empty() {
+                views.host_policies.version += 1;
+            }
+        }
+        self.after_event(stage, false, &[&self.wake.custom, &self.wake.host_policies]);
+    }
+
+    /// Applies an event of the pools of host addresses. Objects beyond the limit are ignored.
+    pub(crate) fn node_pool_event(&self, event: Event<Option<(ObjectName, PoolFacts)>>) {
+        let stage = Stage::of(&event);
+        if let Event::Apply(Some((name, _))) | Event::InitApply(Some((name, _))) = &event
+            && !self.views().node_pools.listed.has_room(name, KUBERNETES_CUSTOM_OBJECTS_MAX)
+        {
+            let error =
+                format!("there are more than {KUBERNETES_CUSTOM_OBJECTS_MAX} {PLURAL}: {name} is ignored");
+            return self.note(|status| status.error = Some(error));
+        }
+        let _ = self.views().node_pools.event(event);
+        self.after_event(stage, false, &[&self.wake.node_pools]);
+    }
+
+    /// Applies an event of the policies of kubernetes-nmstate.
+    pub(crate) fn nncp_event(&self, event: Event<Option<(ObjectName, NncpFacts)>>) {
+        let stage = Stage::of(&event);
+        self.views().host_policies.event(event);
+        self.after_event(stage, false, &[&self.wake.host_policies]);
+    }
+
+    /// Notes that the API server knows the policies of kubernetes-nmstate, or that it does not.
+    pub(crate) fn nncp_served(&self, is_served: bool) {
+        {
+            let mut views = self.views();
+            let view = &mut views.host_policies;
+            if view.is_served == Some(is_served) {
+                return;
+            }
+            view.is_served = Some(is_served);
+            view.version += 1;
+        }
+        self.wake.host_policies.notify_one();
     }
 
     /// Publishes the view, and wakes the tasks. What a list lacks is looked for at once.

@@ -34,6 +34,10 @@ pub struct Status {
     pub ended: u64,
     /// Number of comparisons of the custom resources with the servers.
     pub compared: u64,
+    /// Number of comparisons of the pools of host addresses with the servers.
+    pub node_pools_compared: u64,
+    /// Number of comparisons of the host policies with the objects of kubernetes-nmstate.
+    pub host_policies_compared: u64,
     /// Present refusals of mirrors and custom resources, and refused requests since the start, by the code of
     /// the problem.
     pub refused: BTreeMap<Code, u64>,
@@ -72,6 +76,8 @@ impl Status {
             reclaimed: 0,
             ended: 0,
             compared: 0,
+            node_pools_compared: 0,
+            host_policies_compared: 0,
             refused: BTreeMap::new(),
         }
     }

@@ -10,7 +10,8 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::status::Status;
 use crate::tasks::{
-    Place, apply_custom, follow_controllers, mirror, reclaim_nodes, report_pods, scan, send_facts, stream,
+    Place, apply_custom, apply_node_pools, follow_controllers, mirror, reclaim_nodes, report_pods, roll_out,
+    scan, send_facts, stream,
 };
 
 /// Watches a cluster until it is dropped. It recovers by itself, and publishes its status.
@@ -34,12 +35,14 @@ async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
     let nodes = Place::<NodeMirror> {
         kind: "Node",
         selector: |pool| &pool.node_selector,
+        serves_hosts: true,
         view: |views| &mut views.nodes,
         end: |views, name| views.end_node(name),
     };
     let namespaces = Place::<NamespaceMirror> {
         kind: "Namespace",
         selector: |pool| &pool.namespace_selector,
+        serves_hosts: false,
         view: |views| &mut views.namespaces,
         end: |views, name| views.namespaces.end(name),
     };
@@ -52,6 +55,8 @@ async fn run(shared: &Shared<impl Servers>) -> Result<(), String> {
         () = reclaim_nodes(shared, &client) => Ok(()),
         () = follow_controllers(shared, &client) => Ok(()),
         () = scan(shared, &client) => Ok(()),
+        () = roll_out(shared, &client), if shared.settings.custom_resources => Ok(()),
+        () = apply_node_pools(shared, &client), if shared.settings.custom_resources => Ok(()),
         () = apply_custom(shared, &client), if shared.settings.custom_resources => Ok(()),
     }
 }

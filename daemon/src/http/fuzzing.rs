@@ -13,7 +13,7 @@ use crate::http::list;
 use crate::http::report::{agent, quarantine};
 use crate::http::request::caller::{deadline, header_text, request_id};
 use crate::http::request::{AddressQuery, Asked, DeleteQuery, NoQuery, ReadQuery, WriteQuery, propose};
-use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
+use crate::http::resource::{host_policy, namespace, network, node, pool, reservation, subnet};
 
 /// Merges a patch into an object.
 pub fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
@@ -35,6 +35,7 @@ pub fn query(text: &str) {
         &reservation::SHAPE,
         &node::SHAPE,
         &namespace::SHAPE,
+        &host_policy::SHAPE,
         &endpoint::SHAPE,
         &allocate::SHAPE,
         &agent::SHAPE,

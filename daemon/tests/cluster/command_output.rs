@@ -55,6 +55,7 @@ const UNSEEN: &[(&str, &str)] = &[
         "no response lists 65,536 leases here; raft/machine/tests/machine/bounds.rs has the largest",
     ),
     ("ReservationPage.count", "ipamctl asks for no counts"),
+    ("ReservationStatus.conflicts", "no record has a conflict here; tests/cluster/recorded.rs has one"),
     ("SubnetPage.count", "ipamctl asks for no counts"),
     ("TokenPage.count", "ipamctl asks for no counts"),
 ];
@@ -145,6 +146,7 @@ const LINES: &[(&str, &str)] = &[
         "ReservationView",
     ),
     ("reservation create more --address 10.1.0.14", "ReservationView"),
+    ("reservation create bmc --address 192.0.2.7 --endpoint host/db-07", "ReservationView"),
     ("reservation set more --description y", "ReservationView"),
     ("reservation show kept", "ReservationView"),
     ("subnet create lan-old --cidr 10.8.0.0/28", "SubnetView"),
@@ -203,6 +205,7 @@ const LINES: &[(&str, &str)] = &[
     ("who-has 2001:db8:1::101", "Address"),
     ("who-has 10.1.0.2", "Address"),
     ("who-has 10.1.0.8", "Address"),
+    ("who-has 192.0.2.7", "Address"),
     ("release --endpoint host/db-08 --yes", "Released"),
     ("who-has 10.1.0.4", "Address"),
     ("apply -f FILE", "TransactionAnswer"),

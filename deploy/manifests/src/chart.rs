@@ -29,7 +29,7 @@ const COMMENTS: [(&str, &str); 14] = [
     ("agents.nodeSelector", "Labels of the nodes with an agent; none for all nodes."),
     (
         "customResources",
-        "Install the custom resources Pool, Subnet and Reservation, and apply them to the members.",
+        "Install the custom resources Pool, Subnet, Reservation, NodeIPPool and HostPolicy, and apply them.",
     ),
     ("image", "Image with all programs."),
     (

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
+use crate::nmstate;
 use crate::schema::{conditions, named, ready_columns, structural, without};
 use crate::yaml::Holes;
 
@@ -83,7 +84,44 @@ pub fn files() -> Result<BTreeMap<String, String>> {
         let definition = Holes::default().write(&definition(kind, schemas)?);
         Ok((format!("{}.yaml", kind.plural), format!("{note}{definition}")))
     };
-    KINDS.iter().map(file).collect()
+    let written = nmstate::KINDS.iter().map(|kind| {
+        let names = Names { kind: kind.name, plural: kind.plural, short_name: kind.short_name };
+        let definition = Holes::default().write(&names.definition(&nmstate::versions(kind)));
+        Ok((format!("{}.yaml", kind.plural), format!("# Generated: cargo xtask chart.\n{definition}")))
+    });
+    KINDS.iter().map(file).chain(written).collect()
+}
+
+/// Names of a kind.
+struct Names {
+    kind: &'static str,
+    plural: &'static str,
+    short_name: &'static str,
+}
+
+impl Names {
+    fn definition(&self, versions: &Value) -> Value {
+        let Self { kind, plural, short_name } = self;
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {
+                "name": format!("{plural}.{GROUP}"),
+                "labels": {"app.kubernetes.io/part-of": "ipamd"},
+                // A definition that is deleted takes its objects along, and their pools end.
+                "annotations": {"helm.sh/resource-policy": "keep"},
+            },
+            "spec": {
+                "group": GROUP,
+                "scope": "Cluster",
+                "names": {
+                    "kind": kind, "listKind": format!("{kind}List"), "plural": plural,
+                    "singular": kind.to_lowercase(), "shortNames": [short_name], "categories": ["ipamd"],
+                },
+                "versions": versions,
+            },
+        })
+    }
 }
 
 fn definition(kind: &Kind, schemas: &Value) -> Result<Value> {
@@ -92,30 +130,13 @@ fn definition(kind: &Kind, schemas: &Value) -> Result<Value> {
     let own = kind.columns.iter();
     columns.extend(own.map(|(name, kind, path)| json!({"name": name, "type": kind, "jsonPath": path})));
     columns.push(json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}));
-    Ok(json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": format!("{plural}.{GROUP}"),
-            "labels": {"app.kubernetes.io/part-of": "ipamd"},
-            // A definition that is deleted takes its objects along, and their pools end.
-            "annotations": {"helm.sh/resource-policy": "keep"},
-        },
-        "spec": {
-            "group": GROUP,
-            "scope": "Cluster",
-            "names": {
-                "kind": name, "listKind": format!("{name}List"), "plural": plural,
-                "singular": name.to_lowercase(), "shortNames": [short_name], "categories": ["ipamd"],
-            },
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": schema(kind, schemas)?},
-                "subresources": {"status": {}},
-                "additionalPrinterColumns": columns,
-            }],
-        },
-    }))
+    let versions = json!([{
+        "name": "v1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": schema(kind, schemas)?},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": columns,
+    }]);
+    Ok(Names { kind: name, plural, short_name }.definition(&versions))
 }
 
 /// Schema of the objects of a kind.

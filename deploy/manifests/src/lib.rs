@@ -7,6 +7,7 @@ pub mod chart;
 pub mod cluster_api;
 pub mod definitions;
 mod kustomize;
+mod nmstate;
 mod schema;
 mod yaml;
 

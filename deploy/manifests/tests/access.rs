@@ -96,7 +96,11 @@ fn h6_11_the_accounts_have_exactly_the_listed_verbs() {
 }
 
 /// Rights that the folder of custom resources adds to those of the members.
-const CUSTOM_RULES: [(&str, &str); 6] = [
+const CUSTOM_RULES: [(&str, &str); 10] = [
+    ("hostpolicies", "get list watch"),
+    ("hostpolicies/status", "patch"),
+    ("nodeippools", "get list watch"),
+    ("nodeippools/status", "patch"),
     ("pools", "get list watch"),
     ("pools/status", "patch"),
     ("reservations", "get list watch"),
@@ -110,10 +114,13 @@ fn custom_resources_add_exactly_the_listed_verbs() {
     let objects = rendered("custom-resources");
     let expected = CUSTOM_RULES
         .map(|(resource, verbs)| ("ipamd.internal".to_owned(), resource.to_owned(), verbs.to_owned()));
-    assert_eq!(rules(&objects, "ipamd"), BTreeSet::from(expected));
+    let of_nmstate = ["nmstate.io", "nodenetworkconfigurationpolicies", "create delete get list watch"];
+    let of_nmstate = of_nmstate.map(str::to_owned).into();
+    let expected: BTreeSet<_> = expected.into_iter().chain([of_nmstate]).collect();
+    assert_eq!(rules(&objects, "ipamd"), expected);
     let kinds: BTreeSet<&str> = objects.iter().map(|one| one["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, BTreeSet::from(["ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"]));
-    assert_eq!(named_in(&objects).len(), 4, "one role with one binding, and three definitions");
+    assert_eq!(named_in(&objects).len(), 6, "one role with one binding, and five definitions");
 }
 
 fn named_in(objects: &[Value]) -> BTreeSet<&str> {

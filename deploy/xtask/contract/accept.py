@@ -27,6 +27,9 @@ REASONS = [
     ("limit-exceeded", r"such a token lives", None, "depends on the purpose of the token"),
     ("invalid-field", None, r"^/steps/\d+/body\b", "the path of a step determines the schema of its body"),
     ("unknown-field", None, r"^/steps/\d+/body\b", "the path of a step determines the schema of its body"),
+    ("invalid-field", None, r"^/(capture|desired_state|interfaces)\b", "compares parts of a host policy with each other"),
+    ("invalid-field", r"the name default belongs", None, "excludes one name"),
+    ("limit-exceeded", r"the desired state has more than \d+ levels", None, "counts levels of any JSON"),
     ("invalid-field", r"floating point", None, "JSON Schema counts 73.0 among the integers"),
 ]
 

@@ -108,6 +108,24 @@ def resources(member):
     shop = models.Namespace(name="shop", realm="prod", quota=models.Quota(ipv4=100))
     quota = models.QuotaPatch(ipv6=7, per_application=models.AddressLimitsPatch(ipv4=9))
     resource(member, "namespaces", shop, models.NamespacePatch(**patch, quota=quota), realm=("prod",))
+    uplink = models.HostPolicy(
+        name="uplink",
+        realm="prod",
+        interfaces=[models.HostPolicyInterface(name="eth1", ipv4_pools=["web"])],
+        capture=models.HostPolicyCapture.from_dict({"a": "ippool.web.allocate"}),
+        desired_state={"interfaces": [{"name": "eth1", "ipv4": "{{ capture.a.ip }}"}]},
+        max_unavailable=2,
+    )
+    resource(member, "host_policies", uplink, models.HostPolicyPatch(**patch, max_unavailable="25%"))
+
+
+def host_policies(member):
+    body = models.RenderHostPolicy(node="Worker_1")
+    rendered = member.call("host_policies.post_v1_host_policies_name_render", 200, "uplink", body=body)
+    expect("endpoint of a host policy", rendered.endpoint.namespace, "uplink")
+    body = models.ResetHostPolicy(node="Worker_1")
+    reset = member.call("host_policies.post_v1_host_policies_name_reset", 200, "uplink", body=body)
+    expect("addresses of a reset", len(reset.addresses), 1)
 
 
 def pools(member):
@@ -179,6 +197,14 @@ def allocations(member):
         .name,
         "eth0",
     )
+    rendered = member.call(
+        "endpoints.get_v1_endpoints_kind_realm_namespace_name_configuration_format",
+        200,
+        *name,
+        models.ConfigurationFormat.NETPLAN,
+    )
+    expect("files", [(one.path, one.mode) for one in rendered.files], [("/etc/netplan/60-ipamd.yaml", 0o600)])
+    expect("rendered address", held.address in rendered.files[0].content, True)
     expect("endpoints", member.call("endpoints.get_v1_endpoints", 200).items[0].name, "db-07")
     released = member.call("allocations.delete_v1_allocations_id", 200, held.allocation)
     expect("released address", released.addresses, [ip])
@@ -398,6 +424,7 @@ def operations():
 def main(url):
     member = Member(Client(base_url=url))
     resources(member)
+    host_policies(member)
     pools(member)
     allocations(member)
     prefixes(member)

@@ -7,9 +7,10 @@ use anyhow::{Context as _, Result, bail};
 use crate::binaries::SHIPPED;
 use crate::workspace::Workspace;
 
-/// Crates of TLS and name resolution. Merely linking one of TLS costs milliseconds per run, and the plugin
-/// runs once per container.
-const NOT_IN_PLUGIN: [&str; 5] = ["rustls", "ring", "native-tls", "openssl-sys", "hickory-resolver"];
+/// Crates of TLS, name resolution and YAML. Merely linking one of TLS costs milliseconds per run, and the
+/// plugin runs once per container.
+const NOT_IN_PLUGIN: [&str; 6] =
+    ["rustls", "ring", "native-tls", "openssl-sys", "hickory-resolver", "serde-saphyr"];
 /// Access for tests and start options of tests.
 const TESTING: &str = "testing";
 /// The packages that have that feature.
@@ -30,7 +31,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
                 shipped.keys().find(|name| NOT_IN_PLUGIN.iter().any(|one| is_package(name, one)))
         {
             bail!(
-                "ipam-cni is built of {name} (features `names` and `tls` of ipam-api, which it must not have)"
+                "ipam-cni is built of {name} (features `names`, `render` and `tls` of ipam-api, which it \
+                 must not have)"
             );
         }
     }

@@ -14,6 +14,7 @@ mod deny;
 mod dependencies;
 mod dev;
 mod features;
+mod host_tools;
 mod image;
 mod imports;
 mod kubernetes;

@@ -36,7 +36,7 @@ const CEILINGS: [(&str, [usize; 5]); 9] = [
     ("api/", [0, 0, 13, 0, 0]),
     ("raft/machine/", [0, 0, 70, 0, 0]),
     ("raft/", [0, 0, 21, 0, 0]),
-    ("daemon/ipamctl/", [0, 0, 83, 0, 0]),
+    ("daemon/ipamctl/", [0, 0, 82, 0, 0]),
     ("daemon/", [0, 0, 66, 0, 0]),
     ("cni/", [0, 0, 1, 0, 0]),
     ("jepsen/", [0, 0, 2, 0, 0]),

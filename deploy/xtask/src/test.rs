@@ -10,7 +10,8 @@ use crate::stage::{Stage, run_all};
 use crate::suites::{Suite, run_suite};
 use crate::workspace::{Workspace, call};
 use crate::{
-    binaries, clients, contract, deny, dependencies, features, kubernetes, packages, powercut, tidy,
+    binaries, clients, contract, deny, dependencies, features, host_tools, kubernetes, packages, powercut,
+    tidy,
 };
 
 #[derive(Debug, clap::Args)]
@@ -40,6 +41,7 @@ const STAGES: &[Stage<Checkout>] = &[
     stage("packages", 75, "Debian packages that the tests need, and foreign gRPC clients", |checkout| {
         packages::ensure()?;
         packages::ensure_kubectl(&checkout.workspace)?;
+        host_tools::ensure(&checkout.workspace)?;
         clients::ensure(&checkout.workspace)
     }),
     stage("format", 10, "cargo fmt", |checkout| checkout.cargo(&["fmt", "--all", "--check"])),
@@ -70,6 +72,7 @@ const STAGES: &[Stage<Checkout>] = &[
         checkout.suite(Suite::Namespaces)
     })),
     beside(stage("hosts", 110, "agents of hosts, and tools that read rendered files", |checkout| {
+        host_tools::ensure(&checkout.workspace)?;
         checkout.suite(Suite::Hosts)
     })),
     beside(stage(

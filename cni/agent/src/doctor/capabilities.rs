@@ -1,13 +1,16 @@
-//! Capabilities of the agent's process (capabilities(7)), which needs CAP_NET_RAW at most.
+//! Capabilities of the agent's process (capabilities(7)). It needs CAP_NET_RAW at most, and CAP_NET_ADMIN
+//! where it configures the interfaces of its host.
 
 use ipam_api::agent::DoctorCheck;
 
-use super::{ok, warning};
+use super::{failed, ok, warning};
 
 /// The kernel's record of this process.
 const STATUS: &str = "/proc/self/status";
 /// Capabilities without a warning. CAP_NET_RAW sends and receives frames; it reaches no file and no process.
 const PERMITTED: u64 = 1 << 13;
+/// Capability that changes links, addresses and routes.
+const NET_ADMIN: u64 = 1 << 12;
 /// Names by number, without `CAP_`.
 const NAMES: [&str; 41] = [
     "CHOWN",
@@ -54,22 +57,30 @@ const NAMES: [&str; 41] = [
 ];
 
 /// Checks the effective capabilities of this process.
-pub(super) fn check() -> DoctorCheck {
+pub(super) fn check(configures_host: bool) -> DoctorCheck {
     let status = std::fs::read_to_string(STATUS).unwrap_or_default();
     match effective(&status) {
-        Some(set) => of(set),
+        Some(set) => of(set, configures_host),
         None => warning("capabilities", format!("{STATUS} has no CapEff"), "Mount /proc for the agent."),
     }
 }
 
-fn of(set: u64) -> DoctorCheck {
+fn of(set: u64, configures_host: bool) -> DoctorCheck {
     let name = "capabilities";
-    match (set, set & !PERMITTED) {
+    if configures_host && set & NET_ADMIN == 0 {
+        return failed(
+            name,
+            "the agent configures interfaces of this host, and has no CAP_NET_ADMIN".to_owned(),
+            "Add it to CapabilityBoundingSet= in a drop-in of the unit, as ipam-agent.service describes.",
+        );
+    }
+    let permitted = if configures_host { PERMITTED | NET_ADMIN } else { PERMITTED };
+    match (set, set & !permitted) {
         (0, _) => ok(name, "the agent has none".to_owned()),
         (_, 0) => ok(name, format!("the agent has {}", names(set))),
         (_, surplus) => warning(
             name,
-            format!("the agent needs CAP_NET_RAW at most, and has {}", names(surplus)),
+            format!("the agent needs {} at most, and has {}", names(permitted), names(surplus)),
             "Remove them: CapabilityBoundingSet=CAP_NET_RAW in the unit, as in ipam-agent.service.",
         ),
     }
@@ -109,10 +120,22 @@ mod tests {
             ),
             (1 << 40 | 1 << 41, Verdict::Warning, "and has CAP_CHECKPOINT_RESTORE, capability 41"),
         ] {
-            let found = of(set);
+            let found = of(set, false);
             assert_eq!(found.verdict, verdict, "{found:?}");
             assert!(found.detail.ends_with(detail), "{found:?}");
         }
+    }
+
+    #[test]
+    fn an_agent_that_configures_interfaces_needs_one_more() {
+        for (set, verdict) in [
+            (1 << 13, Verdict::Failed),
+            (1 << 12 | 1 << 13, Verdict::Ok),
+            (1 << 12 | 1 << 21, Verdict::Warning),
+        ] {
+            assert_eq!(of(set, true).verdict, verdict, "{set:x}");
+        }
+        assert_eq!(of(1 << 12, false).verdict, Verdict::Warning);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Wire of the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -101,6 +101,17 @@ impl Wire for FakeWire {
     ) -> Result<(), ProbeError> {
         let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         self.probes.lock().unwrap().push(format!("Announce {interface} {mac} {}", texts.join(" ")));
+        Ok(())
+    }
+
+    async fn advertise(
+        &self,
+        interface: &str,
+        mac: MacAddress,
+        addresses: &[Ipv6Addr],
+    ) -> Result<(), ProbeError> {
+        let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        self.probes.lock().unwrap().push(format!("Advertise {interface} {mac} {}", texts.join(" ")));
         Ok(())
     }
 }

@@ -6,8 +6,8 @@ use pnet_base::MacAddr;
 use pnet_packet::arp::{Arp, ArpHardwareTypes, ArpOperations, ArpPacket, MutableArpPacket};
 use pnet_packet::ethernet::{EtherType, EtherTypes, Ethernet, EthernetPacket, MutableEthernetPacket};
 use pnet_packet::icmpv6::ndp::{
-    MutableNeighborSolicitPacket, NdpOption, NdpOptionTypes, NeighborAdvertPacket, NeighborSolicit,
-    NeighborSolicitPacket,
+    MutableNeighborAdvertPacket, MutableNeighborSolicitPacket, NdpOption, NdpOptionTypes, NeighborAdvert,
+    NeighborAdvertFlags, NeighborAdvertPacket, NeighborSolicit, NeighborSolicitPacket,
 };
 use pnet_packet::icmpv6::{Icmpv6Code, Icmpv6Packet, Icmpv6Type, Icmpv6Types, checksum};
 use pnet_packet::ip::IpNextHeaderProtocols;
@@ -98,24 +98,62 @@ pub fn solicitation(mac: MacAddr, source: Option<Ipv6Addr>, target: Ipv6Addr) ->
     {
         packet.set_checksum(sum);
     }
+    // RFC 2464, 7: the last four octets of the group.
+    let destination = MacAddr::new(0x33, 0x33, 0xff, high, middle, low);
+    ipv6(mac, destination, source, group, bytes)
+}
+
+/// Makes the unsolicited neighbour advertisement of an address to all nodes (RFC 4861, 7.2.6).
+///
+/// Hosts that have the address in their caches change them.
+#[must_use]
+pub fn advertisement(mac: MacAddr, address: Ipv6Addr) -> Vec<u8> {
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let message = NeighborAdvert {
+        icmpv6_type: Icmpv6Types::NeighborAdvert,
+        icmpv6_code: CODE,
+        checksum: 0,
+        flags: NeighborAdvertFlags::Override,
+        reserved: 0,
+        target_addr: address,
+        options: vec![NdpOption {
+            option_type: NdpOptionTypes::TargetLLAddr,
+            length: MAC_OPTION_LENGTH,
+            data: mac.octets().to_vec(),
+        }],
+        payload: Vec::new(),
+    };
+    let options = usize::from(MAC_OPTION_LENGTH) * 8;
+    let mut bytes = vec![0; NeighborAdvertPacket::minimum_packet_size() + options];
+    if let Some(mut packet) = MutableNeighborAdvertPacket::new(&mut bytes) {
+        packet.populate(&message);
+    }
+    if let Some(sum) = Icmpv6Packet::new(&bytes).map(|packet| checksum(&packet, &address, &group))
+        && let Some(mut packet) = MutableNeighborAdvertPacket::new(&mut bytes)
+    {
+        packet.set_checksum(sum);
+    }
+    ipv6(mac, MacAddr::new(0x33, 0x33, 0, 0, 0, 1), address, group, bytes)
+}
+
+/// Frame with a message of neighbour discovery.
+fn ipv6(mac: MacAddr, to: MacAddr, source: Ipv6Addr, destination: Ipv6Addr, payload: Vec<u8>) -> Vec<u8> {
     let header = Ipv6 {
         version: IPV6,
         traffic_class: 0,
         flow_label: 0,
-        payload_length: u16::try_from(bytes.len()).unwrap_or_default(),
+        payload_length: u16::try_from(payload.len()).unwrap_or_default(),
         next_header: IpNextHeaderProtocols::Icmpv6,
         hop_limit: HOP_LIMIT,
         source,
-        destination: group,
-        payload: bytes,
+        destination,
+        payload,
     };
     let mut bytes = vec![0; Ipv6Packet::packet_size(&header)];
     if let Some(mut packet) = MutableIpv6Packet::new(&mut bytes) {
         packet.populate(&header);
     }
-    // RFC 2464, 7: the last four octets of the group.
-    let destination = MacAddr::new(0x33, 0x33, 0xff, high, middle, low);
-    ethernet(mac, destination, EtherTypes::Ipv6, bytes)
+    ethernet(mac, to, EtherTypes::Ipv6, bytes)
 }
 
 fn ethernet(source: MacAddr, destination: MacAddr, ethertype: EtherType, payload: Vec<u8>) -> Vec<u8> {
@@ -251,6 +289,17 @@ mod tests {
         let option = [1, 1, 2, 0, 0, 0, 0, 1];
         let expected = [&head(32)[..], &ours().octets(), &group, &[135, 0], sum, &[0; 4], &target, &option];
         assert_eq!(resolution, expected.concat());
+    }
+
+    #[test]
+    fn an_advertisement_is_an_answer_for_its_own_address() {
+        let frame = super::advertisement(THEIRS, v6());
+        assert_eq!(answer(&frame), Some((v6().into(), THEIRS)));
+        let option = [2, 1, 2, 0, 0, 0, 0, 2];
+        assert_eq!(
+            (&frame[..6], frame[58], &frame[78..]),
+            (&[0x33, 0x33, 0, 0, 0, 1][..], 0x20, &option[..])
+        );
     }
 
     #[test]

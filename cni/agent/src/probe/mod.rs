@@ -10,7 +10,7 @@ mod interface;
 mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use ipam_api::limits::{
@@ -117,6 +117,26 @@ pub fn announce(interface: &Interface, mac: MacAddr, addresses: &[Ipv4Addr]) -> 
         socket.send(&frame::arp_announcement(mac, *address)).map_err(|error| ProbeError::Send {
             interface: interface.name.clone(),
             address: IpAddr::V4(*address),
+            error,
+        })?;
+    }
+    Ok(())
+}
+
+/// Announces IPv6 addresses of this host, once each, by unsolicited neighbour advertisements.
+///
+/// # Errors
+/// The reason why a frame was not sent.
+pub fn advertise(interface: &Interface, mac: MacAddr, addresses: &[Ipv6Addr]) -> Result<(), ProbeError> {
+    if addresses.is_empty() {
+        return Ok(());
+    }
+    let socket = PacketSocket::open(interface.link, EtherTypes::Ipv6)
+        .map_err(|error| ProbeError::open(&interface.name, error))?;
+    for address in addresses {
+        socket.send(&frame::advertisement(mac, *address)).map_err(|error| ProbeError::Send {
+            interface: interface.name.clone(),
+            address: IpAddr::V6(*address),
             error,
         })?;
     }

@@ -4,5 +4,5 @@ pub mod add;
 pub mod jobs;
 pub mod link_report;
 pub mod links;
-mod report;
+pub(crate) mod report;
 pub mod wire;

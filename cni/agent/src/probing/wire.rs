@@ -1,14 +1,16 @@
 //! Wire of this host: its interfaces, and probes on them. Tests of the flows have another one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use ipam_api::mac::MacAddress;
 use pnet_base::MacAddr;
 use tokio::time::{Instant, sleep};
 
-use crate::probe::{Interface, Interfaces, Outcome, ProbeError, Purpose, announce, permitted, probe};
+use crate::probe::{
+    Interface, Interfaces, Outcome, ProbeError, Purpose, advertise, announce, permitted, probe,
+};
 use crate::probing::links::Found;
 
 /// Longest time that the ADD of a container waits for the IPv6 link-local address of its interface. A bridge
@@ -45,6 +47,17 @@ pub trait Wire: Send + Sync {
         interface: &str,
         mac: MacAddress,
         addresses: &[Ipv4Addr],
+    ) -> impl Future<Output = Result<(), ProbeError>> + Send;
+
+    /// Announces IPv6 addresses of an interface, as [`advertise`].
+    ///
+    /// # Errors
+    /// The reason why a frame was not sent.
+    fn advertise(
+        &self,
+        interface: &str,
+        mac: MacAddress,
+        addresses: &[Ipv6Addr],
     ) -> impl Future<Output = Result<(), ProbeError>> + Send;
 }
 
@@ -103,6 +116,15 @@ impl Wire for HostWire {
         addresses: &[Ipv4Addr],
     ) -> Result<(), ProbeError> {
         announce(named(&read().await?, interface)?, MacAddr::from(mac.octets()), addresses)
+    }
+
+    async fn advertise(
+        &self,
+        interface: &str,
+        mac: MacAddress,
+        addresses: &[Ipv6Addr],
+    ) -> Result<(), ProbeError> {
+        advertise(named(&read().await?, interface)?, MacAddr::from(mac.octets()), addresses)
     }
 }
 

@@ -1,5 +1,6 @@
-//! Named resources: networks, subnets, pools, reservations, nodes and namespaces.
+//! Named resources: networks, subnets, pools, reservations, nodes, namespaces, host policies.
 
+use ipam_api::host_policy::{HostPolicy, HostPolicyStatus};
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{
     Labels, Namespace, NamespaceStatus, Network, NetworkStatus, Node, NodeStatus, Pool, PoolStatus,
@@ -43,11 +44,21 @@ pub(crate) fn with_defaults<N: ResourceType>(fields: Value) -> Result<N, Failure
 
 macro_rules! resource_type {
     ($resource_type:ty, $status:ty, $word:literal, |$this:ident| $name:expr) => {
+        resource_type!(
+            $resource_type,
+            $status,
+            $word,
+            concat!($word, "s"),
+            concat!("/v1/", $word, "s"),
+            |$this| $name
+        );
+    };
+    ($resource_type:ty, $status:ty, $word:literal, $plural:expr, $path:expr, |$this:ident| $name:expr) => {
         impl ResourceType for $resource_type {
             type Status = $status;
             const WORD: &'static str = $word;
-            const PLURAL: &'static str = concat!($word, "s");
-            const PATH: &'static str = concat!("/v1/", $word, "s");
+            const PLURAL: &'static str = $plural;
+            const PATH: &'static str = $path;
 
             fn name(&self) -> ResourceName {
                 let $this = self;
@@ -72,3 +83,6 @@ resource_type!(Pool, PoolStatus, "pool", |pool| (&pool.name).into());
 resource_type!(Reservation, ReservationStatus, "reservation", |reservation| (&reservation.name).into());
 resource_type!(Node, NodeStatus, "node", |node| ResourceName::in_realm(&node.realm, &node.name));
 resource_type!(Namespace, NamespaceStatus, "namespace", |one| ResourceName::in_realm(&one.realm, &one.name));
+resource_type!(HostPolicy, HostPolicyStatus, "host-policy", "host-policies", "/v1/host-policies", |one| {
+    (&one.name).into()
+});

@@ -62,7 +62,7 @@ impl Session {
     /// Writes JSON in the format of data that is wanted; says whether one is.
     pub(crate) fn data(&self, json: &[u8]) -> Result<bool, Failure> {
         match &self.format {
-            Format::Table | Format::Wide | Format::Name => return Ok(false),
+            Format::Table | Format::Wide | Format::Name | Format::Host(_) => return Ok(false),
             Format::Json => self.print_bytes(json)?,
             Format::Yaml => {
                 let data = Data::of(json).map_err(|error| no_data(error.to_string()))?;

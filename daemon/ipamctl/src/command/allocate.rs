@@ -96,6 +96,9 @@ pub(crate) struct RequestArguments {
     /// Record addresses that the endpoint already uses; needs --address
     #[arg(long, requires = "addresses")]
     adopt: bool,
+    /// Give a reinstalled host the addresses that it holds under another machine id; needs --uid
+    #[arg(long, requires = "uid")]
+    take_over: bool,
     /// Host name of the endpoint
     #[arg(long, value_name = "NAME")]
     hostname: Option<String>,
@@ -158,6 +161,7 @@ pub(crate) async fn request(
         started: None,
         ttl_ms: arguments.ttl.map(text::milliseconds),
         adopt: arguments.adopt,
+        take_over: arguments.take_over,
         wait: arguments.wait,
         hostname: arguments.hostname.clone(),
         description: arguments.description.clone().unwrap_or_default(),

@@ -1,12 +1,16 @@
 //! `ipamctl endpoint`: who holds addresses.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
-use ipam_api::client::Call;
+use ipam_api::client::{Call, with_query};
 use ipam_api::request::Released;
 use ipam_api::resource::{
-    Endpoint, EndpointKey, EndpointKind, EndpointStatus, GivenAddress, Interface, Resource,
+    Endpoint, EndpointKey, EndpointKind, EndpointStatus, GivenAddress, Interface, Reservation,
+    ReservationStatus, Resource,
 };
 use ipam_api::time::Timestamp;
+use ipam_api::{AddressRange, Code, Name};
 
 use crate::client::confirm;
 use crate::client::list::Listing;
@@ -14,9 +18,11 @@ use crate::client::requests::Again;
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::configuration;
 use crate::command::controller::{self, EndArguments, ScaleArguments};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
+use crate::output::format::Format;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
@@ -43,12 +49,11 @@ pub(crate) enum Verb {
         after_help = "Examples:
   ipamctl endpoint show host/db-07
   ipamctl endpoint show pod/web/frontend-7 --realm prod-eu
-  ipamctl endpoint show pod/prod-eu/web/frontend-7"
+  ipamctl endpoint show pod/prod-eu/web/frontend-7
+  ipamctl endpoint show host/db-07 -o netplan
+  ipamctl endpoint show host/db-07 -o networkd --output-dir /"
     )]
-    Show {
-        /// kind/name, kind/namespace/name or kind/realm/namespace/name
-        endpoint: String,
-    },
+    Show(ShowArguments),
     /// Follow allocations and releases of endpoints until Ctrl-C
     #[command(
         after_help = "Examples:\n  ipamctl endpoint watch\n  ipamctl endpoint watch host/db-07 -o json"
@@ -83,12 +88,23 @@ pub(crate) struct ListArguments {
     kind: Option<EndpointKind>,
 }
 
+/// Endpoint to show, and where its files go.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// kind/name, kind/namespace/name or kind/realm/namespace/name
+    endpoint: String,
+    /// Root directory below which to write the files of -o netplan, networkd, ifupdown, nmstate,
+    /// networkmanager or cloud-init, with their modes; default: standard output
+    #[arg(long, value_name = "DIRECTORY")]
+    output_dir: Option<PathBuf>,
+}
+
 /// Runs a verb.
 pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Endpoint, &arguments).await,
         Verb::List(arguments) => list(session, &arguments).await,
-        Verb::Show { endpoint } => show(session, &session.endpoint_key(&endpoint)?).await,
+        Verb::Show(arguments) => show(session, &arguments).await,
         Verb::Scale(arguments) => controller::scale(session, arguments).await,
         Verb::End(arguments) => controller::end(session, arguments).await,
         Verb::Delete { endpoint } => delete(session, &session.endpoint_key(&endpoint)?).await,
@@ -156,10 +172,50 @@ async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::
     Ok((answer.read()?, answer))
 }
 
-async fn show(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
-    let (endpoint, answer) = fetch(session, key).await?;
+async fn show(session: &Session, arguments: &ShowArguments) -> Result<(), Failure> {
+    let key = &session.endpoint_key(&arguments.endpoint)?;
+    let directory = arguments.output_dir.as_deref();
+    if let Format::Host(format) = session.format {
+        let (endpoint, _) = fetch(session, key).await?;
+        return configuration::show(session, format, key, &endpoint.status.interfaces, directory);
+    }
+    if directory.is_some() {
+        return Err(Failure::usage(
+            "--output-dir is for formats of configuration files",
+            "For example: ipamctl endpoint show host/db-07 -o networkd --output-dir /",
+        ));
+    }
+    let fetched = fetch(session, key).await;
+    if let Err(failure) = &fetched
+        && failure.code() == Some(Code::NotFound)
+        && session.format.is_for_people()
+        && let Some(text) = only_recorded(session, key).await
+    {
+        return session.print(&text);
+    }
+    let (endpoint, answer) = fetched?;
     let name = endpoint.spec.key.to_string();
     session.show(&answer.body, &name, || Ok(shown(&endpoint, session.environment.width)))
+}
+
+/// Text of an endpoint that holds nothing and whose addresses reservations record.
+async fn only_recorded(session: &Session, key: &EndpointKey) -> Option<String> {
+    let whole = format!("{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name);
+    let path = with_query("/v1/reservations", "endpoint", &whole);
+    let found = session.list::<Resource<Reservation, ReservationStatus>>(&path, None, |_| true).await.ok()?;
+    let records = found.items.iter().map(|one| &one.spec).filter(|spec| spec.endpoint.as_ref() == Some(key));
+    let records: Vec<&Reservation> = records.collect();
+    records.first()?;
+    let mut fields = Fields::default();
+    fields.line("endpoint", format!("{key}   holds nothing"));
+    for record in records {
+        fields.line("recorded", recorded(&record.name, &record.network, &record.addresses));
+    }
+    Some(fields.text().trim_end().to_owned())
+}
+
+fn recorded(reservation: &Name, network: &Name, addresses: &[AddressRange]) -> String {
+    format!("{}   network {network}   reservation {reservation}", text::joined(addresses))
 }
 
 fn shown(endpoint: &Read, width: Option<usize>) -> String {
@@ -206,6 +262,9 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
         }
         let lease = given.lease.as_ref().map(|lease| format!("{address} {}", text::lease(Some(lease))));
         fields.some("lease", lease);
+    }
+    for record in &endpoint.status.recorded {
+        fields.line("recorded", recorded(&record.reservation, &record.network, &record.addresses));
     }
     for why in &endpoint.status.conditions {
         let since = text::moment(why.since);

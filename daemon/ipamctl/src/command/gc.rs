@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ipam_api::access::NodeKey;
 use ipam_api::limits::SILENT_ROUNDS;
-use ipam_api::reclaim::GcLine;
+use ipam_api::reclaim::{GcLine, ReclaimReason};
 use ipam_api::time::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
@@ -151,7 +151,7 @@ async fn reclaim_lines(session: &Session, report: &Report, all: bool) -> Result<
         )];
         confirm::moderate(session, &summary, "Reclaim them?").await?;
     }
-    let outcome = reclaim::silent(session, targets).await;
+    let outcome = reclaim::all(session, ReclaimReason::NodeSilent, targets).await;
     tell_outcome(session, &outcome, report.revision)?;
     outcome.failure.map_or(Ok(()), Err)
 }

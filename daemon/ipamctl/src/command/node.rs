@@ -12,6 +12,7 @@ use crate::client::session::Session;
 use crate::command::arguments::{Described, NamedInRealm};
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
 use crate::command::node_gone;
+use crate::command::node_remove::{self, RemoveArguments};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
@@ -61,6 +62,19 @@ Examples:
   ipamctl node gone prod-eu/worker-17 --yes"
     )]
     Gone(NamedInRealm),
+    /// Delete a node that leaves for good, and with --release all addresses of its host
+    #[command(
+        after_help = "The addresses are those of the endpoints host/REALM/*/NAME, in all namespaces, and \
+            of the attachments on the node. Each is released by the id of its allocation, so a repeated \
+            command continues. Without --release a node with addresses is not removed.
+
+Examples:
+  ipamctl node remove db-07 --release --dry-run
+  ipamctl node remove db-07 --release --dry-run -o json
+  ipamctl node remove db-07 --release --from db-07.json
+  ipamctl node remove prod-eu/db-07 --release --yes"
+    )]
+    Remove(RemoveArguments),
 }
 
 /// Runs a verb.
@@ -87,6 +101,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             resource::delete::<Node>(session, &session.in_realm(&name)?, false).await
         }
         Verb::Gone(NamedInRealm { name }) => node_gone::run(session, &name).await,
+        Verb::Remove(arguments) => node_remove::run(session, &arguments).await,
     }
 }
 

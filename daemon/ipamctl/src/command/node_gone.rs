@@ -74,7 +74,7 @@ pub(crate) async fn run(session: &Session, name: &str) -> Result<(), Failure> {
 }
 
 /// Adds the remedy of a refusal for a node whose agent is alive.
-fn explained(node: &NodeKey, failure: Failure) -> Failure {
+pub(super) fn explained(node: &NodeKey, failure: Failure) -> Failure {
     let wait = text::duration(PROBER_SILENCE_MS_MAX);
     match failure.code() {
         Some(Code::InUse) => failure.helped_by(format!(

@@ -107,8 +107,8 @@ pub(crate) fn call(node: &NodeKey, reason: ReclaimReason, allocations: &[u64]) -
     Call::post(format!("/v1/nodes/{node}/reclaim")).json(&request)
 }
 
-/// Reclaims allocations of silent nodes; ends at the first failure.
-pub(crate) async fn silent(session: &Session, mut targets: Vec<Target>) -> Outcome {
+/// Reclaims allocations of nodes for a reason; ends at the first failure.
+pub(crate) async fn all(session: &Session, reason: ReclaimReason, mut targets: Vec<Target>) -> Outcome {
     targets.sort();
     targets.dedup();
     let mut outcome = Outcome::default();
@@ -117,7 +117,7 @@ pub(crate) async fn silent(session: &Session, mut targets: Vec<Target>) -> Outco
     for chunk in targets.chunk_by(same).flat_map(|of_node| of_node.chunks(RECLAIM_LINES_MAX)) {
         let Some(first) = chunk.first() else { continue };
         let ids: Vec<u64> = chunk.iter().map(|target| target.allocation).collect();
-        match send(session, &first.node, ReclaimReason::NodeSilent, &ids).await {
+        match send(session, &first.node, reason, &ids).await {
             Ok(reclaimed) => {
                 outcome.revision = reclaimed.revision;
                 outcome.fates.extend(fates(chunk, &reclaimed));

@@ -195,6 +195,12 @@ fn shown(address: &Address, quarantine: Option<&Quarantine>, now: Timestamp, wid
     fields.some("prefix", address.prefix.as_ref().map(prefix));
     let reservation = |name: &Name| format!("{name}   ipamctl reservation show {name}");
     fields.some("reservation", address.reservation.as_ref().map(reservation));
+    let holder = address.allocation.as_ref().map(|allocation| &allocation.endpoint);
+    if let Some(endpoint) = &address.recorded_for {
+        let is_other = holder.is_some_and(|holder| holder != endpoint);
+        let conflict = if is_other { "   CONFLICT: another endpoint holds it" } else { "" };
+        fields.line("recorded for", format!("{endpoint}{conflict}"));
+    }
     if let Some(left) = address.cooling_ms {
         let then = match (&address.reservation, &address.pool) {
             (Some(reservation), _) => format!("then reservation {reservation} keeps it"),

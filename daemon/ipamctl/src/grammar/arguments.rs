@@ -4,9 +4,9 @@ use clap::{Arg, ArgAction, Parser, Subcommand};
 
 use super::completion;
 use crate::command::{
-    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, kubernetes,
-    namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support,
-    task, token, who_has,
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, host_policy,
+    kubernetes, namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status,
+    subnet, support, task, token, who_has,
 };
 use crate::settings::flags::GlobalArguments;
 
@@ -112,6 +112,9 @@ pub(crate) enum Command {
     /// Hosts with labels that pools select
     #[command(subcommand, alias = "nodes", after_help = node::EXAMPLES)]
     Node(node::Verb),
+    /// Templates of the network configuration of hosts
+    #[command(subcommand, alias = "host-policies", alias = "hostpolicy", after_help = host_policy::EXAMPLES)]
+    HostPolicy(host_policy::Verb),
     /// Addresses that foreign hosts use
     #[command(subcommand, alias = "quarantines", after_help = quarantine::EXAMPLES)]
     Quarantine(quarantine::Verb),

@@ -93,6 +93,7 @@ fn places(resource_type: &str) -> Option<&'static str> {
         "pool" => Some("/v1/pools"),
         "reservation" => Some("/v1/reservations"),
         "node" => Some("/v1/nodes"),
+        "host-policy" => Some("/v1/host-policies"),
         "namespace" => Some("/v1/namespaces"),
         "endpoint" => Some("/v1/endpoints"),
         "token" => Some("/v1/tokens"),

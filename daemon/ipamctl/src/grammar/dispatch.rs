@@ -6,11 +6,12 @@ use super::arguments::{Arguments, Command};
 use super::{completion, manual};
 use crate::client::session::Session;
 use crate::command::{
-    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, kubernetes,
-    namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status, subnet, support,
-    task, token, version, who_has,
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, fsck, gc, host_policy,
+    kubernetes, namespace, network, node, pool, prefix, quarantine, release, renew, reservation, status,
+    subnet, support, task, token, version, who_has,
 };
 use crate::output::error::Failure;
+use crate::output::format::Format;
 use crate::settings::connection::Settings;
 use crate::settings::environment::Environment;
 use crate::settings::flags::ConnectionArguments;
@@ -22,6 +23,13 @@ pub(crate) async fn carry_out(
     output: Box<dyn Write>,
 ) -> Result<(), Failure> {
     let global = &arguments.global;
+    // Before anything is sent: a write with an output that it can't have must change nothing.
+    if let Format::Host(format) = &global.output.format
+        && !matches!(arguments.command, Command::Endpoint(endpoint::Verb::Show(_)))
+    {
+        let help = format!("Use it with: ipamctl endpoint show KIND/NAME -o {format}");
+        return Err(Failure::usage(format!("{format} is a format of `endpoint show` only"), &help));
+    }
     let settings = if arguments.command.is_offline() {
         // It must work with a configuration that leads nowhere.
         Settings::resolve(&ConnectionArguments::default(), &Environment::default())?
@@ -51,6 +59,7 @@ pub(crate) async fn carry_out(
         Command::Subnet(verb) => subnet::run(session, verb).await,
         Command::Pool(verb) => pool::run(session, verb).await,
         Command::Reservation(verb) => reservation::run(session, verb).await,
+        Command::HostPolicy(verb) => host_policy::run(session, verb).await,
         Command::Node(verb) => node::run(session, verb).await,
         Command::Quarantine(verb) => quarantine::run(session, verb).await,
         Command::Task(verb) => task::run(session, verb).await,

@@ -10,12 +10,13 @@ use clap::CommandFactory as _;
 use crate::grammar::arguments::Arguments;
 
 /// Our nouns.
-const NOUNS: [&str; 12] = [
+const NOUNS: [&str; 13] = [
     "network",
     "subnet",
     "pool",
     "reservation",
     "node",
+    "host-policy",
     "namespace",
     "endpoint",
     "allocation",
@@ -42,7 +43,7 @@ const VERBS: [(&str, &str); 12] = [
 ];
 
 /// Words of others for our nouns: their word, the same in a sentence, our word.
-const FOREIGN: [(&str, &str, &str); 20] = [
+const FOREIGN: [(&str, &str, &str); 21] = [
     ("vrf", "a VRF", "network"),
     ("view", "a network view", "network"),
     ("scope", "a scope", "network"),
@@ -54,6 +55,7 @@ const FOREIGN: [(&str, &str, &str); 20] = [
     ("spiderreservedip", "a SpiderReservedIP", "reservation"),
     ("spiderendpoint", "a SpiderEndpoint", "endpoint"),
     ("workloadendpoint", "a WorkloadEndpoint", "endpoint"),
+    ("nncp", "a NodeNetworkConfigurationPolicy", "host-policy"),
     ("lease", "a lease", "allocation"),
     ("iprange", "an IP range", "pool"),
     ("inclusterippool", "an InClusterIPPool", "pool"),

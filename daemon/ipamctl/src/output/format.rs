@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use ipam_api::render;
+
 use super::jsonpath::Template;
 
 /// Format of data.
@@ -21,6 +23,8 @@ pub(crate) enum Format {
     Csv,
     /// Values at some paths.
     JsonPath(Template),
+    /// Configuration files of a network manager, which `endpoint show` renders.
+    Host(render::Format),
 }
 
 impl Format {
@@ -49,7 +53,18 @@ impl FromStr for Format {
             "yaml" => Format::Yaml,
             "name" => Format::Name,
             "csv" => Format::Csv,
-            _ => return Err("the formats are table, wide, json, yaml, name, csv and jsonpath={…}".to_owned()),
+            _ => match text.parse() {
+                Ok(host) => Format::Host(host),
+                Err(_) => return Err(unknown()),
+            },
         })
     }
+}
+
+fn unknown() -> String {
+    let hosts = render::Format::ALL.map(render::Format::as_str).join(", ");
+    format!(
+        "the formats are table, wide, json, yaml, name, csv and jsonpath={{…}}; endpoint show also has \
+         {hosts}"
+    )
 }

@@ -75,7 +75,8 @@ pub(crate) struct PlaceArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
-    /// Output format: table, wide, json (the unmodified API response), yaml, name, csv or jsonpath={.a.b}
+    /// Output format: table, wide, json (the unmodified API response), yaml, name, csv or jsonpath={.a.b};
+    /// `endpoint show` also has netplan, networkd, ifupdown, nmstate, networkmanager and cloud-init
     #[arg(
         short = 'o',
         long = "output",

@@ -51,7 +51,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 45] = [
+    const LINES: [&str; 50] = [
         "status",
         "network list",
         "network show lab",
@@ -71,6 +71,10 @@ async fn tables_are_what_they_were() {
         "reservation show printers",
         "node list",
         "node show prod-eu/worker-3",
+        "host-policy list",
+        "host-policy show static-ip",
+        "host-policy render static-ip --node worker-3",
+        "host-policy reset static-ip --yes",
         "namespace list",
         "namespace show prod-eu/web",
         "endpoint list -o wide",
@@ -93,6 +97,7 @@ async fn tables_are_what_they_were() {
         "gc --dry-run",
         "gc --yes",
         "node gone prod-eu/worker-17 --dry-run",
+        "node remove db-07 --release --dry-run",
         "task list",
         "task show silent-nodes",
         "fsck",
@@ -132,8 +137,13 @@ async fn examples_work() {
     std::fs::create_dir(home.path().join("ipamctl")).unwrap();
     let file = home.path().join("pools.yaml");
     std::fs::write(&file, "kind: pool\nname: new\nsubnet: lan-10\n").unwrap();
+    let policy = home.path().join("static-ip.yaml");
+    std::fs::write(&policy, "kind: host-policy\nname: uplink\n").unwrap();
     let gc = home.path().join("gc.json");
     std::fs::write(&gc, world::gc_report().to_string()).unwrap();
+    let removal = home.path().join("db-07.json");
+    let (_, found) = run(&server, "node remove db-07 --release --dry-run -o json").await;
+    std::fs::write(&removal, found).unwrap();
     let fsck = home.path().join("fsck.json");
     let (_, found) = run(&server, "fsck -o json").await;
     std::fs::write(&fsck, found).unwrap();
@@ -171,10 +181,12 @@ async fn examples_work() {
             let before = index.checked_sub(1).map(|index| words[index].clone()).unwrap_or_default();
             match before.as_str() {
                 // Files are those of the test, and servers are the one that pretends.
+                "-f" if words[index] == "static-ip.yaml" => words[index] = policy.display().to_string(),
                 "-f" => words[index] = file.display().to_string(),
                 "--from" if words[index] == "gc.json" => words[index] = gc.display().to_string(),
+                "--from" if words[index] == "db-07.json" => words[index] = removal.display().to_string(),
                 "--apply" => words[index] = fsck.display().to_string(),
-                "--to-file" | "man" | "bundle" => {
+                "--to-file" | "--output-dir" | "man" | "bundle" => {
                     words[index] = folder.path().join(index.to_string()).display().to_string()
                 }
                 "--token-file" => words[index] = token.display().to_string(),

@@ -81,6 +81,16 @@ fn reservation(name: &str) -> Value {
     )
 }
 
+fn host_policy(name: &str) -> Value {
+    item(
+        json!({"name": name, "realm": "prod-eu", "node_selector": "zone=a", "max_unavailable": "50%",
+               "interfaces": [{"name": "eth1", "ipv4_pools": ["web"], "ipv6_pools": ["web6"]}],
+               "capture": {"a": "ippool.web.allocate"},
+               "desired_state": {"interfaces": [{"name": "eth1", "ipv4": "{{ capture.a.ip }}"}]}}),
+        json!({"nodes": 3, "holding": 2}),
+    )
+}
+
 fn node(name: &str) -> Value {
     item(
         json!({"realm": "prod-eu", "name": name, "labels": {"zone": "a"}}),
@@ -136,10 +146,15 @@ fn token(name: &str) -> Value {
 
 fn endpoint(key: &[&str]) -> Value {
     let [kind, realm, namespace, name] = key else { panic!("{key:?}") };
+    let mut address = json!({"address": "10.10.0.77/24", "gateway": "10.10.0.1", "pool": "web",
+                             "allocation": 48190233, "checked": true});
+    match *name {
+        "vlan-7" => address["vlan"] = 110.into(),
+        "hostile" => address["dns"] = json!({"search": ["a\n[Match]"]}),
+        _ => {}
+    }
     json!({"kind": kind, "realm": realm, "namespace": namespace, "name": name, "uid": "6c9f4", "meta": meta(9),
-           "status": {"interfaces": [{"name": "eth0", "mac": "0a:58:0a:0a:00:4d", "addresses": [
-               {"address": "10.10.0.77/24", "gateway": "10.10.0.1", "pool": "web", "allocation": 48190233,
-                "checked": true}]}]}})
+           "status": {"interfaces": [{"name": "eth0", "mac": "0a:58:0a:0a:00:4d", "addresses": [address]}]}})
 }
 
 fn held(id: u64) -> Value {
@@ -271,6 +286,7 @@ fn one(plural: &str, name: &str) -> Option<Value> {
         "pools" => pool_of(name),
         "reservations" => reservation(name),
         "nodes" => node(name),
+        "host-policies" => host_policy(name),
         "namespaces" => namespace(name),
         "tokens" => token(name),
         "allocations" if name == "48190234" => colliding(48_190_234),
@@ -294,6 +310,7 @@ fn several(plural: &str) -> Option<Vec<Value>> {
         "pools" => &["web", "web6"],
         "reservations" => &["printers"],
         "nodes" => &["worker-3"],
+        "host-policies" => &["static-ip"],
         "namespaces" => &["web"],
         "tokens" => &["ci"],
         "allocations" => return Some(vec![held(48_190_233), colliding(48_190_234)]),
@@ -319,6 +336,16 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
         let drained = json!({"pool": "web", "to": "web-b", "held": 1, "affected": [held(48_190_233)],
                              "revision": 48_211_970});
         return Some((200, if query.contains("dry_run=true") { json!({"dry": drained}) } else { drained }));
+    }
+    if (method, path) == ("POST", "/v1/host-policies/static-ip/render") {
+        let rendered = json!({"policy": "static-ip", "node": "worker-3",
+            "endpoint": {"kind": "host", "realm": "prod-eu", "namespace": "static-ip", "name": "worker-3"},
+            "interfaces": [], "capture": {}, "desired_state": {"interfaces": [{"name": "eth1", "mtu": 1400}]},
+            "revision": 48_211_970});
+        return Some((200, if query.contains("dry_run=true") { json!({"dry": rendered}) } else { rendered }));
+    }
+    if (method, path) == ("POST", "/v1/host-policies/static-ip/reset") {
+        return Some((200, json!({"addresses": ["10.10.0.91", "10.10.0.92"], "revision": 48_211_970})));
     }
     if method == "POST" && path.ends_with("/reclaim") {
         let reclaimed = json!({"addresses": ["10.10.0.91"], "stale": 1, "revision": 48_211_970});

@@ -22,6 +22,29 @@ impl Kinds {
         group: &str,
         kind: &str,
     ) -> kube::Result<Option<ApiResource>> {
+        self.find_in(client, group, kind, Some(&Scope::Namespaced)).await
+    }
+
+    /// Resource of a kind, in namespaces or not; none if the API server knows no such kind.
+    ///
+    /// # Errors
+    /// Any answer but the documents of the discovery.
+    pub(crate) async fn find_any(
+        &mut self,
+        client: &Client,
+        group: &str,
+        kind: &str,
+    ) -> kube::Result<Option<ApiResource>> {
+        self.find_in(client, group, kind, None).await
+    }
+
+    async fn find_in(
+        &mut self,
+        client: &Client,
+        group: &str,
+        kind: &str,
+        scope: Option<&Scope>,
+    ) -> kube::Result<Option<ApiResource>> {
         if !self.0.contains_key(group) {
             let found = match discovery::group(client, group).await {
                 Ok(found) => Some(found),
@@ -31,7 +54,7 @@ impl Kinds {
             self.0.insert(group.to_owned(), found);
         }
         let found = self.0.get(group).and_then(Option::as_ref).and_then(|group| group.recommended_kind(kind));
-        let namespaced = found.filter(|(_, capabilities)| capabilities.scope == Scope::Namespaced);
-        Ok(namespaced.map(|(resource, _)| resource))
+        let scoped = found.filter(|(_, capabilities)| scope.is_none_or(|scope| capabilities.scope == *scope));
+        Ok(scoped.map(|(resource, _)| resource))
     }
 }

@@ -1,7 +1,7 @@
 //! Objects of custom resources, and the facts that follow from them.
 
 use ipam_api::limits::{BODY_BYTES_MAX, KUBERNETES_CUSTOM_STATUS_BYTES_MAX};
-use ipam_api::name::ObjectName;
+use ipam_api::name::{Name, ObjectName};
 use ipam_api::{Code, Problem, strict};
 use serde_json::{Map, Value};
 
@@ -18,37 +18,50 @@ pub(crate) struct CustomFacts<S> {
     pub(crate) generation: i64,
     /// Resource for the servers, or the problem with the spec.
     pub(crate) spec: Result<S, Problem>,
+    /// Reset that is asked for; none without the annotation.
+    pub(crate) reset: Option<String>,
     /// Present status; null if there is none, or if it is too long.
     pub(crate) status: Value,
 }
 
 impl CustomObject {
     /// Name and facts of the object. The resource has the name of the object and the manager.
-    pub(crate) fn custom<K: CustomKind>(self, manager: &str) -> Option<(ObjectName, CustomFacts<K::Spec>)> {
+    pub(crate) fn custom<K: CustomKind>(
+        self,
+        realm: &Name,
+        manager: &str,
+    ) -> Option<(ObjectName, CustomFacts<K::Spec>)> {
         let Self { metadata, spec, status, .. } = self;
         let name = ObjectName::new(&metadata.name).ok()?;
+        let reset = metadata.reset();
         let is_short = length(&status) <= KUBERNETES_CUSTOM_STATUS_BYTES_MAX;
         let facts = CustomFacts {
             uid: metadata.uid,
             generation: metadata.generation,
-            spec: read(spec, &name, manager),
+            spec: read::<K>(spec, &name, (realm, manager)),
+            reset,
             status: if is_short { status } else { Value::Null },
         };
         Some((name, facts))
     }
 }
 
-fn read<S: serde::de::DeserializeOwned>(spec: Value, name: &ObjectName, manager: &str) -> Result<S, Problem> {
+fn read<K: CustomKind>(
+    spec: Value,
+    name: &ObjectName,
+    (realm, manager): (&Name, &str),
+) -> Result<K::Spec, Problem> {
     let bytes = length(&spec);
     if bytes > BODY_BYTES_MAX {
         let detail = format!("the spec has {bytes} bytes, and at most {BODY_BYTES_MAX} are read");
         return Err(Problem::new(Code::TooLarge, detail));
     }
-    let mut fields = match spec {
+    let fields = match spec {
         Value::Object(fields) => fields,
         Value::Null => Map::new(),
         _ => return Err(Problem::new(Code::MalformedBody, "the spec must be an object")),
     };
+    let mut fields = K::fields(fields, realm)?;
     fields.insert("name".to_owned(), name.as_str().into());
     fields.insert("managed_by".to_owned(), manager.into());
     strict::from_object(fields)
@@ -70,7 +83,7 @@ mod tests {
     fn pool(name: &str, spec: Value) -> Result<Pool, Problem> {
         let object = json!({"metadata": {"name": name, "uid": "u", "generation": 2}, "spec": spec});
         let object: CustomObject = serde_json::from_value(object).unwrap();
-        object.custom::<Pools>("kubernetes/prod").unwrap().1.spec
+        object.custom::<Pools>(&Name::default_name(), "kubernetes/prod").unwrap().1.spec
     }
 
     #[test]
@@ -101,6 +114,6 @@ mod tests {
     fn a_long_status_is_not_kept() {
         let object = json!({"metadata": {"name": "web"}, "status": {"x": "y".repeat(1 << 20)}});
         let object: CustomObject = serde_json::from_value(object).unwrap();
-        assert_eq!(object.custom::<Pools>("m").unwrap().1.status, Value::Null);
+        assert_eq!(object.custom::<Pools>(&Name::default_name(), "m").unwrap().1.status, Value::Null);
     }
 }

@@ -2,14 +2,17 @@
 
 use std::fmt::Debug;
 
+use ipam_api::Problem;
+use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::Condition;
 use kube::core::ApiResource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::facts::CustomFacts;
 use super::views::CustomViews;
+use crate::host_policies::Rollout;
 use crate::mirror::Mirrored;
 use crate::objects::resource;
 
@@ -21,10 +24,14 @@ pub(crate) trait CustomKind: Send + Sync + 'static {
     type Status: DeserializeOwned + Send + Sync;
     /// Kind of the objects.
     const KIND: &'static str;
-    /// Plural of the objects and of the servers' resources.
+    /// Plural of the objects.
     const PLURAL: &'static str;
+    /// Plural of the servers' resources.
+    const SERVERS_PLURAL: &'static str = Self::PLURAL;
     /// True if a resource in use can be told to end.
     const DRAINS: bool = false;
+    /// True if nodes are configured by the resource.
+    const ROLLS_OUT: bool = false;
 
     /// View of the objects.
     fn view(views: &mut CustomViews) -> &mut Mirrored<CustomFacts<Self::Spec>>;
@@ -32,6 +39,13 @@ pub(crate) trait CustomKind: Send + Sync + 'static {
     fn name(spec: &Self::Spec) -> &str;
     /// Field `managed_by` of the resource.
     fn manager(spec: &Self::Spec) -> Option<&str>;
+    /// Fields of the resource that a spec describes, without its name and its manager.
+    ///
+    /// # Errors
+    /// Problem with a field.
+    fn fields(spec: Map<String, Value>, _realm: &Name) -> Result<Map<String, Value>, Problem> {
+        Ok(spec)
+    }
     /// Adds the fields that the servers add to a spec.
     fn complete(_: &mut Self::Spec, _present: &Self::Spec) {}
     /// True if the resource ends once it is not in use.
@@ -43,6 +57,11 @@ pub(crate) trait CustomKind: Send + Sync + 'static {
     /// Conditions of the resource.
     fn conditions(_: &Self::Status) -> &[Condition] {
         &[]
+    }
+
+    /// Progress of what follows from the resource.
+    fn rollout<'a>(_: &'a CustomViews, _: &ObjectName) -> Option<&'a Rollout> {
+        None
     }
 
     /// Resource of Kubernetes.

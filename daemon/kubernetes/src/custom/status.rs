@@ -7,9 +7,12 @@ use ipam_api::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::kind::CustomKind;
+use crate::host_policies::Rollout;
 
 /// Condition that every object has.
 const READY: &str = "Ready";
+/// Condition of what follows from a resource.
+const AVAILABLE: &str = "Available";
 /// Reason of a resource that has no conditions of its own.
 const APPLIED: &str = "Applied";
 
@@ -26,8 +29,8 @@ pub(crate) struct Decision {
 pub(crate) fn status<K: CustomKind>(
     decision: &Decision,
     resource: Option<&K::Status>,
-    former: &Value,
-    now: Timestamp,
+    rollout: Option<&Rollout>,
+    (former, now): (&Value, Timestamp),
 ) -> Value {
     let mut status = match resource.map(K::shown) {
         Some(Value::Object(fields)) => fields,
@@ -35,15 +38,7 @@ pub(crate) fn status<K: CustomKind>(
     };
     let generation = decision.generation;
     let condition = |kind: &str, state: &str, reason: &str, message: &str| {
-        let was = former["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == kind);
-        let since =
-            was.filter(|was| was["status"] == state).and_then(|was| was["lastTransitionTime"].as_str());
-        let message: String = message.chars().take(KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX).collect();
-        json!({
-            "type": kind, "status": state, "reason": reason, "message": message,
-            "observedGeneration": generation,
-            "lastTransitionTime": since.map_or_else(|| now.to_string(), str::to_owned),
-        })
+        condition((former, generation, now), kind, state, reason, message)
     };
     let own = resource.map(K::conditions).unwrap_or_default();
     let of_resource = |one: &Condition| condition(&one.kind, &one.status, &one.reason, &one.message);
@@ -53,9 +48,30 @@ pub(crate) fn status<K: CustomKind>(
         (None, None) => condition(READY, "True", APPLIED, ""),
     };
     let others = own.iter().filter(|one| one.kind != READY).map(of_resource);
-    status.insert("conditions".to_owned(), [ready].into_iter().chain(others).collect());
+    let progress =
+        rollout.map(|rollout| condition(AVAILABLE, rollout.status, &rollout.reason, &rollout.message));
+    status.extend(rollout.map(|rollout| rollout.fields.clone()).unwrap_or_default());
+    status.insert("conditions".to_owned(), [ready].into_iter().chain(others).chain(progress).collect());
     status.insert("observedGeneration".to_owned(), generation.into());
     Value::Object(status)
+}
+
+/// Condition of an object. It keeps the time of its last transition, which the former status shows.
+pub(crate) fn condition(
+    (former, generation, now): (&Value, i64, Timestamp),
+    kind: &str,
+    state: &str,
+    reason: &str,
+    message: &str,
+) -> Value {
+    let was = former["conditions"].as_array().into_iter().flatten().find(|one| one["type"] == kind);
+    let since = was.filter(|was| was["status"] == state).and_then(|was| was["lastTransitionTime"].as_str());
+    let message: String = message.chars().take(KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX).collect();
+    json!({
+        "type": kind, "status": state, "reason": reason, "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": since.map_or_else(|| now.to_string(), str::to_owned),
+    })
 }
 
 /// Text of a problem, with the place in the spec and the remedy.
@@ -93,7 +109,7 @@ mod tests {
     #[test]
     fn a_condition_keeps_its_time_until_its_status_changes() {
         let refused = decision(Some(Problem::new(Code::NotFound, "subnet lan does not exist").at("/subnet")));
-        let first = status::<Pools>(&refused, None, &Value::Null, Timestamp(1000));
+        let first = status::<Pools>(&refused, None, None, (&Value::Null, Timestamp(1000)));
         assert_eq!(
             first,
             json!({"observedGeneration": 3, "conditions": [{
@@ -103,10 +119,10 @@ mod tests {
                 "lastTransitionTime": "1970-01-01T00:00:01.000Z",
             }]})
         );
-        let again = status::<Pools>(&refused, None, &first, Timestamp(2000));
+        let again = status::<Pools>(&refused, None, None, (&first, Timestamp(2000)));
         assert_eq!(again, first);
-        let held = ReservationStatus { held: 2 };
-        let ready = status::<Reservations>(&decision(None), Some(&held), &first, Timestamp(3000));
+        let held = ReservationStatus { held: 2, conflicts: Vec::new() };
+        let ready = status::<Reservations>(&decision(None), Some(&held), None, (&first, Timestamp(3000)));
         let condition = &ready["conditions"][0];
         assert_eq!((&condition["status"], &condition["reason"]), (&json!("True"), &json!("Applied")));
         assert_eq!(condition["lastTransitionTime"], "1970-01-01T00:00:03.000Z");
@@ -127,7 +143,7 @@ mod tests {
             ],
         }))
         .unwrap();
-        let shown = status::<Pools>(&decision(None), Some(&pool), &Value::Null, Timestamp(0));
+        let shown = status::<Pools>(&decision(None), Some(&pool), None, (&Value::Null, Timestamp(0)));
         assert_eq!(shown["counts"]["allocated"], 5);
         assert!(shown.get("revision").is_none(), "it changes with every command");
         let reasons: Vec<_> =

@@ -88,6 +88,7 @@ mod tests {
             uid: "u".to_owned(),
             generation: 1,
             spec: Ok(pool(fields)),
+            reset: None,
             status: json!(null),
         };
         let wanted = match wanted {

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use ipam_api::brand::{KUBERNETES_RESET, NMSTATE_RESET};
 use ipam_api::kubernetes::{UsableLabels, controller};
-use ipam_api::limits::{KUBERNETES_LABELS_READ_MAX, LABELS_MAX};
+use ipam_api::limits::{KUBERNETES_LABELS_READ_MAX, KUBERNETES_RESET_CHARS_MAX, LABELS_MAX};
 use ipam_api::resource::{Controller, Labels};
 use ipam_api::time::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -74,6 +75,12 @@ impl Metadata {
 
     pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// Value of the annotation that asks for a reset, in either of its names.
+    pub(crate) fn reset(&self) -> Option<String> {
+        let value = self.annotation(KUBERNETES_RESET).or_else(|| self.annotation(NMSTATE_RESET))?;
+        Some(value.chars().take(KUBERNETES_RESET_CHARS_MAX).collect())
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
 use ipam_api::client::{Call, Expect};
+use ipam_api::host_policy::HostPolicy;
 use ipam_api::limits::{KUBERNETES_READS_AT_ONCE, LABELS_MAX};
 use ipam_api::name::ObjectName;
 use ipam_api::resource::{Pool, Resource};
@@ -31,6 +32,8 @@ pub(crate) struct Place<M: Mirror> {
     pub(crate) kind: &'static str,
     /// Labels by which pools select.
     pub(crate) selector: fn(&Pool) -> &ipam_api::Selector,
+    /// True if host policies select the objects, too.
+    pub(crate) serves_hosts: bool,
     pub(crate) view: fn(&mut Views) -> &mut Mirrored<M::Facts>,
     /// Notes that an object is gone.
     pub(crate) end: fn(&mut Views, ObjectName),
@@ -131,6 +134,16 @@ impl<S: Servers, M: Mirror> Task<'_, S, M> {
                 selected.extend(selector(&one.spec).keys().map(str::to_owned));
             })
             .await?;
+            if self.place.serves_hosts && self.shared.settings.custom_resources {
+                each(
+                    &self.shared.servers,
+                    &path(&["host-policies"]),
+                    |one: Resource<HostPolicy, IgnoredAny>| {
+                        selected.extend(one.spec.node_selector.keys().map(str::to_owned));
+                    },
+                )
+                .await?;
+            }
             self.selected = selected;
         }
         let manager = self.shared.settings.manager();

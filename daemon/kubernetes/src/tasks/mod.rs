@@ -3,8 +3,13 @@
 mod confirm;
 mod controllers;
 mod custom;
+mod host_policies;
+mod host_policy_ends;
+mod host_policy_write;
 mod leaving;
 mod mirror;
+mod node_pool_status;
+mod node_pools;
 mod pods;
 mod publish;
 mod reconcile;
@@ -15,8 +20,10 @@ mod write;
 
 pub(crate) use self::controllers::follow_controllers;
 pub(crate) use self::custom::apply_custom;
+pub(crate) use self::host_policies::roll_out;
 pub(crate) use self::leaving::reclaim_nodes;
 pub(crate) use self::mirror::{Place, mirror};
+pub(crate) use self::node_pools::apply_node_pools;
 pub(crate) use self::pods::send_facts;
 pub(crate) use self::reports::report_pods;
 pub(crate) use self::scan::scan;

@@ -110,10 +110,11 @@ impl<'a, S: Servers, K: CustomKind> Publisher<'a, S, K> {
         row: Option<&Stored<K>>,
     ) -> Option<(ObjectName, String, Value, Value)> {
         let known = self.known.get_mut(name)?;
-        let (uid, shown) = {
+        let (uid, shown, rollout) = {
             let mut views = self.shared.views();
             let facts = K::view(&mut views.custom).listed.get(name)?;
-            (facts.uid.clone(), facts.status.clone())
+            let (uid, status) = (facts.uid.clone(), facts.status.clone());
+            (uid, status, K::rollout(&views.custom, name).cloned())
         };
         if uid != known.decision.uid {
             return None;
@@ -122,7 +123,9 @@ impl<'a, S: Servers, K: CustomKind> Publisher<'a, S, K> {
             // Another writer has changed it, or an earlier watcher has written it.
             known.status = shown;
         }
-        let next = status::<K>(&known.decision, row.map(|row| &row.status), &known.status, Timestamp::now());
+        let resource = row.map(|row| &row.status);
+        let former = (&known.status, Timestamp::now());
+        let next = status::<K>(&known.decision, resource, rollout.as_ref(), former);
         let change = changes(&known.status, &next);
         (next != known.status).then(|| (name.clone(), uid, change, next))
     }

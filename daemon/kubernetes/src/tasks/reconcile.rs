@@ -108,7 +108,7 @@ impl<'a, S: Servers, K: CustomKind> Reconciler<'a, S, K> {
 
     /// Reads the resources, and looks for those whose objects are gone.
     async fn refresh(&mut self) -> Result<(), Problem> {
-        let list = with_query(&path(&[K::PLURAL]), "managed_by", &self.shared.settings.manager());
+        let list = with_query(&path(&[K::SERVERS_PLURAL]), "managed_by", &self.shared.settings.manager());
         let mut rows = BTreeMap::new();
         each(&self.shared.servers, &list, |one: View<K>| {
             rows.extend(named::<K>(one));
@@ -191,7 +191,7 @@ impl<'a, S: Servers, K: CustomKind> Reconciler<'a, S, K> {
     }
 
     async fn send(&self, planned: &Planned<K>) -> Result<Outcome<View<K>>, Problem> {
-        let own = path(&[K::PLURAL, planned.name.as_str()]);
+        let own = path(&[K::SERVERS_PLURAL, planned.name.as_str()]);
         let call = match &planned.step {
             Step::Put(spec, expect) => Call::put(own.as_str()).json(spec)?.expect(*expect),
             Step::Delete(revision) => {

@@ -13,8 +13,10 @@ use serde::de::DeserializeOwned;
 use super::reports::room_for_reports;
 use crate::backoff::Backoff;
 use crate::connection::{Connection, Kinds, Signal};
-use crate::custom::{CustomKind, CustomObject, Pools, Reservations, Subnets};
+use crate::custom::{CustomKind, CustomObject, HostPolicies, Pools, Reservations, Subnets};
 use crate::follow::{self, Account, translated};
+use crate::host_policies::{self, NncpFacts};
+use crate::node_pools::{self, PoolFacts};
 use crate::objects::{Controllers, Kind, Namespaces, Nodes, resource};
 use crate::servers::Servers;
 use crate::shared::Shared;
@@ -86,7 +88,7 @@ pub(crate) async fn stream(shared: &Shared<impl Servers>, connection: &Connectio
         let subnets = custom::<Subnets>(shared, connection);
         let pools = custom::<Pools>(shared, connection);
         let reservations = custom::<Reservations>(shared, connection);
-        tokio::try_join!(subnets, pools, reservations).map(drop)
+        tokio::try_join!(subnets, pools, reservations, of_hosts(shared, connection)).map(drop)
     };
     let rest = futures::future::try_join(controllers, custom);
     tokio::join!(pods, nodes, of_namespaces, rest).3.map(drop)
@@ -96,12 +98,79 @@ pub(crate) async fn stream(shared: &Shared<impl Servers>, connection: &Connectio
 async fn custom<K: CustomKind>(shared: &Shared<impl Servers>, connection: &Connection) -> Result<(), String> {
     let signal = Arc::new(Signal::new(K::PLURAL));
     let client = connection.client(Some(Arc::clone(&signal)))?;
-    let manager = shared.settings.manager();
+    let (realm, manager) = (&shared.settings.realm, shared.settings.manager());
     follow(shared, &signal, client, K::resource(), |event| {
-        shared.custom_event::<K>(translated(event, |object: CustomObject| object.custom::<K>(&manager)));
+        shared
+            .custom_event::<K>(translated(event, |object: CustomObject| object.custom::<K>(realm, &manager)));
     })
     .await;
     Ok(())
+}
+
+/// Follows a kind once the API server has it, and again after it was away.
+async fn when_served<K>(
+    shared: &Shared<impl Servers>,
+    connection: &Connection,
+    resource: ApiResource,
+    plural: &'static str,
+    on_served: impl Fn(bool),
+    mut on: impl FnMut(Event<K>),
+) -> Result<(), String>
+where
+    K: Resource<DynamicType = ApiResource> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let signal = Arc::new(Signal::new(plural));
+    let client = connection.client(Some(Arc::clone(&signal)))?;
+    let mut backoff = Backoff::default();
+    loop {
+        match Kinds::default().find_any(&client, &resource.group, &resource.kind).await {
+            Ok(found) => {
+                on_served(found.is_some());
+                if found.is_some() {
+                    let client = client.clone();
+                    follow::follow(shared, &signal, client, &resource, &mut backoff, &mut on).await;
+                } else {
+                    tokio::time::sleep(shared.settings.scan_interval).await;
+                }
+            }
+            Err(error) => {
+                shared.failed(&error);
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+/// Follows the kinds for the network configuration of hosts.
+async fn of_hosts(shared: &Shared<impl Servers>, connection: &Connection) -> Result<(), String> {
+    let (realm, manager) = (&shared.settings.realm, shared.settings.manager());
+    let pools = when_served(
+        shared,
+        connection,
+        node_pools::kind(),
+        node_pools::PLURAL,
+        |_| {},
+        |event| {
+            shared.node_pool_event(translated(event, PoolFacts::of));
+        },
+    );
+    let policies = when_served(
+        shared,
+        connection,
+        HostPolicies::resource(),
+        HostPolicies::PLURAL,
+        |_| {},
+        |event| {
+            let part = |object: CustomObject| object.custom::<HostPolicies>(realm, &manager);
+            shared.custom_event::<HostPolicies>(translated(event, part));
+        },
+    );
+    let served = |is_served| shared.nncp_served(is_served);
+    let plural = host_policies::PLURAL;
+    let objects = when_served(shared, connection, host_policies::kind(), plural, served, |event| {
+        shared.nncp_event(translated(event, |object: CustomObject| NncpFacts::of(object, realm)));
+    });
+    tokio::try_join!(pools, policies, objects).map(drop)
 }
 
 async fn controllers(

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use axum::extract::Path;
 use ipam_api::access::{Target, Verb};
-use ipam_api::address::{number, parse_address};
+use ipam_api::address::{AddressRange, number, parse_address};
 use ipam_api::resource::Address;
 use ipam_api::{Code, Family, Problem};
 use ipam_machine::State;
@@ -39,6 +39,8 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
     };
     let pool = owner.or_else(covering);
     let space = pool.and_then(|id| state.space(id));
+    let record =
+        state.records_in(network.into(), AddressRange::single(address)).next().map(|(_, row)| &row.spec);
     let prefix = state.prefix_at(network.into(), address).and_then(|(id, _)| state.given_prefix(id));
     let word = match occupant {
         Some(Occupant::Allocation(_)) => "allocated",
@@ -69,7 +71,10 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
             .and_then(|(id, row)| allocation(state, id.get(), row)),
         prefix: prefix.map(super::prefix_list::prefix),
         cooling_ms,
-        reservation: reservation(state, network, address),
+        reservation: record
+            .map(|record| record.name.clone())
+            .or_else(|| reservation(state, network, address)),
+        recorded_for: record.and_then(|record| record.endpoint.clone()),
         revision: state.revision(),
     }
 }
@@ -79,7 +84,7 @@ fn reservation(state: &State, network: u64, address: IpAddr) -> Option<ipam_api:
     if !state.is_reserved(network.into(), address) {
         return None;
     }
-    let covers = |range: &ipam_api::AddressRange| {
+    let covers = |range: &AddressRange| {
         range.family() == Family::of(address) && (range.first()..=range.last()).contains(&number(address))
     };
     state

@@ -87,6 +87,7 @@ pub(in crate::http) fn to_command(request: AllocateRequest) -> Result<Allocate, 
         options: AllocateOptions {
             ttl_ms: request.ttl_ms,
             adopt: request.adopt,
+            take_over: request.take_over,
             wait: request.wait,
             metadata: AllocationMetadata {
                 hostname: request.hostname.map(Text::given),
@@ -182,6 +183,10 @@ impl Listable for Allocations {
             Some(address) => {
                 let networks = state.networks.iter().map(|(id, _)| id);
                 networks.filter_map(|network| Some(state.allocation_at(network, address)?.0.get())).collect()
+            }
+            None if tests.iter().any(|test| test.numbers("id").is_some()) => {
+                let ids = tests.iter().find_map(|test| test.numbers("id"))?;
+                ids.into_iter().filter(|id| state.allocations.get((*id).into()).is_some()).collect()
             }
             None => {
                 let keys = tests.iter().find_map(|test| test.texts("endpoint"))?;

@@ -1,12 +1,14 @@
 //! `/v1/endpoints`: endpoints with their allocations.
 
 use axum::extract::Path;
-use ipam_api::access::{Target, Verb};
+use ipam_api::access::{NodeKey, Target, Verb};
 use ipam_api::address::AddressRange;
+use ipam_api::limits::RECORDS_SHOWN_MAX;
 use ipam_api::request::{Released, Renewed};
-use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Resource};
-use ipam_api::{Code, Problem};
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Recorded, Resource};
+use ipam_api::{Code, Name, ObjectName, Problem};
 use ipam_machine::command::Leases;
+use ipam_machine::model::Reservation;
 use ipam_machine::{Action, Answer, Applied, State};
 
 use super::lease::{renewal, renewed};
@@ -34,7 +36,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
         Row::shown(&["meta.revision"]),
         Row::text("created_at", "meta.created_at"),
         Row::text("created_by", "meta.created_by"),
-        Row::shown(&["status", "status.interfaces", "status.conditions"]),
+        Row::shown(&["status", "status.interfaces", "status.conditions", "status.recorded"]),
     ],
     named: false,
     addressed: true,
@@ -64,11 +66,18 @@ impl Listable for Endpoints {
     }
 
     fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
-        let address = tests.iter().find_map(Test::address)?;
-        let networks = state.networks.iter().map(|(id, _)| id);
-        let mut holders: Vec<u64> = networks
-            .filter_map(|network| Some(state.allocation_at(network, address)?.1.endpoint.get()))
-            .collect();
+        let mut holders: Vec<u64> = match tests.iter().find_map(Test::address) {
+            Some(address) => {
+                let networks = state.networks.iter().map(|(id, _)| id);
+                networks
+                    .filter_map(|network| Some(state.allocation_at(network, address)?.1.endpoint.get()))
+                    .collect()
+            }
+            None => {
+                let nodes = hosts_in(tests)?;
+                nodes.iter().flat_map(|node| state.hosts_named(node)).map(|id| id.get()).collect()
+            }
+        };
         holders.sort_by_key(|id| (state.endpoints.get((*id).into()).map(|row| &row.key), *id));
         holders.dedup();
         Some(holders)
@@ -84,15 +93,34 @@ impl Listable for Endpoints {
     }
 }
 
+/// Hosts that the filters name, with their realms.
+fn hosts_in(tests: &[Test]) -> Option<Vec<NodeKey>> {
+    let texts = |field| tests.iter().find_map(|test| test.texts(field));
+    let kinds = texts("kind")?;
+    let is_host = |kind: &&str| *kind == EndpointKind::Host.as_str();
+    let (realms, names) = (texts("realm")?, texts("name")?);
+    let node = |realm: &str, name: &str| {
+        Some(NodeKey { realm: Name::new(realm).ok()?, name: ObjectName::new(name).ok()? })
+    };
+    let nodes = realms.iter().flat_map(|realm| names.iter().filter_map(move |name| node(realm, name)));
+    kinds.iter().all(is_host).then(|| nodes.collect())
+}
+
 pub(in crate::http) async fn show(
     Path(path): Path<(String, String, String, String)>,
     read: Read,
 ) -> Result<ApiResponse<View>, ApiError> {
     let key = key(path)?;
     let (state, stale_ms) = read.state((Verb::Read, Target::Endpoint)).await?;
-    let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id.get()));
-    let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
+    read.app.check_own_host(&read.caller, &state, &key)?;
+    let view = newest(&state, &key)?;
     Ok(ApiResponse { stale_ms, etag: Some(view.meta.revision), ..ApiResponse::new(view, state.revision()) })
+}
+
+/// The newest incarnation of an endpoint.
+pub(super) fn newest(state: &State, key: &EndpointKey) -> Result<View, Problem> {
+    let newest = state.incarnations(key).next_back().and_then(|id| view(state, id.get()));
+    newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))
 }
 
 pub(in crate::http) async fn release(
@@ -123,7 +151,9 @@ pub(in crate::http) fn freed(answer: Answer, revision: u64) -> Released {
     Released { addresses, more, late, revision }
 }
 
-fn key((kind, realm, namespace, name): (String, String, String, String)) -> Result<EndpointKey, Problem> {
+pub(super) fn key(
+    (kind, realm, namespace, name): (String, String, String, String),
+) -> Result<EndpointKey, Problem> {
     let key = format!("{kind}/{realm}/{namespace}/{name}").parse();
     key.map_err(|problem: Problem| Problem::new(Code::NotFound, problem.detail))
 }
@@ -150,6 +180,19 @@ fn view(state: &State, id: u64) -> Option<View> {
                     waits(why, &cause, waiting.since_wall_ms)
                 })
                 .collect(),
+            recorded: state
+                .records_of(&row.key)
+                .take(RECORDS_SHOWN_MAX)
+                .map(|(_, row)| recorded(row))
+                .collect(),
         },
     })
+}
+
+fn recorded(row: &Reservation) -> Recorded {
+    Recorded {
+        reservation: row.spec.name.clone(),
+        network: row.spec.network.clone(),
+        addresses: row.spec.addresses.clone(),
+    }
 }

@@ -3,6 +3,7 @@
 use ipam_api::event as shown;
 use ipam_api::node_report::AgentProblem;
 use ipam_api::time::Timestamp;
+use ipam_machine::change::FieldChange;
 use ipam_machine::command::Via;
 use ipam_machine::{By, Event, EventKind};
 
@@ -38,14 +39,7 @@ pub(super) fn event(event: &Event) -> shown::Event {
         EventKind::Created { name, .. } | EventKind::Deleted { name, .. } => item.object = name.to_string(),
         EventKind::Changed { name, changes, .. } => {
             item.object = name.to_string();
-            item.changes = changes
-                .iter()
-                .map(|change| shown::FieldChange {
-                    field: change.field.to_string(),
-                    from: change.from.to_string(),
-                    to: change.to.to_string(),
-                })
-                .collect();
+            item.changes = changes.iter().map(field_change).collect();
         }
         EventKind::Allocated(of)
         | EventKind::Released { of, .. }
@@ -118,6 +112,10 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.reason = Some(format!("{claimed} of {endpoint}"));
         }
         EventKind::Withdrawn { endpoint } => item.object = endpoint.to_string(),
+        EventKind::EndpointChanged { endpoint, changes } => {
+            item.object = endpoint.to_string();
+            item.changes = changes.iter().map(field_change).collect();
+        }
         EventKind::LevelRaised { level } => item.object = format!("level {level}"),
         EventKind::PoolConfirmed { epoch, pool } => {
             item.object = pool.to_string();
@@ -143,6 +141,14 @@ pub(super) fn event(event: &Event) -> shown::Event {
         }
     }
     item
+}
+
+fn field_change(change: &FieldChange) -> shown::FieldChange {
+    shown::FieldChange {
+        field: change.field.to_string(),
+        from: change.from.to_string(),
+        to: change.to.to_string(),
+    }
 }
 
 fn by(by: &By) -> shown::By {

@@ -139,7 +139,9 @@ pub(in crate::http) async fn list<L: Listable>(
             (app.at(&caller, cursor).await?, None)
         }
     };
-    let holder = caller.slot_holder(&app.who(&caller).await?);
+    let known = app.who(&caller).await?;
+    known.check_lists(L::target())?;
+    let holder = caller.slot_holder(&known);
     // A filter examines all items, while others wait for this thread.
     let node = app.node.clone();
     let paged = tokio::task::spawn_blocking(move || {

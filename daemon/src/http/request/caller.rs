@@ -181,6 +181,17 @@ impl Identity {
         Err(Problem::new(Code::Forbidden, "a join token is valid for joining only"))
     }
 
+    /// Refuses lists to nodes: each reads single resources of its own.
+    pub(in crate::http) fn check_lists(&self, target: Target) -> Result<(), Problem> {
+        match &self.grant.node {
+            None => Ok(()),
+            Some(node) => {
+                let detail = format!("node {node} may read {target} resources of its own only, and no list");
+                Err(Problem::new(Code::Forbidden, detail))
+            }
+        }
+    }
+
     /// Refuses what the table of roles doesn't allow.
     pub(in crate::http) fn check(&self, (verb, target): (Verb, Target)) -> Result<(), Problem> {
         self.check_bearer()?;

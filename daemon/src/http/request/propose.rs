@@ -7,6 +7,7 @@ use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use ipam_api::access::{NodeKey, Target, Verb};
 use ipam_api::name::shown;
 use ipam_api::request::AttachmentKey;
+use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
 use ipam_machine::command::{Expect, Text, Via};
@@ -212,6 +213,22 @@ impl App {
                 Code::ForeignNode,
                 format!("node {own} may not read the attachments of node {node}"),
             )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a node's access to another endpoint than its own.
+    pub(in crate::http) fn check_own_host(
+        &self,
+        caller: &Caller,
+        state: &State,
+        key: &EndpointKey,
+    ) -> Result<(), Problem> {
+        let known = caller.known_in(state)?.ok_or_else(unknown_token)?;
+        match known.grant.node {
+            Some(node) if node.host() != *key => {
+                Err(Problem::new(Code::ForeignNode, format!("node {node} may not read endpoint {key}")))
+            }
             _ => Ok(()),
         }
     }

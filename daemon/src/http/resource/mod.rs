@@ -1,5 +1,7 @@
 //! Named resources, and maps of their addresses.
 
+pub(super) mod host_policy;
+pub(super) mod host_policy_use;
 pub(super) mod map;
 pub(super) mod named;
 pub(super) mod namespace;

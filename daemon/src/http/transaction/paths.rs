@@ -25,20 +25,21 @@ pub(super) enum Place {
     Renew(Leases),
 }
 
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 7] = [
     ("networks", Kind::Network),
     ("subnets", Kind::Subnet),
     ("pools", Kind::Pool),
     ("reservations", Kind::Reservation),
     ("nodes", Kind::Node),
     ("namespaces", Kind::Namespace),
+    ("host-policies", Kind::HostPolicy),
 ];
 
 fn nowhere(path: &str) -> Problem {
-    Problem::new(Code::InvalidField, format!("{} is not a place for a step", shown(path)))
-        .help(
-            "Name a network, subnet, pool, reservation, node, namespace, allocation, prefix or endpoint, for example /v1/pools/web.",
-        )
+    Problem::new(Code::InvalidField, format!("{} is not a place for a step", shown(path))).help(
+        "Name a network, subnet, pool, reservation, node, namespace, host policy, allocation, prefix or \
+             endpoint, for example /v1/pools/web.",
+    )
 }
 
 /// One of a kind; nothing if none of that kind can be called so.
@@ -114,6 +115,7 @@ mod tests {
             ("/v1/pools/web", (Place::Named(Kind::Pool, web.clone()), false)),
             ("/v1/pools/web?drain=true", (Place::Named(Kind::Pool, web), true)),
             ("/v1/networks", (Place::Kind(Kind::Network), false)),
+            ("/v1/host-policies", (Place::Kind(Kind::HostPolicy), false)),
             ("/v1/nodes/default/n1", (Place::Named(Kind::Node, "default/n1".parse().unwrap()), false)),
             ("/v1/allocations", (Place::Allocations, false)),
             ("/v1/allocations/7", (Place::Allocation(7), false)),

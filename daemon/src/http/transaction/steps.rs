@@ -20,7 +20,7 @@ use crate::http::allocation::{allocate, attachment, automatic, controller, endpo
 use crate::http::request::Identity;
 use crate::http::request::propose::revision;
 use crate::http::resource::named::{self, NamedResource};
-use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
+use crate::http::resource::{host_policy, namespace, network, node, pool, reservation, subnet};
 
 /// Renders the response to a step: its status and body, from the state after all steps.
 pub(super) type Render = Box<dyn Fn(&State, Answer, u64) -> Rendered + Send + Sync>;
@@ -138,6 +138,7 @@ impl Plan {
                     Kind::Reservation | Kind::Token => named::<reservation::Reservations>(name.clone()),
                     Kind::Node => named::<node::Nodes>(name.clone()),
                     Kind::Namespace => named::<namespace::Namespaces>(name.clone()),
+                    Kind::HostPolicy => named::<host_policy::HostPolicies>(name.clone()),
                 };
                 Ok((Action::Delete(Delete { kind, name, expect, drain }), render))
             }
@@ -165,6 +166,7 @@ impl Plan {
             Kind::Reservation | Kind::Token => self.write_as::<reservation::Reservations>(write),
             Kind::Node => self.write_as::<node::Nodes>(write),
             Kind::Namespace => self.write_as::<namespace::Namespaces>(write),
+            Kind::HostPolicy => self.write_as::<host_policy::HostPolicies>(write),
         }
     }
 
@@ -192,7 +194,7 @@ impl Plan {
                 }
             }
             (_, name) => {
-                let spec: K::Spec = read(body)?;
+                let spec = named::read::<K>(body).map_err(in_body)?;
                 let own = K::name(&spec);
                 if let Some(name) = name.as_ref().filter(|name| **name != own) {
                     let detail = format!("the body names {own} and the path {name}");

@@ -1,1 +1,12 @@
-//! Rendered files, read by the tools that they are for.
+//! Rendered files, read and applied by the real network managers in namespaces of their own.
+
+mod cloud_init;
+mod command;
+mod ifupdown;
+mod netplan;
+mod networkd;
+mod networkmanager;
+mod nmstate;
+mod observed;
+mod policies;
+mod room;

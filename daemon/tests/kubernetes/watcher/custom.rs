@@ -45,11 +45,11 @@ fn run(api: &ApiServer, home: &Path, words: &[&str], input: &str) -> Output {
 
 impl Scene {
     /// Members that apply custom resources, whose definitions are installed.
-    async fn custom(members: usize) -> Self {
+    pub(super) async fn custom(members: usize) -> Self {
         let scene = Self::start_with(members, SETTING).await;
         let folder = ipam_manifests::folder().join("custom-resources");
         scene.kubectl(&["apply", "-k", folder.to_str().unwrap()], "");
-        for plural in ["pools", "reservations", "subnets"] {
+        for plural in ["hostpolicies", "nodeippools", "pools", "reservations", "subnets"] {
             let definition = format!("crd/{plural}.ipamd.internal");
             scene.kubectl(&["wait", "--for=condition=Established", &definition, "--timeout=60s"], "");
         }
@@ -57,7 +57,7 @@ impl Scene {
     }
 
     /// Output of a command that succeeds.
-    fn kubectl(&self, words: &[&str], input: &str) -> String {
+    pub(super) fn kubectl(&self, words: &[&str], input: &str) -> String {
         let output = run(&self.api, self.cluster.dir.path(), words, input);
         assert!(output.status.success(), "kubectl {words:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -75,7 +75,7 @@ impl Scene {
     }
 
     /// Waits until an object shows a value in its status.
-    async fn shows(&self, object: &str, pointer: &str, value: Value) {
+    pub(super) async fn shows(&self, object: &str, pointer: &str, value: Value) {
         until(&format!("{object} shows {value}"), async || {
             let status = self.api.get(&format!("{GROUP}/{object}")).map(|found| found["status"].clone());
             match status.as_ref().and_then(|status| status.pointer(pointer)) == Some(&value) {

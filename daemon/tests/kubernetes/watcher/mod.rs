@@ -3,6 +3,7 @@
 mod claims;
 mod controllers;
 mod custom;
+mod hosts;
 mod mirror;
 mod nodes;
 mod pods;

@@ -11,6 +11,7 @@
 //! | split a pool | the pool and its subnet |
 //! | delete a pool | the pool |
 //! | put or delete a reservation | the reservation, and where its addresses change: the pools that own them, else the subnets that contain them, else the network |
+//! | put or delete a host policy | the policy |
 //! | put a node, a namespace | the row as it is: none is created or deleted; its labels and its quota decide for other resources and do not change; default pools are named without wildcards and have the labels |
 //! | allocate, release, renew, delegate, scale, end | the pools of the addresses and prefixes, and of preallocated addresses that go along; the subnet of an automatic pool lends it its labels |
 //! | report the state of a node | the node, unless it is the caller |
@@ -18,19 +19,19 @@
 //! | members, level, epoch, journal | the whole cluster: refused |
 //! | a transaction | each of its steps, on what the steps before it made |
 //!
-//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, endpoints, attachments
-//! and prefixes are those of the realm. An automatic pool follows from an allocation in a subnet that allows
-//! it, and takes no grant.
+//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, host policies,
+//! endpoints, attachments and prefixes are those of the realm. An automatic pool follows from an allocation
+//! in a subnet that allows it, and takes no grant.
 
 use crate::access::{check_limits, fits, not_labelled, permit_realm};
 use crate::apply::work::Work;
 use crate::command::{
-    Action, Cause, Delete, Grant, Kind, Metadata, NamespaceSpec, NodeSpec, PoolSpec, Put, Refusal,
-    ReservationSpec, SubnetSpec,
+    Action, Cause, Delete, Grant, HostPolicySpec, Kind, Metadata, NamespaceSpec, NodeSpec, PoolSpec, Put,
+    Refusal, ReservationSpec, SubnetSpec,
 };
 use crate::state::State;
 use crate::state::id::{AllocationId, EndpointId, NetworkId};
-use crate::state::row::{Network, Pool, Reservation, Subnet};
+use crate::state::row::{HostPolicy, Network, Pool, Reservation, Subnet};
 use crate::value::field_name::FieldName;
 use crate::value::shape::{owned, ranges};
 use ipam_api::access::{Effect, Limit, NodeKey, Target, Verb, effect};
@@ -53,6 +54,7 @@ impl State {
             Action::PutReservation(put) => write.reservation(&put.spec),
             Action::PutNode(put) => write.node(put),
             Action::PutNamespace(put) => write.namespace(put),
+            Action::PutHostPolicy(put) => write.host_policy(&put.spec),
             Action::Delete(delete) => write.delete(delete),
             // The new pool has the labels of the old one.
             Action::SplitPool(split) => {
@@ -231,6 +233,18 @@ impl<'a> Write<'a> {
         self.reserved(network, present.map_or(&[], |present| &present.addresses), &wanted.addresses)
     }
 
+    /// Refuses a policy of another realm. Its renderings are allocations, with limits of their own.
+    fn host_policy(self, wanted: &HostPolicySpec) -> Result<(), Refusal> {
+        permit_realm(self.grant, &wanted.realm)?;
+        self.realm_of_host_policy(&(&wanted.name).into())?;
+        self.row(Kind::HostPolicy, &wanted.name, Some(&wanted.metadata))
+    }
+
+    fn realm_of_host_policy(self, name: &ResourceName) -> Result<(), Refusal> {
+        let present = self.state.find_row::<HostPolicy>(name);
+        present.map_or(Ok(()), |(_, row)| permit_realm(self.grant, &row.spec.realm))
+    }
+
     /// Refuses a change of reserved addresses where the labels allow none.
     fn reserved(self, network: &Name, old: &[AddressRange], new: &[AddressRange]) -> Result<(), Refusal> {
         let Some(id) = self.state.find::<Network>(network) else { return Ok(()) };
@@ -344,6 +358,7 @@ impl<'a> Write<'a> {
         self.row(*kind, name, None)?;
         match kind {
             Kind::Network | Kind::Pool => Ok(()),
+            Kind::HostPolicy => self.realm_of_host_policy(name),
             Kind::Subnet => match self.state.find_row::<Subnet>(name) {
                 Some((_, row)) => self.row(Kind::Network, &row.spec.network, None),
                 None => Ok(()),

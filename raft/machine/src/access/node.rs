@@ -2,8 +2,8 @@
 //!
 //! The rights follow from rows alone, never from claims of the request. A node detaches its own attachments
 //! and frees what only they hold. It never frees an allocation that an operator pinned, that a sticky
-//! endpoint keeps, or that another node has. Its use is counted by rows, so that a stolen node can't fill
-//! what all nodes share.
+//! endpoint keeps, or that another node has. Only the endpoint of itself as a host is its own altogether. Its
+//! use is counted by rows, so that a stolen node can't fill what all nodes share.
 
 use crate::apply::step::Step;
 use crate::command::{Cause, Grant, Refusal};
@@ -42,6 +42,9 @@ impl State {
         if endpoint.key.realm != node.realm {
             return false;
         }
+        if endpoint.key == node.host() {
+            return !self.is_attached_elsewhere(row, node);
+        }
         if row.attachment.is_some() {
             return !self.is_of_others(row, node) && !self.is_kept(id);
         }
@@ -67,13 +70,14 @@ impl State {
         .into())
     }
 
-    fn is_attached_elsewhere(&self, row: &Allocation, node: &NodeKey) -> bool {
+    pub(super) fn is_attached_elsewhere(&self, row: &Allocation, node: &NodeKey) -> bool {
         self.attachments_of(row).any(|(_, attachment)| !is_of(&attachment.key, node))
     }
 
     /// Returns true if an allocation is attached to another node, or held by others than this node.
     pub(crate) fn is_of_others(&self, row: &Allocation, node: &NodeKey) -> bool {
-        let is_own = matches!(&row.source, Source::Node(source) if source == node);
+        let is_own = matches!(&row.source, Source::Node(source) if source == node)
+            || self.endpoints.named(row.endpoint).key == node.host();
         self.is_attached_elsewhere(row, node) || (row.lifecycle == Lifecycle::Held && !is_own)
     }
 

@@ -15,7 +15,7 @@ use crate::state::row::Allocation;
 use ipam_api::access::{Effect, NodeKey, Role, Target, Verb, may};
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::EndpointKey;
+use ipam_api::resource::{EndpointKey, EndpointKind};
 
 impl Kind {
     /// The kind's target in the table of roles.
@@ -29,6 +29,7 @@ impl Kind {
             Kind::Token => Target::Token,
             Kind::Node => Target::Node,
             Kind::Namespace => Target::Namespace,
+            Kind::HostPolicy => Target::HostPolicy,
         }
     }
 }
@@ -44,6 +45,7 @@ impl Action {
             Action::PutReservation(_) => Some((Verb::Write, Target::Reservation)),
             Action::PutNode(_) => Some((Verb::Write, Target::Node)),
             Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
+            Action::PutHostPolicy(_) => Some((Verb::Write, Target::HostPolicy)),
             Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
             Action::Allocate(_) | Action::AllocateOnLinks(_) | Action::Renew(_) => {
                 Some((Verb::Allocate, Target::Allocation))
@@ -126,6 +128,9 @@ impl State {
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
                 self.permit_allocate(grant, request)
             }
+            Action::PutReservation(put) => {
+                put.spec.endpoint.as_ref().map_or(Ok(()), |endpoint| permit_realm(grant, &endpoint.realm))
+            }
             Action::ReleaseAttachment(release) => self.permit_release_attachment(grant, release),
             Action::ReleaseAttachmentOf(of) => {
                 self.permit_release_attachment(grant, &of.release)?;
@@ -160,6 +165,7 @@ impl State {
             Action::ReleaseEndpoint { key }
             | Action::EndIncarnation(EndIncarnation { endpoint: key, .. }) => {
                 permit_realm(grant, &key.realm)?;
+                self.permit_host(grant, key)?;
                 let incarnations = self.incarnations(key).map(|id| self.endpoints.named(id));
                 incarnations
                     .map(|row| self.permit_labels_of(grant, &row.allocations))
@@ -209,6 +215,9 @@ impl State {
         if request.node.as_ref().map_or(request.attachment.is_none(), elsewhere) {
             return Err(Cause::NodeElsewhere { node: node.clone() }.into());
         }
+        if request.endpoint.kind == EndpointKind::Host {
+            return self.permit_host(grant, &request.endpoint);
+        }
         let touched: Vec<EndpointId> = match request.attachment {
             None => self.incarnations(&request.endpoint).collect(),
             // A sticky endpoint may move to any node; but its present node must declare it sticky.
@@ -222,6 +231,22 @@ impl State {
             return Err(foreign(node, &request.endpoint));
         }
         Ok(())
+    }
+
+    /// Refuses a node's access to an endpoint, unless it is its own host's and attached nowhere else.
+    fn permit_host(&self, grant: &Grant, key: &EndpointKey) -> Result<(), Refusal> {
+        let Some(node) = &grant.node else { return Ok(()) };
+        let mut rows = self.held_by(key);
+        match *key == node.host() && !rows.any(|row| self.is_attached_elsewhere(row, node)) {
+            true => Ok(()),
+            false => Err(foreign(node, key)),
+        }
+    }
+
+    /// Allocations of all incarnations of an endpoint.
+    fn held_by(&self, key: &EndpointKey) -> impl Iterator<Item = &Allocation> {
+        let rows = self.incarnations(key).map(|id| self.endpoints.named(id));
+        rows.flat_map(|row| &row.allocations).map(|id| self.allocations.named(*id))
     }
 
     fn permit_scale(&self, scale: &ScaleController, search: Search<'_>) -> Result<(), Refusal> {
@@ -292,7 +317,7 @@ impl State {
         permit_realm(grant, &endpoint.key.realm)?;
         self.permit_labels_of(grant, &[id])?;
         let Some(node) = &grant.node else { return Ok(()) };
-        if !self.is_on(row, node) {
+        if !self.is_on(row, node) && endpoint.key != node.host() {
             return Err(foreign(node, &endpoint.key));
         }
         let shortens = row.lease.as_ref().is_some_and(|lease| ttl_ms.is_some_and(|ttl| ttl < lease.ttl_ms));

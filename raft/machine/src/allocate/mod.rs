@@ -5,6 +5,7 @@ pub(crate) mod candidates;
 pub(crate) mod carry_over;
 pub(crate) mod choosing;
 pub(crate) mod course;
+mod host;
 mod missing;
 mod node_limits;
 pub(crate) mod patterns;

@@ -3,13 +3,17 @@
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Pick;
 use crate::apply::step::Step;
+use crate::command::validate::within;
 use crate::command::{Allocate, Answer, Cause, Refusal};
 use crate::state::id::AllocationId;
 use crate::state::row::{Allocation, Source, Waiting};
 use crate::value::cause::Counted;
 use ipam_api::Family;
 use ipam_api::access::NodeKey;
-use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, ALLOCATIONS_PER_NODE_MAX, ATTACHMENTS_PER_NODE_MAX};
+use ipam_api::limits::{
+    ALLOCATIONS_PER_ENDPOINT_MAX, ALLOCATIONS_PER_HOST_MAX, ALLOCATIONS_PER_NODE_MAX,
+    ATTACHMENTS_PER_NODE_MAX,
+};
 
 /// Maximum allocations of one node for an endpoint that others hold, too.
 const SHARED_ENDPOINT_ALLOCATIONS_MAX: usize = ALLOCATIONS_PER_ENDPOINT_MAX / 4;
@@ -26,7 +30,8 @@ impl<'a> Choosing<'a> {
             self.state.grant(&waiting.credential).is_ok_and(|(grant, _)| grant.node.as_ref() == Some(node))
         };
         // The allocation would end the claim.
-        if endpoint.waiting.as_deref().is_some_and(|waiting| !is_own_claim(waiting)) {
+        let is_own = endpoint.key == node.host();
+        if !is_own && endpoint.waiting.as_deref().is_some_and(|waiting| !is_own_claim(waiting)) {
             let endpoint = endpoint.key.clone();
             return Err(Cause::EndpointElsewhere { endpoint, node: node.clone() }.into());
         }
@@ -38,6 +43,11 @@ impl<'a> Choosing<'a> {
         left.retain(|id| {
             self.state.may_free(grant, *id) || self.state.allocations.get(*id).is_some_and(is_drained)
         });
+        if is_own {
+            let count = endpoint.allocations.len() + picks.len();
+            let most = if picks.is_empty() { count } else { ALLOCATIONS_PER_HOST_MAX };
+            within(Counted::HostAllocations, count, most)?;
+        }
         if picks.is_empty() || !endpoint.allocations.iter().any(|id| !self.state.may_free(grant, *id)) {
             return Ok(());
         }

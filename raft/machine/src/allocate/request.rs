@@ -26,6 +26,23 @@ impl Step<'_> {
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.state.check_not_late(key, started)?;
         }
+        self.state.check_machine(request)?;
+        match self.state.renamed_by(request) {
+            None => self.allocate_known(request),
+            Some(id) => self.on_draft(|step| {
+                step.take_over(id, request);
+                match step.allocate_known(request)? {
+                    // The uid is another one than before.
+                    Answer::Allocated { interfaces, .. } => {
+                        Ok(Answer::Allocated { repeated: false, interfaces })
+                    }
+                    answer => Ok(answer),
+                }
+            }),
+        }
+    }
+
+    fn allocate_known(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
         let search = self.search()?;
         let before =
             Choosing::of(self.state, request, self.state.incarnation_for(request), search).given_before();

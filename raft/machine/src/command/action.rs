@@ -154,6 +154,8 @@ pub enum Action {
     ReportPods(ReportPods),
     /// Delegates exactly these prefixes of a realm below a pool or a prefix, and releases its others there.
     SetPrefixes(SetPrefixes),
+    /// Create or replace a host policy.
+    PutHostPolicy(Put<HostPolicySpec>),
 }
 
 impl From<Allocate> for Action {

@@ -35,6 +35,7 @@ impl Action {
             | Action::PutReservation(_)
             | Action::PutNode(_)
             | Action::PutNamespace(_)
+            | Action::PutHostPolicy(_)
             | Action::ScaleController(_)
             | Action::EndController(_)
             | Action::ConfirmEpoch(_)

@@ -5,7 +5,9 @@ use crate::value::Refusal;
 use crate::value::cause::Cause;
 use crate::value::condition::WaitReason;
 use crate::value::id::{AllocationId, PrefixClaimId, PrefixId};
-use crate::value::row::{Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
+use crate::value::row::{
+    HostPolicy, Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token,
+};
 use ipam_api::limits::RESPONSE_ADDRESSES_MAX;
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::node_report::Inventory;
@@ -289,6 +291,7 @@ pub enum Stored {
     Token(Token),
     Node(Node),
     Namespace(Namespace),
+    HostPolicy(HostPolicy),
 }
 
 /// Addresses of one interface.

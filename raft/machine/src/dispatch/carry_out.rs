@@ -7,7 +7,7 @@ use crate::command::{Action, Answer, Applied, Cause, Command, OnLinks, Outcome, 
 use crate::event::{By, Event, EventKind};
 use crate::journal::Happened;
 use crate::state::State;
-use crate::state::row::{Network, Node};
+use crate::state::row::{HostPolicy, Network, Node};
 use crate::value::At;
 use ipam_api::Code;
 
@@ -149,6 +149,7 @@ impl Step<'_> {
             Action::PutReservation(put) => self.put_reservation(put),
             Action::PutNode(put) => self.put_described::<Node>(put.spec.resource_name(), put),
             Action::PutNamespace(put) => self.put_namespace(put),
+            Action::PutHostPolicy(put) => self.put_host_policy(put),
             Action::Delete(delete) => match delete.kind {
                 command::Kind::Network => self.delete_network(&delete.name, delete.expect),
                 command::Kind::Subnet => self.delete_subnet(&delete.name, delete.expect),
@@ -157,6 +158,7 @@ impl Step<'_> {
                 command::Kind::Token => self.delete_token(&delete.name, delete.expect),
                 command::Kind::Node => self.delete_node(&delete.name, delete.expect),
                 command::Kind::Namespace => self.delete_namespace(&delete.name, delete.expect),
+                command::Kind::HostPolicy => self.delete_described::<HostPolicy>(&delete.name, delete.expect),
             },
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
                 self.allocate_in_budget(request)

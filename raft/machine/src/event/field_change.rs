@@ -10,10 +10,10 @@ use ipam_api::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{
-    AddressLimits, AutomaticRules, Dns, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Probing,
-    Quota, ReservationSpec, SubnetSpec,
+    AddressLimits, AutomaticRules, Dns, HostPolicyInterface, HostPolicySpec, Metadata, NamespaceSpec,
+    NetworkSpec, NodeSpec, PoolSpec, Probing, Quota, ReservationSpec, SubnetSpec,
 };
-use crate::state::row::Token;
+use crate::state::row::{Endpoint, Token};
 pub use crate::value::field_name::FieldName;
 
 /// Characters shown of what two long values have in common.
@@ -61,6 +61,13 @@ pub(crate) trait Fields {
 impl Fields for Token {
     fn fields(&self) -> Vec<Field> {
         vec![(FieldName::ExpiresAt, optional(self.expires_wall_ms.map(Timestamp).as_ref()))]
+    }
+}
+
+/// Only what a request changes without allocating.
+impl Fields for Endpoint {
+    fn fields(&self) -> Vec<Field> {
+        vec![(FieldName::Uid, optional(self.uid.as_ref()))]
     }
 }
 
@@ -241,9 +248,34 @@ impl Fields for NamespaceSpec {
     }
 }
 
+impl Fields for HostPolicySpec {
+    fn fields(&self) -> Vec<Field> {
+        let own = vec![
+            (FieldName::NodeSelector, self.node_selector.to_string()),
+            (FieldName::Interfaces, list(self.interfaces.iter().map(interface))),
+            (FieldName::Capture, pairs(&self.capture)),
+            (FieldName::DesiredState, self.desired_state.to_string()),
+            (FieldName::MaxUnavailable, self.max_unavailable.to_string()),
+        ];
+        [own, self.metadata.fields()].concat()
+    }
+}
+
+/// Writes the notation of `ipamctl`: `eth1 ipv4-pool=lan clean-gateway`.
+fn interface(interface: &HostPolicyInterface) -> String {
+    let ipv4 = interface.ipv4_pools.iter().map(|pool| format!(" ipv4-pool={pool}"));
+    let ipv6 = interface.ipv6_pools.iter().map(|pool| format!(" ipv6-pool={pool}"));
+    let clean = if interface.clean_gateway { " clean-gateway" } else { "" };
+    format!("{}{}{clean}", interface.name, ipv4.chain(ipv6).collect::<String>())
+}
+
 impl Fields for ReservationSpec {
     fn fields(&self) -> Vec<Field> {
-        [vec![(FieldName::Addresses, list(&self.addresses))], self.metadata.fields()].concat()
+        let own = vec![
+            (FieldName::Addresses, list(&self.addresses)),
+            (FieldName::Endpoint, optional(self.endpoint.as_ref())),
+        ];
+        [own, self.metadata.fields()].concat()
     }
 }
 

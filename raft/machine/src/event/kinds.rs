@@ -253,6 +253,12 @@ pub enum EventKind {
         /// First contradicted claim.
         claimed: Claimed,
     },
+    /// A host has another uid and the same addresses: it was installed again, or named its first uid.
+    EndpointChanged {
+        endpoint: EndpointKey,
+        /// Changed fields with old and new values.
+        changes: Vec<FieldChange>,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -282,6 +288,9 @@ pub const NAMES: &[(&str, &str)] = &[
     ("namespace.created", "The description of a namespace was created."),
     ("namespace.changed", "The description of a namespace was changed."),
     ("namespace.deleted", "The description of a namespace was deleted; its allocations remain."),
+    ("host-policy.created", "A host policy was created."),
+    ("host-policy.changed", "The fields of a host policy were changed."),
+    ("host-policy.deleted", "A host policy was deleted; the addresses of its hosts remain."),
     ("address.allocated", "An address was allocated to an endpoint."),
     ("address.released", "An address of an endpoint was released."),
     ("address.attached", "An attachment was added to an allocated address."),
@@ -298,6 +307,7 @@ pub const NAMES: &[(&str, &str)] = &[
     ("prefix.waiting", "A prefix request waits for a free block; repeated when `reason` changes."),
     ("prefix.withdrawn", "A prefix request stopped waiting without a prefix."),
     ("endpoint.waiting", "An endpoint waits for addresses; repeated when `reason` changes."),
+    ("endpoint.changed", "The uid of a host changed and its addresses stayed: a machine took them over."),
     ("endpoint.withdrawn", "An endpoint stopped waiting without an allocation."),
     ("journal.trimmed", "The oldest segment of the journal was deleted."),
     ("cluster.level", "The feature level of the cluster was raised."),
@@ -345,6 +355,7 @@ impl EventKind {
             EventKind::QuarantineEnded { .. } => "address.unquarantined",
             EventKind::Collided { .. } => "address.collision",
             EventKind::ClaimMismatch { .. } => "node.mismatch",
+            EventKind::EndpointChanged { .. } => "endpoint.changed",
         }
     }
 
@@ -425,7 +436,9 @@ impl EventKind {
     #[must_use]
     pub fn endpoint(&self) -> Option<&EndpointKey> {
         match self {
-            EventKind::Waits { endpoint, .. } | EventKind::Withdrawn { endpoint } => Some(endpoint),
+            EventKind::Waits { endpoint, .. }
+            | EventKind::Withdrawn { endpoint }
+            | EventKind::EndpointChanged { endpoint, .. } => Some(endpoint),
             _ => self.holding().map(|of| &of.endpoint),
         }
     }
@@ -441,5 +454,6 @@ fn names_of(kind: Kind) -> (&'static str, &'static str, &'static str) {
         Kind::Token => ("token.created", "token.changed", "token.deleted"),
         Kind::Node => ("node.created", "node.changed", "node.deleted"),
         Kind::Namespace => ("namespace.created", "namespace.changed", "namespace.deleted"),
+        Kind::HostPolicy => ("host-policy.created", "host-policy.changed", "host-policy.deleted"),
     }
 }

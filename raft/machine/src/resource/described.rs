@@ -1,13 +1,15 @@
 //! Resources in general: rows with a spec, and the steps that all kinds share.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, Cause, Expect, NamespaceSpec, NetworkSpec, NodeSpec, Put, Refusal, Stored};
+use crate::command::{
+    Answer, Cause, Expect, HostPolicySpec, NamespaceSpec, NetworkSpec, NodeSpec, Put, Refusal, Stored,
+};
 use crate::event::EventKind;
 use crate::event::field_change::{Fields, changes};
 use crate::state::id::Id;
 use crate::state::indexed::Indexed;
 use crate::state::refuse::{check_expected, not_found};
-use crate::state::row::{Meta, Named, Namespace, Network, Node};
+use crate::state::row::{HostPolicy, Meta, Named, Namespace, Network, Node};
 use crate::value::Kind;
 use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::ResourceName;
@@ -50,6 +52,7 @@ described! {
     // Boots of a node are remembered apart from its description, and nothing that operators do forgets them.
     Node(NodeSpec);
     Namespace(NamespaceSpec);
+    HostPolicy(HostPolicySpec);
 }
 
 impl Step<'_> {

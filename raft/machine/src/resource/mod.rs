@@ -1,7 +1,9 @@
-//! Resources that operators write: networks, subnets, pools, reservations, nodes and namespaces.
+//! Resources that operators write: networks, subnets, pools, reservations, nodes,
+//! namespaces and host policies.
 
 pub(crate) mod described;
 pub(crate) mod gateway;
+pub(crate) mod host_policy;
 pub(crate) mod namespace;
 pub(crate) mod network;
 pub(crate) mod pool;

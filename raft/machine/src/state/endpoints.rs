@@ -44,12 +44,12 @@ impl State {
     }
 
     /// Incarnation that the request means, if it exists: the one with its uid, else the newest. The newest is
-    /// meant only without a uid. A sticky endpoint has a single incarnation for all uids.
+    /// meant only without a uid. A sticky endpoint has a single incarnation for all uids, and a host has one
+    /// for the uid that takes over.
     pub(crate) fn incarnation_for(&self, request: &Allocate) -> Option<EndpointId> {
         let rows = || self.incarnations(&request.endpoint).rev();
         let is_sticky = |id: &EndpointId| self.endpoints.named(*id).sticky.is_some();
-        let is_meant =
-            |id: &EndpointId| request.uid.is_none() || self.endpoints.named(*id).uid == request.uid;
+        let is_meant = |id: &EndpointId| request.means(self.endpoints.named(*id));
         let sticky = if request.stickiness.is_sticky() { rows().find(is_sticky) } else { None };
         sticky.or_else(|| rows().find(is_meant))
     }

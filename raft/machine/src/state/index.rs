@@ -8,7 +8,7 @@ use crate::state::attachment_index::ByAttachment;
 use crate::state::division::Division;
 use crate::state::id::{
     AllocationId, BootHistoryId, CheckId, CoolingId, EndpointId, Id, NetworkId, ParentId, PoolId,
-    PrefixClaimId, PrefixCoolingId, PrefixId, ReplayId, SubnetId, TokenId, TombstoneId,
+    PrefixClaimId, PrefixCoolingId, PrefixId, ReplayId, ReservationId, SubnetId, TokenId, TombstoneId,
 };
 use crate::state::inventory::Inventories;
 use crate::state::key::{
@@ -106,12 +106,18 @@ index! {
     gateways: OrdSet<GatewayKey>;
     /// Addresses that all reservations of a network cover.
     reserved: OrdMap<(NetworkId, Family), Arc<RangeSet>>;
+    /// Ranges that reservations record for an endpoint.
+    records: OrdSet<(NetworkId, Family, u128, u128, ReservationId)>;
+    /// The same reservations by the endpoint.
+    records_of: OrdSet<(EndpointKey, ReservationId)>;
     /// Default pools by their selector keys, the most specific first.
     default_pools: OrdSet<DefaultKey>;
     spaces: OrdMap<PoolId, Arc<Space>>;
     occupants: OrdMap<(NetworkId, IpAddr), Occupant>;
     /// Incarnations, the newest last.
     endpoints: OrdSet<(EndpointKey, EndpointId)>;
+    /// Incarnations of hosts by realm and name, in all namespaces.
+    hosts: OrdSet<(Name, ObjectName, EndpointId)>;
     /// Sticky endpoints by what makes them.
     controllers: OrdSet<(ControllerKey, EndpointId)>;
     attachments: ByAttachment<Attachment>;

@@ -14,6 +14,7 @@ use crate::state::{Occupant, State};
 use crate::value::Text;
 use imbl::{OrdMap, OrdSet};
 use ipam_api::address::{AddressRange, number};
+use ipam_api::resource::EndpointKind;
 use std::fmt::Display;
 use std::ops::{Add, Sub};
 use std::panic::Location;
@@ -165,7 +166,25 @@ macro_rules! found_by_name {
     };
 }
 
-found_by_name! { Network Reservation Node Namespace }
+found_by_name! { Network Node Namespace HostPolicy }
+
+impl Indexed for Reservation {
+    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+        change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
+        let Some(endpoint) = &self.spec.endpoint else { return };
+        change.in_set(&mut index.records_of, (endpoint.clone(), id));
+        for range in &self.spec.addresses {
+            let key = (self.network, range.family(), range.first(), range.last(), id);
+            change.in_set(&mut index.records, key);
+        }
+    }
+
+    /// Its name and its network are constant.
+    fn is_found_as(&self, old: &Self) -> bool {
+        let of = |row: &Self| row.spec.endpoint.clone().map(|key| (key, row.spec.addresses.clone()));
+        of(self) == of(old)
+    }
+}
 
 impl Indexed for PoolState {}
 impl Indexed for Segment {}
@@ -212,6 +231,9 @@ impl Indexed for Pool {
 impl Indexed for Endpoint {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         change.in_set(&mut index.endpoints, (self.key.clone(), id));
+        if self.key.kind == EndpointKind::Host {
+            change.in_set(&mut index.hosts, (self.key.realm.clone(), self.key.name.clone(), id));
+        }
         if let Some(key) = ControllerKey::of(self) {
             change.in_set(&mut index.controllers, (key, id));
         }

@@ -23,6 +23,7 @@ mod prefix_coolings;
 mod probing;
 mod quarantines;
 mod ready_waiters;
+mod records;
 pub(crate) mod refuse;
 mod root;
 pub mod row;

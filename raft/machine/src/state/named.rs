@@ -5,7 +5,9 @@ use std::ops::Bound;
 
 use crate::state::State;
 use crate::state::id::Id;
-use crate::state::row::{InRows, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
+use crate::state::row::{
+    HostPolicy, InRows, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token,
+};
 use crate::value::{Kind, Metadata};
 
 /// Row with a unique name within its kind.
@@ -70,6 +72,7 @@ named! {
     Token in tokens: |row| (&row.name).into(), |_| None;
     Node in nodes: |row| row.spec.resource_name(), |row| Some(&row.spec.metadata);
     Namespace in namespaces: |row| row.spec.resource_name(), |row| Some(&row.spec.metadata);
+    HostPolicy in host_policies: |row| (&row.spec.name).into(), |row| Some(&row.spec.metadata);
 }
 
 impl State {

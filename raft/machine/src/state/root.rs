@@ -13,6 +13,7 @@ use crate::state::table::{Ledger, encode, hash};
 use crate::value::level::FIRST_LEVEL;
 use crate::value::row::{JournalHead, RELEASED_MS};
 use ipam_api::Family;
+use ipam_api::access::NodeKey;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::PODS_FORGOTTEN_MS;
 use ipam_api::request::AttachmentKey;
@@ -246,6 +247,12 @@ impl State {
     /// The incarnations of an endpoint, oldest first.
     pub fn incarnations(&self, key: &EndpointKey) -> impl DoubleEndedIterator<Item = EndpointId> {
         self.index.endpoints.range((key.clone(), Id::MIN)..=(key.clone(), Id::MAX)).map(|(_, id)| *id)
+    }
+
+    /// Incarnations of the hosts with a name, in all namespaces of a realm.
+    pub fn hosts_named(&self, node: &NodeKey) -> impl Iterator<Item = EndpointId> {
+        let key = |id| (node.realm.clone(), node.name.clone(), id);
+        self.index.hosts.range(key(Id::MIN)..=key(Id::MAX)).map(|(.., id)| *id)
     }
 
     /// Incarnations of all endpoints after one of them, in order.

@@ -170,4 +170,6 @@ rows! {
     reported_pods: ReportedPod = 26, Id<ReportedPod>, "reported pod";
     /// Realms whose pods watchers report.
     reported_realms: ReportedRealm = 27, Id<ReportedRealm>, "realm of reported pods";
+    /// Templates of the configuration of hosts.
+    host_policies: HostPolicy = 28, Id<HostPolicy>, "host policy";
 }

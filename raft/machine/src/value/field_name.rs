@@ -53,6 +53,12 @@ words! {
         ProbingGateway = "probing.gateway",
         ProbingValidMs = "probing.valid_ms",
         CoolingReserve = "cooling_reserve",
+        Uid = "uid",
+        Interfaces = "interfaces",
+        Capture = "capture",
+        DesiredState = "desired_state",
+        MaxUnavailable = "max_unavailable",
+        Endpoint = "endpoint",
     }
 }
 

@@ -33,6 +33,8 @@ words! {
         Node = "node",
         /// A namespace.
         Namespace = "namespace",
+        /// A host policy.
+        HostPolicy = "host-policy",
     }
 }
 

@@ -12,6 +12,8 @@ pub struct AllocateOptions {
     pub ttl_ms: Option<u64>,
     /// True if they exist already, and are only recorded.
     pub adopt: bool,
+    /// True to give a host's incarnation the uid of this request.
+    pub take_over: bool,
     /// True to wait while the pools are exhausted.
     pub wait: bool,
     /// Note on them.

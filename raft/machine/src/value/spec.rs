@@ -212,6 +212,8 @@ pub struct ReservationSpec {
     pub network: Name,
     /// Addresses that are never allocated.
     pub addresses: Vec<AddressRange>,
+    /// Endpoint whose addresses they are, without an allocation.
+    pub endpoint: Option<EndpointKey>,
     /// Metadata of operators.
     pub metadata: Metadata,
 }
@@ -326,6 +328,6 @@ pub struct ReleaseAttachmentOf {
 }
 
 /// 802.1Q ids end here (4095 is reserved).
-pub(crate) const VLAN_MAX: u16 = 4094;
+pub(crate) const VLAN_MAX: u16 = ipam_api::limits::VLAN_ID_MAX;
 /// Bytes of a boot id; Linux writes a UUID of 36.
 pub(crate) const BOOT_ID_BYTES_MAX: usize = 64;

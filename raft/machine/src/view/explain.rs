@@ -6,6 +6,7 @@ use crate::allocate::choosing::Choosing;
 use crate::allocate::course::Courses;
 use crate::allocate::pick::{Claimed, Evaluated, Evaluation, Pick, Taken, UNITS_PER_POOL_EVALUATED};
 use crate::allocate::preallocated::Needs;
+use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
 use crate::command::{Action, Allocate, Command, OnLinks, Outcome, Refusal};
 use crate::dispatch::carry_out_looking;
@@ -92,11 +93,13 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
                 // much.
                 let work = Work::default();
                 let search = Search { grant, work: &work };
-                match step.with_pools_of(request, search) {
-                    Ok(Some(prepared)) => choices(&prepared, request, search),
-                    Ok(None) => choices(step.state, request, search),
-                    // Without choices the outcome has the reason.
-                    Err(_) => Vec::new(),
+                if step.state.check_machine(request).is_err() {
+                    return Vec::new();
+                }
+                match step.with_machine_of(request) {
+                    Some(draft) if draft.has_given(request, search) => Vec::new(),
+                    Some(mut draft) => prepared_choices(&step.on(&mut draft), request, search),
+                    None => prepared_choices(step, request, search),
                 }
             }
             _ => Vec::new(),
@@ -113,6 +116,16 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     };
     let chosen = chosen && !adopts;
     Explanation { outcome, choices: if chosen { choices } else { Vec::new() } }
+}
+
+/// Choices among the present pools and those that the request makes.
+fn prepared_choices(step: &Step<'_>, request: &Allocate, search: Search<'_>) -> Vec<Explained> {
+    match step.with_pools_of(request, search) {
+        Ok(Some(prepared)) => choices(&prepared, request, search),
+        Ok(None) => choices(step.state, request, search),
+        // Without choices the outcome has the reason.
+        Err(_) => Vec::new(),
+    }
 }
 
 /// Returns the choices of each interface. Where one family is refused the others are looked at all the same.

@@ -174,15 +174,15 @@ fn a_claim_of_the_last_owner_of_a_cooling_address_has_it_back() {
 fn an_endpoint_holds_a_bounded_number_of_addresses() {
     let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
     for i in 0..ALLOCATIONS_PER_ENDPOINT_MAX - 1 {
-        say(&mut state, 0, &format!("allocate host/a eth{i}")).unwrap();
+        say(&mut state, 0, &format!("allocate vm/a eth{i}")).unwrap();
     }
     let before = state.digest();
-    refused(&say(&mut state, 0, "allocate host/a one + two"), Code::LimitExceeded);
+    refused(&say(&mut state, 0, "allocate vm/a one + two"), Code::LimitExceeded);
     assert_eq!(state.digest(), before);
-    say(&mut state, 0, "allocate host/a one").unwrap();
-    refused(&say(&mut state, 0, "allocate host/a two"), Code::LimitExceeded);
+    say(&mut state, 0, "allocate vm/a one").unwrap();
+    refused(&say(&mut state, 0, "allocate vm/a two"), Code::LimitExceeded);
     // Another incarnation is another holder.
-    say(&mut state, 0, "allocate host/a two uid=other").unwrap();
+    say(&mut state, 0, "allocate vm/a two uid=other").unwrap();
 }
 
 #[test]

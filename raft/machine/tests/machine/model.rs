@@ -228,8 +228,15 @@ impl Side {
 
     fn note_revisions(&mut self) {
         self.model.revisions.clear();
-        for kind in [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace]
-        {
+        for kind in [
+            Kind::Network,
+            Kind::Subnet,
+            Kind::Pool,
+            Kind::Reservation,
+            Kind::Node,
+            Kind::Namespace,
+            Kind::HostPolicy,
+        ] {
             for (name, _) in self.state.names(kind, None) {
                 let revision = self.state.meta(kind, name).unwrap().revision;
                 self.model.revisions.insert((kind, name.clone()), revision);

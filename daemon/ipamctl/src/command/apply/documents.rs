@@ -9,7 +9,7 @@ use ipam_api::name::{ResourceName, shown};
 use serde_json::Value;
 
 use super::kind::{Kind, Spec};
-use super::spiderpool;
+use super::{nmstate, spiderpool};
 use crate::output::data::Data;
 use crate::output::error::Failure;
 
@@ -145,6 +145,8 @@ fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Documen
     let at = |detail: String, help: &str| Failure::usage(format!("{place}: {detail}"), help);
     let translated = spiderpool::translated(data).map_err(|problem| at(problem.detail, &problem.help))?;
     let data = translated.as_ref().unwrap_or(data);
+    let translated = nmstate::translated(data).map_err(|problem| at(problem.detail, &problem.help))?;
+    let data = translated.as_ref().unwrap_or(data);
     let Data::Map(fields) = data else {
         return Err(at(
             "the document is not a resource".to_owned(),
@@ -229,11 +231,56 @@ mod tests {
     }
 
     #[test]
+    fn policies_of_nmstate_become_host_policies() {
+        const CAPTURE: &str = "capture: {a: ippool.traffic-1.allocate}\n";
+        const STATE: &str = "desiredState: {interfaces: [{name: eth1, ipv4: \"{{ capture.a.ip }}\"}]}\n";
+        let head = "apiVersion: nmstate.io/v1\nkind: NodeNetworkConfigurationPolicy\nmetadata: {name: p}\n";
+        let indented = |text: &str| format!("  {text}");
+        let with_spec = format!(
+            "{head}spec:\n{}{}{}",
+            indented(CAPTURE),
+            indented(STATE),
+            "  maxUnavailable: 3\n  nodeSelector: {zone: a, team: web}\n"
+        );
+        for text in [format!("{head}{CAPTURE}{STATE}"), with_spec] {
+            let found = documents(&text).unwrap();
+            let [Document { kind: Kind::HostPolicy, name, spec, .. }] = found.as_slice() else {
+                panic!("{found:?}")
+            };
+            assert_eq!(name.as_str(), "p");
+            assert_eq!(spec["desired_state"]["interfaces"][0]["ipv4"], "{{ capture.a.ip }}");
+            assert_eq!(spec["capture"]["a"], "ippool.traffic-1.allocate");
+            if text.contains("spec") {
+                assert_eq!(spec["max_unavailable"], 3);
+                assert_eq!(spec["node_selector"], "zone=a,team=web");
+            } else {
+                assert_eq!(spec["max_unavailable"], "50%");
+            }
+        }
+        for (bad, word) in [
+            (format!("{head}spec: {{desired: 1}}\n"), "no field"),
+            (format!("{head}spec: [1]\n"), "an object"),
+            (head.replace("NodeNetworkConfigurationPolicy", "NodeNetworkState"), "only"),
+        ] {
+            let said = documents(&bad).unwrap_err().text(false).unwrap();
+            assert!(said.contains(word), "{said}");
+        }
+        let ours = "kind: HostPolicy\nname: p\n---\nname: q\ncapture: {}\n";
+        assert_eq!(names(ours), ["host-policy/p", "host-policy/q"]);
+    }
+
+    #[test]
     fn an_error_names_its_document_and_field() {
         for (text, word) in [
-            ("kind: prefix\nname: a\n", "network, subnet, pool, reservation, node and namespace"),
+            (
+                "kind: prefix\nname: a\n",
+                "network, subnet, pool, reservation, node, namespace and host-policy",
+            ),
             ("name: foo\n", "the kind of \"foo\" is missing"),
-            ("name: foo\nrealm: prod-eu\n", "network, subnet, pool, reservation, node and namespace"),
+            (
+                "name: foo\nrealm: prod-eu\n",
+                "network, subnet, pool, reservation, node, namespace and host-policy",
+            ),
             ("kind: pool\nname: web\nsubnet: lan\nrange: [10.0.0.1]\n", "did you mean \"ranges\""),
             ("kind: pool\nname: web\nsubnet: lan\nranges: [10.0.0.9-10.0.0.1]\n", "document 1"),
             ("kind: pool\nname: web\nsubnet: lan\n---\nkind: pool\nname: web\nsubnet: lan\n", "twice"),

@@ -1,5 +1,6 @@
 //! The kinds of resources that files describe.
 
+use ipam_api::host_policy::HostPolicy;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Namespace, Network, Node, Pool, Reservation, Subnet};
 use ipam_api::{Problem, strict};
@@ -16,12 +17,16 @@ pub(super) enum Kind {
     Reservation,
     Node,
     Namespace,
+    HostPolicy,
 }
 
 /// An expression about the type of the API that a kind stands for.
 macro_rules! of_resource_type {
     ($kind:expr, $resource_type:ident => $value:expr) => {
-        of_resource_type!($kind, $resource_type => $value; Network, Subnet, Pool, Reservation, Node, Namespace)
+        of_resource_type!(
+            $kind, $resource_type => $value;
+            Network, Subnet, Pool, Reservation, Node, Namespace, HostPolicy
+        )
     };
     ($kind:expr, $resource_type:ident => $value:expr; $($name:ident),*) => {
         match $kind {
@@ -38,8 +43,15 @@ pub(super) type Spec = Map<String, Value>;
 
 impl Kind {
     /// All of them.
-    pub(super) const ALL: [Kind; 6] =
-        [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace];
+    pub(super) const ALL: [Kind; 7] = [
+        Kind::Network,
+        Kind::Subnet,
+        Kind::Pool,
+        Kind::Reservation,
+        Kind::Node,
+        Kind::Namespace,
+        Kind::HostPolicy,
+    ];
 
     /// The word for one.
     pub(super) fn word(self) -> &'static str {
@@ -53,9 +65,13 @@ impl Kind {
 
     /// The kind that a word names.
     pub(super) fn of(word: &str) -> Option<Self> {
-        let word = word.to_ascii_lowercase();
-        let singular = word.strip_suffix('s').unwrap_or(&word);
-        Self::ALL.into_iter().find(|kind| kind.word() == singular)
+        let bare = |word: &str| word.to_ascii_lowercase().replace('-', "");
+        let word = bare(word);
+        let singular = match word.strip_suffix("ies") {
+            Some(stem) => format!("{stem}y"),
+            None => word.strip_suffix('s').unwrap_or(&word).to_owned(),
+        };
+        Self::ALL.into_iter().find(|kind| bare(kind.word()) == singular)
     }
 
     /// The kind of a resource that doesn't say it: lists have none in their items. Most have a field that the
@@ -65,6 +81,8 @@ impl Kind {
             Kind::Subnet
         } else if has("subnet") {
             Kind::Pool
+        } else if has("desired_state") || has("capture") {
+            Kind::HostPolicy
         } else if has("addresses") {
             Kind::Reservation
         } else if has("default_ipv4_pools") || has("default_ipv6_pools") || has("quota") {

@@ -1,7 +1,9 @@
 //! `ipamctl apply` and `ipamctl diff`: what files say, in one step, all or none.
 
+mod create;
 mod documents;
 mod kind;
+mod nmstate;
 mod plan;
 mod run;
 mod spiderpool;
@@ -9,4 +11,5 @@ mod spiderpool;
 mod tests;
 mod view;
 
+pub(crate) use create::{CreateArguments, create};
 pub(crate) use run::{ApplyArguments, DiffArguments, diff, run};

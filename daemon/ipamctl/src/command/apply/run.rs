@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::plan::{Change, Current, Plan};
-use super::{documents, view};
+use super::view;
 use crate::client::confirm;
 use crate::client::list::unreadable;
 use crate::client::requests::Again;
@@ -23,7 +23,7 @@ use crate::output::text;
 #[derive(Debug, Args)]
 #[command(
     after_help = "A file has YAML documents or JSON: each a resource with its `kind` (network, subnet, pool, reservation,
-node, namespace), or a list as `-o yaml` shows it. What isn't said in a file gets its default.
+node, namespace, host-policy), or a list as `-o yaml` shows it. What isn't said in a file gets its default.
 
   kind: subnet
   name: lan-10
@@ -69,10 +69,10 @@ pub(crate) struct DiffArguments {
 
 /// Files to read.
 #[derive(Debug, Args)]
-struct FileArguments {
+pub(super) struct FileArguments {
     /// File, directory of .yaml, .yml and .json files, or - for standard input; may be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
 }
 
 /// Makes it so.
@@ -132,10 +132,7 @@ fn names(plan: &Plan) -> String {
 /// some that the files don't. The revision is that of what was read last.
 async fn compare(session: &Session, files: &FileArguments, prune: bool) -> Result<(Plan, u64), Failure> {
     let manager = session.writing.manager.as_deref();
-    // On a thread of its own: Ctrl-C must end the wait for standard input.
-    let (paths, owned) = (files.files.clone(), manager.map(str::to_owned));
-    let read = tokio::task::spawn_blocking(move || documents::read(&paths, owned.as_deref()));
-    let documents = read.await.map_err(|_| Failure::Declined)??;
+    let documents = files.read(session).await?;
     let (mut current, mut revision) = (Vec::new(), 0);
     for kind in Kind::ALL {
         if manager.is_some() || documents.iter().any(|document| document.kind == kind) {

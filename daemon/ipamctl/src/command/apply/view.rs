@@ -67,6 +67,7 @@ fn created(kind: Kind, spec: &Spec) -> String {
             given if given.is_empty() => format!("all of subnet {}", field("subnet")),
             given => format!("subnet {}, {}", field("subnet"), addresses(&given)),
         },
+        Kind::HostPolicy => format!("realm {}", field("realm")),
         Kind::Reservation => addresses(&ranges(spec.get("addresses"))),
     }
 }

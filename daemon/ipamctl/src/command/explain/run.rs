@@ -12,13 +12,14 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 
 /// The resources, and the names of their types.
-const RESOURCES: [(&str, &str, &str); 9] = [
+const RESOURCES: [(&str, &str, &str); 10] = [
     ("network", "Network", "NetworkStatus"),
     ("subnet", "Subnet", "SubnetStatus"),
     ("pool", "Pool", "PoolStatus"),
     ("reservation", "Reservation", "ReservationStatus"),
     ("node", "Node", "NodeStatus"),
     ("namespace", "Namespace", "NamespaceStatus"),
+    ("host-policy", "HostPolicy", "HostPolicyStatus"),
     ("endpoint", "Endpoint", "EndpointStatus"),
     ("allocation", "Allocation", ""),
     ("prefix", "Prefix", ""),

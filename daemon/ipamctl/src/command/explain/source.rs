@@ -3,6 +3,7 @@
 /// Source of the resources.
 const SOURCE: &str = concat!(
     include_str!("../../../../../api/src/resource.rs"),
+    include_str!("../../../../../api/src/host_policy/policy.rs"),
     include_str!("../../../../../api/src/probe.rs"),
     include_str!("../../../../../api/src/node_report.rs"),
     include_str!("../../../../../api/src/resource/application.rs"),
@@ -132,7 +133,9 @@ fn one(kind: &str) -> &str {
         "IpNet" => "CIDR",
         "IpAddr" => "address",
         "AddressRange" => "address range",
-        "Labels" => "map of texts",
+        "Labels" | "BTreeMap<String, String>" => "map of texts",
+        "Value" => "JSON",
+        "MaxUnavailable" => "number, or percentage as 50%",
         "Timestamp" => "time (RFC 3339, UTC)",
         "Family" => "4 or 6",
         "EndpointKey" => "endpoint",

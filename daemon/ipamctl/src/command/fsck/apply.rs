@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipam_api::Code;
 use ipam_api::client::Call;
 use ipam_api::probe::Quarantine;
+use ipam_api::reclaim::ReclaimReason;
 use ipam_api::resource::Allocation;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ pub(super) async fn apply(session: &Session, items: Vec<Finding>, takes_newer: b
             Action::ReleaseColliding { .. } | Action::EndQuarantine { .. } => singles.push(action),
         }
     }
-    let outcome = reclaim::silent(session, targets).await;
+    let outcome = reclaim::all(session, ReclaimReason::NodeSilent, targets).await;
     let dry_run = session.writing.dry_run;
     let mut done: Vec<Done> =
         outcome.fates.iter().map(|(target, fate)| reclaimed(target, *fate, dry_run)).collect();

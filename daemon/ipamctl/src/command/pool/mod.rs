@@ -2,6 +2,7 @@
 
 mod change;
 mod drain;
+mod offset;
 mod selectors;
 mod verbs;
 mod view;

@@ -5,6 +5,7 @@ use ipam_api::resource::{Pool, Subnet};
 use ipam_api::{Code, Name};
 
 use super::drain::{self, confirm_in_use};
+use super::offset::{self, OffsetArguments};
 use super::{change, view};
 use crate::client::resource;
 use crate::client::resource_type::Read;
@@ -43,6 +44,17 @@ pub(crate) enum Verb {
   ipamctl pool map web --state free
   ipamctl pool map web --from 10.10.0.128 --limit 20")]
     Map(MapArguments),
+    /// Show the address of an offset, or the offset of an address
+    #[command(after_help = "Offset 0 is the first address of the pool's ranges, in their order.
+Excluded addresses keep their offset.
+IPv4: addresses whose last octet is 0 or 255 have no offset and consume none.
+IPv6: every address has an offset, so offsets are plain arithmetic.
+
+Examples:
+  ipamctl pool offset web 17
+  ipamctl pool offset web 10.10.0.67
+  ipamctl pool offset web 17 -o json")]
+    Offset(OffsetArguments),
     /// Follow changes of pools, or of one pool and its addresses, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl pool watch\n  ipamctl pool watch web -o json")]
     Watch(WatchArguments),
@@ -102,6 +114,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Split(arguments) => drain::split(session, arguments).await,
         Verb::Drain(arguments) => drain::drain(session, arguments).await,
         Verb::Map(arguments) => map::run(session, "pools", &arguments).await,
+        Verb::Offset(arguments) => offset::run(session, &arguments).await,
         Verb::List(arguments) => list(session, &arguments).await,
         Verb::Show(Named { name }) => {
             let (pool, answer) = resource::fetch::<Pool>(session, &name).await?;

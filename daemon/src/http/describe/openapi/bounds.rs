@@ -5,12 +5,12 @@
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, CLIENT_URL_CHARS_MAX, CONTROLLERS_OF_POD_MAX,
     COOLING_MS_MAX, COOLING_RESERVE_MAX, DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX,
-    INTERFACES_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX,
-    LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, LINK_ADDRESSES_MAX, LINKS_PER_NODE_MAX, MTU_MAX, MTU_MIN_V4,
-    OBJECT_NAME_CHARS_MAX, ORPHANS_MAX, PODS_GONE_PER_REPORT_MAX, PODS_PER_REPORT_MAX, POOLS_NAMED_MAX,
-    PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PREFIXES_LISTED_MAX, PROBE_MACS_MAX,
-    PROBE_RESULTS_MAX, PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN, QUOTA_APPLICATIONS_MAX, RANGES_MAX,
-    RECLAIM_LINES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX, TEXT_CHARS_MAX,
+    HOST_POLICY_CAPTURES_MAX, INTERFACES_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX,
+    LABELS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, LINK_ADDRESSES_MAX, LINKS_PER_NODE_MAX, MTU_MAX,
+    MTU_MIN_V4, OBJECT_NAME_CHARS_MAX, ORPHANS_MAX, PODS_GONE_PER_REPORT_MAX, PODS_PER_REPORT_MAX,
+    POOLS_NAMED_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PREFIXES_LISTED_MAX,
+    PROBE_MACS_MAX, PROBE_RESULTS_MAX, PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN, QUOTA_APPLICATIONS_MAX,
+    RANGES_MAX, RECLAIM_LINES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX, TEXT_CHARS_MAX,
     TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX, WORKLOADS_MAX,
 };
 use ipam_api::schema::ipv6;
@@ -22,7 +22,10 @@ use super::components::reference;
 pub(super) const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 
 /// Places that only the size of a body bounds.
-pub(super) const UNBOUNDED: [&str; 5] = [
+pub(super) const UNBOUNDED: [&str; 7] = [
+    // Any JSON, up to a number of bytes and of levels.
+    "HostPolicy.desired_state",
+    "HostPolicyPatch.desired_state",
     // A pod's, whose number and lengths Kubernetes bounds.
     "AllocateRequest.annotations",
     "AllocateRequest.annotations.additionalProperties",
@@ -56,6 +59,15 @@ pub(super) fn annotations() -> Value {
         "maxProperties": LABELS_MAX,
         "propertyNames": {"type": "string", "minLength": 1, "maxLength": LABEL_KEY_CHARS_MAX, "pattern": LINE},
         "additionalProperties": {"type": "string", "maxLength": LABEL_VALUE_CHARS_MAX, "pattern": value},
+    })
+}
+
+/// Captures of a host policy. References are checked besides.
+fn captures() -> Value {
+    json!({
+        "maxProperties": HOST_POLICY_CAPTURES_MAX,
+        "propertyNames": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9-]{0,62}$"},
+        "additionalProperties": {"type": "string", "maxLength": TEXT_CHARS_MAX, "pattern": LINE},
     })
 }
 
@@ -118,6 +130,9 @@ fn of_schemas() -> Vec<(&'static str, &'static str, Value)> {
         ("Pool", "namespaces", at_most(SELECTOR_NAMES_MAX)),
         ("Pool", "network_attachments", at_most(SELECTOR_NAMES_MAX)),
         ("Reservation", "addresses", from_one_to(RANGES_MAX)),
+        ("HostPolicy", "interfaces", at_most(INTERFACES_MAX)),
+        ("HostPolicy", "capture", captures()),
+        ("HostPolicy", "desired_state", json!({"type": "object", "additionalProperties": true})),
         ("Quota", "ipv4", addresses()),
         ("Quota", "ipv6", addresses()),
         ("Quota", "applications", at_most(QUOTA_APPLICATIONS_MAX)),
@@ -203,13 +218,15 @@ pub(super) const ETAG: &str = "^(\"[0-9]{1,16}\"|[0-9]{1,16})$";
 fn place(is_step: bool) -> String {
     let (name, object, id) =
         ("[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", "[A-Za-z0-9][A-Za-z0-9_.:-]{0,252}", "[0-9]{1,19}");
-    let named = format!("(networks|subnets|pools|reservations)/{name}|(nodes|namespaces)/{name}/{object}");
+    let named = format!(
+        "(networks|subnets|pools|reservations|host-policies)/{name}|(nodes|namespaces)/{name}/{object}"
+    );
     if !is_step {
         return format!("^/v1/({named})$");
     }
     let endpoint =
         format!("endpoints/(pod|vm|host|machine|claim|container)/{name}/{object}/{object}(/renew)?");
-    let all = "networks|subnets|pools|reservations|nodes|namespaces|allocations|prefixes|attachments/release|controllers/(scale|end)";
+    let all = "networks|subnets|pools|reservations|host-policies|nodes|namespaces|allocations|prefixes|attachments/release|controllers/(scale|end)";
     format!(
         "^/v1/(({named})(\\?drain=(true|false))?|{all}|allocations/{id}(/renew)?|prefixes/{id}|{endpoint})$"
     )

@@ -2,8 +2,8 @@
 
 use ipam_api::schema::IpAddress;
 use ipam_api::{
-    Problem, cluster, event, explain, node_report, pod, probe, reclaim, request, resource, token,
-    transaction, workload,
+    Problem, cluster, event, explain, host_policy, node_report, pod, probe, reclaim, render, request,
+    resource, token, transaction, workload,
 };
 use ipam_machine::map::Standing;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -16,10 +16,11 @@ type NetworkView = View<resource::Network, resource::NetworkStatus>;
 type SubnetView = View<resource::Subnet, resource::SubnetStatus>;
 type PoolView = View<resource::Pool, resource::PoolStatus>;
 type ReservationView = View<resource::Reservation, resource::ReservationStatus>;
+type HostPolicyView = View<host_policy::HostPolicy, host_policy::HostPolicyStatus>;
 type EndpointView = View<resource::Endpoint, resource::EndpointStatus>;
 
 /// Named resources: what can be created, replaced and changed.
-const RESOURCES: [&str; 6] = ["Network", "Subnet", "Pool", "Reservation", "Node", "Namespace"];
+const RESOURCES: [&str; 7] = ["Network", "Subnet", "Pool", "Reservation", "Node", "Namespace", "HostPolicy"];
 
 /// Prefix of a reference to a schema of the document.
 const PREFIX: &str = "#/components/schemas/";
@@ -62,7 +63,15 @@ pub(super) fn components() -> Map<String, Value> {
         "NodeView": View<resource::Node, resource::NodeStatus>,
         "Namespace": resource::Namespace,
         "NamespaceView": View<resource::Namespace, resource::NamespaceStatus>,
+        "HostPolicy": host_policy::HostPolicy,
+        "HostPolicyView": HostPolicyView,
+        "RenderHostPolicy": host_policy::RenderHostPolicy,
+        "RenderedHostPolicy": host_policy::RenderedHostPolicy,
+        "ResetHostPolicy": host_policy::ResetHostPolicy,
+        "HostPolicyReset": host_policy::HostPolicyReset,
         "EndpointView": EndpointView,
+        "ConfigurationFormat": render::Format,
+        "HostConfiguration": render::HostConfiguration,
         "Allocation": resource::Allocation,
         "Address": resource::Address,
         "AddressMap": resource::AddressMap,
@@ -135,6 +144,7 @@ pub(super) fn components() -> Map<String, Value> {
         ("ReservationPage", "ReservationView"),
         ("NodePage", "NodeView"),
         ("NamespacePage", "NamespaceView"),
+        ("HostPolicyPage", "HostPolicyView"),
         ("EndpointPage", "EndpointView"),
         ("AllocationPage", "Allocation"),
         ("PrefixPage", "Prefix"),
@@ -270,7 +280,7 @@ fn enumerate(schema: &mut Value) {
     *schema = json!({"type": "string", "title": schema["title"], "description": about, "enum": words});
 }
 
-/// Replaces the format `ip` by the schema of addresses: JSON Schema knows the formats of one family each only.
+/// Replaces the format `ip` by the schema of addresses: JSON Schema knows formats of one family each only.
 fn refer_to_addresses(schema: &mut Value) {
     match schema {
         Value::Object(words) if words.get("format").is_some_and(|format| format == "ip") => {

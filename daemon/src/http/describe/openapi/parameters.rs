@@ -16,13 +16,14 @@ use crate::http::describe::routes::{Access, Condition, Route};
 use crate::http::list::Shape;
 
 /// The lists, with the schemas of their items.
-pub(super) const LISTS: [(&Shape, &str); 13] = [
+pub(super) const LISTS: [(&Shape, &str); 14] = [
     (&crate::http::resource::network::SHAPE, "NetworkView"),
     (&crate::http::resource::subnet::SHAPE, "SubnetView"),
     (&crate::http::resource::pool::SHAPE, "PoolView"),
     (&crate::http::resource::reservation::SHAPE, "ReservationView"),
     (&crate::http::resource::node::SHAPE, "NodeView"),
     (&crate::http::resource::namespace::SHAPE, "NamespaceView"),
+    (&crate::http::resource::host_policy::SHAPE, "HostPolicyView"),
     (&crate::http::allocation::endpoint::SHAPE, "EndpointView"),
     (&crate::http::allocation::allocate::SHAPE, "Allocation"),
     (&crate::http::allocation::prefix_list::SHAPE, "Prefix"),
@@ -117,6 +118,7 @@ fn in_path(route: &Route, name: &str) -> Value {
         ["/v1/nodes/", "/v1/namespaces/", "/v1/endpoints/"].iter().any(|of| route.path.starts_with(of));
     reference(match name {
         "ip" => "IpAddress",
+        "format" => "ConfigurationFormat",
         "kind" => "EndpointKind",
         "interface" => "InterfaceName",
         "node" | "config" | "container" | "namespace" => "ObjectName",

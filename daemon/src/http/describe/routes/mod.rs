@@ -4,6 +4,7 @@ mod agents;
 mod backup;
 mod collection;
 mod controllers;
+mod host_policies;
 mod leases;
 mod maps;
 mod members;

@@ -6,7 +6,7 @@ use ipam_api::access::{Target, Verb};
 use super::parameters::parameter;
 use super::route::{Access, Body, Condition, Handled, OF_RULES, Route};
 use crate::http::resource::named::{self, NamedResource};
-use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
+use crate::http::resource::{host_policy, namespace, network, node, pool, reservation, subnet};
 
 pub(super) fn routes() -> Vec<Handled> {
     [
@@ -21,6 +21,10 @@ pub(super) fn routes() -> Vec<Handled> {
         of_kind::<namespace::Namespaces>(
             "namespace",
             ["Namespace", "NamespacePatch", "NamespaceView", "NamespacePage"],
+        ),
+        of_kind::<host_policy::HostPolicies>(
+            "host policy",
+            ["HostPolicy", "HostPolicyPatch", "HostPolicyView", "HostPolicyPage"],
         ),
     ]
     .into_iter()

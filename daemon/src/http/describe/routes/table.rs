@@ -7,9 +7,10 @@ use ipam_api::access::{Target, Verb};
 use super::parameters::{fresh, parameter};
 use super::route::{Access, Body, Condition, Handled, OF_ALLOCATING, OF_READS, OF_RELEASES, OF_RULES, Route};
 use super::{
-    agents, backup, collection, controllers, leases, maps, members, named, pods, prefixes, workloads,
+    agents, backup, collection, controllers, host_policies, leases, maps, members, named, pods, prefixes,
+    workloads,
 };
-use crate::http::allocation::{address, allocate, attachment, controller, endpoint, explain};
+use crate::http::allocation::{address, allocate, attachment, configuration, controller, endpoint, explain};
 use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
 use crate::http::event::{history, pages};
@@ -27,6 +28,7 @@ fn table() -> Vec<Handled> {
     let [scale, end] = controllers::routes();
     all.extend([scale.to(controller::scale), end.to(controller::end)]);
     all.extend(prefixes::routes());
+    all.extend(host_policies::routes());
     all.extend(leases::routes());
     all.extend(agents::routes());
     all.extend(collection::routes());
@@ -52,13 +54,21 @@ pub(in crate::http) fn handlers() -> Router<App> {
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
-fn holding() -> [Handled; 12] {
+fn holding() -> [Handled; 13] {
     let path = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "name", "Network of the address; default: `default`.");
     [
         Route::list::<endpoint::Endpoints>("Lists endpoints.", "EndpointPage"),
         Route::one(path, Target::Endpoint, "Shows an endpoint with its allocations.", "EndpointView")
             .to(endpoint::show),
+        Route::one(
+            format!("{path}/configuration/{{format}}"),
+            Target::Endpoint,
+            "Renders the addresses of an endpoint as configuration files of a network manager.",
+            "HostConfiguration",
+        )
+        .refuses(&[Code::NotRenderable])
+        .to(configuration::show),
         Route::delete(path, (Verb::Release, Target::Endpoint), "Releases all allocations of an endpoint.")
             .json(200, "Released")
             .refuses(OF_RELEASES)

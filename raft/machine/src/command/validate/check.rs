@@ -10,9 +10,9 @@ use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, COOLING_MS_MAX, COOLING_RESERVE_MAX,
     DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
     LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, LINK_ADDRESSES_MAX, MEMBERS_MAX, MTU_MAX,
-    MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX,
-    RESOURCES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6,
-    TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
+    MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, RECORDED_ADDRESSES_MAX,
+    REQUESTED_ADDRESSES_MAX, RESOURCES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
+    SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::name::Name;
 use ipam_api::place::{PeerAddress, is_client_url};
@@ -20,7 +20,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_api::selector::check_label;
 use ipnet::IpNet;
 
-use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
+use crate::command::validate::{check_adoption, check_gateway, check_routes, check_take_over, check_wait};
 use crate::command::{
     Action, Allocate, AllocationMetadata, AutomaticRules, Cause, ConfirmEpoch, Dns, Kind, KnownMember,
     Manager, Metadata, NamespaceSpec, OnLinks, PoolPatterns, PoolSelectors, PoolSpec, Refusal,
@@ -51,6 +51,7 @@ impl Action {
             Action::PutReservation(put) => put.spec.check(),
             Action::PutNode(put) => put.spec.metadata.check(),
             Action::PutNamespace(put) => put.spec.check(),
+            Action::PutHostPolicy(put) => put.spec.check(),
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => request.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
             Action::ReleaseAttachmentOf(of) => {
@@ -156,7 +157,7 @@ fn check_place(disk_id: &Text, peer_address: Option<&Text>, client_url: &Text) -
 }
 
 impl Metadata {
-    fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         text(TextField::Description, &self.description)?;
         if let Some(managed_by) = &self.managed_by {
             text(TextField::ManagedBy, managed_by)?;
@@ -296,6 +297,11 @@ impl ReservationSpec {
     fn check(&self) -> Result<(), Refusal> {
         within(Counted::Addresses, self.addresses.len(), RANGES_MAX)?;
         refuse_if(self.addresses.is_empty(), || Cause::EmptyReservation)?;
+        if self.endpoint.is_some() {
+            let sizes = self.addresses.iter().map(|range| (range.last() - range.first()).saturating_add(1));
+            let count = usize::try_from(sizes.fold(0, u128::saturating_add)).unwrap_or(usize::MAX);
+            within(Counted::RecordedAddresses, count, RECORDED_ADDRESSES_MAX)?;
+        }
         self.metadata.check()
     }
 }
@@ -343,6 +349,9 @@ impl Allocate {
         }
         if self.options.wait {
             check_wait(self)?;
+        }
+        if self.options.take_over {
+            check_take_over(self)?;
         }
         self.options.metadata.check()?;
         self.routing.check(self)?;

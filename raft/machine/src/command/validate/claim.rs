@@ -1,6 +1,7 @@
-//! Checks of requests that adopt or wait.
+//! Checks of requests that adopt, wait or take over.
 
 use ipam_api::Family;
+use ipam_api::resource::EndpointKind;
 
 use crate::value::{Allocate, Cause, Refusal, refuse_if};
 
@@ -20,6 +21,12 @@ pub(crate) fn check_adoption(request: &Allocate) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Refuses to take over what is no host, or without its new machine.
+pub(crate) fn check_take_over(request: &Allocate) -> Result<(), Refusal> {
+    let is_machine = request.endpoint.kind == EndpointKind::Host && request.uid.is_some();
+    refuse_if(!is_machine, || Cause::TakesOverNoMachine)
 }
 
 /// Refuses to let wait what could not be served in order.

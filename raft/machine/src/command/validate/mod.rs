@@ -4,9 +4,10 @@ mod agent;
 mod check;
 mod claim;
 mod gateway;
+mod host_policy;
 mod terms;
 mod token;
 
 pub(crate) use self::check::{check_boot_id, check_host_bits, inside, one_family, text, within};
-use self::claim::{check_adoption, check_wait};
+use self::claim::{check_adoption, check_take_over, check_wait};
 pub(crate) use self::gateway::{check_gateway, check_routes};

@@ -563,4 +563,22 @@ causes! {
     PrefixListSize { bytes: u64 } => LimitExceeded:
         "the response has {bytes} bytes; at most {RESPONSE_BYTES_MAX} are allowed"
         help "List fewer prefixes; nothing was changed.";
+    HostReinstalled { endpoint: EndpointKey, uid: Text } => HostReinstalled:
+        (format!(
+            "{endpoint} has the machine id {}, not that of the request: it was installed again, or another \
+             host has its name",
+            shown(uid)
+        ));
+    TakesOverNoMachine => ConflictingFields:
+        "take_over needs an endpoint of kind host, and the uid of its machine"
+        help "Add the uid, or remove take_over.";
+    HostPolicyDefault => InvalidField: "the name default belongs to the endpoints of hosts without a policy"
+        help "Choose another name for the host policy.";
+    MaxUnavailable => InvalidField: "max_unavailable is a count from 1 on, or a percentage from 1% to 100%";
+    RecordHeld { address: IpAddr, holder: HeldBy, allocation: u64 } => AddressTaken:
+        "{address} cannot be recorded: another endpoint, {holder}, holds it (allocation {allocation})"
+        help "Record it for its holder, or release it first.";
+    RecordedForAnother { address: IpAddr, reservation: Name, endpoint: EndpointKey } => AddressTaken:
+        "reservation {reservation} records {address} for {endpoint}"
+        help "Change that reservation first.";
 }

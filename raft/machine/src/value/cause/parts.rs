@@ -188,6 +188,8 @@ pub enum Constant {
     Subnet(Name),
     /// The CIDR.
     Cidr(IpNet),
+    /// The realm.
+    Realm(Name),
 }
 
 /// The controller of an application.
@@ -364,6 +366,16 @@ counted! {
     PodControllers = "controllers of a pod",
     /// Prefixes of one list.
     ListedPrefixes = "prefixes of a list",
+    /// Allocations of a host.
+    HostAllocations = "allocations of a host that its own token requests",
+    /// Bytes of the desired state of a host policy.
+    DesiredStateBytes = "bytes of a desired state",
+    /// Captures of a host policy.
+    Captures = "captures",
+    /// Bytes of the name or the expression of a capture.
+    CaptureBytes = "bytes of a capture",
+    /// Addresses that a reservation records for an endpoint.
+    RecordedAddresses = "addresses of a reservation with an endpoint",
 }
 
 /// Claim of a node about an endpoint that is not true.

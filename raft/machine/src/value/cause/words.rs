@@ -109,6 +109,7 @@ impl Display for Constant {
             Self::Network(name) => name.fmt(f),
             Self::Subnet(name) => name.fmt(f),
             Self::Cidr(cidr) => cidr.fmt(f),
+            Self::Realm(name) => name.fmt(f),
         }
     }
 }
@@ -119,6 +120,7 @@ impl Constant {
             Self::Network(_) => "network",
             Self::Subnet(_) => "subnet",
             Self::Cidr(_) => "cidr",
+            Self::Realm(_) => "realm",
         }
     }
 }

@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 use crate::value::condition::{Readiness, WaitReason};
 use crate::value::field_name::FieldName;
 use crate::value::{
-    AgentReadiness, Allocate, AllocationMetadata, Cause, Controller, Credential, Delegate, Grant, Link,
-    NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Purpose, ReportedBoot, ReservationSpec, RouteConfig,
-    SecretHash, Started, SubnetSpec, Text,
+    AgentReadiness, Allocate, AllocationMetadata, Cause, Controller, Credential, Delegate, Grant,
+    HostPolicySpec, Link, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Purpose, ReportedBoot,
+    ReservationSpec, RouteConfig, SecretHash, Started, SubnetSpec, Text,
 };
 
 /// Identity and history of a spec.
@@ -135,6 +135,15 @@ pub struct Namespace {
     pub meta: Meta,
     /// Desired state.
     pub spec: NamespaceSpec,
+}
+
+/// A template of the network configuration of hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPolicy {
+    /// Identity and history.
+    pub meta: Meta,
+    /// Desired state.
+    pub spec: HostPolicySpec,
 }
 
 /// Data of a pool that changes with its use. Apart from the pool, so that a busy pool can be edited.

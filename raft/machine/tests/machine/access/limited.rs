@@ -33,7 +33,11 @@ fn of_others(state: &State, grant: &Grant) -> Vec<String> {
         .namespaces
         .iter()
         .map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.metadata, text((id, row))));
-    for (_, realm, metadata, row) in nodes.chain(namespaces) {
+    let policies = state
+        .host_policies
+        .iter()
+        .map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.metadata, text((id, row))));
+    for (_, realm, metadata, row) in nodes.chain(namespaces).chain(policies) {
         if !fits(metadata) && !is_ours(realm.as_str()) {
             rows.push(row);
         }
@@ -65,6 +69,7 @@ fn prepared(action: &mut Action, dice: &mut Dice) {
         Action::PutReservation(put) => label(&mut put.spec.metadata),
         Action::PutNode(put) => label(&mut put.spec.metadata),
         Action::PutNamespace(put) => label(&mut put.spec.metadata),
+        Action::PutHostPolicy(put) => label(&mut put.spec.metadata),
         Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
             request.options.wait = false;
         }

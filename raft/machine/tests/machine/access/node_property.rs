@@ -9,7 +9,7 @@ use ipam_api::access::Role;
 use ipam_api::limits::QUARANTINES_PER_NODE_MAX;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
 use ipam_machine::command::{
     Allocate, EndController, Leases, OnLinks, PoolPatterns, Renew, ScaleController, Started, Text,
 };
@@ -67,6 +67,9 @@ impl Actor {
                     (key.realm, key.node) = (Name::default_name(), place.clone());
                 }
                 request.endpoint.realm = Name::default_name();
+                if request.endpoint.kind == EndpointKind::Host && dice.chance(70) {
+                    request.endpoint = node_key(place.as_str()).host();
+                }
                 request.node = Some(place);
                 request.options.adopt = false;
                 // Automatic pools have a test of their own.
@@ -135,6 +138,9 @@ impl Model {
         if endpoint.key.realm != Name::default_name() {
             return true;
         }
+        if is_second_host(&endpoint.key) {
+            return keys.any(|key| !is_second(&key));
+        }
         if keys.peek().is_some() {
             return keys.any(|key| !is_second(&key)) || (row.lifecycle == Lifecycle::Held && !made_by_second);
         }
@@ -146,6 +152,11 @@ impl Model {
 
 fn is_second(key: &AttachmentKey) -> bool {
     key.realm == Name::default_name() && key.node.as_str() == "n2"
+}
+
+/// The endpoint of n2 as a host is its own, even if others request its addresses.
+fn is_second_host(key: &EndpointKey) -> bool {
+    key.to_string() == "host/n2"
 }
 
 fn keys(state: &State, row: &Allocation) -> Vec<AttachmentKey> {
@@ -196,7 +207,8 @@ fn check(model: &Model, claims: &Claims, before: &State, after: &State, done: &s
         }
     }
     for (id, row) in before.endpoints.iter().filter(|(_, row)| row.waiting.is_some()) {
-        if claims.get(&row.key).is_some_and(|actors| actors.contains(&Actor::Second)) {
+        let is_own = claims.get(&row.key).is_some_and(|actors| actors.contains(&Actor::Second));
+        if is_own || is_second_host(&row.key) {
             continue;
         }
         let now = after.endpoints.get(id).unwrap_or_else(|| panic!("{done} withdrew {:?}", row.key));
@@ -323,12 +335,23 @@ impl Run {
                 which: Leases::Allocation(id),
                 ttl_ms: dice.chance(50).then_some(60_000),
             }),
-            3 if actor == Actor::Operator => Action::ReleaseEndpoint { key: endpoint.key.clone() },
+            3 if actor == Actor::Operator || dice.chance(20) => {
+                Action::ReleaseEndpoint { key: endpoint.key.clone() }
+            }
+            3 if dice.chance(30) => Action::ReleaseEndpoint { key: node_key(actor.place()?.as_str()).host() },
             3 => Action::Renew(Renew { which: Leases::Endpoint(endpoint.key.clone()), ttl_ms: None }),
             4 => {
                 let node = actor.place()?;
                 let lifecycle = if dice.chance(50) { Lifecycle::Leased } else { Lifecycle::Held };
-                let mut request = hold(Some(node.as_str()), &format!("host/{node}-{}", index % 4), "a");
+                let endpoint = match dice.below(4) {
+                    0 => format!("machine/{node}-{}", index % 4),
+                    1 => format!("host/{node}-{}", index % 4),
+                    2 => "host/n1".to_owned(),
+                    _ => format!("host/{node}"),
+                };
+                let mut request = hold(Some(node.as_str()), &endpoint, "a");
+                request.uid = dice.chance(50).then(|| Text::given(dice.pick(&["x", "y"])));
+                request.options.take_over = request.uid.is_some() && endpoint.starts_with("host/");
                 request.options.ttl_ms = (lifecycle == Lifecycle::Leased).then_some(90_000);
                 Action::from(Allocate { lifecycle, ..request })
             }
@@ -377,6 +400,7 @@ fn word(action: &Action) -> &'static str {
         Action::ReleaseAttachment(_) => "release-attachment",
         Action::ReleaseAttachmentOf(_) => "release-attachment-of",
         Action::ReleaseAllocation { .. } => "release-allocation",
+        Action::ReleaseEndpoint { .. } => "release-endpoint",
         Action::Renew(_) => "renew",
         Action::ScaleController(_) | Action::EndController(_) => "scale",
         Action::Transaction(_) => "transaction",
@@ -418,6 +442,7 @@ fn random_requests_of_a_node_have_effects_of_each_kind() {
         "release-attachment",
         "release-attachment-of",
         "release-allocation",
+        "release-endpoint",
         "renew",
         "scale",
         "heartbeat",

@@ -218,7 +218,7 @@ fn labels_limit_what_a_del_frees_of_an_adopted_endpoint() {
 #[test]
 fn red_team_a_node_ends_an_operators_lease_by_renewing_it_for_less() {
     let mut world = World::new();
-    let mut request = hold(Some("n1"), "host/n1", "web");
+    let mut request = hold(Some("n1"), "machine/n1", "web");
     request.lifecycle = Lifecycle::Leased;
     request.options.ttl_ms = Some(86_400_000);
     let leased = ids(&world.run(admin(), Action::Allocate(request.clone())))[0];
@@ -253,7 +253,7 @@ fn red_team_a_node_fills_an_endpoint_that_lives_elsewhere() {
 fn red_team_a_node_fills_the_queue_of_waiting_claims() {
     let mut world = World::new();
     let claim = |number: usize| {
-        let mut request = hold(Some("n2"), &format!("host/h{number}"), "web");
+        let mut request = hold(Some("n2"), &format!("machine/h{number}"), "web");
         request.options.wait = true;
         Action::Allocate(request)
     };
@@ -263,7 +263,7 @@ fn red_team_a_node_fills_the_queue_of_waiting_claims() {
         assert_eq!(world.code_unchecked(node("n2"), claim(number)), None);
     }
     assert_eq!(world.code(node("n2"), claim(9_999)), Some(Code::LimitExceeded));
-    let mut other = hold(Some("n1"), "host/other", "web");
+    let mut other = hold(Some("n1"), "machine/other", "web");
     other.options.wait = true;
     assert_eq!(world.code(node("n1"), Action::Allocate(other)), None, "another node may wait");
 }

@@ -1,11 +1,12 @@
 //! A node may change only its own allocations, whatever its request claims.
 
 use ipam_api::Code;
+use ipam_api::limits::ALLOCATIONS_PER_HOST_MAX;
 use ipam_api::name::Name;
 use ipam_machine::Action;
 use ipam_machine::command::{Allocate, Controller, ScaleController, Stickiness, Text};
 
-use crate::access::world::{World, add, admin, del, hold, ids, node};
+use crate::access::world::{World, add, admin, del, hold, ids, labelled, node, pool};
 
 const FOREIGN: Option<Code> = Some(Code::ForeignNode);
 
@@ -43,7 +44,7 @@ fn red_team_a_node_releases_what_is_on_another_node() {
         );
     }
     let key = "pod/web/a".parse().unwrap();
-    assert_eq!(world.code(node("n1"), Action::ReleaseEndpoint { key }), Some(Code::Forbidden));
+    assert_eq!(world.code(node("n1"), Action::ReleaseEndpoint { key }), FOREIGN);
     assert_eq!(world.state.allocations.len(), before);
 }
 
@@ -129,4 +130,75 @@ fn scale(replicas: u32) -> Action {
         replicas,
         start: 0,
     })
+}
+
+#[test]
+fn a_node_requests_and_releases_the_addresses_of_its_own_host() {
+    let mut world = World::new();
+    let own = || Action::Allocate(hold(Some("n1"), "host/n1", "web"));
+    let release = |key: &str| Action::ReleaseEndpoint { key: key.parse().unwrap() };
+    assert_eq!(world.code(node("n1"), own()), None);
+    assert_eq!(world.code(node("n1"), release("host/n1")), None);
+    // Also what an operator has given it, with or without the node's name.
+    let given = world.run(admin(), Action::Allocate(hold(None, "host/n1", "web")));
+    assert_eq!(ids(&world.run(node("n1"), own())), ids(&given));
+    assert_eq!(world.code(node("n1"), Action::ReleaseAllocation { id: ids(&given)[0].into() }), None);
+    // Another machine with its token says that it takes over.
+    let machine = |uid: &str, take_over| {
+        let mut request = hold(Some("n1"), "host/n1", "web");
+        request.uid = Some(Text::given(uid));
+        request.options.take_over = take_over;
+        Action::Allocate(request)
+    };
+    assert_eq!(world.code(node("n1"), machine("m1", false)), None);
+    assert_eq!(world.code(node("n1"), machine("m2", false)), Some(Code::HostReinstalled));
+    assert_eq!(world.code(node("n1"), machine("m2", true)), None);
+    assert_eq!(world.state.allocations.len(), 1);
+}
+
+#[test]
+fn red_team_a_node_requests_or_releases_the_addresses_of_another_host() {
+    let mut world = World::new();
+    let others = ["host/n2", "host/other/n1", "host/free", "host/prod/default/n1"];
+    for key in ["host/n2", "host/other/n1", "host/prod/default/n1"] {
+        world.run(admin(), Action::Allocate(hold(None, key, "web"))).unwrap();
+    }
+    let before = world.state.digest();
+    for key in others {
+        let mut request = hold(Some("n1"), key, "web");
+        assert_eq!(world.code(node("n1"), Action::Allocate(request.clone())), FOREIGN, "{key}");
+        (request.uid, request.options.take_over) = (Some(Text::given("m1")), true);
+        assert_eq!(world.code(node("n1"), Action::Allocate(request)), FOREIGN, "{key}");
+        let key = key.parse().unwrap();
+        assert_eq!(world.code(node("n1"), Action::ReleaseEndpoint { key }), FOREIGN);
+    }
+    assert_eq!(world.state.digest(), before);
+}
+
+#[test]
+fn red_team_a_node_ends_what_another_node_has_attached_to_its_host() {
+    let mut world = World::new();
+    world.run(admin(), Action::Allocate(add("n2", "host/n1", "web"))).unwrap();
+    let before = world.state.digest();
+    let key = "host/n1".parse().unwrap();
+    assert_eq!(world.code(node("n1"), Action::ReleaseEndpoint { key }), FOREIGN);
+    assert_eq!(world.code(node("n1"), Action::Allocate(hold(Some("n1"), "host/n1", "web"))), FOREIGN);
+    assert_eq!(world.state.digest(), before);
+}
+
+#[test]
+fn red_team_a_node_takes_more_addresses_for_its_host_than_a_host_needs() {
+    let mut world = World::new();
+    world.run(admin(), pool("wide", "lan", "10.0.0.30-10.0.0.250", labelled(&[]))).unwrap();
+    let request = |number: usize| {
+        let mut request = hold(Some("n1"), "host/n1", "wide");
+        request.interfaces[0].name = format!("eth{number}").parse().unwrap();
+        Action::Allocate(request)
+    };
+    for number in 0..ALLOCATIONS_PER_HOST_MAX {
+        assert_eq!(world.code_unchecked(node("n1"), request(number)), None, "{number}");
+    }
+    assert_eq!(world.code(node("n1"), request(ALLOCATIONS_PER_HOST_MAX)), Some(Code::LimitExceeded));
+    assert_eq!(world.code(node("n1"), request(0)), None, "a repetition takes nothing");
+    assert_eq!(world.code(admin(), request(ALLOCATIONS_PER_HOST_MAX)), None, "an operator knows why");
 }

@@ -1,7 +1,8 @@
 //! The complete table of roles: permitted actions are done, others are refused without a change.
 
 use crate::access::world::{
-    World, add, delete, network, pool, put_in_realm, reservation, subnet, token, with_labels,
+    World, add, delete, host_policy, name, network, pool, put_in_realm, reservation, subnet, token,
+    with_labels,
 };
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
@@ -11,7 +12,7 @@ use ipam_machine::command::{
     Metadata, PrefixSource, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans,
     ReportPods, ReportProbes, ReportedBoot, ScaleController, SetPrefixes, Text, Transaction,
 };
-use ipam_machine::{Action, Grant, Terms};
+use ipam_machine::{Action, Grant, Outcome, Terms};
 
 /// One action of each permission that goes through the log, possible in a fresh world.
 fn actions(world: &mut World) -> Vec<Action> {
@@ -19,6 +20,12 @@ fn actions(world: &mut World) -> Vec<Action> {
     let id = crate::access::world::ids(&held)[0];
     let other = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/other", "web")));
     other.unwrap();
+    world
+        .run(
+            crate::access::world::admin(),
+            Action::Allocate(crate::access::world::hold(None, "host/n1", "web")),
+        )
+        .unwrap();
     // The application that ends below: all that it holds is on the node.
     let mut member = add("n1", "pod/web/a-0", "web");
     member.stickiness.controller = Some(application());
@@ -27,6 +34,7 @@ fn actions(world: &mut World) -> Vec<Action> {
     for action in [network("gone"), subnet("gone", "10.9.0.0/24"), reservation("gone")] {
         world.run(crate::access::world::admin(), action).unwrap();
     }
+    world.run(crate::access::world::admin(), host_policy("gone", "default")).unwrap();
     for kind in [Kind::Node, Kind::Namespace] {
         world.run(crate::access::world::admin(), put_in_realm(kind, "gone")).unwrap();
     }
@@ -41,6 +49,8 @@ fn actions(world: &mut World) -> Vec<Action> {
         subnet("new", "10.8.0.0/24"),
         pool("new", "lan", "10.0.0.101", Metadata::default()),
         reservation("new"),
+        host_policy("new", "default"),
+        delete(Kind::HostPolicy, "gone"),
         delete(Kind::Network, "gone"),
         delete(Kind::Subnet, "gone"),
         delete(Kind::Pool, "gone"),
@@ -52,7 +62,7 @@ fn actions(world: &mut World) -> Vec<Action> {
         delete(Kind::Namespace, "default/gone"),
         Action::Allocate(add("n1", "pod/web/new", "web")),
         Action::ReleaseAllocation { id: id.into() },
-        Action::ReleaseEndpoint { key: "pod/web/other".parse().unwrap() },
+        Action::ReleaseEndpoint { key: "host/n1".parse().unwrap() },
         Action::ScaleController(ScaleController {
             realm: ipam_api::Name::default_name(),
             namespace: "web".parse().unwrap(),
@@ -94,7 +104,7 @@ fn actions(world: &mut World) -> Vec<Action> {
             allocations: Vec::new(),
         }),
         Action::EndIncarnation(EndIncarnation {
-            endpoint: "pod/web/gone".parse().unwrap(),
+            endpoint: "host/n1".parse().unwrap(),
             uid: Text::given("u1"),
             allocations: Vec::new(),
         }),
@@ -236,6 +246,19 @@ fn labels_limit_what_is_changed_and_what_is_taken_from() {
     refused(world.code(web(), Action::ReleaseEndpoint { key: "pod/web/c".parse().unwrap() }));
     refused(world.code(web(), crate::access::world::del("n1", "c")));
     assert_eq!(world.code(web(), crate::access::world::del("n1", "a")), None);
+}
+
+#[test]
+fn a_token_of_a_realm_writes_host_policies_of_that_realm_only() {
+    let mut world = World::new();
+    let of = |realm: &str| Terms::of(Grant { realms: vec![name(realm)], ..Grant::of(Role::Operator) });
+    let code = |outcome: Outcome| outcome.err().map(|refusal| refusal.code());
+    assert_eq!(code(world.run(of("prod"), host_policy("static-ip", "default"))), Some(Code::Forbidden));
+    assert_eq!(code(world.run(of("prod"), host_policy("static-ip", "prod"))), None);
+    // The name leads to a policy of another realm.
+    assert_eq!(code(world.run(of("default"), host_policy("static-ip", "default"))), Some(Code::Forbidden));
+    assert_eq!(code(world.run(of("default"), delete(Kind::HostPolicy, "static-ip"))), Some(Code::Forbidden));
+    assert_eq!(code(world.run(of("prod"), delete(Kind::HostPolicy, "static-ip"))), None);
 }
 
 #[test]

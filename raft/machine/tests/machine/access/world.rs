@@ -1,14 +1,16 @@
 //! A small network, and people who want something of it.
 
+use std::collections::BTreeMap;
+
 use ipam_api::access::{NodeKey, Role};
 use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
-    Allocate, CreateToken, Credential, Delete, Expect, Idempotency, Kind, Manager, Metadata, NamespaceSpec,
-    NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota, ReleaseAttachment, ReleaseAttachmentOf,
-    ReservationSpec, Started, Stored, Text,
+    Allocate, CreateToken, Credential, Delete, Expect, HostPolicySpec, Idempotency, Kind, Manager,
+    MaxUnavailable, Metadata, NamespaceSpec, NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota,
+    ReleaseAttachment, ReleaseAttachmentOf, ReservationSpec, Started, Stored, Text,
 };
 use ipam_machine::fixtures::origin;
 use ipam_machine::{
@@ -65,9 +67,24 @@ pub(crate) fn reservation(name: &str) -> Action {
         name: self::name(name),
         network: Name::default_name(),
         addresses: vec!["10.0.0.200".parse().unwrap()],
+        endpoint: None,
         metadata: Metadata::default(),
     };
     Action::PutReservation(Put { spec, expect: Expect::Anything })
+}
+
+pub(crate) fn host_policy(name: &str, realm: &str) -> Action {
+    let spec = HostPolicySpec {
+        name: self::name(name),
+        realm: self::name(realm),
+        node_selector: Selector::default(),
+        interfaces: Vec::new(),
+        capture: BTreeMap::new(),
+        desired_state: Text::given("{}"),
+        max_unavailable: MaxUnavailable::Count(1),
+        metadata: Metadata::default(),
+    };
+    Action::PutHostPolicy(Put { spec, expect: Expect::Anything })
 }
 
 pub(crate) fn put_in_realm(kind: Kind, name: &str) -> Action {

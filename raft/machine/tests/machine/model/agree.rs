@@ -52,6 +52,10 @@ fn resources(state: &State, model: &Model) {
     assert_eq!(names(Kind::Reservation), known(model.reservations.keys()));
     assert_eq!(names(Kind::Node), model.nodes.keys().cloned().collect::<Vec<_>>());
     assert_eq!(names(Kind::Namespace), model.namespaces.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names(Kind::HostPolicy), known(model.host_policies.keys()));
+    for (name, spec) in &model.host_policies {
+        assert_eq!(&state.host_policies.get(id(state, Kind::HostPolicy, name).into()).unwrap().spec, spec);
+    }
     for (name, spec) in &model.nodes {
         assert_eq!(&state.nodes.get(id(state, Kind::Node, name).into()).unwrap().spec, spec);
     }
@@ -412,6 +416,7 @@ impl Follower {
                 EventKind::ClaimMismatch { .. } => unreachable!("the model has no nodes' grants"),
                 EventKind::Waits { .. }
                 | EventKind::Withdrawn { .. }
+                | EventKind::EndpointChanged { .. }
                 | EventKind::PrefixWaits { .. }
                 | EventKind::PrefixWithdrawn { .. }
                 | EventKind::Cooled { .. }
@@ -442,7 +447,9 @@ impl Follower {
 
     /// The follower's state equals the machine's.
     pub(crate) fn agree(&self, state: &State) {
-        for kind in [Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace] {
+        for kind in
+            [Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace, Kind::HostPolicy]
+        {
             let known = self.resources.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name);
             assert!(known.eq(state.names(kind, None).map(|(name, _)| name)), "{kind}s by events");
         }

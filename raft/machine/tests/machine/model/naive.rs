@@ -31,8 +31,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, PoolSpec, ReportedBoot,
-    ReportedPod, ReservationSpec, RouteConfig, Started, SubnetSpec, Text,
+    Controller, Expect, HostPolicySpec, Kind, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, PoolSpec,
+    ReportedBoot, ReportedPod, ReservationSpec, RouteConfig, Started, SubnetSpec, Text,
 };
 use ipam_machine::event::WaitReason;
 use ipam_machine::model::{Automatic, Sticky};
@@ -175,6 +175,7 @@ pub(crate) struct Model {
     pub(crate) pools: BTreeMap<Name, Pool>,
     pub(crate) reservations: BTreeMap<Name, ReservationSpec>,
     pub(crate) nodes: BTreeMap<ResourceName, NodeSpec>,
+    pub(crate) host_policies: BTreeMap<Name, HostPolicySpec>,
     pub(crate) namespaces: BTreeMap<ResourceName, NamespaceSpec>,
     pub(crate) held: Vec<Held>,
     pub(crate) cooling: Vec<Cooling>,
@@ -266,6 +267,7 @@ impl Model {
                 self.expect(Kind::Namespace, &name, put.expect)?;
                 Ok(Reply::Stored { created: self.namespaces.insert(name, put.spec.clone()).is_none() })
             }
+            Action::PutHostPolicy(put) => self.put_host_policy(&put.spec, put.expect),
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::SplitPool(split) => self.split(split),
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
@@ -343,6 +345,7 @@ impl Model {
             Kind::Token => false,
             Kind::Node => self.nodes.contains_key(name),
             Kind::Namespace => self.namespaces.contains_key(name),
+            Kind::HostPolicy => plain(&|name| self.host_policies.contains_key(name)),
         }
     }
 
@@ -467,7 +470,47 @@ impl Model {
             None if !self.networks.contains_key(&new.network) => return Err(Code::NotFound),
             _ => {}
         }
+        if self.is_recorded_wrongly(new) {
+            return Err(Code::AddressTaken);
+        }
         Ok(Reply::Stored { created: self.reservations.insert(new.name.clone(), new.clone()).is_none() })
+    }
+
+    fn put_host_policy(&mut self, new: &HostPolicySpec, expect: Expect) -> Result<Reply, Code> {
+        self.expect(Kind::HostPolicy, &new.name, expect)?;
+        match self.host_policies.get(&new.name) {
+            Some(old) if old.realm != new.realm => Err(Code::ImmutableField),
+            _ => {
+                let old = self.host_policies.insert(new.name.clone(), new.clone());
+                Ok(Reply::Stored { created: old.is_none() })
+            }
+        }
+    }
+
+    /// True if an address that is newly recorded for an endpoint is another one's.
+    fn is_recorded_wrongly(&self, new: &ReservationSpec) -> bool {
+        let Some(endpoint) = &new.endpoint else { return false };
+        let has = |spec: &ReservationSpec, address| {
+            spec.addresses.iter().any(|range| range.contains(&AddressRange::single(address)))
+        };
+        let old = self.reservations.get(&new.name).filter(|old| old.endpoint == new.endpoint);
+        let is_new = |address| has(new, address) && old.is_none_or(|old| !has(old, address));
+        let is_other =
+            |number: u64| self.endpoints.iter().any(|one| one.number == number && one.key != *endpoint);
+        let mut held = self.held.iter().filter(|one| one.network == new.network);
+        let mut others = self.reservations.values().filter(|other| {
+            other.name != new.name
+                && other.network == new.network
+                && other.endpoint.as_ref().is_some_and(|other| other != endpoint)
+        });
+        held.any(|one| is_other(one.endpoint) && is_new(one.address))
+            || others.any(|other| {
+                let all = |range: &AddressRange| {
+                    let family = range.family();
+                    (range.first()..=range.last()).map(move |number| family.address(number))
+                };
+                new.addresses.iter().flat_map(all).any(|address| is_new(address) && has(other, address))
+            })
     }
 
     fn delete(
@@ -510,6 +553,8 @@ impl Model {
             Kind::Reservation => {
                 self.reservations.remove(name);
             }
+            // The addresses of its hosts stay.
+            Kind::HostPolicy => drop(self.host_policies.remove(name)),
             Kind::Pool => {
                 let held = self.held_of(name);
                 if held > 0 && !drain {

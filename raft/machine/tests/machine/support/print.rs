@@ -309,6 +309,10 @@ fn what(what: &EventKind) -> String {
         EventKind::ClaimMismatch { node, endpoint, claimed } => {
             format!("{node} claims {claimed} of {endpoint} that is not true")
         }
+        EventKind::EndpointChanged { endpoint, changes } => {
+            let fields = changes.iter().map(|one| format!("{} {} -> {}", one.field, one.from, one.to));
+            format!("changed {endpoint}: {}", fields.collect::<Vec<_>>().join(", "))
+        }
         EventKind::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
         EventKind::JournalTrimmed { through, segments, .. } => {
             format!("gave up {segments} segments of the journal, through {through}")

@@ -20,7 +20,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::TOMBSTONE_TTL_MS;
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
+use ipam_api::resource::{EndpointKind, Lifecycle, ScaleDown, Strategy};
 use ipam_machine::command::{
     Allocate, AllocateOptions, Delete, Expect, InterfaceRequest, Kind, Metadata, Origin, PoolPatterns,
     PoolSpec, Precondition, Put, ReleaseAttachment, Started, Stickiness, Text, Transaction, Via,
@@ -39,6 +39,7 @@ const SUBNETS: [(&str, &str, &str); 6] = [
 pub(crate) const POOLS: [(&str, &str); 7] =
     [("a", "lan"), ("b", "lan"), ("c", "six"), ("d", "six"), ("e", "azure"), ("f", "link"), ("g", "lan")];
 const NODES: [&str; 3] = ["default/n1", "default/n2", "prod/n1"];
+const POLICIES: [&str; 2] = ["static-ip", "uplink"];
 const NAMESPACES: [&str; 3] = ["default/web", "default/default", "prod/default"];
 /// Commands that make the world before anything else happens in it.
 const FOUNDING: u64 = 9;
@@ -183,6 +184,11 @@ impl Draw<'_> {
                 let expect = expect(self, kind, name);
                 self.put_in_realm(kind, name, expect)
             }
+            19 if self.dice.chance(50) => {
+                let name = self.dice.pick(&POLICIES);
+                let expect = expect(self, Kind::HostPolicy, name);
+                self.put_host_policy(name, expect)
+            }
             19..=22 => {
                 let name = self.dice.pick(&["r1", "r2"]);
                 let expect = expect(self, Kind::Reservation, name);
@@ -248,6 +254,7 @@ impl Draw<'_> {
         let (kind, name) = match self.dice.below(10) {
             0 => (Kind::Network, self.dice.pick(&["default", "blue"])),
             1 | 2 => (Kind::Subnet, SUBNETS[usize::try_from(self.dice.below(6)).unwrap()].0),
+            3 if self.dice.chance(30) => (Kind::HostPolicy, self.dice.pick(&POLICIES)),
             3 => (Kind::Reservation, self.dice.pick(&["r1", "r2"])),
             4 => (Kind::Node, self.dice.pick(&NODES)),
             5 => (Kind::Namespace, self.dice.pick(&NAMESPACES)),
@@ -442,6 +449,8 @@ impl Draw<'_> {
         if self.dice.chance(30) {
             self.with_own_pools(&mut request);
         }
+        request.options.take_over =
+            request.endpoint.kind == EndpointKind::Host && request.uid.is_some() && self.dice.chance(30);
         request
     }
 

@@ -18,10 +18,10 @@ use ipam_api::access::{NodeKey, Role};
 use ipam_machine::change::FieldName;
 use ipam_machine::command::{
     AddressLimits, AgentReadiness, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool,
-    AutomaticRules, Controller, ControllerName, Credential, Dns, GivenPrefix, Idempotency, InterfaceRequest,
-    KnownMember, Link, Manager, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Origin,
-    PoolPatterns, PoolSelectors, PoolSpec, Probing, Quota, ReportedBoot, ReportedPod, ReservationSpec,
-    Routing, Started, Stickiness, SubnetSpec, Text, Via,
+    AutomaticRules, Controller, ControllerName, Credential, Dns, GivenPrefix, HostPolicyInterface,
+    HostPolicySpec, Idempotency, InterfaceRequest, KnownMember, Link, Manager, MaxUnavailable, Metadata,
+    NamespaceSpec, NetworkSpec, NodeSpec, OnLinks, Origin, PoolPatterns, PoolSelectors, PoolSpec, Probing,
+    Quota, ReportedBoot, ReportedPod, ReservationSpec, Routing, Started, Stickiness, SubnetSpec, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -197,6 +197,24 @@ fn namespace() -> NamespaceSpec {
     }
 }
 
+fn host_policy() -> HostPolicySpec {
+    HostPolicySpec {
+        name: name("static-ip"),
+        realm: name("prod"),
+        node_selector: "zone=a".parse().unwrap(),
+        interfaces: vec![HostPolicyInterface {
+            name: "eth1".parse().unwrap(),
+            ipv4_pools: vec![name("web")],
+            ipv6_pools: vec![name("web-6")],
+            clean_gateway: true,
+        }],
+        capture: [(Text::given("a"), Text::given("ippool.web.allocate"))].into(),
+        desired_state: Text::given(r#"{"interfaces":[]}"#),
+        max_unavailable: MaxUnavailable::Percent(50),
+        metadata: metadata(),
+    }
+}
+
 fn quota() -> Quota {
     Quota {
         whole: AddressLimits { ipv4: Some(500), ipv6: None },
@@ -213,7 +231,8 @@ fn scope() -> QuotaScope {
 
 fn reservation() -> ReservationSpec {
     let addresses = vec!["10.1.2.7".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
-    ReservationSpec { name: name("kept"), network: name("blue"), addresses, metadata: metadata() }
+    let endpoint = Some(request().endpoint);
+    ReservationSpec { name: name("kept"), network: name("blue"), addresses, endpoint, metadata: metadata() }
 }
 
 fn started() -> Started {
@@ -306,7 +325,13 @@ fn routing() -> Routing {
 }
 
 fn options() -> AllocateOptions {
-    AllocateOptions { ttl_ms: Some(600_000), adopt: true, wait: true, metadata: allocation_metadata() }
+    AllocateOptions {
+        ttl_ms: Some(600_000),
+        adopt: true,
+        take_over: true,
+        wait: true,
+        metadata: allocation_metadata(),
+    }
 }
 
 fn allocation_metadata() -> AllocationMetadata {

@@ -4,6 +4,8 @@
 //! at 1000 [wall=MS]                                   log time of what follows, in milliseconds; the wall clock
 //!                                                     goes with it unless it is said otherwise
 //! put network|subnet|pool|reservation NAME field=value flag …
+//! put host-policy NAME [realm=REALM] [node_labelled=SELECTOR] [interface=NAME:POOL,…] [capture=NAME=POOL]
+//!     [max_unavailable=COUNT|PERCENT%] [state=JSON]
 //! put node|namespace REALM/NAME label=KEY=VALUE … [quota=4:COUNT] [per_application=6:COUNT] [quota=KIND/NAME=4:COUNT] …
 //! split POOL into=NEW ranges=…
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
@@ -46,10 +48,10 @@ use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Family, Problem};
 use ipam_machine::command::{
     Allocate, AllocateOptions, AllocationMetadata, Controller, Delegate, Delete, Dns, EndController, Expect,
-    InterfaceRequest, Kind, Leases, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns,
-    PoolSelectors, PoolSpec, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
-    ReleaseAttachmentOf, Renew, ReservationSpec, Routing, ScaleController, SetPrefixes, SplitPool, Started,
-    Stickiness, SubnetSpec, Text, Transaction,
+    HostPolicyInterface, HostPolicySpec, InterfaceRequest, Kind, Leases, MaxUnavailable, Metadata,
+    NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSelectors, PoolSpec, Precondition, PrefixLevel,
+    PrefixSource, Put, ReleaseAttachment, ReleaseAttachmentOf, Renew, ReservationSpec, Routing,
+    ScaleController, SetPrefixes, SplitPool, Started, Stickiness, SubnetSpec, Text, Transaction,
 };
 
 /// The first epoch's share of every revision and id.
@@ -169,6 +171,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
     let expect = expected(words);
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
+        Kind::HostPolicy => host_policy(name, metadata, expect, words)?,
         Kind::Token | Kind::Node | Kind::Namespace => panic!("{kind}s are put elsewhere"),
         Kind::Network => {
             Action::PutNetwork(Put { spec: NetworkSpec { name, probing: words.probing(), metadata }, expect })
@@ -239,10 +242,46 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
         Kind::Reservation => {
             let addresses = ranges(&words.list("addresses"))?;
             let network = named(words.field("network"))?;
-            let spec = ReservationSpec { name, network, addresses, metadata };
+            let endpoint = words.field("endpoint").map(|text| text.parse()).transpose()?;
+            let spec = ReservationSpec { name, network, addresses, endpoint, metadata };
             Action::PutReservation(Put { spec, expect })
         }
     })
+}
+
+fn host_policy(name: Name, metadata: Metadata, expect: Expect, words: &mut Words) -> Result<Action, Problem> {
+    let mut interfaces = Vec::new();
+    for text in words.all("interface") {
+        let (interface, pools) = text.split_once(':').unwrap();
+        interfaces.push(HostPolicyInterface {
+            name: InterfaceName::new(interface)?,
+            ipv4_pools: names(&pools.split(',').map(str::to_owned).collect::<Vec<_>>())?,
+            ipv6_pools: Vec::new(),
+            clean_gateway: false,
+        });
+    }
+    let captures = words.all("capture").into_iter().filter_map(|text| {
+        let (name, pool) = text.split_once('=')?;
+        Some((Text::given(name), Text::given(format!("ippool.{pool}.allocate"))))
+    });
+    let max_unavailable = match words.field("max_unavailable") {
+        None => MaxUnavailable::Percent(50),
+        Some(text) => match text.strip_suffix('%') {
+            Some(percent) => MaxUnavailable::Percent(percent.parse().unwrap()),
+            None => MaxUnavailable::Count(text.parse().unwrap()),
+        },
+    };
+    let spec = HostPolicySpec {
+        name,
+        realm: words.field("realm").map_or(Ok(Name::default_name()), |text| Name::new(&text))?,
+        node_selector: words.all("node_labelled").join(",").parse()?,
+        interfaces,
+        capture: captures.collect(),
+        desired_state: Text::given(words.field("state").unwrap_or_else(|| "{}".to_owned())),
+        max_unavailable,
+        metadata,
+    };
+    Ok(Action::PutHostPolicy(Put { spec, expect }))
 }
 
 fn put_in_realm(kind: Kind, name: &str, metadata: Metadata, words: &mut Words) -> Result<Action, Problem> {
@@ -297,6 +336,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
     let options = AllocateOptions {
         ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
         adopt: words.flag("adopt"),
+        take_over: words.flag("take_over"),
         wait: words.flag("wait"),
         metadata: AllocationMetadata {
             hostname: words.field("hostname").map(Text::given),
@@ -496,6 +536,7 @@ fn kind(word: &str) -> Kind {
         "reservation" => Kind::Reservation,
         "node" => Kind::Node,
         "namespace" => Kind::Namespace,
+        "host-policy" => Kind::HostPolicy,
         other => panic!("no such kind: {other}"),
     }
 }

@@ -49,10 +49,19 @@ impl Model {
     }
 
     pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Reply, Code> {
-        let meant = self.meant(request).cloned();
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.check_not_late(key, started)?;
         }
+        let is_renamed = self.take_over(request)?;
+        let said = self.allocate_known(request)?;
+        Ok(match said {
+            Reply::Given { addresses, .. } if is_renamed => Reply::Given { repeated: false, addresses },
+            other => other,
+        })
+    }
+
+    fn allocate_known(&mut self, request: &Allocate) -> Result<Reply, Code> {
+        let meant = self.meant(request).cloned();
         let sticky = Model::keeps(request, meant.as_ref());
         let before: Vec<Held> = match &request.attachment {
             Some(key) => self.attached_before(request, key)?,

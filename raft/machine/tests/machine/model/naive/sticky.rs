@@ -1,8 +1,8 @@
 //! The model's endpoints that come back.
 
-use ipam_api::Family;
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{Lifecycle, ScaleDown};
+use ipam_api::resource::{EndpointKind, Lifecycle, ScaleDown};
+use ipam_api::{Code, Family};
 use ipam_machine::command::{
     Allocate, InterfaceRequest, ReleaseAttachment, ReleaseAttachmentOf, ScaleController, Started,
 };
@@ -15,7 +15,36 @@ impl Model {
     pub(crate) fn meant(&self, request: &Allocate) -> Option<&Incarnation> {
         let newest = || self.endpoints.iter().rev().filter(|one| one.key == request.endpoint);
         let sticky = newest().find(|one| request.stickiness.is_sticky() && one.sticky.is_some());
-        sticky.or_else(|| newest().find(|one| request.uid.is_none() || request.uid == one.uid))
+        let is_taken = |one: &Incarnation| {
+            request.endpoint.kind == EndpointKind::Host && (one.uid.is_none() || request.options.take_over)
+        };
+        sticky
+            .or_else(|| newest().find(|one| request.uid.is_none() || request.uid == one.uid || is_taken(one)))
+    }
+
+    /// Gives the only incarnation of a host the uid of a request; true if it had another one.
+    pub(crate) fn take_over(&mut self, request: &Allocate) -> Result<bool, Code> {
+        if request.endpoint.kind != EndpointKind::Host || request.uid.is_none() {
+            return Ok(false);
+        }
+        let rows: Vec<&Incarnation> =
+            self.endpoints.iter().filter(|one| one.key == request.endpoint).collect();
+        let Some(row) = rows.first() else { return Ok(false) };
+        assert_eq!(rows.len(), 1, "a host is one machine at a time");
+        if row.uid == request.uid {
+            return Ok(false);
+        }
+        if row.uid.is_some() && !request.options.take_over {
+            return Err(Code::HostReinstalled);
+        }
+        let (number, had_uid) = (row.number, row.uid.is_some());
+        let row = self.endpoints.iter_mut().find(|one| one.number == number).expect("it was just found");
+        row.uid.clone_from(&request.uid);
+        if had_uid {
+            row.claim = None;
+        }
+        self.forget_empty();
+        Ok(true)
     }
 
     /// True if the endpoint keeps its allocations.

@@ -7,7 +7,10 @@ use ipam_api::name::Name;
 use ipam_api::resource::Route;
 use ipam_api::{Code, Family};
 use ipam_machine::Action;
-use ipam_machine::command::{Dns, Expect, NetworkSpec, PoolSelectors, Put, ReservationSpec, SubnetSpec};
+use ipam_machine::command::{
+    Dns, Expect, HostPolicyInterface, HostPolicySpec, MaxUnavailable, NetworkSpec, PoolSelectors, Put,
+    ReservationSpec, SubnetSpec, Text,
+};
 
 use ipnet::IpNet;
 
@@ -93,6 +96,27 @@ impl Draw<'_> {
         selectors
     }
 
+    pub(super) fn put_host_policy(&mut self, name: &str, expect: Expect) -> Action {
+        let pools = ["a", "b", "missing"];
+        let interfaces = (0..self.dice.below(3)).map(|index| HostPolicyInterface {
+            name: format!("eth{index}").parse().unwrap(),
+            ipv4_pools: vec![Name::new(self.dice.pick(&pools)).unwrap()],
+            ipv6_pools: Vec::new(),
+            clean_gateway: self.dice.chance(30),
+        });
+        let spec = HostPolicySpec {
+            name: Name::new(name).unwrap(),
+            interfaces: interfaces.collect(),
+            realm: Name::new(if self.dice.chance(15) { "prod" } else { "default" }).unwrap(),
+            node_selector: self.dice.pick(&["", "zone=a", "!zone"]).parse().unwrap(),
+            capture: [(Text::given("a"), Text::given("ippool.a.allocate"))].into(),
+            desired_state: Text::given(self.dice.pick(&["{}", "{\"interfaces\":[]}"])),
+            max_unavailable: MaxUnavailable::Count(1),
+            metadata: self.metadata(),
+        };
+        Action::PutHostPolicy(Put { spec, expect })
+    }
+
     pub(super) fn put_reservation(&mut self, name: &str, expect: Expect) -> Action {
         let network = if name == "r1" || self.dice.chance(10) { "default" } else { "blue" };
         let subnets = ["lan", "lan", "six", "link"];
@@ -101,6 +125,7 @@ impl Draw<'_> {
             name: Name::new(name).unwrap(),
             network: Name::new(network).unwrap(),
             addresses: addresses.into_iter().map(|subnet| self.range(subnet, 6)).collect(),
+            endpoint: self.dice.chance(40).then(|| self.endpoint()),
             metadata: self.metadata(),
         };
         Action::PutReservation(Put { spec, expect })

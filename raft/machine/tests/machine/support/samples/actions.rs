@@ -11,8 +11,9 @@ use ipam_machine::command::{
 };
 
 use super::{
-    attachment, controller, grant, inventory, known_member, links, mac, name, namespace, network, node,
-    node_spec, not_ready, on_links, pool, reported_boot, reported_pod, request, reservation, started, subnet,
+    attachment, controller, grant, host_policy, inventory, known_member, links, mac, name, namespace,
+    network, node, node_spec, not_ready, on_links, pool, reported_boot, reported_pod, request, reservation,
+    started, subnet,
 };
 
 /// Each kind of action once.
@@ -153,6 +154,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             realm: name("prod"),
             prefixes: delegate().levels,
         }),
+        Action::PutHostPolicy(Put { spec: host_policy(), expect: Expect::Absent }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -199,6 +201,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::ReportPods(_) => "report-pods",
         Action::SetPrefixes(_) => "set-prefixes",
         Action::AllocateOnLinks(_) => "allocate-on-links",
+        Action::PutHostPolicy(_) => "put-host-policy",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Of everything that travels as a number alone.
 
 use ipam_api::access::Role;
-use ipam_machine::command::{Expect, Kind, Purpose, Via};
+use ipam_machine::command::{Expect, Kind, MaxUnavailable, Purpose, Via};
 
 use ipam_api::node_report::{AgentProblem, OrphanEvidence};
 use ipam_api::resource::{EndpointKind, Lifecycle, PoolSize, ScaleDown, Strategy};
@@ -17,6 +17,8 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("kind", bytes(&[Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Token])),
         ("kind-in-a-realm", bytes(&[Kind::Node, Kind::Namespace])),
+        ("kind-of-templates", bytes(&[Kind::HostPolicy])),
+        ("max-unavailable", bytes(&[MaxUnavailable::Count(3), MaxUnavailable::Percent(50)])),
         ("role", bytes(&Role::ALL)),
         ("purpose", bytes(&[Purpose::Bearer, Purpose::Join, Purpose::JoinMember])),
         (

@@ -88,6 +88,14 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             endpoint: request().endpoint,
             claimed: Claimed::Label { key: Text::given("app") },
         },
+        EventKind::EndpointChanged {
+            endpoint: request().endpoint,
+            changes: vec![FieldChange {
+                field: FieldName::Uid,
+                from: notation("machine-1"),
+                to: notation("machine-2"),
+            }],
+        },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -130,6 +138,7 @@ fn what_name(what: &EventKind) -> &'static str {
         EventKind::QuarantineEnded { .. } => "quarantine-ended",
         EventKind::Collided { .. } => "collided",
         EventKind::ClaimMismatch { .. } => "claim-mismatch",
+        EventKind::EndpointChanged { .. } => "endpoint-changed",
     }
 }
 

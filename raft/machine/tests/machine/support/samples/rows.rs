@@ -10,18 +10,18 @@ use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_machine::event::{Readiness, WaitReason};
 use ipam_machine::journal::Segment;
 use ipam_machine::model::{
-    Allocation, Attachment, Boot, BootHistory, Check, Cooling, Endpoint, Epoch, Member, MemberStanding,
-    MissingBlock, Namespace, Neighbor, Network, Node, NodeReport, Pool, PoolState, Prefix, PrefixClaim,
-    PrefixCooling, PrefixOwner, Quarantine, Replay, ReportedRealm, Reservation, Silence, Source, Sticky,
-    Subnet, Token, Tombstone, WaitTarget, Waiting,
+    Allocation, Attachment, Boot, BootHistory, Check, Cooling, Endpoint, Epoch, HostPolicy, Member,
+    MemberStanding, MissingBlock, Namespace, Neighbor, Network, Node, NodeReport, Pool, PoolState, Prefix,
+    PrefixClaim, PrefixCooling, PrefixOwner, Quarantine, Replay, ReportedRealm, Reservation, Silence, Source,
+    Sticky, Subnet, Token, Tombstone, WaitTarget, Waiting,
 };
 use ipam_machine::table::Row;
 
 use super::actions::delegate;
 use super::{
-    allocation_metadata, attachment, automatic, controller, given_prefix, grant, inventory, lease, links,
-    mac, meta, name, namespace, network, node, node_spec, not_ready, outcomes, pool, prefix_owner,
-    reported_boot, reported_pod, request, reservation, scope, started, subnet,
+    allocation_metadata, attachment, automatic, controller, given_prefix, grant, host_policy, inventory,
+    lease, links, mac, meta, name, namespace, network, node, node_spec, not_ready, outcomes, pool,
+    prefix_owner, reported_boot, reported_pod, request, reservation, scope, started, subnet,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -187,6 +187,7 @@ pub(crate) fn all_rows() -> Rows {
     rows.put(1, &row);
     rows.put(115, &Node { meta: meta(115), spec: node_spec() });
     rows.put(116, &Namespace { meta: meta(116), spec: namespace() });
+    rows.put(124, &HostPolicy { meta: meta(124), spec: host_policy() });
     let row = Member {
         name: name("n4"),
         disk_id: Text::given("disk-4"),

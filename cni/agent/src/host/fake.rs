@@ -1,0 +1,196 @@
+//! Kernel of the tests: links, addresses and routes, some of which are not the agent's.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ipam_api::mac::MacAddress;
+use ipnet::IpNet;
+use tokio::sync::Notify;
+
+use super::kernel::{Change, HostAddress, HostRoute, Kernel, KernelError, Link, Observed};
+
+/// A link with an index, a name and the last octet of its Ethernet address.
+pub(super) fn link(index: u32, name: &str, mac: u8) -> Link {
+    Link {
+        index,
+        name: name.to_owned(),
+        mac: Some(MacAddress::new([2, 0, 0, 0, 0, mac])),
+        permanent_mac: None,
+        mtu: 1500,
+        is_up: true,
+        has_carrier: true,
+        is_loopback: false,
+        vlan: None,
+    }
+}
+
+/// State of the kernel. It outlives the agent.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) observed: Observed,
+    /// Foreign routes, which the agent doesn't see.
+    pub(super) foreign: Vec<(u32, HostRoute)>,
+    /// Changes so far.
+    pub(super) changes: Vec<String>,
+    /// Points before and after changes until the agent is killed; 0 for none.
+    pub(super) kill_at: u32,
+}
+
+/// Kernel of the tests.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FakeKernel {
+    state: Arc<Mutex<State>>,
+    /// Tells that the agent is killed.
+    pub(super) killed: Arc<Notify>,
+}
+
+impl FakeKernel {
+    pub(super) fn new(links: Vec<Link>, has_tags: bool) -> Self {
+        let kernel = Self::default();
+        kernel.state().observed = Observed { links, has_tags, ..Observed::default() };
+        kernel
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Adds an address that is not the agent's.
+    pub(super) fn foreign(&self, link: u32, address: &str) {
+        self.state().observed.addresses.push(HostAddress {
+            link,
+            address: address.parse().unwrap(),
+            is_tagged: false,
+            is_tentative: false,
+            is_duplicate: false,
+        });
+    }
+
+    /// Addresses and routes of all links, marked if they are the agent's.
+    pub(super) fn shown(&self) -> Vec<String> {
+        let state = self.state();
+        let name = |index: u32| state.observed.link(index).map(|link| link.name.clone()).unwrap();
+        let mut shown: Vec<String> =
+            state.observed.links.iter().map(|link| format!("{} mtu {}", link.name, link.mtu)).collect();
+        shown
+            .extend(state.observed.addresses.iter().map(|one| format!("{} {}", name(one.link), one.address)));
+        shown.extend(state.observed.routes.iter().map(|(link, route)| format!("{} {route}", name(*link))));
+        shown.extend(state.foreign.iter().map(|(link, route)| format!("{} foreign {route}", name(*link))));
+        shown.sort();
+        shown
+    }
+
+    /// Never returns if the agent is killed at this point.
+    async fn point(&self) {
+        let is_killed = {
+            let mut state = self.state();
+            let is_last = state.kill_at == 1;
+            state.kill_at = state.kill_at.saturating_sub(1);
+            is_last
+        };
+        if is_killed {
+            self.killed.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Kernel for FakeKernel {
+    async fn observe(&self) -> Result<Observed, KernelError> {
+        Ok(self.state().observed.clone())
+    }
+
+    async fn change(&self, change: &Change) -> Result<(), KernelError> {
+        self.point().await;
+        let result = self.state().make(change);
+        self.point().await;
+        result
+    }
+}
+
+impl State {
+    fn make(&mut self, change: &Change) -> Result<(), KernelError> {
+        self.changes.push(change.to_string());
+        let index = |state: &Self, name: &str| {
+            state.observed.named(name).map(|link| link.index).ok_or(KernelError::Missing)
+        };
+        match change {
+            Change::AddVlan { device, parent, id } => {
+                let parent = index(self, parent)?;
+                if self.observed.named(device).is_some() {
+                    return Err(KernelError::Exists);
+                }
+                let number = self.observed.links.iter().map(|link| link.index).max().unwrap_or_default() + 1;
+                let vlan = Some((parent, *id));
+                self.observed.links.push(Link { is_up: false, vlan, ..link(number, device, 1) });
+            }
+            Change::RemoveVlan { device } => {
+                let index = index(self, device)?;
+                self.observed.links.retain(|link| link.index != index);
+                self.observed.addresses.retain(|one| one.link != index);
+                self.observed.routes.retain(|(link, _)| *link != index);
+            }
+            Change::SetUp { device } => {
+                let index = index(self, device)?;
+                self.observed.links.iter_mut().find(|link| link.index == index).unwrap().is_up = true;
+            }
+            Change::SetMtu { device, mtu } => {
+                let index = index(self, device)?;
+                self.observed.links.iter_mut().find(|link| link.index == index).unwrap().mtu = *mtu;
+            }
+            Change::AddAddress { device, address } => {
+                let link = index(self, device)?;
+                let is_there = |one: &HostAddress| one.link == link && one.address.addr() == address.addr();
+                if self.observed.addresses.iter().any(is_there) {
+                    return Err(KernelError::Exists);
+                }
+                let is_tagged = self.observed.has_tags;
+                let (is_tentative, is_duplicate) = (false, false);
+                let address = *address;
+                self.observed.addresses.push(HostAddress {
+                    link,
+                    address,
+                    is_tagged,
+                    is_tentative,
+                    is_duplicate,
+                });
+            }
+            Change::RemoveAddress { device, address, has_others } => {
+                self.remove(device, *address, *has_others)?
+            }
+            Change::AddRoute { device, route } => {
+                let index = index(self, device)?;
+                let is_same = |(_, one): &(u32, HostRoute)| {
+                    (one.destination, one.metric) == (route.destination, route.metric)
+                };
+                if self.observed.routes.iter().chain(&self.foreign).any(is_same) {
+                    return Err(KernelError::Exists);
+                }
+                self.observed.routes.push((index, route.clone()));
+            }
+            Change::RemoveRoute { device, route } => {
+                let index = index(self, device)?;
+                let before = self.observed.routes.len();
+                self.observed.routes.retain(|one| *one != (index, route.clone()));
+                if self.observed.routes.len() == before {
+                    return Err(KernelError::Missing);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes an address. Unless others are kept, the first address of an IPv4 prefix takes them with it.
+    fn remove(&mut self, device: &str, address: IpNet, has_others: bool) -> Result<(), KernelError> {
+        let link = self.observed.named(device).map(|link| link.index).ok_or(KernelError::Missing)?;
+        let of_prefix = |one: &HostAddress| {
+            one.link == link && one.address.trunc() == address.trunc() && address.addr().is_ipv4()
+        };
+        let first = self.observed.addresses.iter().find(|one| of_prefix(one)).map(|one| one.address);
+        let before = self.observed.addresses.len();
+        let takes_all = first == Some(address) && !has_others;
+        self.observed
+            .addresses
+            .retain(|one| !(one.link == link && one.address == address || takes_all && of_prefix(one)));
+        if self.observed.addresses.len() == before { Err(KernelError::Missing) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,214 @@
+//! Journal of a host's configuration: one file, replaced as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use ipam_api::limits::HOST_JOURNAL_BYTES_MAX;
+use ipam_api::mac::MacAddress;
+use ipam_api::name::InterfaceName;
+use ipam_api::resource::Interface;
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+const NAME: &str = "host.json";
+const NEW: &str = "host.json.new";
+const DAMAGED: &str = "host.json.damaged";
+/// Version of the format.
+const VERSION: u32 = 1;
+
+/// Additions of the agent since the boot, beside addresses and routes with its protocol number.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owned {
+    /// Addresses by link. Only kernels that keep no protocol number need it.
+    #[serde(default)]
+    pub(super) addresses: BTreeSet<(String, IpNet)>,
+    /// VLAN devices.
+    #[serde(default)]
+    pub(super) vlans: BTreeSet<String>,
+    /// Former MTU by link.
+    #[serde(default)]
+    pub(super) mtus: BTreeMap<String, u32>,
+}
+
+/// Content of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HostJournal {
+    /// Version of the format.
+    version: u32,
+    /// Boot in which `owned` is true.
+    pub(super) boot_id: String,
+    /// Interfaces whose addresses are configured, or are about to be.
+    #[serde(default)]
+    pub(super) applied: Vec<Interface>,
+    /// Interfaces before a change that no server has confirmed yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) former: Option<Vec<Interface>>,
+    /// Additions of the agent.
+    #[serde(default)]
+    pub(super) owned: Owned,
+    /// Names under which links were requested first, for sections with `mac`.
+    #[serde(default)]
+    pub(super) names: BTreeMap<String, InterfaceName>,
+    /// Files that were rendered.
+    #[serde(default)]
+    pub(super) rendered: BTreeSet<PathBuf>,
+}
+
+impl HostJournal {
+    /// Journal of a host without addresses.
+    #[must_use]
+    pub(super) fn new(boot_id: &str) -> Self {
+        Self {
+            version: VERSION,
+            boot_id: boot_id.to_owned(),
+            applied: Vec::new(),
+            former: None,
+            owned: Owned::default(),
+            names: BTreeMap::new(),
+            rendered: BTreeSet::new(),
+        }
+    }
+
+    /// Adapts the journal of an earlier boot: the kernel has nothing of it, and a change that no server had
+    /// confirmed gives way to the configuration before it.
+    #[must_use]
+    pub(super) fn on_boot(mut self, boot_id: &str) -> Self {
+        if self.boot_id == boot_id {
+            return self;
+        }
+        boot_id.clone_into(&mut self.boot_id);
+        self.owned = Owned::default();
+        match self.former.take() {
+            Some(former) if former.is_empty() => self.former = Some(former),
+            Some(former) => self.applied = former,
+            None => {}
+        }
+        self
+    }
+
+    /// Names of links by their Ethernet address.
+    #[must_use]
+    pub(super) fn names(&self) -> BTreeMap<MacAddress, InterfaceName> {
+        self.names.iter().filter_map(|(mac, name)| Some((mac.parse().ok()?, name.clone()))).collect()
+    }
+}
+
+/// File of the journal, in the state directory that the agent has locked.
+#[derive(Debug, Clone)]
+pub(super) struct HostFile {
+    dir: PathBuf,
+}
+
+impl HostFile {
+    /// File in a directory.
+    #[must_use]
+    pub(super) fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// Reads the journal; none if there is no file. A damaged file is set aside.
+    ///
+    /// # Errors
+    /// The failed operation.
+    pub(super) fn load(&self) -> io::Result<Option<HostJournal>> {
+        let path = self.dir.join(NAME);
+        let mut bytes = Vec::new();
+        match File::open(&path) {
+            Ok(file) => file.take(HOST_JOURNAL_BYTES_MAX).read_to_end(&mut bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match serde_json::from_slice::<HostJournal>(&bytes) {
+            Ok(journal) if journal.version == VERSION => Ok(Some(journal)),
+            result => {
+                let aside = self.dir.join(DAMAGED);
+                std::fs::rename(&path, &aside)?;
+                let error = result.err().map_or_else(|| "another version".to_owned(), |one| one.to_string());
+                tracing::error!(%error, kept = %aside.display(), "the host's journal can't be read");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Replaces the journal. When this returns, it survives a power cut.
+    ///
+    /// # Errors
+    /// The failed operation; the former journal is still there then.
+    pub(super) fn store(&self, journal: &HostJournal) -> io::Result<()> {
+        let bytes = serde_json::to_vec(journal)?;
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) >= HOST_JOURNAL_BYTES_MAX {
+            return Err(io::Error::other(format!("the journal exceeds {HOST_JOURNAL_BYTES_MAX} bytes")));
+        }
+        replace(&self.dir, NEW, NAME, &bytes)
+    }
+
+    /// Removes the journal.
+    ///
+    /// # Errors
+    /// The failed operation.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match std::fs::remove_file(self.dir.join(NAME)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => File::open(&self.dir)?.sync_all(),
+        }
+    }
+}
+
+/// Replaces a file of a directory durably.
+///
+/// # Errors
+/// The failed operation; the former file is still there then.
+pub(super) fn replace(dir: &Path, new: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = dir.join(new);
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&path, dir.join(name))?;
+    File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_read_back_and_a_damaged_one_is_set_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = HostFile::new(dir.path());
+        assert_eq!(file.load().unwrap(), None);
+        let mut journal = HostJournal::new("b1");
+        journal.owned.addresses.insert(("eth1".to_owned(), "10.0.0.7/24".parse().unwrap()));
+        file.store(&journal).unwrap();
+        assert_eq!(file.load().unwrap(), Some(journal));
+        std::fs::write(dir.path().join(NAME), "{\"version\": 1").unwrap();
+        assert_eq!(file.load().unwrap(), None);
+        assert!(dir.path().join(DAMAGED).exists() && !dir.path().join(NAME).exists());
+        file.remove().unwrap();
+    }
+
+    #[test]
+    fn another_boot_forgets_what_was_added_and_what_was_not_confirmed() {
+        let interface = |name: &str| Interface {
+            name: name.parse().unwrap(),
+            attachment: None,
+            also_attached: Vec::new(),
+            kept: false,
+            preallocated: false,
+            addresses: Vec::new(),
+        };
+        let mut journal = HostJournal::new("b1");
+        journal.owned.mtus.insert("eth1".to_owned(), 1500);
+        (journal.applied, journal.former) = (vec![interface("new")], Some(vec![interface("old")]));
+        assert_eq!(journal.clone().on_boot("b1"), journal);
+        let next = journal.clone().on_boot("b2");
+        assert_eq!((next.owned.clone(), next.former), (Owned::default(), None));
+        assert_eq!(next.applied, [interface("old")]);
+        // The first configuration has none before it.
+        journal.former = Some(Vec::new());
+        let next = journal.on_boot("b2");
+        assert_eq!((next.applied, next.former), (vec![interface("new")], Some(Vec::new())));
+    }
+}

@@ -1,0 +1,390 @@
+//! Configuration of the host: journal first, then the kernel.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use ipam_api::resource::Interface;
+
+use super::binding::Bindings;
+use super::journal::{HostFile, HostJournal};
+use super::kernel::{Change, HostRoute, Kernel, KernelError, Observed};
+use super::manager::Managers;
+use super::plan::{Scope, added, plan};
+use super::status::{AddressStatus, HostState, HostStatus, InterfaceStatus, Source};
+use super::target::{Target, device_of};
+use crate::host_config::HostConfig;
+
+/// Reason why a step of the configuration failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The journal can't be written, so nothing is changed.
+    #[error("the host's journal can't be written: {0}; nothing is changed")]
+    Journal(#[from] io::Error),
+    /// The kernel's state can't be read.
+    #[error("the links, addresses and routes can't be read: {0}")]
+    Kernel(#[from] KernelError),
+}
+
+/// Host as it is now.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// State of the kernel.
+    pub observed: Observed,
+    /// Interfaces with their links.
+    pub bindings: Bindings,
+    /// Links of network managers.
+    pub frozen: BTreeSet<String>,
+}
+
+/// Configuration of the interfaces of this host.
+#[derive(Debug)]
+pub struct Session<K> {
+    /// Settings.
+    pub config: HostConfig,
+    pub(super) kernel: K,
+    pub(super) journal: HostJournal,
+    file: HostFile,
+    state_dir: PathBuf,
+    managers: Managers,
+    /// Addresses that another host uses.
+    pub(super) withheld: BTreeSet<IpAddr>,
+    /// Addresses that were added and not announced yet, with their links.
+    pub(super) unannounced: BTreeSet<(String, IpAddr)>,
+    /// Routes in whose place others are.
+    foreign: BTreeSet<(String, HostRoute)>,
+    /// Messages that were logged.
+    logged: BTreeSet<String>,
+    /// Failed changes that were logged.
+    logged_failures: BTreeSet<String>,
+    /// Changes that failed in the last attempt.
+    failed: Vec<String>,
+    status: HostStatus,
+}
+
+impl<K: Kernel> Session<K> {
+    /// Reads the journal in the state directory, which this process has locked. Changes nothing.
+    ///
+    /// # Errors
+    /// The failed read.
+    pub fn open(
+        config: HostConfig,
+        kernel: K,
+        state_dir: &Path,
+        boot_id: &str,
+        root: &Path,
+    ) -> io::Result<Self> {
+        let file = HostFile::new(state_dir);
+        let journal = file.load()?.unwrap_or_else(|| HostJournal::new(boot_id)).on_boot(boot_id);
+        Ok(Self {
+            config,
+            kernel,
+            journal,
+            file,
+            state_dir: state_dir.to_owned(),
+            managers: Managers::new(root),
+            withheld: BTreeSet::new(),
+            unannounced: BTreeSet::new(),
+            foreign: BTreeSet::new(),
+            logged: BTreeSet::new(),
+            logged_failures: BTreeSet::new(),
+            failed: Vec::new(),
+            status: HostStatus::default(),
+        })
+    }
+
+    /// Returns true if a change waits for the answer of a server.
+    #[must_use]
+    pub fn is_unconfirmed(&self) -> bool {
+        self.journal.former.is_some()
+    }
+
+    /// Reads the host as it is now.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub async fn view(&mut self) -> Result<View, SessionError> {
+        let observed = self.kernel.observe().await?;
+        let bindings = Bindings::find(&self.config.interfaces, &observed, &self.journal.names());
+        let mut frozen = BTreeSet::new();
+        let mut messages: Vec<String> = bindings.warnings.clone();
+        if self.config.mode.applies() {
+            for bound in &bindings.bound {
+                let Some(link) = observed.link(bound.index) else { continue };
+                if let Some(manager) = self.managers.of(link) {
+                    frozen.insert(link.name.clone());
+                    messages.push(manager.refusal(&link.name));
+                }
+            }
+        }
+        self.warn(&messages);
+        Ok(View { observed, bindings, frozen })
+    }
+
+    /// Logs messages that are new.
+    fn warn(&mut self, messages: &[String]) {
+        for message in messages {
+            if !self.logged.contains(message) {
+                tracing::warn!("{message}");
+            }
+        }
+        self.logged = messages.iter().cloned().collect();
+    }
+
+    /// Tries routes again in whose place others were.
+    pub fn retry_foreign(&mut self) {
+        self.foreign.clear();
+    }
+
+    /// Configures the addresses in the journal, where the kernel lacks them. Needs no server.
+    ///
+    /// # Errors
+    /// The reason for which nothing was changed.
+    pub async fn repair(&mut self) -> Result<(), SessionError> {
+        if self.config.mode.applies() {
+            let view = self.view().await?;
+            self.apply(&view, Scope::All).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the links of addresses ready for probes.
+    ///
+    /// # Errors
+    /// The reason for which nothing was changed.
+    pub async fn prepare(&mut self, interfaces: &[Interface]) -> Result<(), SessionError> {
+        let view = self.view().await?;
+        let target = Target::new(interfaces, &view.bindings, &view.observed, &BTreeSet::new());
+        self.change(&view, &target, Scope::Links).await
+    }
+
+    /// Configures other addresses than before. The change is unconfirmed afterwards, unless the kernel's
+    /// configuration is the same.
+    ///
+    /// # Errors
+    /// The reason for which nothing was changed.
+    pub async fn adopt(&mut self, interfaces: Vec<Interface>) -> Result<(), SessionError> {
+        let view = self.view().await?;
+        for bound in &view.bindings.bound {
+            if let Some(mac) = bound.mac {
+                self.journal.names.entry(mac.to_string()).or_insert_with(|| bound.name.clone());
+            }
+        }
+        let target = |interfaces: &[Interface]| {
+            Target::new(interfaces, &view.bindings, &view.observed, &self.withheld).devices
+        };
+        let is_same = target(&interfaces) == target(&self.journal.applied);
+        if self.journal.applied != interfaces {
+            let before = std::mem::replace(&mut self.journal.applied, interfaces);
+            if !is_same && self.config.mode.applies() && self.journal.former.is_none() {
+                self.journal.former = Some(before);
+            }
+            self.file.store(&self.journal)?;
+        }
+        if self.config.mode.applies() { self.apply(&view, Scope::All).await } else { Ok(()) }
+    }
+
+    /// Ends a change: a server has answered after it.
+    ///
+    /// # Errors
+    /// The failed write of the journal.
+    pub fn confirm(&mut self) -> Result<(), SessionError> {
+        if self.journal.former.take().is_some() {
+            self.file.store(&self.journal)?;
+        }
+        Ok(())
+    }
+
+    /// Undoes a change that no server has confirmed. Returns the interfaces of the change.
+    ///
+    /// # Errors
+    /// The reason for which nothing was changed.
+    pub async fn undo(&mut self) -> Result<Vec<Interface>, SessionError> {
+        let former = self.journal.former.take().unwrap_or_default();
+        let undone = std::mem::replace(&mut self.journal.applied, former);
+        self.file.store(&self.journal)?;
+        self.repair().await?;
+        Ok(undone)
+    }
+
+    /// Stores the files that were rendered.
+    ///
+    /// # Errors
+    /// The failed write of the journal.
+    pub fn note_rendered(&mut self, files: BTreeSet<PathBuf>) -> Result<(), SessionError> {
+        if self.journal.rendered != files {
+            self.journal.rendered = files;
+            self.file.store(&self.journal)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the journal and the state, after all was released.
+    ///
+    /// # Errors
+    /// The failed operation.
+    pub fn forget(&mut self) -> Result<(), SessionError> {
+        self.file.remove()?;
+        self.status = HostStatus::default();
+        Ok(self.status.store(&self.state_dir)?)
+    }
+
+    /// Makes the kernel have the addresses in the journal.
+    async fn apply(&mut self, view: &View, scope: Scope) -> Result<(), SessionError> {
+        let target = Target::new(&self.journal.applied, &view.bindings, &view.observed, &self.withheld);
+        self.change(view, &target, scope).await
+    }
+
+    async fn change(&mut self, view: &View, target: &Target, scope: Scope) -> Result<(), SessionError> {
+        let observed = &view.observed;
+        let mut owned = self.journal.owned.clone();
+        // What others have removed is not the agent's any more.
+        owned.vlans.retain(|name| observed.named(name).is_some());
+        owned.mtus.retain(|name, _| observed.named(name).is_some());
+        owned.addresses.retain(|(name, address)| {
+            let link = observed.named(name).map(|link| link.index);
+            observed.addresses.iter().any(|one| Some(one.link) == link && one.address == *address)
+        });
+        let mut changes = plan(observed, target, &owned, &view.frozen, scope);
+        let is_open = |change: &Change| match change {
+            Change::AddRoute { device, route } => !self.foreign.contains(&(device.clone(), route.clone())),
+            _ => true,
+        };
+        changes.retain(is_open);
+        for change in &changes {
+            match change {
+                Change::AddVlan { device, .. } => _ = owned.vlans.insert(device.clone()),
+                Change::AddAddress { device, address } => {
+                    owned.addresses.insert((device.clone(), *address));
+                }
+                Change::SetMtu { device, .. } => {
+                    if let Some(link) = observed.named(device) {
+                        owned.mtus.entry(device.clone()).or_insert(link.mtu);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if owned != self.journal.owned {
+            self.journal.owned = owned;
+            self.file.store(&self.journal)?;
+        }
+        if scope == Scope::All {
+            self.failed.clone_from(&target.problems);
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.make(&changes).await;
+        self.settle(target, &changes)?;
+        Ok(())
+    }
+
+    /// Makes changes, one after the other. A failed one does not keep the others from being made.
+    async fn make(&mut self, changes: &[Change]) {
+        let mut missing = BTreeSet::new();
+        for change in changes {
+            if missing.contains(change.device()) {
+                continue;
+            }
+            #[cfg(feature = "testing")]
+            crate::testing::at_change();
+            let result = self.kernel.change(change).await;
+            #[cfg(feature = "testing")]
+            crate::testing::at_change();
+            match (&result, change) {
+                (Ok(()), _) => tracing::info!(%change, "the host is configured"),
+                (Err(KernelError::Exists), Change::AddRoute { device, route }) => {
+                    tracing::info!(%change, "another route is in its place, and stays");
+                    self.foreign.insert((device.clone(), route.clone()));
+                }
+                (Err(KernelError::Exists), Change::AddAddress { device, address }) => {
+                    self.journal.owned.addresses.remove(&(device.clone(), *address));
+                }
+                (Err(KernelError::Exists), Change::AddVlan { device, .. }) => {
+                    self.journal.owned.vlans.remove(device);
+                }
+                // The kernel removes routes with their addresses, and addresses with their links.
+                (
+                    Err(KernelError::Missing),
+                    Change::RemoveAddress { .. } | Change::RemoveRoute { .. } | Change::RemoveVlan { .. },
+                ) => {}
+                (Err(error), _) => {
+                    let message = format!("{change}: {error}");
+                    if !self.logged_failures.contains(&message) {
+                        tracing::warn!(%change, %error, "a change of the host failed");
+                    }
+                    if matches!(change, Change::AddVlan { .. }) {
+                        missing.insert(change.device());
+                    }
+                    self.failed.push(message);
+                }
+            }
+            if result.is_ok() {
+                for (device, address) in added(std::slice::from_ref(change)) {
+                    self.unannounced.insert((device.to_owned(), address.addr()));
+                }
+            }
+        }
+        self.logged_failures = self.failed.iter().cloned().collect();
+    }
+
+    /// Takes what was removed out of the journal.
+    fn settle(&mut self, target: &Target, changes: &[Change]) -> Result<(), SessionError> {
+        let before = self.journal.owned.clone();
+        let owned = &mut self.journal.owned;
+        for change in changes {
+            match change {
+                Change::RemoveVlan { device } => _ = owned.vlans.remove(device),
+                Change::RemoveAddress { device, address, .. } => {
+                    owned.addresses.remove(&(device.clone(), *address));
+                }
+                Change::SetMtu { device, .. }
+                    if target.devices.get(device).is_none_or(|wanted| wanted.mtu.is_none()) =>
+                {
+                    owned.mtus.remove(device);
+                }
+                _ => {}
+            }
+        }
+        if *owned != before {
+            self.file.store(&self.journal)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the state for `ipam-agent host status`.
+    pub fn report(&mut self, state: HostState, source: Source, detail: &str, view: &View) {
+        let interface = |bound: &super::binding::Bound| {
+            let link = view.observed.link(bound.index);
+            let manager = link.filter(|_| self.config.mode.applies()).and_then(|link| self.managers.of(link));
+            let given = self.journal.applied.iter().filter(|one| one.name == bound.name);
+            let addresses = given.flat_map(|one| &one.addresses).map(|given| AddressStatus {
+                address: given.address,
+                device: device_of(bound, &view.observed, given),
+                pool: given.pool.to_string(),
+                gateway: given.gateway,
+            });
+            InterfaceStatus {
+                device: bound.device.clone(),
+                refused: manager.map(|manager| manager.refusal(&bound.device)),
+                addresses: addresses.collect(),
+            }
+        };
+        let has_failed = state == HostState::Applied && !self.failed.is_empty();
+        let status = HostStatus {
+            state: if has_failed { HostState::Failed } else { state },
+            source,
+            detail: if has_failed { self.failed.join("; ") } else { detail.to_owned() },
+            interfaces: view.bindings.bound.iter().map(interface).collect(),
+            warnings: view.bindings.warnings.clone(),
+        };
+        if status != self.status {
+            if let Err(error) = status.store(&self.state_dir) {
+                tracing::warn!(%error, "the state of the host can't be written");
+            }
+            self.status = status;
+        }
+    }
+}

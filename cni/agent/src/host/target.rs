@@ -1,0 +1,215 @@
+//! Configuration of the kernel that follows from the addresses of a host. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipam_api::limits::HOST_ROUTE_METRIC;
+use ipam_api::resource::{GivenAddress, Interface};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use super::binding::{Bindings, Bound};
+use super::kernel::{HostRoute, Observed};
+
+/// Longest name of a link (`IFNAMSIZ` without the final zero).
+const DEVICE_BYTES_MAX: usize = 15;
+/// VLAN ids that a device can have (IEEE 802.1Q).
+const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
+/// Smallest MTU of IPv4 (RFC 791).
+const MTU_MIN: u32 = 68;
+
+/// Wanted configuration of one link.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Device {
+    /// Parent and 802.1Q id, if the agent creates the device where it is missing.
+    pub(super) vlan: Option<(String, u16)>,
+    /// The largest packet.
+    pub(super) mtu: Option<u32>,
+    /// Addresses with their prefixes.
+    pub(super) addresses: BTreeSet<IpNet>,
+    /// Routes by way of gateways.
+    pub(super) routes: BTreeSet<HostRoute>,
+}
+
+/// Wanted configuration of all links, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Devices, by name.
+    pub(super) devices: BTreeMap<String, Device>,
+    /// Addresses that can't be configured, with the reason.
+    pub(super) problems: Vec<String>,
+}
+
+impl Target {
+    /// Configuration for these addresses. Interfaces without a link are left out, and so are the addresses in
+    /// `withheld`.
+    #[must_use]
+    pub(super) fn new(
+        interfaces: &[Interface],
+        bindings: &Bindings,
+        observed: &Observed,
+        withheld: &BTreeSet<IpAddr>,
+    ) -> Self {
+        let mut target = Self::default();
+        for interface in interfaces {
+            let Some(bound) = bindings.named(&interface.name) else { continue };
+            target.devices.entry(bound.device.clone()).or_default();
+            for given in interface.addresses.iter().filter(|one| !withheld.contains(&one.address.addr())) {
+                if let Err(problem) = target.add(bound, observed, given) {
+                    target.problems.push(problem);
+                }
+            }
+        }
+        target
+    }
+
+    fn add(&mut self, bound: &Bound, observed: &Observed, given: &GivenAddress) -> Result<(), String> {
+        let vlan = vlan(bound, observed, given)?;
+        let name = device(bound, vlan);
+        if name.len() > DEVICE_BYTES_MAX {
+            return Err(format!("{}: a link can't have the name {name}", given.address));
+        }
+        if let Some(id) = vlan
+            && observed.named(&name).is_some_and(|link| link.vlan != Some((bound.index, id)))
+        {
+            return Err(format!("{}: {name} is not VLAN {id} of {}", given.address, bound.device));
+        }
+        let device = self.devices.entry(name).or_default();
+        device.vlan = vlan.map(|id| (bound.device.clone(), id));
+        if let Some(mtu) = given.mtu.filter(|mtu| *mtu >= MTU_MIN) {
+            // Both families share the link.
+            device.mtu = Some(device.mtu.map_or(mtu, |other| other.min(mtu)));
+        }
+        device.addresses.insert(given.address);
+        device.routes.extend(routes(given, HOST_ROUTE_METRIC.saturating_add(bound.place)));
+        Ok(())
+    }
+}
+
+/// Name of the link that gets an address.
+#[must_use]
+pub(super) fn device_of(bound: &Bound, observed: &Observed, given: &GivenAddress) -> String {
+    device(bound, vlan(bound, observed, given).ok().flatten())
+}
+
+fn device(bound: &Bound, vlan: Option<u16>) -> String {
+    vlan.map_or_else(|| bound.device.clone(), |id| format!("{}.{id}", bound.device))
+}
+
+/// VLAN device that an address needs; none if the interface itself is right.
+fn vlan(bound: &Bound, observed: &Observed, given: &GivenAddress) -> Result<Option<u16>, String> {
+    let Some(id) = given.vlan.filter(|id| *id != 0) else { return Ok(None) };
+    if !VLANS.contains(&id) {
+        return Err(format!("{}: {id} is no VLAN", given.address));
+    }
+    let is_already =
+        observed.link(bound.index).is_some_and(|link| link.vlan.is_some_and(|(_, own)| own == id));
+    Ok((!is_already).then_some(id))
+}
+
+/// Routes of an address. A default route among them stands for the gateway's.
+fn routes(given: &GivenAddress, metric: u32) -> Vec<HostRoute> {
+    let is_ipv4 = given.address.addr().is_ipv4();
+    let everything = if is_ipv4 { IpNet::V4(Ipv4Net::default()) } else { IpNet::V6(Ipv6Net::default()) };
+    let by_way = |destination: IpNet, gateway: IpAddr| HostRoute {
+        destination,
+        gateway,
+        metric,
+        on_link: !given.address.contains(&gateway) && !is_link_local(gateway),
+    };
+    let fits = |route: &&ipam_api::resource::Route| {
+        route.destination.addr().is_ipv4() == is_ipv4 && route.gateway.is_ipv4() == is_ipv4
+    };
+    let further = given.routes.iter().filter(fits);
+    let mut routes: Vec<HostRoute> =
+        further.map(|route| by_way(route.destination.trunc(), route.gateway)).collect();
+    let has_default = routes.iter().any(|route| route.destination == everything);
+    if let Some(gateway) = given.gateway.filter(|_| !given.clean_gateway && !has_default)
+        && gateway.is_ipv4() == is_ipv4
+    {
+        routes.push(by_way(everything, gateway));
+    }
+    // A gateway has no route by way of itself.
+    routes.retain(|route| route.gateway != given.address.addr());
+    routes
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::fake::link;
+    use super::*;
+
+    fn target(addresses: &Value) -> Target {
+        let observed = Observed { links: vec![link(2, "eth1", 1)], ..Observed::default() };
+        let bound = Bound {
+            name: "eth1".parse().unwrap(),
+            device: "eth1".to_owned(),
+            index: 2,
+            mac: None,
+            section: 0,
+            place: 1,
+        };
+        let bindings = Bindings { bound: vec![bound], warnings: Vec::new() };
+        let interfaces: Vec<Interface> = serde_json::from_value(json!([
+            {"name": "eth1", "addresses": addresses},
+            {"name": "eth9", "addresses": [given("192.0.2.1/24", json!({}))]},
+        ]))
+        .unwrap();
+        Target::new(&interfaces, &bindings, &observed, &BTreeSet::new())
+    }
+
+    fn given(address: &str, more: Value) -> Value {
+        let mut given = json!({"address": address, "pool": "p", "allocation": 1, "checked": false});
+        given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        given
+    }
+
+    fn routes(target: &Target) -> Vec<String> {
+        target.devices.values().flat_map(|device| &device.routes).map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_gateway_gets_the_default_route_unless_another_route_has_it() {
+        let route =
+            |destination: &str, gateway: &str| json!({"destination": destination, "gateway": gateway});
+        for (more, expected) in [
+            (json!({"gateway": "10.0.0.1"}), vec!["0.0.0.0/0 via 10.0.0.1 metric 513"]),
+            (json!({"gateway": "10.0.0.1", "clean_gateway": true}), vec![]),
+            (json!({"gateway": "10.0.0.7"}), vec![]),
+            (json!({"gateway": "192.0.2.1"}), vec!["0.0.0.0/0 via 192.0.2.1 metric 513 onlink"]),
+            (
+                json!({"gateway": "10.0.0.1", "routes": [route("0.0.0.0/0", "10.0.0.2")]}),
+                vec!["0.0.0.0/0 via 10.0.0.2 metric 513"],
+            ),
+            (
+                json!({"gateway": "10.0.0.1", "routes": [route("10.9.0.0/16", "10.0.0.2")]}),
+                vec!["0.0.0.0/0 via 10.0.0.1 metric 513", "10.9.0.0/16 via 10.0.0.2 metric 513"],
+            ),
+        ] {
+            assert_eq!(routes(&target(&json!([given("10.0.0.7/24", more.clone())]))), expected, "{more}");
+        }
+        let six = target(&json!([given("2001:db8::7/64", json!({"gateway": "fe80::1"}))]));
+        assert_eq!(routes(&six), ["::/0 via fe80::1 metric 513"]);
+    }
+
+    #[test]
+    fn addresses_of_a_vlan_get_a_device_of_their_own() {
+        let target = target(&json!([
+            given("10.0.0.7/24", json!({"vlan": 100, "mtu": 1400})),
+            given("2001:db8::7/64", json!({"vlan": 100, "mtu": 1450})),
+            given("10.1.0.7/24", json!({"vlan": 0})),
+            given("10.2.0.7/24", json!({"vlan": 4095})),
+        ]));
+        let names: Vec<&str> = target.devices.keys().map(String::as_str).collect();
+        assert_eq!(names, ["eth1", "eth1.100"]);
+        let vlan = &target.devices["eth1.100"];
+        assert_eq!((vlan.vlan.clone(), vlan.mtu), (Some(("eth1".to_owned(), 100)), Some(1400)));
+        assert_eq!((vlan.addresses.len(), target.devices["eth1"].addresses.len()), (2, 1));
+        assert_eq!(target.problems.len(), 1);
+    }
+}

@@ -1,0 +1,277 @@
+//! Order of journal and kernel, and kills between any two changes.
+
+use std::path::Path;
+
+use ipam_api::resource::Interface;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::fake::{FakeKernel, link};
+use super::kernel::HostRoute;
+use super::session::Session;
+use crate::host_config::{HostConfig, InterfaceSection};
+
+/// Points of one change of the tests at most: before and after each call.
+const POINTS: u32 = 60;
+
+fn config(pools: &str) -> HostConfig {
+    let section = |name: &str| -> InterfaceSection {
+        toml::from_str(&format!("name = \"{name}\"\nipv4_pools = [\"{pools}\"]")).unwrap()
+    };
+    let interval = |_: &str, ms| Ok(std::time::Duration::from_millis(ms));
+    HostConfig::check(None, vec![section("eth1"), section("eth2")], interval).unwrap().unwrap()
+}
+
+fn open(kernel: &FakeKernel, dir: &Path, boot: &str) -> Session<FakeKernel> {
+    Session::open(config("p"), kernel.clone(), dir, boot, dir).unwrap()
+}
+
+fn interfaces(value: Value) -> Vec<Interface> {
+    serde_json::from_value(value).unwrap()
+}
+
+fn given(address: &str, more: Value) -> Value {
+    let mut given = json!({"address": address, "pool": "p", "allocation": 1, "checked": true});
+    given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    given
+}
+
+/// Some configurations: other addresses, prefixes, gateways, MTUs and VLANs, and none.
+fn configurations() -> Vec<Vec<Interface>> {
+    let route = json!([{"destination": "10.9.0.0/16", "gateway": "10.0.0.3"}]);
+    [
+        json!([]),
+        json!([{"name": "eth1", "addresses": [given("10.0.0.7/24", json!({"gateway": "10.0.0.1"}))]}]),
+        json!([{"name": "eth1", "addresses": [given("10.0.0.7/24", json!({"gateway": "10.0.0.2"}))]}]),
+        json!([{"name": "eth1", "addresses": [given("10.0.0.7/25", json!({"gateway": "10.0.0.1"}))]}]),
+        json!([
+            {"name": "eth1", "addresses": [
+                given("10.0.0.8/24", json!({"gateway": "10.0.0.1", "mtu": 1400, "routes": route})),
+                given("2001:db8::7/64", json!({"gateway": "fe80::1"})),
+            ]},
+            {"name": "eth2", "addresses": [given("10.5.0.7/24", json!({"gateway": "10.5.0.1"}))]},
+        ]),
+        json!([
+            {"name": "eth1", "addresses": [given("10.0.0.7/24", json!({"vlan": 100, "mtu": 1400}))]},
+            {"name": "eth2", "addresses": [given("10.0.1.9/24", json!({"gateway": "10.0.1.1"}))]},
+        ]),
+        // One that a foreign address has already.
+        json!([{"name": "eth2", "addresses": [given("10.0.1.5/24", json!({}))]}]),
+    ]
+    .map(interfaces)
+    .into()
+}
+
+/// Kernel with foreign addresses and routes, and its state as text.
+fn foreign(has_tags: bool) -> (FakeKernel, Vec<String>) {
+    let kernel = FakeKernel::new(vec![link(1, "eth0", 1), link(2, "eth1", 2), link(3, "eth2", 3)], has_tags);
+    for (link, address) in [(1, "192.0.2.1/24"), (2, "10.0.0.99/24"), (3, "10.0.1.5/24"), (3, "fe80::3/64")] {
+        kernel.foreign(link, address);
+    }
+    let route = HostRoute {
+        destination: "10.9.0.0/16".parse().unwrap(),
+        gateway: "192.0.2.9".parse().unwrap(),
+        metric: 0,
+        on_link: false,
+    };
+    kernel.state().foreign.push((1, route));
+    let shown = kernel.shown();
+    (kernel, shown)
+}
+
+/// Takes a configuration, and a server's confirmation of it.
+async fn take(session: &mut Session<FakeKernel>, interfaces: &[Interface]) {
+    session.adopt(interfaces.to_vec()).await.unwrap();
+    session.confirm().unwrap();
+}
+
+/// Configuration of a kernel that never had another one.
+async fn expected(interfaces: &[Interface], has_tags: bool) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let (kernel, _) = foreign(has_tags);
+    let mut session = open(&kernel, dir.path(), "b1");
+    take(&mut session, interfaces).await;
+    kernel.shown()
+}
+
+/// Takes a configuration while the agent is killed at a point; returns false if it got to the end before.
+async fn killed(kernel: &FakeKernel, dir: &Path, interfaces: &[Interface], point: u32) -> bool {
+    kernel.state().kill_at = point;
+    let mut session = open(kernel, dir, "b1");
+    let run = async {
+        session.repair().await.unwrap();
+        take(&mut session, interfaces).await;
+    };
+    let is_killed = tokio::select! {
+        biased;
+        () = run => false,
+        () = kernel.killed.notified() => true,
+    };
+    kernel.state().kill_at = 0;
+    is_killed
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+#[test]
+fn every_change_leads_to_the_wanted_configuration_and_back() {
+    run(async {
+        for has_tags in [true, false] {
+            for from in configurations() {
+                for to in configurations() {
+                    let dir = tempfile::tempdir().unwrap();
+                    let (kernel, before) = foreign(has_tags);
+                    let mut session = open(&kernel, dir.path(), "b1");
+                    take(&mut session, &from).await;
+                    take(&mut session, &to).await;
+                    assert_eq!(kernel.shown(), expected(&to, has_tags).await, "{from:?} {to:?}");
+                    kernel.state().changes.clear();
+                    take(&mut session, &to).await;
+                    session.repair().await.unwrap();
+                    assert_eq!(kernel.state().changes, [""; 0], "nothing changes if nothing changed");
+                    take(&mut session, &[]).await;
+                    let up = kernel.shown();
+                    assert_eq!(up, before, "only what was added is removed");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_undone_change_leaves_the_former_configuration() {
+    run(async {
+        for from in configurations() {
+            for to in configurations() {
+                let dir = tempfile::tempdir().unwrap();
+                let (kernel, _) = foreign(true);
+                let mut session = open(&kernel, dir.path(), "b1");
+                take(&mut session, &from).await;
+                let before = kernel.shown();
+                session.adopt(to.clone()).await.unwrap();
+                if session.is_unconfirmed() {
+                    assert_eq!(session.undo().await.unwrap(), to);
+                    assert_eq!(kernel.shown(), before);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn the_journal_has_a_change_before_the_kernel() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, _) = foreign(true);
+        let wanted = &configurations()[4];
+        // Killed before the first change: the kernel has nothing, and the journal has all.
+        assert!(killed(&kernel, dir.path(), wanted, 1).await);
+        assert!(kernel.state().changes.is_empty());
+        let mut session = open(&kernel, dir.path(), "b1");
+        assert!(session.is_unconfirmed());
+        session.repair().await.unwrap();
+        assert_eq!(kernel.shown(), expected(wanted, true).await);
+        // Another gateway adds nothing that the journal lists, and is described in it all the same.
+        let all = configurations();
+        take(&mut session, &all[1]).await;
+        drop(session);
+        assert!(killed(&kernel, dir.path(), &all[2], 1).await);
+        let session = open(&kernel, dir.path(), "b1");
+        assert!(session.is_unconfirmed());
+        assert_eq!((&session.journal.applied, session.journal.former.as_ref()), (&all[2], Some(&all[1])));
+    });
+}
+
+#[test]
+fn other_addresses_of_a_prefix_stay_when_its_first_one_is_removed() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = FakeKernel::new(vec![link(2, "eth1", 2)], true);
+        let mut session = open(&kernel, dir.path(), "b1");
+        let of =
+            |address: &str| interfaces(json!([{"name": "eth1", "addresses": [given(address, json!({}))]}]));
+        take(&mut session, &of("10.0.0.7/24")).await;
+        take(&mut session, &of("10.0.0.8/24")).await;
+        assert_eq!(kernel.shown(), ["eth1 10.0.0.8/24", "eth1 mtu 1500"]);
+        kernel.foreign(2, "10.0.0.99/24");
+        take(&mut session, &[]).await;
+        assert_eq!(kernel.shown(), ["eth1 10.0.0.99/24", "eth1 mtu 1500"]);
+    });
+}
+
+#[test]
+fn another_boot_gets_the_last_confirmed_configuration_without_a_server() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, _) = foreign(true);
+        let all = configurations();
+        let mut session = open(&kernel, dir.path(), "b1");
+        take(&mut session, &all[1]).await;
+        session.adopt(all[2].clone()).await.unwrap();
+        assert!(session.is_unconfirmed());
+        drop(session);
+        let (kernel, _) = foreign(true);
+        let mut session = open(&kernel, dir.path(), "b2");
+        assert!(!session.is_unconfirmed());
+        session.repair().await.unwrap();
+        assert_eq!(kernel.shown(), expected(&all[1], true).await);
+    });
+}
+
+#[test]
+fn a_missing_link_gets_its_addresses_when_it_comes_back() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, _) = foreign(true);
+        let wanted = &configurations()[4];
+        let mut session = open(&kernel, dir.path(), "b1");
+        take(&mut session, wanted).await;
+        let all = kernel.shown();
+        let gone = |one: &u32| *one != 3;
+        {
+            let mut state = kernel.state();
+            state.observed.links.retain(|link| gone(&link.index));
+            state.observed.addresses.retain(|one| gone(&one.link));
+            state.observed.routes.retain(|(link, _)| gone(link));
+        }
+        session.repair().await.unwrap();
+        kernel.state().observed.links.push(link(3, "eth2", 3));
+        kernel.foreign(3, "10.0.1.5/24");
+        kernel.foreign(3, "fe80::3/64");
+        session.repair().await.unwrap();
+        assert_eq!(kernel.shown(), all);
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Kills between any two changes, in any sequence of configurations.
+    #[test]
+    fn n5_12_a_killed_agent_heals_and_touches_nothing_foreign(
+        steps in prop::collection::vec((0..7_usize, 0..POINTS), 1..6),
+        has_tags in any::<bool>(),
+    ) {
+        run(async {
+            let all = configurations();
+            let dir = tempfile::tempdir().unwrap();
+            let (kernel, before) = foreign(has_tags);
+            for (wanted, point) in steps {
+                killed(&kernel, dir.path(), &all[wanted], point).await;
+                let shown = kernel.shown();
+                let is_there = |one: &&String| one.contains(" mtu ") || shown.contains(one);
+                assert!(before.iter().all(|one| is_there(&one)), "{before:?} {shown:?}");
+                // Started again: first from the journal alone, then with the servers.
+                let mut session = open(&kernel, dir.path(), "b1");
+                session.repair().await.unwrap();
+                take(&mut session, &all[wanted]).await;
+                assert_eq!(kernel.shown(), expected(&all[wanted], has_tags).await);
+            }
+            let mut session = open(&kernel, dir.path(), "b1");
+            take(&mut session, &[]).await;
+            assert_eq!(kernel.shown(), before);
+        });
+    }
+}

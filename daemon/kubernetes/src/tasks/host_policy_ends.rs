@@ -1,0 +1,150 @@
+//! Ends of host policies on single nodes: deletions of objects, and releases of addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipam_api::client::{Call, with_query};
+use ipam_api::limits::KUBERNETES_CONFIRMS_PER_SCAN_MAX;
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::request::Released;
+use ipam_api::resource::{EndpointKey, Labels};
+use ipam_api::{Code, Problem};
+use kube::Client;
+use tokio::time::Instant;
+
+use super::confirm::confirm_missing;
+use crate::absent::Absent;
+use crate::connection::Target;
+use crate::host_policies::{NncpFacts, Policy, kind};
+use crate::objects::resource;
+use crate::rows::EndpointRow;
+use crate::servers::{Servers, each, path};
+use crate::shared::Shared;
+
+/// Policies of the realm by their names.
+type Policies = BTreeMap<Name, Policy>;
+/// Labels of the nodes of the cluster.
+type Nodes = BTreeMap<ObjectName, Labels>;
+
+/// Knowledge of a node that a policy had an object or addresses for.
+enum Standing {
+    /// The policy applies to the node, or nothing is known of it.
+    Keeps,
+    /// The node exists, and the policy does not apply to it.
+    Left,
+    /// The node is gone.
+    Gone,
+}
+
+/// Ends of policies on single nodes.
+pub(super) struct Ends<'a, S> {
+    shared: &'a Shared<S>,
+    client: &'a Client,
+    absent: Absent<ObjectName>,
+}
+
+impl<'a, S: Servers> Ends<'a, S> {
+    pub(super) fn new(shared: &'a Shared<S>, client: &'a Client) -> Self {
+        Self { shared, client, absent: Absent::default() }
+    }
+
+    fn standing(&self, policy: &Policy, node: &ObjectName, nodes: &Nodes) -> Standing {
+        match nodes.get(node) {
+            Some(labels) if policy.matches(labels) => Standing::Keeps,
+            Some(_) => Standing::Left,
+            None if self.shared.views().nodes.is_gone(node) => Standing::Gone,
+            None => Standing::Keeps,
+        }
+    }
+
+    /// Deletes objects without a policy or a node.
+    pub(super) async fn delete(
+        &self,
+        policies: &Policies,
+        nodes: &Nodes,
+        objects: &BTreeMap<ObjectName, NncpFacts>,
+    ) {
+        let resource = kind();
+        for (name, facts) in objects {
+            let Some(owner) = &facts.owner else { continue };
+            let standing = policies.get(&owner.policy).map(|of| self.standing(of, &owner.node, nodes));
+            let is_over = match standing {
+                None | Some(Standing::Left | Standing::Gone) => true,
+                Some(Standing::Keeps) => false,
+            };
+            if !is_over || facts.is_deleting {
+                continue;
+            }
+            let target =
+                Target { resource: &resource, namespace: None, name: name.as_str(), uid: &facts.uid };
+            if let Err(error) = target.delete(self.client).await {
+                self.shared.failed(&error);
+            }
+        }
+    }
+
+    /// Releases the addresses of nodes that are gone, or that their policy does not apply to any more.
+    ///
+    /// # Errors
+    /// Failure of a read or a release.
+    pub(super) async fn release(&mut self, policies: &Policies, nodes: &Nodes) -> Result<(), Problem> {
+        let list = with_query(&path(&["endpoints"]), "realm", self.shared.settings.realm.as_str());
+        let list = with_query(&list, "kind", "host");
+        let mut held: Vec<EndpointKey> = Vec::new();
+        each(&self.shared.servers, &list, |row: EndpointRow| {
+            held.extend(row.uid.is_none().then_some(row.key))
+        })
+        .await?;
+        let mut leaving: BTreeMap<ObjectName, Vec<Name>> = BTreeMap::new();
+        let mut gone: BTreeMap<ObjectName, Vec<Name>> = BTreeMap::new();
+        let mut absent = BTreeSet::new();
+        for EndpointKey { namespace, name, .. } in held {
+            let Some(policy) = Name::new(namespace.as_str()).ok().and_then(|name| policies.get(&name)) else {
+                continue;
+            };
+            match self.standing(policy, &name, nodes) {
+                Standing::Left => leaving.entry(name).or_default().push(policy.name.clone()),
+                Standing::Gone => gone.entry(name).or_default().push(policy.name.clone()),
+                Standing::Keeps if nodes.contains_key(&name) => {}
+                Standing::Keeps => {
+                    absent.insert(name.clone());
+                    gone.entry(name).or_default().push(policy.name.clone());
+                }
+            }
+        }
+        for (node, policies) in leaving {
+            for policy in policies {
+                self.release_one(&policy, &node).await?;
+            }
+        }
+        let due = self.absent.scan(absent.clone(), Instant::now(), self.shared.settings.scan_interval);
+        let known = gone.keys().filter(|node| !absent.contains(*node)).cloned();
+        let due: Vec<ObjectName> = known.chain(due).take(KUBERNETES_CONFIRMS_PER_SCAN_MAX).collect();
+        // A node may have returned since, under another uid.
+        let answers = confirm_missing(self.shared, self.client, &resource("", "Node", "nodes"), due).await;
+        for (node, is_missing) in answers {
+            self.absent.forget(&node);
+            if !is_missing {
+                continue;
+            }
+            self.shared.views().end_node(node.clone());
+            for policy in gone.remove(&node).unwrap_or_default() {
+                self.release_one(&policy, &node).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn release_one(&self, policy: &Name, node: &ObjectName) -> Result<(), Problem> {
+        let realm = self.shared.settings.realm.as_str();
+        let own = path(&["endpoints", "host", realm, policy.as_str(), node.as_str()]);
+        match self.shared.servers.send(Call::delete(own)).await {
+            Ok(answer) => {
+                let released = answer.read::<Released>()?.addresses.len() as u64;
+                self.shared.note(|status| status.reclaimed += released);
+                Ok(())
+            }
+            Err(problem) if problem.code == Code::NotFound => Ok(()),
+            Err(problem) => Err(problem),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Nodes that leave a host policy: their addresses are released on facts only.
+
+use serde_json::json;
+
+use crate::fixture::{Fixture, Recorder, template};
+
+/// Nodes that hold addresses of the policy.
+fn holders(servers: &Recorder) -> Vec<String> {
+    servers.change(|model| model.hosts.keys().map(|(_, node)| node.clone()).collect())
+}
+
+async fn rolled_out(fixture: &Fixture) {
+    fixture.host_policy("static-ip", template());
+    for node in ["n1", "n2"] {
+        fixture.nncp_of(&format!("static-ip.{node}"), |object| object.is_some()).await;
+    }
+}
+
+async fn only_the_second_holds(fixture: &Fixture) {
+    let is_left = |servers: &Recorder| (holders(servers) == ["n2"]).then_some(());
+    fixture.servers.until("the first node is released", is_left).await;
+    fixture.nncp_of("static-ip.n1", |object| object.is_none()).await;
+    assert!(fixture.nncp("static-ip.n2").is_some());
+}
+
+#[tokio::test]
+async fn n5_7_a_deleted_node_is_released_and_one_that_is_not_ready_is_not() {
+    let fixture = Fixture::with_hosts(&["n1", "n2"]);
+    let mut running = fixture.synced().await;
+    rolled_out(&fixture).await;
+    fixture.host("n2", "Unknown");
+    assert!(fixture.cluster.remove("/api/v1/nodes/n1"));
+    only_the_second_holds(&fixture).await;
+    running.scans(3).await;
+    assert_eq!(holders(&fixture.servers), ["n2"]);
+}
+
+#[tokio::test]
+async fn n5_7_a_node_that_went_while_no_watcher_ran_is_released_after_two_scans() {
+    let fixture = Fixture::with_hosts(&["n1", "n2"]);
+    let running = fixture.synced().await;
+    rolled_out(&fixture).await;
+    drop(running);
+    assert!(fixture.cluster.remove("/api/v1/nodes/n1"));
+    let mut running = fixture.synced().await;
+    only_the_second_holds(&fixture).await;
+    running.scans(2).await;
+    assert_eq!(holders(&fixture.servers), ["n2"]);
+}
+
+#[tokio::test]
+async fn n5_7_a_node_that_went_while_the_servers_had_no_leader_is_released() {
+    let fixture = Fixture::with_hosts(&["n1", "n2"]);
+    let _running = fixture.synced().await;
+    rolled_out(&fixture).await;
+    fixture.servers.change(|model| model.failing = 30);
+    assert!(fixture.cluster.remove("/api/v1/nodes/n1"));
+    only_the_second_holds(&fixture).await;
+}
+
+#[tokio::test]
+async fn a_list_without_a_node_is_no_fact() {
+    let mut fixture = Fixture::with_hosts(&["n1", "n2"]);
+    // No second scan comes.
+    fixture.interval = crate::fixture::ONCE;
+    let running = fixture.synced().await;
+    rolled_out(&fixture).await;
+    drop(running);
+    assert!(fixture.cluster.remove("/api/v1/nodes/n1"));
+    let mut running = fixture.synced().await;
+    running.until(|status| status.host_policies_compared >= 5).await;
+    assert_eq!(holders(&fixture.servers), ["n1", "n2"]);
+    assert!(fixture.nncp("static-ip.n1").is_some());
+}
+
+#[tokio::test]
+async fn a_node_that_no_longer_matches_is_released() {
+    let fixture = Fixture::with_hosts(&["n1", "n2"]);
+    let _running = fixture.synced().await;
+    let mut spec = template();
+    spec["nodeSelector"] = json!({"role": "worker"});
+    fixture.host_policy("static-ip", spec);
+    for node in ["n1", "n2"] {
+        fixture.nncp_of(&format!("static-ip.{node}"), |object| object.is_some()).await;
+    }
+    let labels = json!({"kubernetes.io/hostname": "n1.example", "role": "gateway"});
+    let changed = fixture.cluster.change("/api/v1/nodes/n1", |node| node["metadata"]["labels"] = labels);
+    assert!(changed);
+    only_the_second_holds(&fixture).await;
+}

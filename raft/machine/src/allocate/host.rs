@@ -1,0 +1,77 @@
+//! Incarnations of hosts: an endpoint of kind `host` has one at a time.
+//!
+//! A host keeps its addresses over reboots and reinstallations, so a new uid (the machine id) is no reason
+//! for new addresses. It may also be another host with the same name; so a request says that it takes over.
+
+use crate::allocate::choosing::Choosing;
+use crate::apply::step::Step;
+use crate::apply::work::Search;
+use crate::command::{Allocate, Cause, Refusal};
+use crate::event::EventKind;
+use crate::event::field_change::changes;
+use crate::state::State;
+use crate::state::id::EndpointId;
+use crate::state::row::Endpoint;
+use ipam_api::resource::EndpointKind;
+
+impl Allocate {
+    /// Returns true if the request names the machine of a host.
+    fn names_machine(&self) -> bool {
+        self.endpoint.kind == EndpointKind::Host && self.uid.is_some()
+    }
+
+    /// Returns true if the request means an incarnation with this row.
+    pub(crate) fn means(&self, row: &Endpoint) -> bool {
+        let is_taken = self.names_machine() && (row.uid.is_none() || self.options.take_over);
+        self.uid.is_none() || row.uid == self.uid || is_taken
+    }
+}
+
+impl State {
+    /// Refuses a request of a host whose addresses another machine has.
+    pub(crate) fn check_machine(&self, request: &Allocate) -> Result<(), Refusal> {
+        if !request.names_machine() {
+            return Ok(());
+        }
+        let mut rows = self.incarnations(&request.endpoint).map(|id| self.endpoints.named(id));
+        let other = rows.find(|row| !request.means(row)).and_then(|row| row.uid.clone());
+        other.map_or(Ok(()), |uid| {
+            Err(Cause::HostReinstalled { endpoint: request.endpoint.clone(), uid: uid.excerpt() }.into())
+        })
+    }
+
+    /// Returns true if an earlier request has allocated what this one asks for.
+    pub(crate) fn has_given(&self, request: &Allocate, search: Search<'_>) -> bool {
+        let choosing = Choosing::of(self, request, self.incarnation_for(request), search);
+        matches!(choosing.given_before(), Ok(Some(_)))
+    }
+
+    /// Incarnation that gets the uid of a request.
+    pub(super) fn renamed_by(&self, request: &Allocate) -> Option<EndpointId> {
+        let id = self.incarnation_for(request).filter(|_| request.names_machine())?;
+        (self.endpoints.named(id).uid != request.uid).then_some(id)
+    }
+}
+
+impl Step<'_> {
+    /// State after the takeover that a request begins with; nothing if there is none.
+    pub(crate) fn with_machine_of(&self, request: &Allocate) -> Option<State> {
+        let id = self.state.renamed_by(request)?;
+        let mut draft = self.state.clone();
+        self.on(&mut draft).take_over(id, request);
+        Some(draft)
+    }
+
+    /// Gives an incarnation the uid of a request. The claim of another machine ends.
+    pub(super) fn take_over(&mut self, id: EndpointId, request: &Allocate) {
+        let old = self.state.endpoints.named(id).clone();
+        if old.uid.is_some() {
+            self.withdraw(&request.endpoint);
+        }
+        let Some(mut row) = self.state.endpoints.get(id).cloned() else { return };
+        row.uid.clone_from(&request.uid);
+        let changes = changes(&old, &row);
+        self.put_endpoint(id, row);
+        self.emit(EventKind::EndpointChanged { endpoint: request.endpoint.clone(), changes });
+    }
+}
