@@ -52,8 +52,10 @@ struct Vlan {
 
 #[derive(Debug, Serialize)]
 struct Settings {
-    dhcp4: bool,
-    dhcp6: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dhcp4: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dhcp6: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mtu: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,9 +115,11 @@ pub(super) fn document(plan: &Plan) -> Document {
 }
 
 fn settings(device: &Device) -> Settings {
+    // The parent of a VLAN device may have DHCP in another file: netplan merges all files.
+    let dhcp = (!device.addresses.is_empty()).then_some(false);
     Settings {
-        dhcp4: false,
-        dhcp6: false,
+        dhcp4: dhcp,
+        dhcp6: dhcp,
         mtu: device.mtu,
         addresses: device.addresses.iter().map(ToString::to_string).collect(),
         routes: device.routes.iter().map(route).collect(),

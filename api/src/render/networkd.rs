@@ -1,6 +1,7 @@
 //! systemd-networkd: one `.network` file per device, and a `.netdev` file per VLAN device.
 //!
-//! DHCP is switched off. Router advertisements keep networkd's default, which is to accept them on hosts
+//! DHCP is switched off where addresses are static. networkd uses one file per interface, so a parent of VLAN
+//! devices that another file configures needs its `VLAN=` lines there. Router advertisements keep networkd's default, which is to accept them on hosts
 //! that forward no packets. networkd has no resolver options.
 
 use std::fmt::Write as _;
@@ -43,7 +44,15 @@ fn network(plan: &Plan, device: &Device) -> Result<String, std::fmt::Error> {
     if let Some(mtu) = device.mtu {
         writeln!(text, "\n[Link]\nMTUBytes={mtu}")?;
     }
-    writeln!(text, "\n[Network]\nDHCP=no")?;
+    writeln!(text, "\n[Network]")?;
+    if device.addresses.is_empty() {
+        writeln!(
+            text,
+            "# If another .network file configures this interface, add the next lines there instead."
+        )?;
+    } else {
+        writeln!(text, "DHCP=no")?;
+    }
     for vlan in plan.vlans_of(&device.name) {
         writeln!(text, "VLAN={}", vlan.name)?;
     }

@@ -11,7 +11,12 @@ use super::plan::{Device, Plan, default_route};
 use crate::Family;
 
 pub(super) fn files(plan: &Plan) -> Result<Vec<RenderedFile>, RenderError> {
-    plan.devices.iter().map(file).collect()
+    plan.devices.iter().filter(|device| !is_bare(device)).map(file).collect()
+}
+
+/// True for a parent of VLAN devices that needs nothing itself: its own profile may have DHCP.
+fn is_bare(device: &Device) -> bool {
+    device.vlan.is_none() && device.addresses.is_empty() && device.mtu.is_none()
 }
 
 fn file(device: &Device) -> Result<RenderedFile, RenderError> {

@@ -129,3 +129,20 @@ fn names_that_yaml_reads_as_other_types_are_quoted() {
         assert!(text.contains(&format!("\"{name}\":")) || text.contains(&format!("'{name}':")), "{text}");
     }
 }
+
+/// A file of the image or of cloud-init may give the parent its address by DHCP.
+#[test]
+fn a_parent_without_addresses_keeps_its_dhcp() {
+    let only_vlan = [interface("eth0", &json!([{"address": "10.1.0.5/24", "vlan": 110}]))];
+    let network = netplan(&only_vlan).unwrap();
+    assert_eq!(network["network"]["ethernets"]["eth0"], json!({}));
+    assert_eq!(network["network"]["vlans"]["eth0.110"]["dhcp4"], json!(false));
+    for format in Format::ALL {
+        for file in render(format, &only_vlan).unwrap() {
+            let is_of_parent = !file.path.contains("110") && !file.content.contains("110");
+            assert!(!is_of_parent, "{format} configures the parent: {}", file.content);
+            let parent = file.content.split("eth0.110").next().unwrap_or_default();
+            assert!(!parent.contains("DHCP=no") && !parent.contains("method=disabled"), "{}", file.content);
+        }
+    }
+}
