@@ -172,6 +172,15 @@ async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::
     Ok((answer.read()?, answer))
 }
 
+/// True if an endpoint waits for addresses and has none.
+pub(crate) async fn only_waits(session: &Session, key: &EndpointKey) -> Result<bool, Failure> {
+    match session.read(&path(key)).await {
+        Ok(answer) => Ok(answer.read::<Read>()?.status.interfaces.is_empty()),
+        Err(failure) if failure.code() == Some(Code::NotFound) => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
 async fn show(session: &Session, arguments: &ShowArguments) -> Result<(), Failure> {
     let key = &session.endpoint_key(&arguments.endpoint)?;
     let directory = arguments.output_dir.as_deref();

@@ -55,8 +55,10 @@ async fn steps(session: &Session, report: &Report, removal: &mut Removal) -> Res
         removal.fates.push((line.clone(), fate));
     }
     for key in &report.waiting {
-        // The release of its last address may have ended it.
-        delete(session, endpoint::path(key)).await?;
+        // The release of its last address may have ended it, and a claim that was served has addresses in use.
+        if endpoint::only_waits(session, key).await? {
+            delete(session, endpoint::path(key)).await?;
+        }
     }
     removal.is_deleted = delete(session, format!("/v1/nodes/{}", report.node)).await?;
     Ok(())
