@@ -105,8 +105,10 @@ pub const SUBNET_PREFIX_LENGTH_MIN_V4: u8 = 8;
 pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 8;
 /// Interfaces of one allocation request.
 pub const INTERFACES_MAX: usize = 16;
+/// Host policies of a cluster. Their list shows the nodes of each, and fits into one response.
+pub const HOST_POLICIES_MAX: usize = 256;
 /// Bytes of the desired state of one host policy, as JSON.
-pub const HOST_POLICY_STATE_BYTES_MAX: usize = 64 << 10;
+pub const HOST_POLICY_STATE_BYTES_MAX: usize = 16 << 10;
 /// Levels of objects and lists in the desired state of a host policy.
 pub const HOST_POLICY_DEPTH_MAX: usize = 32;
 /// Captures of one host policy.

@@ -6,12 +6,12 @@
 use crate::allocate::choosing::Choosing;
 use crate::apply::step::Step;
 use crate::apply::work::Search;
-use crate::command::{Allocate, Cause, Refusal};
+use crate::command::{Allocate, Cause, Grant, Refusal};
 use crate::event::EventKind;
 use crate::event::field_change::changes;
 use crate::state::State;
 use crate::state::id::EndpointId;
-use crate::state::row::Endpoint;
+use crate::state::row::{Endpoint, WaitTarget};
 use ipam_api::resource::EndpointKind;
 
 impl Allocate {
@@ -29,15 +29,25 @@ impl Allocate {
 
 impl State {
     /// Refuses a request of a host whose addresses another machine has.
-    pub(crate) fn check_machine(&self, request: &Allocate) -> Result<(), Refusal> {
+    pub(crate) fn check_machine(&self, request: &Allocate, grant: &Grant) -> Result<(), Refusal> {
         if !request.names_machine() {
             return Ok(());
         }
         let mut rows = self.incarnations(&request.endpoint).map(|id| self.endpoints.named(id));
         let other = rows.find(|row| !request.means(row)).and_then(|row| row.uid.clone());
-        other.map_or(Ok(()), |uid| {
-            Err(Cause::HostReinstalled { endpoint: request.endpoint.clone(), uid: uid.excerpt() }.into())
-        })
+        if let Some(uid) = other {
+            let endpoint = request.endpoint.clone();
+            return Err(Cause::HostReinstalled { endpoint, uid: uid.excerpt() }.into());
+        }
+        let Some(row) = self.renamed_by(request).map(|id| self.endpoints.named(id)) else { return Ok(()) };
+        // A token takes over what it could have allocated.
+        self.permit_labels_of(grant, &row.allocations)?;
+        let missing = row.waiting.iter().flat_map(|waiting| &waiting.missing);
+        let mut pools = missing.filter_map(|(of, _)| match of {
+            WaitTarget::Pool(pool) | WaitTarget::Open(pool) => Some(*pool),
+            WaitTarget::Block(_) | WaitTarget::Quota(..) => None,
+        });
+        pools.try_for_each(|pool| self.permit_pool(grant, pool))
     }
 
     /// Returns true if an earlier request has allocated what this one asks for.

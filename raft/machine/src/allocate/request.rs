@@ -26,7 +26,7 @@ impl Step<'_> {
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.state.check_not_late(key, started)?;
         }
-        self.state.check_machine(request)?;
+        self.state.check_machine(request, self.search()?.grant)?;
         match self.state.renamed_by(request) {
             None => self.allocate_known(request),
             Some(id) => self.on_draft(|step| {

@@ -3,14 +3,14 @@
 //! The cost depends neither on the leases nor on the attachments of the node: see `state/lease_index.rs`.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, Cause, Expect, Heartbeat, Kind, Refusal, Text};
+use crate::command::{Answer, Expect, Heartbeat, Kind, Refusal, Text};
 use crate::event::EventKind;
+use crate::resource::described::check_room;
 use crate::state::State;
 use crate::state::id::Id;
 use crate::state::row::{Node, NodeReport};
-use crate::value::refuse_if;
 use ipam_api::access::NodeKey;
-use ipam_api::limits::{PAST_BOOTS_MAX, RESOURCES_MAX};
+use ipam_api::limits::PAST_BOOTS_MAX;
 use ipam_api::name::ResourceName;
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ impl Step<'_> {
 
     fn first_report(&mut self, heartbeat: &Heartbeat) -> Result<Answer, Refusal> {
         let count = self.state.reports.len();
-        refuse_if(count >= RESOURCES_MAX, || Cause::TooManyOfKind { kind: Kind::Node, count: count as u64 })?;
+        check_room(count, Kind::Node)?;
         self.spend_events_of_caller(2)?;
         let id = self.state.new_id();
         let row = NodeReport {

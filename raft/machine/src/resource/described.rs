@@ -1,6 +1,7 @@
 //! Resources in general: rows with a spec, and the steps that all kinds share.
 
 use crate::apply::step::Step;
+use crate::command::validate::within;
 use crate::command::{
     Answer, Cause, Expect, HostPolicySpec, NamespaceSpec, NetworkSpec, NodeSpec, Put, Refusal, Stored,
 };
@@ -11,7 +12,8 @@ use crate::state::indexed::Indexed;
 use crate::state::refuse::{check_expected, not_found};
 use crate::state::row::{HostPolicy, Meta, Named, Namespace, Network, Node};
 use crate::value::Kind;
-use ipam_api::limits::RESOURCES_MAX;
+use crate::value::cause::Counted;
+use ipam_api::limits::{HOST_POLICIES_MAX, RESOURCES_MAX};
 use ipam_api::name::ResourceName;
 use std::sync::Arc;
 
@@ -123,6 +125,9 @@ impl Step<'_> {
 }
 
 pub(crate) fn check_room(count: usize, kind: Kind) -> Result<(), Refusal> {
+    if kind == Kind::HostPolicy {
+        return within(Counted::HostPolicies, count + 1, HOST_POLICIES_MAX);
+    }
     if count < RESOURCES_MAX {
         return Ok(());
     }

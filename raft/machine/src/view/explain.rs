@@ -93,7 +93,7 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
                 // much.
                 let work = Work::default();
                 let search = Search { grant, work: &work };
-                if step.state.check_machine(request).is_err() {
+                if step.state.check_machine(request, grant).is_err() {
                     return Vec::new();
                 }
                 match step.with_machine_of(request) {

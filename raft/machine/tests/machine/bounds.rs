@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use crate::support::script::Line;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX,
-    DNS_OPTION_CHARS_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, LINK_ADDRESSES_MAX, MAP_STEPS_MAX,
-    OBJECT_NAME_CHARS_MAX, PAST_BOOTS_MAX, RANGES_MAX, RESPONSE_ADDRESSES_MAX, RESPONSE_BYTES_MAX,
-    ROUTES_MAX, ROW_BYTES_MAX, TEXT_CHARS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX,
+    DNS_OPTION_CHARS_MAX, EXPIRIES_PER_COMMAND_MAX, HOST_POLICIES_MAX, INTERFACES_MAX, LINK_ADDRESSES_MAX,
+    MAP_STEPS_MAX, OBJECT_NAME_CHARS_MAX, PAST_BOOTS_MAX, RANGES_MAX, RESPONSE_ADDRESSES_MAX,
+    RESPONSE_BYTES_MAX, ROUTES_MAX, ROW_BYTES_MAX, TEXT_CHARS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX,
     TRANSACTION_STEPS_MAX, WAITING_MAX, WAITING_TRIED_PER_COMMAND_MAX,
 };
 use ipam_api::name::ObjectName;
@@ -617,4 +617,14 @@ fn dns_entries_are_short() {
             _ => refused(&outcome, Code::LimitExceeded),
         }
     }
+}
+
+#[test]
+fn a_cluster_has_a_bounded_number_of_host_policies() {
+    let mut state = state(&[]);
+    for i in 0..HOST_POLICIES_MAX {
+        say(&mut state, 0, &format!("put host-policy p{i}")).unwrap();
+    }
+    refused(&say(&mut state, 0, "put host-policy more"), Code::LimitExceeded);
+    say(&mut state, 0, "put host-policy p0 node_labelled=a=b").unwrap();
 }

@@ -376,6 +376,8 @@ counted! {
     CaptureBytes = "bytes of a capture",
     /// Addresses that a reservation records for an endpoint.
     RecordedAddresses = "addresses of a reservation with an endpoint",
+    /// Host policies.
+    HostPolicies = "host policies",
 }
 
 /// Claim of a node about an endpoint that is not true.

@@ -1,12 +1,13 @@
 //! A node may change only its own allocations, whatever its request claims.
 
 use ipam_api::Code;
+use ipam_api::access::Role;
 use ipam_api::limits::ALLOCATIONS_PER_HOST_MAX;
 use ipam_api::name::Name;
 use ipam_machine::Action;
 use ipam_machine::command::{Allocate, Controller, ScaleController, Stickiness, Text};
 
-use crate::access::world::{World, add, admin, del, hold, ids, labelled, node, pool};
+use crate::access::world::{World, add, admin, del, hold, ids, labelled, node, pool, with_labels};
 
 const FOREIGN: Option<Code> = Some(Code::ForeignNode);
 
@@ -154,6 +155,22 @@ fn a_node_requests_and_releases_the_addresses_of_its_own_host() {
     assert_eq!(world.code(node("n1"), machine("m2", false)), Some(Code::HostReinstalled));
     assert_eq!(world.code(node("n1"), machine("m2", true)), None);
     assert_eq!(world.state.allocations.len(), 1);
+}
+
+#[test]
+fn red_team_a_limited_token_takes_a_host_over_whose_addresses_it_may_not_release() {
+    let mut world = World::new();
+    let machine = |uid: &str| {
+        let mut request = hold(None, "host/db", "web");
+        (request.uid, request.options.take_over) = (Some(Text::given(uid)), true);
+        Action::Allocate(request)
+    };
+    assert_eq!(world.code(admin(), machine("m1")), None);
+    let before = world.state.digest();
+    let limited = with_labels(Role::Operator, "team=other");
+    assert_eq!(world.code(limited, machine("m2")), Some(Code::Forbidden));
+    assert_eq!(world.state.digest(), before);
+    assert_eq!(world.code(with_labels(Role::Operator, ""), machine("m2")), None);
 }
 
 #[test]
