@@ -70,6 +70,10 @@ dns: {options: ['ndots:2']}
 kind: pool
 name: lab
 subnet: lan-3
+---
+kind: host-policy
+name: uplink
+interfaces: [{name: eth1, ipv4_pools: [lab]}]
 ";
 
 /// Command lines in order, the schema of each output, and its exit code if it isn't 0. `FILE` stands for a
@@ -210,6 +214,10 @@ const LINES: &[(&str, &str)] = &[
     ("who-has 10.1.0.4", "Address"),
     ("apply -f FILE", "TransactionAnswer"),
     ("apply -f FILE --comment again", "TransactionAnswer"),
+    ("host-policy list", "HostPolicyPage"),
+    ("host-policy list --limit 1", "HostPolicyPage"),
+    ("host-policy show uplink", "HostPolicyView"),
+    ("host-policy reset uplink --yes", "HostPolicyReset"),
     (
         "token create ci --role operator --ttl 1h --only-realm default --allow-shared --labels a=b --description x",
         "Token",
