@@ -1,7 +1,9 @@
 //! Parts of the servers' resources that the tasks read.
 
+use ipam_api::limits::PROBER_SILENCE_MS_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::{Application, ApplicationStanding, Controller, EndpointKey};
+use ipam_api::time::Timestamp;
 use serde::Deserialize;
 
 /// Endpoint with its incarnation and its controller.
@@ -47,5 +49,18 @@ impl PoolRow {
         let application = self.status.application?;
         let is_present = application.standing == ApplicationStanding::Present;
         (is_present && application.realm == *realm).then_some(application)
+    }
+}
+
+/// Newest report of the agent of a node.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AgentRow {
+    heard_at: Timestamp,
+}
+
+impl AgentRow {
+    /// True if the agent was heard so lately that its node runs.
+    pub(crate) fn is_heard(&self, now: Timestamp) -> bool {
+        now.0.saturating_sub(self.heard_at.0) <= PROBER_SILENCE_MS_MAX
     }
 }

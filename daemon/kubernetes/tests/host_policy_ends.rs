@@ -88,3 +88,23 @@ async fn a_node_that_no_longer_matches_is_released() {
     assert!(changed);
     only_the_second_holds(&fixture).await;
 }
+
+#[tokio::test]
+async fn hosts_outside_of_the_cluster_keep_their_addresses() {
+    let fixture = Fixture::with_hosts(&["n1", "n2"]);
+    let _running = fixture.synced().await;
+    rolled_out(&fixture).await;
+    fixture.servers.change(|model| {
+        for (node, address) in
+            [("a-managed", "10.10.10.91"), ("b-heard", "10.10.10.92"), ("z", "10.10.10.93")]
+        {
+            model.hosts.insert(("static-ip".to_owned(), node.to_owned()), address.to_owned());
+        }
+        let row = json!({"realm": "prod", "name": "a-managed"});
+        model.resources.insert("/v1/nodes/prod/a-managed".to_owned(), (row, 1));
+        model.heard.push("b-heard".to_owned());
+    });
+    let is_left = |servers: &Recorder| (!holders(servers).contains(&"z".to_owned())).then_some(());
+    fixture.servers.until("a node that nobody knows is released", is_left).await;
+    assert_eq!(holders(&fixture.servers), ["a-managed", "b-heard", "n1", "n2"]);
+}

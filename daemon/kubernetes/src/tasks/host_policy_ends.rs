@@ -6,9 +6,11 @@ use ipam_api::client::{Call, with_query};
 use ipam_api::limits::KUBERNETES_CONFIRMS_PER_SCAN_MAX;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::Released;
-use ipam_api::resource::{EndpointKey, Labels};
+use ipam_api::resource::{EndpointKey, Labels, Node, Resource};
+use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
 use kube::Client;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::Instant;
 
 use super::confirm::confirm_missing;
@@ -16,7 +18,7 @@ use crate::absent::Absent;
 use crate::connection::Target;
 use crate::host_policies::{NncpFacts, Policy, kind};
 use crate::objects::resource;
-use crate::rows::EndpointRow;
+use crate::rows::{AgentRow, EndpointRow};
 use crate::servers::{Servers, each, path};
 use crate::shared::Shared;
 
@@ -123,7 +125,8 @@ impl<'a, S: Servers> Ends<'a, S> {
         let answers = confirm_missing(self.shared, self.client, &resource("", "Node", "nodes"), due).await;
         for (node, is_missing) in answers {
             self.absent.forget(&node);
-            if !is_missing {
+            // A host outside of the cluster may have the name of the policy as its namespace.
+            if !is_missing || self.is_elsewhere(&node).await? {
                 continue;
             }
             self.shared.views().end_node(node.clone());
@@ -132,6 +135,27 @@ impl<'a, S: Servers> Ends<'a, S> {
             }
         }
         Ok(())
+    }
+
+    /// True if another system manages a node that the cluster lacks, or if its agent was heard lately.
+    async fn is_elsewhere(&self, node: &ObjectName) -> Result<bool, Problem> {
+        let settings = &self.shared.settings;
+        let own = path(&["nodes", settings.realm.as_str(), node.as_str()]);
+        let row: Option<Resource<Node, IgnoredAny>> = self.find(&own).await?;
+        if row.is_some_and(|row| row.spec.managed_by != Some(settings.manager())) {
+            return Ok(true);
+        }
+        let agent: Option<AgentRow> = self.find(&format!("{own}/agent")).await?;
+        Ok(agent.is_some_and(|agent| agent.is_heard(Timestamp::now())))
+    }
+
+    /// Reads what a path shows; none if there is nothing.
+    async fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Problem> {
+        match self.shared.servers.send(Call::get(path)).await {
+            Ok(answer) => answer.read().map(Some),
+            Err(problem) if problem.code == Code::NotFound => Ok(None),
+            Err(problem) => Err(problem),
+        }
     }
 
     async fn release_one(&self, policy: &Name, node: &ObjectName) -> Result<(), Problem> {
