@@ -108,3 +108,25 @@ async fn hosts_outside_of_the_cluster_keep_their_addresses() {
     fixture.servers.until("a node that nobody knows is released", is_left).await;
     assert_eq!(holders(&fixture.servers), ["a-managed", "b-heard", "n1", "n2"]);
 }
+
+#[tokio::test]
+async fn a_node_that_no_longer_matches_holds_its_addresses_while_its_object_exists() {
+    let fixture = Fixture::with_hosts(&["n1", "n2"]);
+    let mut running = fixture.synced().await;
+    let mut spec = template();
+    spec["nodeSelector"] = json!({"role": "worker"});
+    fixture.host_policy("static-ip", spec);
+    for node in ["n1", "n2"] {
+        fixture.nncp_of(&format!("static-ip.{node}"), |object| object.is_some()).await;
+    }
+    let object = "/apis/nmstate.io/v1/nodenetworkconfigurationpolicies/static-ip.n1";
+    let held = json!(["nmstate.io/test"]);
+    assert!(fixture.cluster.change(object, |object| object["metadata"]["finalizers"] = held));
+    let labels = json!({"kubernetes.io/hostname": "n1.example", "role": "gateway"});
+    assert!(fixture.cluster.change("/api/v1/nodes/n1", |node| node["metadata"]["labels"] = labels));
+    running.scans(4).await;
+    assert!(fixture.nncp("static-ip.n1").is_some());
+    assert_eq!(holders(&fixture.servers), ["n1", "n2"]);
+    assert!(fixture.cluster.remove(object));
+    only_the_second_holds(&fixture).await;
+}

@@ -1,6 +1,6 @@
 //! Roll-out of host policies: writes of policies of kubernetes-nmstate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ipam_api::client::with_query;
@@ -13,7 +13,7 @@ use kube::Client;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::host_policy_ends::Ends;
+use super::host_policy_ends::{Ends, Pair};
 use super::host_policy_write::{Failed, Writer};
 use crate::backoff::Backoff;
 use crate::host_policies::{Blocked, Host, NncpFacts, Policy, Rollout, object_name, plan, rollout};
@@ -24,7 +24,7 @@ use crate::shared::{Shared, short};
 const ROUND: Duration = Duration::from_millis(100);
 
 /// Node of a policy.
-type Key = (Name, ObjectName);
+type Key = Pair;
 
 /// Object that was written, before the watch shows it.
 struct Written {
@@ -117,7 +117,7 @@ impl<S: Servers> HostPolicies<'_, S> {
             _ => {
                 self.show_missing();
                 // Addresses of nodes that are gone are released all the same.
-                return self.ends.release(&self.policies, &self.nodes()).await;
+                return self.ends.release(&self.policies, &self.nodes(), &BTreeSet::new()).await;
             }
         }
         let seen = self.seen();
@@ -137,7 +137,11 @@ impl<S: Servers> HostPolicies<'_, S> {
         self.forget_rollouts();
         self.ends.delete(&self.policies, &seen.nodes, &seen.objects).await;
         if releases {
-            self.ends.release(&self.policies, &seen.nodes).await?;
+            // An object that was deleted in this round counts, too, until the watch shows that it is gone.
+            let owners = seen.objects.values().filter_map(|object| object.owner.as_ref());
+            let owned = owners.map(|owner| (owner.policy.clone(), owner.node.clone()));
+            let configured = owned.chain(self.written.keys().cloned()).collect();
+            self.ends.release(&self.policies, &seen.nodes, &configured).await?;
         }
         failure.map_or(Ok(()), Err)
     }

@@ -27,6 +27,9 @@ type Policies = BTreeMap<Name, Policy>;
 /// Labels of the nodes of the cluster.
 type Nodes = BTreeMap<ObjectName, Labels>;
 
+/// Policy and one of its nodes.
+pub(super) type Pair = (Name, ObjectName);
+
 /// Knowledge of a node that a policy had an object or addresses for.
 enum Standing {
     /// The policy applies to the node, or nothing is known of it.
@@ -42,11 +45,13 @@ pub(super) struct Ends<'a, S> {
     shared: &'a Shared<S>,
     client: &'a Client,
     absent: Absent<ObjectName>,
+    /// Nodes that a policy does not apply to any more.
+    left: Absent<Pair>,
 }
 
 impl<'a, S: Servers> Ends<'a, S> {
     pub(super) fn new(shared: &'a Shared<S>, client: &'a Client) -> Self {
-        Self { shared, client, absent: Absent::default() }
+        Self { shared, client, absent: Absent::default(), left: Absent::default() }
     }
 
     fn standing(&self, policy: &Policy, node: &ObjectName, nodes: &Nodes) -> Standing {
@@ -86,9 +91,16 @@ impl<'a, S: Servers> Ends<'a, S> {
 
     /// Releases the addresses of nodes that are gone, or that their policy does not apply to any more.
     ///
+    /// A node that runs keeps its addresses while it is among `configured`: its object still applies them.
+    ///
     /// # Errors
     /// Failure of a read or a release.
-    pub(super) async fn release(&mut self, policies: &Policies, nodes: &Nodes) -> Result<(), Problem> {
+    pub(super) async fn release(
+        &mut self,
+        policies: &Policies,
+        nodes: &Nodes,
+        configured: &BTreeSet<Pair>,
+    ) -> Result<(), Problem> {
         let list = with_query(&path(&["endpoints"]), "realm", self.shared.settings.realm.as_str());
         let list = with_query(&list, "kind", "host");
         let mut held: Vec<EndpointKey> = Vec::new();
@@ -96,7 +108,7 @@ impl<'a, S: Servers> Ends<'a, S> {
             held.extend(row.uid.is_none().then_some(row.key))
         })
         .await?;
-        let mut leaving: BTreeMap<ObjectName, Vec<Name>> = BTreeMap::new();
+        let mut leaving: BTreeSet<Pair> = BTreeSet::new();
         let mut gone: BTreeMap<ObjectName, Vec<Name>> = BTreeMap::new();
         let mut absent = BTreeSet::new();
         for EndpointKey { namespace, name, .. } in held {
@@ -104,7 +116,10 @@ impl<'a, S: Servers> Ends<'a, S> {
                 continue;
             };
             match self.standing(policy, &name, nodes) {
-                Standing::Left => leaving.entry(name).or_default().push(policy.name.clone()),
+                Standing::Left => {
+                    let pair = (policy.name.clone(), name);
+                    leaving.extend((!configured.contains(&pair)).then_some(pair));
+                }
                 Standing::Gone => gone.entry(name).or_default().push(policy.name.clone()),
                 Standing::Keeps if nodes.contains_key(&name) => {}
                 Standing::Keeps => {
@@ -113,12 +128,12 @@ impl<'a, S: Servers> Ends<'a, S> {
                 }
             }
         }
-        for (node, policies) in leaving {
-            for policy in policies {
-                self.release_one(&policy, &node).await?;
-            }
+        let (now, interval) = (Instant::now(), self.shared.settings.scan_interval);
+        for pair in self.left.scan(leaving, now, interval) {
+            self.release_one(&pair.0, &pair.1).await?;
+            self.left.forget(&pair);
         }
-        let due = self.absent.scan(absent.clone(), Instant::now(), self.shared.settings.scan_interval);
+        let due = self.absent.scan(absent.clone(), now, interval);
         let known = gone.keys().filter(|node| !absent.contains(*node)).cloned();
         let due: Vec<ObjectName> = known.chain(due).take(KUBERNETES_CONFIRMS_PER_SCAN_MAX).collect();
         // A node may have returned since, under another uid.
