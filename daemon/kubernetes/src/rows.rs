@@ -15,6 +15,38 @@ pub(crate) struct EndpointRow {
     pub(crate) controller: Option<Controller>,
 }
 
+/// Endpoint of a host with the ids of its allocations.
+#[derive(Debug, Deserialize)]
+pub(crate) struct HostRow {
+    #[serde(flatten)]
+    pub(crate) key: EndpointKey,
+    pub(crate) uid: Option<String>,
+    status: HostStatus,
+}
+
+#[derive(Debug, Deserialize)]
+struct HostStatus {
+    interfaces: Vec<HostInterface>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HostInterface {
+    addresses: Vec<HostAddress>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HostAddress {
+    allocation: u64,
+}
+
+impl HostRow {
+    /// Ids of the allocations.
+    pub(crate) fn allocations(&self) -> Vec<u64> {
+        let addresses = self.status.interfaces.iter().flat_map(|interface| &interface.addresses);
+        addresses.map(|address| address.allocation).collect()
+    }
+}
+
 /// Uid of a reported pod.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ReportedRow {

@@ -130,3 +130,22 @@ async fn a_node_that_no_longer_matches_holds_its_addresses_while_its_object_exis
     assert!(fixture.cluster.remove(object));
     only_the_second_holds(&fixture).await;
 }
+
+#[tokio::test]
+async fn releases_name_the_allocations_that_were_read() {
+    let fixture = Fixture::with_hosts(&["n1", "n2"]);
+    let mut running = fixture.synced().await;
+    rolled_out(&fixture).await;
+    let of = |node: &str| {
+        let key = ("static-ip".to_owned(), node.to_owned());
+        fixture.servers.change(|model| model.hosts[&key].rsplit('.').next().unwrap().to_owned())
+    };
+    let released = format!("/v1/allocations/{}", of("n1"));
+    assert!(fixture.cluster.remove("/api/v1/nodes/n1"));
+    only_the_second_holds(&fixture).await;
+    running.scans(1).await;
+    let deletions = fixture.servers.sent("/").into_iter().filter(|sent| sent.method == "DELETE");
+    let paths: Vec<String> = deletions.map(|sent| sent.path).collect();
+    assert!(paths.contains(&released), "{paths:?}");
+    assert!(!paths.iter().any(|path| path.starts_with("/v1/endpoints/")), "{paths:?}");
+}

@@ -18,7 +18,7 @@ use crate::absent::Absent;
 use crate::connection::Target;
 use crate::host_policies::{NncpFacts, Policy, kind};
 use crate::objects::resource;
-use crate::rows::{AgentRow, EndpointRow};
+use crate::rows::{AgentRow, HostRow};
 use crate::servers::{Servers, each, path};
 use crate::shared::Shared;
 
@@ -103,34 +103,36 @@ impl<'a, S: Servers> Ends<'a, S> {
     ) -> Result<(), Problem> {
         let list = with_query(&path(&["endpoints"]), "realm", self.shared.settings.realm.as_str());
         let list = with_query(&list, "kind", "host");
-        let mut held: Vec<EndpointKey> = Vec::new();
-        each(&self.shared.servers, &list, |row: EndpointRow| {
-            held.extend(row.uid.is_none().then_some(row.key))
+        let mut held: Vec<(EndpointKey, Vec<u64>)> = Vec::new();
+        each(&self.shared.servers, &list, |row: HostRow| {
+            let allocations = row.allocations();
+            held.extend(row.uid.is_none().then_some((row.key, allocations)));
         })
         .await?;
-        let mut leaving: BTreeSet<Pair> = BTreeSet::new();
-        let mut gone: BTreeMap<ObjectName, Vec<Name>> = BTreeMap::new();
+        // The ids are read before the confirmation: what is allocated after it has others.
+        let mut leaving: BTreeMap<Pair, Vec<u64>> = BTreeMap::new();
+        let mut gone: BTreeMap<ObjectName, Vec<u64>> = BTreeMap::new();
         let mut absent = BTreeSet::new();
-        for EndpointKey { namespace, name, .. } in held {
+        for (EndpointKey { namespace, name, .. }, mut ids) in held {
             let Some(policy) = Name::new(namespace.as_str()).ok().and_then(|name| policies.get(&name)) else {
                 continue;
             };
             match self.standing(policy, &name, nodes) {
                 Standing::Left => {
                     let pair = (policy.name.clone(), name);
-                    leaving.extend((!configured.contains(&pair)).then_some(pair));
+                    leaving.extend((!configured.contains(&pair)).then_some((pair, ids)));
                 }
-                Standing::Gone => gone.entry(name).or_default().push(policy.name.clone()),
+                Standing::Gone => gone.entry(name).or_default().append(&mut ids),
                 Standing::Keeps if nodes.contains_key(&name) => {}
                 Standing::Keeps => {
                     absent.insert(name.clone());
-                    gone.entry(name).or_default().push(policy.name.clone());
+                    gone.entry(name).or_default().append(&mut ids);
                 }
             }
         }
         let (now, interval) = (Instant::now(), self.shared.settings.scan_interval);
-        for pair in self.left.scan(leaving, now, interval) {
-            self.release_one(&pair.0, &pair.1).await?;
+        for pair in self.left.scan(leaving.keys().cloned().collect(), now, interval) {
+            self.release_all(leaving.remove(&pair).unwrap_or_default()).await?;
             self.left.forget(&pair);
         }
         let due = self.absent.scan(absent.clone(), now, interval);
@@ -145,9 +147,7 @@ impl<'a, S: Servers> Ends<'a, S> {
                 continue;
             }
             self.shared.views().end_node(node.clone());
-            for policy in gone.remove(&node).unwrap_or_default() {
-                self.release_one(&policy, &node).await?;
-            }
+            self.release_all(gone.remove(&node).unwrap_or_default()).await?;
         }
         Ok(())
     }
@@ -173,17 +173,19 @@ impl<'a, S: Servers> Ends<'a, S> {
         }
     }
 
-    async fn release_one(&self, policy: &Name, node: &ObjectName) -> Result<(), Problem> {
-        let realm = self.shared.settings.realm.as_str();
-        let own = path(&["endpoints", "host", realm, policy.as_str(), node.as_str()]);
-        match self.shared.servers.send(Call::delete(own)).await {
-            Ok(answer) => {
-                let released = answer.read::<Released>()?.addresses.len() as u64;
-                self.shared.note(|status| status.reclaimed += released);
-                Ok(())
+    /// Releases allocations. Newer ones of the same addresses stay.
+    async fn release_all(&self, allocations: Vec<u64>) -> Result<(), Problem> {
+        for id in allocations {
+            let own = path(&["allocations", &id.to_string()]);
+            match self.shared.servers.send(Call::delete(own)).await {
+                Ok(answer) => {
+                    let released = answer.read::<Released>()?.addresses.len() as u64;
+                    self.shared.note(|status| status.reclaimed += released);
+                }
+                Err(problem) if matches!(problem.code, Code::NotFound | Code::AllocationChanged) => {}
+                Err(problem) => return Err(problem),
             }
-            Err(problem) if problem.code == Code::NotFound => Ok(()),
-            Err(problem) => Err(problem),
         }
+        Ok(())
     }
 }
