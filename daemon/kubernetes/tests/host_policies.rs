@@ -222,3 +222,40 @@ async fn a_refused_node_is_named_and_other_nodes_go_on() {
     let status = available(&fixture, "InvalidField").await;
     assert!(message(&status).contains("node n1 has no label kubernetes.io/hostname"), "{status}");
 }
+
+#[tokio::test]
+async fn a_reset_that_is_repeated_keeps_the_new_address() {
+    let fixture = Fixture::with_hosts(&["n1"]);
+    fixture.host_policy("static-ip", template());
+    let mut running = fixture.synced().await;
+    let before = address(&present(&fixture, "static-ip.n1").await);
+    let plural = "nodenetworkconfigurationpolicies";
+    fixture.cluster.fault(test_apiserver::Fault::Forbid { verb: "delete", plural });
+    fixture.reset_node("static-ip.n1", "traffic-1");
+    let is_reset = |servers: &crate::fixture::Recorder| {
+        let resets = servers.sent("/v1/host-policies/static-ip/reset");
+        (resets.len() >= 3).then_some(resets)
+    };
+    let resets = fixture.servers.until("the reset is repeated", is_reset).await;
+    assert!(resets.iter().all(|sent| sent.key.is_some() && sent.key == resets[0].key), "{resets:?}");
+    fixture.cluster.fault(test_apiserver::Fault::Heal);
+    let is_new = |object: Option<&Value>| object.is_some_and(|object| address(object) != before);
+    let after = address(&fixture.nncp_of("static-ip.n1", is_new).await.unwrap());
+    assert_eq!(after, "10.10.10.2");
+    let compared = running.status.borrow().host_policies_compared;
+    running.until(|status| status.host_policies_compared >= compared + 2).await;
+}
+
+#[tokio::test]
+async fn a_refused_node_keeps_its_addresses_in_a_reset() {
+    let fixture = Fixture::with_hosts(&["n1"]);
+    fixture.host_policy("static-ip", template());
+    let _running = fixture.synced().await;
+    present(&fixture, "static-ip.n1").await;
+    let labels = json!({"role": "worker"});
+    assert!(fixture.cluster.change("/api/v1/nodes/n1", |node| node["metadata"]["labels"] = labels));
+    fixture.reset_node("static-ip.n1", "traffic-1");
+    let status = available(&fixture, "InvalidField").await;
+    assert!(message(&status).contains("node n1 has no label kubernetes.io/hostname"), "{status}");
+    assert!(fixture.servers.sent("/v1/host-policies/static-ip/reset").is_empty());
+}

@@ -3,7 +3,7 @@
 use ipam_api::brand::{HEADER_IDEMPOTENCY_KEY, HOSTNAME_LABEL};
 use ipam_api::client::{Call, with_query};
 use ipam_api::host_policy::{HostPolicyReset, RenderHostPolicy, RenderedHostPolicy, ResetHostPolicy};
-use ipam_api::limits::{HOST_POLICY_HOLDERS_NAMED, HOST_POLICY_RESETS_MAX};
+use ipam_api::limits::HOST_POLICY_HOLDERS_NAMED;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::{Allocation, Labels, Page, Pool, PoolStatus, Resource};
 use ipam_api::{Code, Problem};
@@ -52,10 +52,12 @@ impl<S: Servers> Writer<'_, S> {
         reset: Option<&str>,
     ) -> Result<(), Failed> {
         let (node, replaced) = action.target();
+        let hostname = hostname(node, labels)?;
         if let Action::Replace { uid, resets: true, .. } = action {
+            // What the servers refuse to render is refused before anything is released.
+            self.render(policy, node, true).await?;
             self.reset(policy, node, uid, reset).await?;
         }
-        let hostname = hostname(node, labels)?;
         let rendered = self.render(policy, node, false).await?;
         let content = Content {
             policy,
@@ -109,16 +111,10 @@ impl<S: Servers> Writer<'_, S> {
     ) -> Result<(), Problem> {
         let own = path(&["host-policies", policy.name.as_str(), "reset"]);
         let request = ResetHostPolicy { node: Some(node.clone()) };
-        for part in 0..HOST_POLICY_RESETS_MAX {
-            let once = format!("reset-{uid}-{}-{part}", fit(reset.unwrap_or_default()));
-            let call = Call::post(own.as_str()).json(&request)?.repeatable();
-            let call = call.header(HEADER_IDEMPOTENCY_KEY, &once)?;
-            let answer: HostPolicyReset = self.shared.servers.send(call).await?.read()?;
-            if answer.more == 0 {
-                break;
-            }
-        }
-        Ok(())
+        // The answer to a repetition counts what the node holds by then: that is the new address.
+        let once = format!("reset-{uid}-{}", fit(reset.unwrap_or_default()));
+        let call = Call::post(own).json(&request)?.repeatable().header(HEADER_IDEMPOTENCY_KEY, &once)?;
+        self.shared.servers.send(call).await?.read::<HostPolicyReset>().map(drop)
     }
 
     /// Cause that holds up a node. An exhausted pool is named with its size and its holders.
