@@ -259,3 +259,24 @@ async fn a_refused_node_keeps_its_addresses_in_a_reset() {
     assert!(message(&status).contains("node n1 has no label kubernetes.io/hostname"), "{status}");
     assert!(fixture.servers.sent("/v1/host-policies/static-ip/reset").is_empty());
 }
+
+#[tokio::test]
+async fn nodes_that_failed_go_on_one_after_another() {
+    let fixture = Fixture::with_hosts(&["n1", "n2", "n3"]);
+    fixture.servers.change(|model| model.host_addresses = Some(0));
+    let mut spec = template();
+    spec["maxUnavailable"] = json!(1);
+    fixture.host_policy("static-ip", spec);
+    let mut running = fixture.synced().await;
+    available(&fixture, "PoolExhausted").await;
+    let compared = running.status.borrow().host_policies_compared;
+    running.until(|status| status.host_policies_compared >= compared + 3).await;
+    fixture.servers.change(|model| model.host_addresses = None);
+    let has_any =
+        |servers: &crate::fixture::Recorder| servers.change(|model| (!model.hosts.is_empty()).then_some(()));
+    fixture.servers.until("a node has an address", has_any).await;
+    let compared = running.status.borrow().host_policies_compared;
+    running.until(|status| status.host_policies_compared >= compared + 3).await;
+    let present = ["n1", "n2", "n3"].map(|node| fixture.nncp(&format!("static-ip.{node}")).is_some());
+    assert_eq!(present.into_iter().filter(|is_present| *is_present).count(), 1);
+}

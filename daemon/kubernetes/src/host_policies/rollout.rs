@@ -61,7 +61,12 @@ impl Action {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) states: Vec<(ObjectName, HostState)>,
+    /// Resets of single nodes that are asked for. They wait for no other node.
+    pub(crate) asked: Vec<Action>,
+    /// Further steps. One that fails takes no room, so there may be more of them than there is room.
     pub(crate) actions: Vec<Action>,
+    /// Number of nodes that may become unavailable.
+    pub(crate) room: u64,
     /// True if a node that fails stops the roll-out.
     pub(crate) is_stopped: bool,
 }
@@ -74,45 +79,37 @@ pub(crate) fn plan(policy: &Policy, hosts: &[Host], reset: Option<&str>) -> Plan
     let degraded = count(|state| matches!(state, HostState::Degraded(_)));
     let unavailable = degraded + count(|state| *state == HostState::Progressing);
     let mut room = policy.max_unavailable.of(hosts.len() as u64).saturating_sub(unavailable);
-    let mut plan = Plan::default();
+    let mut plan = Plan { room, ..Plan::default() };
     let waiting = || hosts.iter().zip(&states).filter(|(_, state)| **state == HostState::Waiting);
     // A reset of one node is a request of its own, which does not wait.
     let asked = |host: &Host| host.object.as_ref().is_some_and(|object| object.reset.is_some());
-    for (host, _) in hosts
-        .iter()
-        .zip(&states)
-        .filter(|(host, state)| asked(host) && !host.is_written && !matches!(state, HostState::Foreign))
-    {
-        plan.actions.extend(replacement(host, true));
-    }
+    let is_due = |(host, state): &(&Host, &HostState)| {
+        asked(host) && !host.is_written && !matches!(state, HostState::Foreign)
+    };
+    let mut due: Vec<&Host> = hosts.iter().zip(&states).filter(is_due).map(|(host, _)| host).collect();
+    due.sort_by_key(|host| host.failures);
+    plan.asked = due.into_iter().filter_map(|host| replacement(host, true)).collect();
     let is_broken = degraded > 0 && available == 0;
-    let mut new: Vec<&Host> = waiting().map(|(host, _)| host).filter(|host| host.object.is_none()).collect();
-    let mut old: Vec<&Host> = waiting()
-        .map(|(host, _)| host)
-        .filter(|host| host.object.as_ref().is_some_and(|object| !object.is_deleting) && !asked(host))
-        .collect();
-    plan.is_stopped = (is_broken && !new.is_empty()) || (degraded > 0 && !old.is_empty());
+    let new = || waiting().map(|(host, _)| host).filter(|host| host.object.is_none());
+    let old = || {
+        let is_old = |object: &NncpFacts| !object.is_deleting && object.reset.is_none();
+        waiting().map(|(host, _)| host).filter(move |host| host.object.as_ref().is_some_and(is_old))
+    };
+    let (has_new, has_old) = (new().next().is_some(), old().next().is_some());
+    plan.is_stopped = (is_broken && has_new) || (degraded > 0 && has_old);
+    let mut next: Vec<&Host> = Vec::new();
+    next.extend(new().filter(|_| !is_broken));
+    next.extend(old().filter(|_| degraded == 0));
     // An attempt that has failed holds up no other node.
-    new.sort_by_key(|host| host.failures);
-    old.sort_by_key(|host| host.failures);
-    if !is_broken {
-        for host in new {
-            if room == 0 {
-                break;
-            }
-            room -= u64::from(host.failures == 0);
-            plan.actions.push(Action::Create(host.name.clone()));
+    next.sort_by_key(|host| host.failures);
+    for host in next {
+        if room == 0 {
+            break;
         }
-    }
-    if degraded == 0 {
-        for host in old {
-            if room == 0 {
-                break;
-            }
-            room -= u64::from(host.failures == 0);
-            let resets = host.object.as_ref().is_some_and(|object| object.lacks_reset(reset));
-            plan.actions.extend(replacement(host, resets));
-        }
+        room -= u64::from(host.failures == 0);
+        let resets = host.object.as_ref().is_some_and(|object| object.lacks_reset(reset));
+        let create = || Some(Action::Create(host.name.clone()));
+        plan.actions.extend(replacement(host, resets).or_else(create));
     }
     plan.states = hosts.iter().map(|host| host.name.clone()).zip(states).collect();
     plan
@@ -205,7 +202,7 @@ mod tests {
     fn next(max_unavailable: &Value, states: &str) -> (Vec<String>, bool) {
         let policy = policy(max_unavailable);
         let found = plan(&policy, &hosts(&policy, states), None);
-        let shown = found.actions.iter().map(|action| match action {
+        let shown = found.asked.iter().chain(&found.actions).map(|action| match action {
             Action::Create(node) => format!("create {node}"),
             Action::Replace { node, resets, .. } => {
                 format!("{} {node}", if *resets { "reset" } else { "replace" })
@@ -269,6 +266,22 @@ mod tests {
         assert!(found.actions.is_empty());
         let shown = rollout(&found, None, None);
         assert_eq!((shown.reason.as_str(), &shown.fields["nodes"]["progressing"]), ("RollingOut", &json!(1)));
+    }
+
+    #[test]
+    fn attempts_that_failed_come_last_and_the_room_is_known() {
+        let policy = policy(&json!(2));
+        let mut hosts = hosts(&policy, "-oorr");
+        hosts[0].failures = 2;
+        hosts[1].failures = 1;
+        hosts[3].failures = 1;
+        let found = plan(&policy, &hosts, None);
+        let nodes = |actions: &[Action]| -> Vec<String> {
+            actions.iter().map(|action| action.target().0.to_string()).collect()
+        };
+        assert_eq!(nodes(&found.actions), ["n2", "n1", "n0"]);
+        assert_eq!(nodes(&found.asked), ["n4", "n3"]);
+        assert_eq!(found.room, 2);
     }
 
     #[test]

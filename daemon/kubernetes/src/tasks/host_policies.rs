@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::host_policy_ends::{Ends, Pair};
 use super::host_policy_write::{Failed, Writer};
 use crate::backoff::Backoff;
-use crate::host_policies::{Blocked, Host, NncpFacts, Policy, Rollout, object_name, plan, rollout};
+use crate::host_policies::{Action, Blocked, Host, NncpFacts, Policy, Rollout, object_name, plan, rollout};
 use crate::servers::{Servers, each, is_passing, path};
 use crate::shared::{Shared, short};
 
@@ -180,9 +180,30 @@ impl<S: Servers> HostPolicies<'_, S> {
         let mut failure = self.compare(policy, seen).await.err();
         let hosts = self.hosts(policy, seen);
         let next = plan(policy, &hosts, reset);
-        let mut failures = 0;
-        for action in &next.actions {
-            if failures >= HOST_POLICY_FAILURES_MAX {
+        let (asked, problem) = self.take(policy, seen, reset, (&next.asked, u64::MAX)).await;
+        failure = problem.or(failure);
+        let room = next.room.saturating_sub(asked);
+        let (_, problem) = self.take(policy, seen, reset, (&next.actions, room)).await;
+        failure = problem.or(failure);
+        // What was written is on its way now.
+        let shown = plan(policy, &self.hosts(policy, seen), reset);
+        let blocked =
+            self.failed.iter().find(|((of, _), _)| *of == policy.name).map(|(_, (blocked, _))| blocked);
+        self.show(&policy.name, rollout(&shown, blocked, reset));
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Takes steps until there is no room, or too many fail. Returns the number of objects written.
+    async fn take(
+        &mut self,
+        policy: &Policy,
+        seen: &Seen,
+        reset: Option<&str>,
+        (actions, room): (&[Action], u64),
+    ) -> (u64, Option<Problem>) {
+        let (mut written, mut failures, mut failure) = (0, 0, None);
+        for action in actions {
+            if failures >= HOST_POLICY_FAILURES_MAX || written >= room {
                 break;
             }
             let (node, replaced) = action.target();
@@ -190,6 +211,7 @@ impl<S: Servers> HostPolicies<'_, S> {
             let Some(labels) = seen.nodes.get(node) else { continue };
             match self.writer.take(policy, labels, action, reset).await {
                 Ok(()) => {
+                    written += 1;
                     self.failed.remove(&key);
                     self.stale.remove(&key);
                     self.compared.insert(key.clone(), Instant::now());
@@ -216,12 +238,7 @@ impl<S: Servers> HostPolicies<'_, S> {
                 }
             }
         }
-        // What was written is on its way now.
-        let shown = plan(policy, &self.hosts(policy, seen), reset);
-        let blocked =
-            self.failed.iter().find(|((of, _), _)| *of == policy.name).map(|(_, (blocked, _))| blocked);
-        self.show(&policy.name, rollout(&shown, blocked, reset));
-        failure.map_or(Ok(()), Err)
+        (written, failure)
     }
 
     fn fail(&mut self, key: Key, blocked: Blocked) {
