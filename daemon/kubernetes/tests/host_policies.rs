@@ -280,3 +280,20 @@ async fn nodes_that_failed_go_on_one_after_another() {
     let present = ["n1", "n2", "n3"].map(|node| fixture.nncp(&format!("static-ip.{node}")).is_some());
     assert_eq!(present.into_iter().filter(|is_present| *is_present).count(), 1);
 }
+
+#[tokio::test]
+async fn nodes_with_one_host_name_get_no_object_and_are_named() {
+    let fixture = Fixture::with_hosts(&["n1", "n3"]);
+    let labels = json!({"kubernetes.io/hostname": "n1.example", "role": "worker"});
+    fixture.cluster.put("/api/v1/nodes", json!({"metadata": {"name": "n2", "labels": labels}}));
+    fixture.host_policy("static-ip", template());
+    let _running = fixture.synced().await;
+    let status = available(&fixture, "InvalidField").await;
+    let expected = "nodes n1 and n2 have the same label kubernetes.io/hostname=n1.example";
+    assert!(message(&status).contains(expected), "{status}");
+    present(&fixture, "static-ip.n3").await;
+    assert!(["static-ip.n1", "static-ip.n2"].iter().all(|name| fixture.nncp(name).is_none()));
+    fixture.host("n2", "True");
+    present(&fixture, "static-ip.n1").await;
+    present(&fixture, "static-ip.n2").await;
+}

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ipam_api::brand::HOSTNAME_LABEL;
 use ipam_api::client::with_query;
 use ipam_api::host_policy::HostPolicy;
 use ipam_api::limits::{HOST_POLICY_FAILURES_MAX, HOST_POLICY_WRITTEN_MS};
@@ -14,7 +15,7 @@ use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
 use super::host_policy_ends::{Ends, Pair};
-use super::host_policy_write::{Failed, Writer};
+use super::host_policy_write::{Failed, Labeled, Writer};
 use crate::backoff::Backoff;
 use crate::host_policies::{Action, Blocked, Host, NncpFacts, Policy, Rollout, object_name, plan, rollout};
 use crate::servers::{Servers, each, is_passing, path};
@@ -52,6 +53,29 @@ struct Seen {
     nodes: BTreeMap<ObjectName, Labels>,
     objects: BTreeMap<ObjectName, NncpFacts>,
     resets: BTreeMap<ObjectName, String>,
+    /// Nodes with the host name of another one, which is the value.
+    twins: BTreeMap<ObjectName, ObjectName>,
+}
+
+impl Seen {
+    fn labeled(&self, node: &ObjectName) -> Option<Labeled<'_>> {
+        Some(Labeled { labels: self.nodes.get(node)?, twin: self.twins.get(node) })
+    }
+}
+
+/// Nodes that share their host names, each with another one of that name.
+fn twins(nodes: &BTreeMap<ObjectName, Labels>) -> BTreeMap<ObjectName, ObjectName> {
+    let (mut first, mut twins) = (BTreeMap::new(), BTreeMap::new());
+    for (node, labels) in nodes {
+        let Some(hostname) = labels.get(HOSTNAME_LABEL) else { continue };
+        if let Some(twin) = first.get(hostname).copied() {
+            twins.insert(ObjectName::clone(node), ObjectName::clone(twin));
+            twins.entry(ObjectName::clone(twin)).or_insert_with(|| node.clone());
+        } else {
+            first.insert(hostname, node);
+        }
+    }
+    twins
 }
 
 /// Rolls host policies out, for as long as the watcher runs.
@@ -170,7 +194,8 @@ impl<S: Servers> HostPolicies<'_, S> {
         let objects = objects.map(|(name, facts)| (name.clone(), facts.clone())).collect();
         let resets = views.custom.host_policies.listed.iter();
         let resets = resets.filter_map(|(name, facts)| Some((name.clone(), facts.reset.clone()?)));
-        Seen { nodes, objects, resets: resets.collect() }
+        let twins = twins(&nodes);
+        Seen { nodes, objects, resets: resets.collect(), twins }
     }
 
     /// Writes the next objects of a policy, and shows its progress.
@@ -208,7 +233,7 @@ impl<S: Servers> HostPolicies<'_, S> {
             }
             let (node, replaced) = action.target();
             let key = (policy.name.clone(), node.clone());
-            let Some(labels) = seen.nodes.get(node) else { continue };
+            let Some(labels) = seen.labeled(node) else { continue };
             match self.writer.take(policy, labels, action, reset).await {
                 Ok(()) => {
                     written += 1;
@@ -273,7 +298,7 @@ impl<S: Servers> HostPolicies<'_, S> {
             if now.duration_since(at) < self.shared.settings.scan_interval {
                 continue;
             }
-            let Some(labels) = seen.nodes.get(&host.name) else { continue };
+            let Some(labels) = seen.labeled(&host.name) else { continue };
             match self.writer.digest(policy, &host.name, labels).await {
                 Ok(digest) if digest != owner.rendered => {
                     self.stale.insert(key.clone(), ());

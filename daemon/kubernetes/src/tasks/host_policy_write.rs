@@ -36,6 +36,13 @@ impl From<kube::Error> for Failed {
     }
 }
 
+/// Labels of a node, and another node with the same host name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Labeled<'a> {
+    pub(super) labels: &'a Labels,
+    pub(super) twin: Option<&'a ObjectName>,
+}
+
 /// Writer of single objects.
 pub(super) struct Writer<'a, S> {
     pub(super) shared: &'a Shared<S>,
@@ -47,7 +54,7 @@ impl<S: Servers> Writer<'_, S> {
     pub(super) async fn take(
         &self,
         policy: &Policy,
-        labels: &Labels,
+        labels: Labeled<'_>,
         action: &Action,
         reset: Option<&str>,
     ) -> Result<(), Failed> {
@@ -81,7 +88,7 @@ impl<S: Servers> Writer<'_, S> {
         &self,
         policy: &Policy,
         node: &ObjectName,
-        labels: &Labels,
+        labels: Labeled<'_>,
     ) -> Result<String, Problem> {
         let hostname = hostname(node, labels)?;
         let rendered = self.render(policy, node, true).await?;
@@ -157,13 +164,17 @@ impl<S: Servers> Writer<'_, S> {
     }
 }
 
-/// Host name by which kubernetes-nmstate selects the node.
-fn hostname<'a>(node: &ObjectName, labels: &'a Labels) -> Result<&'a str, Problem> {
-    let missing = || {
-        let why = format!("node {node} has no label {HOSTNAME_LABEL}");
-        Problem::new(Code::InvalidField, why).help("Label the node with its host name.")
-    };
-    labels.get(HOSTNAME_LABEL).map(String::as_str).filter(|name| !name.is_empty()).ok_or_else(missing)
+/// Host name by which kubernetes-nmstate selects the node, and no other one.
+fn hostname<'a>(node: &ObjectName, Labeled { labels, twin }: Labeled<'a>) -> Result<&'a str, Problem> {
+    let problem = |why| Problem::new(Code::InvalidField, why).help("Label each node with its own host name.");
+    let name = labels.get(HOSTNAME_LABEL).map(String::as_str).filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| problem(format!("node {node} has no label {HOSTNAME_LABEL}")))?;
+    match twin {
+        Some(twin) => {
+            Err(problem(format!("nodes {node} and {twin} have the same label {HOSTNAME_LABEL}={name}")))
+        }
+        None => Ok(name),
+    }
 }
 
 /// Part of a key: other bytes are replaced.
