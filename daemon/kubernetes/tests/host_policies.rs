@@ -297,3 +297,20 @@ async fn nodes_with_one_host_name_get_no_object_and_are_named() {
     present(&fixture, "static-ip.n1").await;
     present(&fixture, "static-ip.n2").await;
 }
+
+#[tokio::test]
+async fn a_copy_of_an_object_stays() {
+    let fixture = Fixture::with_hosts(&["n1"]);
+    fixture.host_policy("static-ip", template());
+    let mut running = fixture.synced().await;
+    let mut copy = present(&fixture, "static-ip.n1").await;
+    copy["metadata"] = json!({
+        "name": "backup", "labels": copy["metadata"]["labels"], "annotations": copy["metadata"]["annotations"],
+    });
+    fixture.cluster.put("/apis/nmstate.io/v1/nodenetworkconfigurationpolicies", copy);
+    fixture.remove_custom("hostpolicies", "static-ip");
+    fixture.nncp_of("static-ip.n1", |object| object.is_none()).await;
+    let compared = running.status.borrow().host_policies_compared;
+    running.until(|status| status.host_policies_compared >= compared + 3).await;
+    assert!(fixture.nncp("backup").is_some());
+}

@@ -8,7 +8,7 @@ use ipam_api::limits::{KUBERNETES_CUSTOM_MESSAGE_CHARS_MAX, KUBERNETES_RESET_CHA
 use ipam_api::name::{Name, ObjectName};
 use serde_json::Value;
 
-use super::object::spec_digest;
+use super::object::{object_name, spec_digest};
 use crate::custom::CustomObject;
 
 /// State that kubernetes-nmstate reports.
@@ -63,6 +63,10 @@ impl NncpFacts {
         let owner = || {
             let policy = Name::new(label(HOST_POLICY_LABEL).filter(|_| is_ours)?).ok()?;
             let node = ObjectName::new(metadata.annotation(HOST_POLICY_NODE)?).ok()?;
+            // A copy under another name has the labels, too.
+            if object_name(&policy, &node) != name.as_str() {
+                return None;
+            }
             let rendered = annotation(HOST_POLICY_RENDERED).unwrap_or_default();
             Some(Owner {
                 policy,
