@@ -216,9 +216,10 @@ impl<S> Shared<S> {
             return self.note(|status| status.error = Some(error));
         }
         {
+            let is_list = matches!(event, Event::InitDone);
             let mut views = self.views();
             let effects = K::view(&mut views.custom).event(event);
-            if K::ROLLS_OUT && !effects.names.is_empty() {
+            if K::ROLLS_OUT && (is_list || !effects.names.is_empty()) {
                 views.host_policies.version += 1;
             }
         }
@@ -248,13 +249,21 @@ impl<S> Shared<S> {
 
     /// Notes that the API server knows the policies of kubernetes-nmstate, or that it does not.
     pub(crate) fn nncp_served(&self, is_served: bool) {
+        self.served(is_served, |view| &mut view.is_served);
+    }
+
+    /// Notes that the API server knows host policies, or that it does not.
+    pub(crate) fn policies_served(&self, is_served: bool) {
+        self.served(is_served, |view| &mut view.has_policies);
+    }
+
+    fn served(&self, is_served: bool, flag: impl FnOnce(&mut HostPolicyView) -> &mut Option<bool>) {
         {
             let mut views = self.views();
             let view = &mut views.host_policies;
-            if view.is_served == Some(is_served) {
+            if flag(view).replace(is_served) == Some(is_served) {
                 return;
             }
-            view.is_served = Some(is_served);
             view.version += 1;
         }
         self.wake.host_policies.notify_one();

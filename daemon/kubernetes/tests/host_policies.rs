@@ -314,3 +314,50 @@ async fn a_copy_of_an_object_stays() {
     running.until(|status| status.host_policies_compared >= compared + 3).await;
     assert!(fixture.nncp("backup").is_some());
 }
+
+#[tokio::test]
+async fn a_watcher_that_starts_repeats_no_reset_before_the_policies_are_listed() {
+    let fixture = Fixture::with_hosts(&["n1"]);
+    fixture.host_policy("static-ip", template());
+    let running = fixture.synced().await;
+    let before = address(&present(&fixture, "static-ip.n1").await);
+    fixture.annotate("hostpolicies", "static-ip", "ipamd.internal/reset", Some("7"));
+    let is_new = |object: Option<&Value>| object.is_some_and(|object| address(object) != before);
+    let after = address(&fixture.nncp_of("static-ip.n1", is_new).await.unwrap());
+    fixture.configured("static-ip.n1", "Available");
+    let is_seen = |status: &Value| status["observedReset"] == "7";
+    fixture.status_of("hostpolicies", "static-ip", is_seen).await;
+    drop(running);
+    let path = "/apis/nmstate.io/v1/nodenetworkconfigurationpolicies/static-ip.n1";
+    let other = json!({"interfaces": []});
+    assert!(fixture.cluster.change(path, |object| object["spec"]["desiredState"] = other.clone()));
+    fixture.cluster.fault(test_apiserver::Fault::Forbid { verb: "list", plural: "hostpolicies" });
+    let mut running = fixture.synced().await;
+    running.until(|status| status.host_policies_compared >= 5).await;
+    fixture.cluster.fault(test_apiserver::Fault::Heal);
+    let is_restored = |object: Option<&Value>| {
+        object.is_some_and(|one| {
+            let is_written = one["spec"]["desiredState"] != other;
+            is_written && one["metadata"]["annotations"]["ipamd.internal/observed-reset"] == "7"
+        })
+    };
+    let restored = fixture.nncp_of("static-ip.n1", is_restored).await.unwrap();
+    assert_eq!(address(&restored), after);
+}
+
+#[tokio::test]
+async fn a_list_that_is_not_complete_is_no_missing_kind() {
+    let fixture = Fixture::with_hosts(&["n1"]);
+    let plural = "nodenetworkconfigurationpolicies";
+    fixture.cluster.fault(test_apiserver::Fault::Forbid { verb: "list", plural });
+    fixture.host_policy("static-ip", template());
+    let mut running = fixture.synced().await;
+    let is_applied = |servers: &crate::fixture::Recorder| servers.resource("/v1/host-policies/static-ip");
+    fixture.servers.until("the policy is applied", is_applied).await;
+    let compared = running.status.borrow().host_policies_compared;
+    running.until(|status| status.host_policies_compared >= compared + 5).await;
+    let status = fixture.object("hostpolicies", "static-ip").unwrap()["status"].to_string();
+    assert!(!status.contains("NmstateMissing"), "{status}");
+    fixture.cluster.fault(test_apiserver::Fault::Heal);
+    present(&fixture, "static-ip.n1").await;
+}

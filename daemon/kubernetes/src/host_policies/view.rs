@@ -21,6 +21,8 @@ pub(crate) struct HostPolicyView {
     pub(crate) objects: Mirrored<NncpFacts>,
     /// True while the API server knows the kind; none before it was asked.
     pub(crate) is_served: Option<bool>,
+    /// The same for the kind of the host policies themselves.
+    pub(crate) has_policies: Option<bool>,
     /// Number of changes of nodes, objects and host policies that the roll-out depends on.
     pub(crate) version: u64,
     /// Number of changes of nodes.

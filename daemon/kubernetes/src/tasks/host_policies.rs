@@ -128,21 +128,21 @@ pub(crate) async fn roll_out(shared: &Shared<impl Servers>, client: &Client) {
 impl<S: Servers> HostPolicies<'_, S> {
     /// Takes one step of each policy, and releases addresses if it may be time.
     async fn round(&mut self, releases: bool) -> Result<(), Problem> {
-        let is_served = {
+        let (is_served, is_known) = {
             let views = self.shared.views();
-            views
-                .host_policies
-                .is_served
-                .map(|is_served| is_served && views.host_policies.objects.listed.is_synced())
+            let (view, policies) = (&views.host_policies, &views.custom.host_policies);
+            let has_resets = view.has_policies == Some(false) || policies.listed.is_synced();
+            (view.is_served, view.objects.listed.is_synced() && has_resets)
         };
         self.read().await?;
-        match is_served {
-            Some(true) => {}
-            _ => {
+        if is_served != Some(true) || !is_known {
+            // Addresses of nodes that are gone are released all the same.
+            let none = BTreeSet::new();
+            let is_missing = is_served == Some(false);
+            if is_missing {
                 self.show_missing();
-                // Addresses of nodes that are gone are released all the same.
-                return self.ends.release(&self.policies, &self.nodes(), &BTreeSet::new()).await;
             }
+            return self.ends.release(&self.policies, &self.nodes(), is_missing.then_some(&none)).await;
         }
         let seen = self.seen();
         self.written.retain(|key, written| is_unseen(key, written, &seen));
@@ -165,7 +165,7 @@ impl<S: Servers> HostPolicies<'_, S> {
             let owners = seen.objects.values().filter_map(|object| object.owner.as_ref());
             let owned = owners.map(|owner| (owner.policy.clone(), owner.node.clone()));
             let configured = owned.chain(self.written.keys().cloned()).collect();
-            self.ends.release(&self.policies, &seen.nodes, &configured).await?;
+            self.ends.release(&self.policies, &seen.nodes, Some(&configured)).await?;
         }
         failure.map_or(Ok(()), Err)
     }

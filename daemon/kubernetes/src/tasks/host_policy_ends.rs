@@ -92,6 +92,7 @@ impl<'a, S: Servers> Ends<'a, S> {
     /// Releases the addresses of nodes that are gone, or that their policy does not apply to any more.
     ///
     /// A node that runs keeps its addresses while it is among `configured`: its object still applies them.
+    /// So do all of them while the objects are not known.
     ///
     /// # Errors
     /// Failure of a read or a release.
@@ -99,7 +100,7 @@ impl<'a, S: Servers> Ends<'a, S> {
         &mut self,
         policies: &Policies,
         nodes: &Nodes,
-        configured: &BTreeSet<Pair>,
+        configured: Option<&BTreeSet<Pair>>,
     ) -> Result<(), Problem> {
         let list = with_query(&path(&["endpoints"]), "realm", self.shared.settings.realm.as_str());
         let list = with_query(&list, "kind", "host");
@@ -120,7 +121,7 @@ impl<'a, S: Servers> Ends<'a, S> {
             match self.standing(policy, &name, nodes) {
                 Standing::Left => {
                     let pair = (policy.name.clone(), name);
-                    leaving.extend((!configured.contains(&pair)).then_some((pair, ids)));
+                    leaving.extend(configured.is_some_and(|all| !all.contains(&pair)).then_some((pair, ids)));
                 }
                 Standing::Gone => gone.entry(name).or_default().append(&mut ids),
                 Standing::Keeps if nodes.contains_key(&name) => {}

@@ -159,7 +159,7 @@ async fn of_hosts(shared: &Shared<impl Servers>, connection: &Connection) -> Res
         connection,
         HostPolicies::resource(),
         HostPolicies::PLURAL,
-        |_| {},
+        |is_served| shared.policies_served(is_served),
         |event| {
             let part = |object: CustomObject| object.custom::<HostPolicies>(realm, &manager);
             shared.custom_event::<HostPolicies>(translated(event, part));
