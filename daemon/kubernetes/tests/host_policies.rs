@@ -305,7 +305,8 @@ async fn a_copy_of_an_object_stays() {
     let mut running = fixture.synced().await;
     let mut copy = present(&fixture, "static-ip.n1").await;
     copy["metadata"] = json!({
-        "name": "backup", "labels": copy["metadata"]["labels"], "annotations": copy["metadata"]["annotations"],
+        "name": "backup",
+        "labels": copy["metadata"]["labels"], "annotations": copy["metadata"]["annotations"],
     });
     fixture.cluster.put("/apis/nmstate.io/v1/nodenetworkconfigurationpolicies", copy);
     fixture.remove_custom("hostpolicies", "static-ip");
