@@ -40,6 +40,9 @@ pub(super) struct HostJournal {
     version: u32,
     /// Boot in which `owned` is true.
     pub(super) boot_id: String,
+    /// True once a server has answered: only then `applied` is the wish of the cluster.
+    #[serde(default = "yes")]
+    pub(super) is_known: bool,
     /// Interfaces whose addresses are configured, or are about to be.
     #[serde(default)]
     pub(super) applied: Vec<Interface>,
@@ -57,6 +60,11 @@ pub(super) struct HostJournal {
     pub(super) rendered: BTreeSet<PathBuf>,
 }
 
+/// Default of a field that is true.
+fn yes() -> bool {
+    true
+}
+
 impl HostJournal {
     /// Journal of a host without addresses.
     #[must_use]
@@ -64,6 +72,7 @@ impl HostJournal {
         Self {
             version: VERSION,
             boot_id: boot_id.to_owned(),
+            is_known: false,
             applied: Vec::new(),
             former: None,
             owned: Owned::default(),

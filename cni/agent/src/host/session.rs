@@ -132,6 +132,15 @@ impl<K: Kernel> Session<K> {
         self.logged = messages.iter().cloned().collect();
     }
 
+    /// Replaces the journal, on the disk and then in memory, if it differs.
+    fn keep(&mut self, next: HostJournal) -> io::Result<()> {
+        if next != self.journal {
+            self.file.store(&next)?;
+            self.journal = next;
+        }
+        Ok(())
+    }
+
     /// Tries routes again in whose place others were.
     pub fn retry_foreign(&mut self) {
         self.foreign.clear();
@@ -142,7 +151,8 @@ impl<K: Kernel> Session<K> {
     /// # Errors
     /// The reason for which nothing was changed.
     pub async fn repair(&mut self) -> Result<(), SessionError> {
-        if self.config.mode.applies() {
+        // Without a known wish, all that the agent has added before would go.
+        if self.config.mode.applies() && self.journal.is_known {
             let view = self.view().await?;
             self.apply(&view, Scope::All).await?;
         }
@@ -166,22 +176,24 @@ impl<K: Kernel> Session<K> {
     /// The reason for which nothing was changed.
     pub async fn adopt(&mut self, interfaces: Vec<Interface>) -> Result<(), SessionError> {
         let view = self.view().await?;
+        let mut next = self.journal.clone();
         for bound in &view.bindings.bound {
             if let Some(mac) = bound.mac {
-                self.journal.names.entry(mac.to_string()).or_insert_with(|| bound.name.clone());
+                next.names.entry(mac.to_string()).or_insert_with(|| bound.name.clone());
             }
         }
         let target = |interfaces: &[Interface]| {
             Target::new(interfaces, &view.bindings, &view.observed, &self.withheld).devices
         };
         let is_same = target(&interfaces) == target(&self.journal.applied);
-        if self.journal.applied != interfaces {
-            let before = std::mem::replace(&mut self.journal.applied, interfaces);
-            if !is_same && self.config.mode.applies() && self.journal.former.is_none() {
-                self.journal.former = Some(before);
-            }
-            self.file.store(&self.journal)?;
+        // An undone change must not remove what an unknown journal described.
+        let has_former = next.is_known || !has_remains(&view.observed);
+        let before = std::mem::replace(&mut next.applied, interfaces);
+        if !is_same && has_former && self.config.mode.applies() && next.former.is_none() {
+            next.former = Some(before);
         }
+        next.is_known = true;
+        self.keep(next)?;
         if self.config.mode.applies() { self.apply(&view, Scope::All).await } else { Ok(()) }
     }
 
@@ -387,4 +399,9 @@ impl<K: Kernel> Session<K> {
             self.status = status;
         }
     }
+}
+
+/// Returns true if the kernel has addresses or routes with the agent's protocol number.
+fn has_remains(observed: &Observed) -> bool {
+    !observed.routes.is_empty() || observed.addresses.iter().any(|one| one.is_tagged)
 }

@@ -7,8 +7,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::fake::{FakeKernel, link};
+use super::hold;
 use super::kernel::HostRoute;
 use super::session::Session;
+use crate::fakes::FakeWire;
 use crate::host_config::{HostConfig, InterfaceSection};
 
 /// Points of one change of the tests at most: before and after each call.
@@ -242,6 +244,38 @@ fn a_missing_link_gets_its_addresses_when_it_comes_back() {
         kernel.foreign(3, "fe80::3/64");
         session.repair().await.unwrap();
         assert_eq!(kernel.shown(), all);
+    });
+}
+
+#[test]
+fn a_lost_journal_removes_nothing_before_a_server_answers() {
+    run(async {
+        for damage in [None, Some("{\"version\": 1"), Some("{\"version\": 9, \"boot_id\": \"b1\"}")] {
+            let dir = tempfile::tempdir().unwrap();
+            let (kernel, _) = foreign(true);
+            let all = configurations();
+            take(&mut open(&kernel, dir.path(), "b1"), &all[1]).await;
+            let file = dir.path().join("host.json");
+            match damage {
+                None => std::fs::remove_file(&file).unwrap(),
+                Some(text) => std::fs::write(&file, text).unwrap(),
+            }
+            kernel.state().changes.clear();
+            let mut session = open(&kernel, dir.path(), "b1");
+            hold(&mut session, &FakeWire::default()).await;
+            // A journal that is written before an answer has no wish either.
+            session.note_rendered(["x".into()].into()).unwrap();
+            let mut session = open(&kernel, dir.path(), "b1");
+            hold(&mut session, &FakeWire::default()).await;
+            assert_eq!(kernel.state().changes, [""; 0], "{damage:?}");
+            // An answer without another server's confirmation must not lead to nothing.
+            session.adopt(all[2].clone()).await.unwrap();
+            assert_eq!(kernel.shown(), expected(&all[2], true).await);
+            assert!(!session.is_unconfirmed());
+            let mut session = open(&kernel, dir.path(), "b1");
+            take(&mut session, &[]).await;
+            assert_eq!(kernel.shown(), foreign(true).1);
+        }
     });
 }
 
