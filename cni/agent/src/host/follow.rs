@@ -1,5 +1,6 @@
 //! Task that keeps the addresses of the host as the cluster has them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -153,19 +154,20 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
             return Ok(pause.min(self.session.config.refresh));
         }
         let mut pause = self.session.config.refresh;
+        let mut withheld = BTreeSet::new();
         if self.session.config.mode.applies() {
             self.session.prepare(&interfaces).await?;
             let view = self.session.view().await?;
             let probed = probed(&self.node, &self.wire, &view, &interfaces).await;
-            for reason in probed.reasons.iter().filter(|_| probed.withheld != self.session.withheld) {
+            for reason in probed.reasons.iter().filter(|_| probed.withheld != self.session.journal.withheld) {
                 tracing::warn!("an address of the host is not configured: {reason}");
             }
             if !probed.withheld.is_empty() {
                 pause = pause.min(RETRY);
             }
-            self.session.withheld = probed.withheld;
+            withheld = probed.withheld;
         }
-        self.session.adopt(interfaces).await?;
+        self.session.adopt(interfaces, withheld).await?;
         if self.session.is_unconfirmed() && !self.settle().await {
             return Ok(RETRY);
         }
@@ -173,10 +175,10 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
         if self.session.config.mode.renders() {
             self.render().await?;
         }
-        if self.session.withheld.is_empty() {
+        if self.session.journal.withheld.is_empty() {
             self.report(HostState::Applied, "").await?;
         } else {
-            let detail = format!("not configured: {:?}", self.session.withheld);
+            let detail = format!("not configured: {:?}", self.session.journal.withheld);
             self.report(HostState::Failed, &detail).await?;
         }
         Ok(pause)

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,12 @@ pub(super) struct HostJournal {
     /// Interfaces before a change that no server has confirmed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) former: Option<Vec<Interface>>,
+    /// Addresses of `applied` that another station uses. They are not configured.
+    #[serde(default)]
+    pub(super) withheld: BTreeSet<IpAddr>,
+    /// Addresses of `former` that were not configured.
+    #[serde(default)]
+    pub(super) former_withheld: BTreeSet<IpAddr>,
     /// Additions of the agent.
     #[serde(default)]
     pub(super) owned: Owned,
@@ -75,6 +82,8 @@ impl HostJournal {
             is_known: false,
             applied: Vec::new(),
             former: None,
+            withheld: BTreeSet::new(),
+            former_withheld: BTreeSet::new(),
             owned: Owned::default(),
             names: BTreeMap::new(),
             rendered: BTreeSet::new(),
@@ -92,7 +101,10 @@ impl HostJournal {
         self.owned = Owned::default();
         match self.former.take() {
             Some(former) if former.is_empty() => self.former = Some(former),
-            Some(former) => self.applied = former,
+            Some(former) => {
+                self.applied = former;
+                self.withheld = std::mem::take(&mut self.former_withheld);
+            }
             None => {}
         }
         self

@@ -57,6 +57,6 @@ pub(super) async fn clear<K: Kernel>(session: &mut Session<K>) -> Result<(), Str
     let directory = session.config.directory.clone();
     write(&directory, &[], &session.journal.rendered)?;
     session.note_rendered(BTreeSet::new()).map_err(|error| error.to_string())?;
-    session.adopt(Vec::new()).await.map_err(|error| error.to_string())?;
+    session.adopt(Vec::new(), BTreeSet::new()).await.map_err(|error| error.to_string())?;
     session.forget().map_err(|error| error.to_string())
 }

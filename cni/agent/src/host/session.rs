@@ -48,8 +48,6 @@ pub struct Session<K> {
     file: HostFile,
     state_dir: PathBuf,
     managers: Managers,
-    /// Addresses that another host uses.
-    pub(super) withheld: BTreeSet<IpAddr>,
     /// Addresses that were added and not announced yet, with their links.
     pub(super) unannounced: BTreeSet<(String, IpAddr)>,
     /// Routes in whose place others are.
@@ -84,7 +82,6 @@ impl<K: Kernel> Session<K> {
             file,
             state_dir: state_dir.to_owned(),
             managers: Managers::new(root),
-            withheld: BTreeSet::new(),
             unannounced: BTreeSet::new(),
             foreign: BTreeSet::new(),
             logged: BTreeSet::new(),
@@ -169,12 +166,16 @@ impl<K: Kernel> Session<K> {
         self.change(&view, &target, Scope::Links).await
     }
 
-    /// Configures other addresses than before. The change is unconfirmed afterwards, unless the kernel's
+    /// Configures other addresses than before, except those in `withheld`. The change is unconfirmed afterwards, unless the kernel's
     /// configuration is the same.
     ///
     /// # Errors
     /// The reason for which nothing was changed.
-    pub async fn adopt(&mut self, interfaces: Vec<Interface>) -> Result<(), SessionError> {
+    pub async fn adopt(
+        &mut self,
+        interfaces: Vec<Interface>,
+        withheld: BTreeSet<IpAddr>,
+    ) -> Result<(), SessionError> {
         let view = self.view().await?;
         let mut next = self.journal.clone();
         for bound in &view.bindings.bound {
@@ -182,15 +183,16 @@ impl<K: Kernel> Session<K> {
                 next.names.entry(mac.to_string()).or_insert_with(|| bound.name.clone());
             }
         }
-        let target = |interfaces: &[Interface]| {
-            Target::new(interfaces, &view.bindings, &view.observed, &self.withheld).devices
+        let target = |interfaces: &[Interface], withheld: &BTreeSet<IpAddr>| {
+            Target::new(interfaces, &view.bindings, &view.observed, withheld).devices
         };
-        let is_same = target(&interfaces) == target(&self.journal.applied);
+        let is_same = target(&interfaces, &withheld) == target(&next.applied, &next.withheld);
         // An undone change must not remove what an unknown journal described.
         let has_former = next.is_known || !has_remains(&view.observed);
         let before = std::mem::replace(&mut next.applied, interfaces);
+        let withheld_before = std::mem::replace(&mut next.withheld, withheld);
         if !is_same && has_former && self.config.mode.applies() && next.former.is_none() {
-            next.former = Some(before);
+            (next.former, next.former_withheld) = (Some(before), withheld_before);
         }
         next.is_known = true;
         self.keep(next)?;
@@ -202,10 +204,9 @@ impl<K: Kernel> Session<K> {
     /// # Errors
     /// The failed write of the journal.
     pub fn confirm(&mut self) -> Result<(), SessionError> {
-        if self.journal.former.take().is_some() {
-            self.file.store(&self.journal)?;
-        }
-        Ok(())
+        let mut next = self.journal.clone();
+        (next.former, next.former_withheld) = (None, BTreeSet::new());
+        Ok(self.keep(next)?)
     }
 
     /// Undoes a change that no server has confirmed. Returns the interfaces of the change.
@@ -213,9 +214,11 @@ impl<K: Kernel> Session<K> {
     /// # Errors
     /// The reason for which nothing was changed.
     pub async fn undo(&mut self) -> Result<Vec<Interface>, SessionError> {
-        let former = self.journal.former.take().unwrap_or_default();
-        let undone = std::mem::replace(&mut self.journal.applied, former);
-        self.file.store(&self.journal)?;
+        let mut next = self.journal.clone();
+        let Some(former) = next.former.take() else { return Ok(Vec::new()) };
+        next.withheld = std::mem::take(&mut next.former_withheld);
+        let undone = std::mem::replace(&mut next.applied, former);
+        self.keep(next)?;
         self.repair().await?;
         Ok(undone)
     }
@@ -244,7 +247,8 @@ impl<K: Kernel> Session<K> {
 
     /// Makes the kernel have the addresses in the journal.
     async fn apply(&mut self, view: &View, scope: Scope) -> Result<(), SessionError> {
-        let target = Target::new(&self.journal.applied, &view.bindings, &view.observed, &self.withheld);
+        let target =
+            Target::new(&self.journal.applied, &view.bindings, &view.observed, &self.journal.withheld);
         self.change(view, &target, scope).await
     }
 

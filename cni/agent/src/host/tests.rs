@@ -1,5 +1,6 @@
 //! Order of journal and kernel, and kills between any two changes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ipam_api::resource::Interface;
@@ -83,7 +84,7 @@ fn foreign(has_tags: bool) -> (FakeKernel, Vec<String>) {
 
 /// Takes a configuration, and a server's confirmation of it.
 async fn take(session: &mut Session<FakeKernel>, interfaces: &[Interface]) {
-    session.adopt(interfaces.to_vec()).await.unwrap();
+    session.adopt(interfaces.to_vec(), BTreeSet::new()).await.unwrap();
     session.confirm().unwrap();
 }
 
@@ -152,7 +153,7 @@ fn an_undone_change_leaves_the_former_configuration() {
                 let mut session = open(&kernel, dir.path(), "b1");
                 take(&mut session, &from).await;
                 let before = kernel.shown();
-                session.adopt(to.clone()).await.unwrap();
+                session.adopt(to.clone(), BTreeSet::new()).await.unwrap();
                 if session.is_unconfirmed() {
                     assert_eq!(session.undo().await.unwrap(), to);
                     assert_eq!(kernel.shown(), before);
@@ -211,7 +212,7 @@ fn another_boot_gets_the_last_confirmed_configuration_without_a_server() {
         let all = configurations();
         let mut session = open(&kernel, dir.path(), "b1");
         take(&mut session, &all[1]).await;
-        session.adopt(all[2].clone()).await.unwrap();
+        session.adopt(all[2].clone(), BTreeSet::new()).await.unwrap();
         assert!(session.is_unconfirmed());
         drop(session);
         let (kernel, _) = foreign(true);
@@ -269,13 +270,42 @@ fn a_lost_journal_removes_nothing_before_a_server_answers() {
             hold(&mut session, &FakeWire::default()).await;
             assert_eq!(kernel.state().changes, [""; 0], "{damage:?}");
             // An answer without another server's confirmation must not lead to nothing.
-            session.adopt(all[2].clone()).await.unwrap();
+            session.adopt(all[2].clone(), BTreeSet::new()).await.unwrap();
             assert_eq!(kernel.shown(), expected(&all[2], true).await);
             assert!(!session.is_unconfirmed());
             let mut session = open(&kernel, dir.path(), "b1");
             take(&mut session, &[]).await;
             assert_eq!(kernel.shown(), foreign(true).1);
         }
+    });
+}
+
+#[test]
+fn a_withheld_address_stays_withheld_after_a_restart_and_a_reboot() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, _) = foreign(true);
+        let wanted = configurations().swap_remove(1);
+        let withheld: BTreeSet<_> = ["10.0.0.7".parse().unwrap()].into();
+        let mut session = open(&kernel, dir.path(), "b1");
+        session.adopt(wanted.clone(), withheld.clone()).await.unwrap();
+        session.confirm().unwrap();
+        for boot in ["b1", "b2"] {
+            session = open(&kernel, dir.path(), boot);
+            session.repair().await.unwrap();
+            assert_eq!(kernel.shown(), foreign(true).1, "{boot}");
+        }
+        // The conflict ends: the address is a change that a server confirms, and that can be undone.
+        session.adopt(wanted.clone(), BTreeSet::new()).await.unwrap();
+        assert!(session.is_unconfirmed());
+        assert_eq!(kernel.shown(), expected(&wanted, true).await);
+        assert_eq!(session.undo().await.unwrap(), wanted);
+        assert_eq!((kernel.shown(), &session.journal.withheld), (foreign(true).1, &withheld));
+        // So it is after a reboot without a confirmation.
+        session.adopt(wanted.clone(), BTreeSet::new()).await.unwrap();
+        let (kernel, before) = foreign(true);
+        open(&kernel, dir.path(), "b3").repair().await.unwrap();
+        assert_eq!(kernel.shown(), before);
     });
 }
 
