@@ -120,7 +120,7 @@ fn host_session(config: &Config, boot_id: &str) -> Result<Option<host::Session<h
     let Some(host) = config.host.clone() else { return Ok(None) };
     let kernel = host::Netlink::open().map_err(|error| format!("can't open a netlink socket: {error}"))?;
     let root = Path::new("/");
-    let opened = host::Session::open(host, kernel, &config.state_dir, boot_id, root);
+    let opened = host::Session::open(host, kernel, &config.state_dir, boot_id, root, &config.node);
     Ok(Some(opened.map_err(|error| format!("{}: {error}", config.state_dir.display()))?))
 }
 

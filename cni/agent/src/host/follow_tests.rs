@@ -104,7 +104,8 @@ impl Scene {
         let cluster = Cluster::new(&config.servers, None, None).unwrap();
         let host = config.host.clone().unwrap();
         let mut session =
-            Session::open(host, self.kernel.clone(), &state_dir, "b1", Path::new("/none")).unwrap();
+            Session::open(host, self.kernel.clone(), &state_dir, "b1", Path::new("/none"), &config.node)
+                .unwrap();
         hold(&mut session, &wire).await;
         assert_eq!(HostStatus::load(&state_dir).unwrap().state, HostState::Waiting);
         let node = Arc::new(Node::new(config, "b1".to_owned(), cluster, journal, None));

@@ -41,6 +41,12 @@ pub(super) struct HostJournal {
     version: u32,
     /// Boot in which `owned` is true.
     pub(super) boot_id: String,
+    /// Machine id of the host that wrote it.
+    #[serde(default)]
+    pub(super) machine: Option<String>,
+    /// Realm and name of the node that wrote it.
+    #[serde(default)]
+    pub(super) node: Option<String>,
     /// True once a server has answered: only then `applied` is the wish of the cluster.
     #[serde(default = "yes")]
     pub(super) is_known: bool,
@@ -79,6 +85,8 @@ impl HostJournal {
         Self {
             version: VERSION,
             boot_id: boot_id.to_owned(),
+            machine: None,
+            node: None,
             is_known: false,
             applied: Vec::new(),
             former: None,
@@ -107,6 +115,21 @@ impl HostJournal {
             }
             None => {}
         }
+        self
+    }
+
+    /// Forgets the wish of another host, as on a cloned disk: a server has to tell this host's.
+    ///
+    /// What the kernel and the disk have stays listed, so that it can be removed after an answer.
+    #[must_use]
+    pub(super) fn on_machine(mut self, machine: Option<&str>, node: &str) -> Self {
+        let is_other = |recorded: Option<&str>, present| recorded.is_some() && recorded != present;
+        if !is_other(self.machine.as_deref(), machine) && !is_other(self.node.as_deref(), Some(node)) {
+            return self;
+        }
+        tracing::warn!(node = ?self.node, "the host's journal is of another host");
+        let Self { owned, rendered, .. } = self;
+        self = Self { owned, rendered, ..Self::new(&self.boot_id) };
         self
     }
 

@@ -34,7 +34,7 @@ pub(super) async fn release(config: &Config) -> Result<String, String> {
     let boot_id = boot::id().map_err(|error| error.to_string())?;
     let kernel = Netlink::open().map_err(|error| error.to_string())?;
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", config.state_dir.display());
-    let session = Session::open(host, kernel, &config.state_dir, &boot_id, Path::new("/"));
+    let session = Session::open(host, kernel, &config.state_dir, &boot_id, Path::new("/"), &config.node);
     let mut session = session.map_err(|error| failed(&error))?;
     let cluster = connect(config).await.map_err(|problem| problem.to_string())?;
     let mut path = format!("/v1/endpoints/host/{}/{DEFAULT}/", config.node.realm);

@@ -5,6 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use ipam_api::access::NodeKey;
 use ipam_api::resource::Interface;
 
 use super::binding::Bindings;
@@ -12,6 +13,7 @@ use super::journal::{HostFile, HostJournal};
 use super::kernel::{Change, HostRoute, Kernel, KernelError, Observed};
 use super::manager::Managers;
 use super::plan::{Scope, added, plan};
+use super::request::machine_id;
 use super::status::{AddressStatus, HostState, HostStatus, InterfaceStatus, Source};
 use super::target::{Target, device_of};
 use crate::host_config::HostConfig;
@@ -43,6 +45,8 @@ pub struct View {
 pub struct Session<K> {
     /// Settings.
     pub config: HostConfig,
+    /// Realm and name of the node.
+    node: String,
     pub(super) kernel: K,
     pub(super) journal: HostJournal,
     file: HostFile,
@@ -72,11 +76,16 @@ impl<K: Kernel> Session<K> {
         state_dir: &Path,
         boot_id: &str,
         root: &Path,
+        node: &NodeKey,
     ) -> io::Result<Self> {
         let file = HostFile::new(state_dir);
+        let node = node.to_string();
+        let machine = machine_id(&config.machine_id_file).ok();
         let journal = file.load()?.unwrap_or_else(|| HostJournal::new(boot_id)).on_boot(boot_id);
+        let journal = journal.on_machine(machine.as_deref(), &node);
         Ok(Self {
             config,
+            node,
             kernel,
             journal,
             file,
@@ -195,6 +204,10 @@ impl<K: Kernel> Session<K> {
             (next.former, next.former_withheld) = (Some(before), withheld_before);
         }
         next.is_known = true;
+        next.node = Some(self.node.clone());
+        if let Ok(machine) = machine_id(&self.config.machine_id_file) {
+            next.machine = Some(machine);
+        }
         self.keep(next)?;
         if self.config.mode.applies() { self.apply(&view, Scope::All).await } else { Ok(()) }
     }

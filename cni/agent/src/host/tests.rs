@@ -26,7 +26,14 @@ fn config(pools: &str) -> HostConfig {
 }
 
 fn open(kernel: &FakeKernel, dir: &Path, boot: &str) -> Session<FakeKernel> {
-    Session::open(config("p"), kernel.clone(), dir, boot, dir).unwrap()
+    open_as(kernel, dir, boot, "n1")
+}
+
+/// Opens the session of a node.
+fn open_as(kernel: &FakeKernel, dir: &Path, boot: &str, node: &str) -> Session<FakeKernel> {
+    let config = HostConfig { machine_id_file: dir.join("machine-id"), ..config("p") };
+    let node = serde_json::from_value(json!({"name": node})).unwrap();
+    Session::open(config, kernel.clone(), dir, boot, dir, &node).unwrap()
 }
 
 fn interfaces(value: Value) -> Vec<Interface> {
@@ -306,6 +313,37 @@ fn a_withheld_address_stays_withheld_after_a_restart_and_a_reboot() {
         let (kernel, before) = foreign(true);
         open(&kernel, dir.path(), "b3").repair().await.unwrap();
         assert_eq!(kernel.shown(), before);
+    });
+}
+
+#[test]
+fn the_journal_of_another_machine_or_node_is_not_applied() {
+    run(async {
+        let wanted = &configurations()[1];
+        for (machine, node, is_same) in
+            [("aa", "n1", true), ("bb", "n1", false), ("", "n1", false), ("aa", "n2", false)]
+        {
+            let dir = tempfile::tempdir().unwrap();
+            let id = dir.path().join("machine-id");
+            std::fs::write(&id, "aa").unwrap();
+            let (kernel, _) = foreign(true);
+            take(&mut open(&kernel, dir.path(), "b1"), wanted).await;
+            std::fs::write(&id, machine).unwrap();
+            // The clone boots.
+            let (clone, before) = foreign(true);
+            hold(&mut open_as(&clone, dir.path(), "b2", node), &FakeWire::default()).await;
+            let shown = if is_same { expected(wanted, true).await } else { before };
+            assert_eq!(clone.shown(), shown, "{machine} {node}");
+            // A running host with another name keeps its addresses.
+            let shown = kernel.shown();
+            hold(&mut open_as(&kernel, dir.path(), "b1", node), &FakeWire::default()).await;
+            assert_eq!(kernel.shown(), shown, "{machine} {node}");
+            let mut session = open_as(&clone, dir.path(), "b2", node);
+            take(&mut session, wanted).await;
+            let session = open_as(&clone, dir.path(), "b2", node);
+            assert_eq!(session.journal.node.as_deref(), Some(format!("default/{node}").as_str()));
+            assert!(session.journal.is_known);
+        }
     });
 }
 
