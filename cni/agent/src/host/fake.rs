@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) foreign: Vec<(u32, HostRoute)>,
     /// Changes so far.
     pub(super) changes: Vec<String>,
+    /// Part of the changes that are not permitted; empty for none.
+    pub(super) refused: String,
     /// Points before and after changes until the agent is killed; 0 for none.
     pub(super) kill_at: u32,
 }
@@ -110,6 +112,9 @@ impl Kernel for FakeKernel {
 impl State {
     fn make(&mut self, change: &Change) -> Result<(), KernelError> {
         self.changes.push(change.to_string());
+        if !self.refused.is_empty() && change.to_string().contains(&self.refused) {
+            return Err(KernelError::NotPermitted);
+        }
         let index = |state: &Self, name: &str| {
             state.observed.named(name).map(|link| link.index).ok_or(KernelError::Missing)
         };

@@ -12,7 +12,7 @@ use super::binding::Bindings;
 use super::journal::{HostFile, HostJournal};
 use super::kernel::{Change, HostRoute, Kernel, KernelError, Observed};
 use super::manager::Managers;
-use super::plan::{Scope, added, plan};
+use super::plan::{Scope, added, is_own, plan};
 use super::request::machine_id;
 use super::status::{AddressStatus, HostState, HostStatus, InterfaceStatus, Source};
 use super::target::{Target, device_of};
@@ -248,6 +248,23 @@ impl<K: Kernel> Session<K> {
         Ok(())
     }
 
+    /// Returns the agent's addresses and routes that the kernel has now.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub async fn remains(&self) -> Result<Vec<String>, SessionError> {
+        let observed = self.kernel.observe().await?;
+        let mut remains = Vec::new();
+        for link in observed.links.iter().filter(|_| self.config.mode.applies()) {
+            let addresses = observed.addresses.iter().filter(|one| one.link == link.index);
+            let own = addresses.filter(|one| is_own(&observed, &self.journal.owned, &link.name, one));
+            remains.extend(own.map(|one| format!("{} {}", link.name, one.address)));
+            let routes = observed.routes.iter().filter(|(index, _)| *index == link.index);
+            remains.extend(routes.map(|(_, route)| format!("{} {route}", link.name)));
+        }
+        Ok(remains)
+    }
+
     /// Removes the journal and the state, after all was released.
     ///
     /// # Errors
@@ -305,15 +322,18 @@ impl<K: Kernel> Session<K> {
         if changes.is_empty() {
             return Ok(());
         }
-        self.make(&changes).await;
-        self.settle(target, &changes)?;
+        let made = self.make(changes).await;
+        self.settle(target, &made)?;
         Ok(())
     }
 
     /// Makes changes, one after the other. A failed one does not keep the others from being made.
-    async fn make(&mut self, changes: &[Change]) {
+    ///
+    /// Returns those that the kernel has now, also because it removed their object before.
+    async fn make(&mut self, changes: Vec<Change>) -> Vec<Change> {
+        let mut made = Vec::new();
         let mut missing = BTreeSet::new();
-        for change in changes {
+        for change in &changes {
             if missing.contains(change.device()) {
                 continue;
             }
@@ -338,7 +358,7 @@ impl<K: Kernel> Session<K> {
                 (
                     Err(KernelError::Missing),
                     Change::RemoveAddress { .. } | Change::RemoveRoute { .. } | Change::RemoveVlan { .. },
-                ) => {}
+                ) => made.push(change.clone()),
                 (Err(error), _) => {
                     let message = format!("{change}: {error}");
                     if !self.logged_failures.contains(&message) {
@@ -351,12 +371,14 @@ impl<K: Kernel> Session<K> {
                 }
             }
             if result.is_ok() {
+                made.push(change.clone());
                 for (device, address) in added(std::slice::from_ref(change)) {
                     self.unannounced.insert((device.to_owned(), address.addr()));
                 }
             }
         }
         self.logged_failures = self.failed.iter().cloned().collect();
+        made
     }
 
     /// Takes what was removed out of the journal.
