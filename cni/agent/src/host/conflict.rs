@@ -85,7 +85,10 @@ fn fresh(view: &View, interfaces: &[Interface]) -> BTreeMap<String, BTreeSet<IpA
             let device = device_of(bound, &view.observed, given);
             let address = given.address.addr();
             let count = fresh.get(&device).map_or(0, BTreeSet::len);
-            if !has_address(&view.observed, &device, address) && count < PROBE_ADDRESSES_MAX {
+            if !view.frozen.contains(&device)
+                && !has_address(&view.observed, &device, address)
+                && count < PROBE_ADDRESSES_MAX
+            {
                 fresh.entry(device).or_default().insert(address);
             }
         }

@@ -68,7 +68,12 @@ pub(super) async fn check<K: Kernel>(session: &mut Session<K>, is_permitted: boo
         return Err(format!("{NOTHING}: removing addresses from this host needs CAP_NET_ADMIN; use sudo"));
     }
     let view = session.view().await.map_err(|error| error.to_string())?;
-    let frozen: Vec<&str> = view.frozen.iter().map(String::as_str).collect();
+    let remains = session.remains().await.map_err(|error| error.to_string())?;
+    let concerns = |name: &&str| {
+        let mut bound = view.bindings.bound.iter();
+        bound.any(|one| one.device == *name) || remains.iter().any(|one| one.split(' ').next() == Some(*name))
+    };
+    let frozen: Vec<&str> = view.frozen.iter().map(String::as_str).filter(concerns).collect();
     if frozen.is_empty() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use ipam_api::resource::Interface;
 
 use super::binding::Bindings;
 use super::journal::{HostFile, HostJournal};
-use super::kernel::{Change, HostRoute, Kernel, KernelError, Observed};
+use super::kernel::{Change, HostRoute, Kernel, KernelError, Link, Observed};
 use super::manager::Managers;
 use super::plan::{Scope, added, is_own, plan};
 use super::request::machine_id;
@@ -36,7 +36,7 @@ pub struct View {
     pub observed: Observed,
     /// Interfaces with their links.
     pub bindings: Bindings,
-    /// Links of network managers.
+    /// Links of network managers: bound ones, and VLAN devices over them.
     pub frozen: BTreeSet<String>,
 }
 
@@ -121,6 +121,12 @@ impl<K: Kernel> Session<K> {
                 if let Some(manager) = self.managers.of(link) {
                     frozen.insert(link.name.clone());
                     messages.push(manager.refusal(&link.name));
+                }
+                let is_child = |one: &&Link| one.vlan.is_some_and(|(parent, _)| parent == bound.index);
+                for child in observed.links.iter().filter(is_child) {
+                    if self.managers.of(child).is_some() {
+                        frozen.insert(child.name.clone());
+                    }
                 }
             }
         }
@@ -318,6 +324,10 @@ impl<K: Kernel> Session<K> {
         }
         if scope == Scope::All {
             self.failed.clone_from(&target.problems);
+            let frozen = target.devices.iter().filter(|(name, device)| {
+                device.vlan.is_some() && !device.addresses.is_empty() && view.frozen.contains(*name)
+            });
+            self.failed.extend(frozen.map(|(name, _)| format!("another network manager has {name}")));
         }
         if changes.is_empty() {
             return Ok(());

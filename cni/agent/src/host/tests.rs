@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::fake::{FakeKernel, link};
 use super::hold;
-use super::kernel::HostRoute;
+use super::kernel::{HostRoute, Link};
 use super::session::Session;
+use super::status::{HostState, HostStatus, Source};
 use crate::fakes::FakeWire;
 use crate::host_config::{HostConfig, InterfaceSection};
 
@@ -344,6 +345,27 @@ fn the_journal_of_another_machine_or_node_is_not_applied() {
             assert_eq!(session.journal.node.as_deref(), Some(format!("default/{node}").as_str()));
             assert!(session.journal.is_known);
         }
+    });
+}
+
+#[test]
+fn a_vlan_device_of_another_manager_is_not_changed() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, _) = foreign(true);
+        kernel.state().observed.links.push(Link { vlan: Some((2, 100)), ..link(4, "eth1.100", 2) });
+        kernel.foreign(4, "10.0.0.50/24");
+        std::fs::create_dir_all(dir.path().join("run/network")).unwrap();
+        std::fs::write(dir.path().join("run/network/ifstate"), "eth1.100=eth1.100\n").unwrap();
+        let before = kernel.shown();
+        let mut session = open(&kernel, dir.path(), "b1");
+        let given = given("10.0.0.7/24", json!({"vlan": 100, "mtu": 1400}));
+        take(&mut session, &interfaces(json!([{"name": "eth1", "addresses": [given]}]))).await;
+        assert_eq!(kernel.shown(), before);
+        let view = session.view().await.unwrap();
+        session.report(HostState::Applied, Source::Server, "", &view);
+        let status = HostStatus::load(dir.path()).unwrap();
+        assert_eq!(status.detail, "another network manager has eth1.100");
     });
 }
 
