@@ -20,6 +20,8 @@ pub(super) fn link(index: u32, name: &str, mac: u8) -> Link {
         has_carrier: true,
         is_loopback: false,
         vlan: None,
+        parent: None,
+        is_port: false,
     }
 }
 

@@ -28,6 +28,10 @@ pub struct Link {
     pub is_loopback: bool,
     /// Index of the parent and 802.1Q id of a VLAN device.
     pub vlan: Option<(u32, u16)>,
+    /// Index of the link below it: of a VLAN device, a macvlan and others.
+    pub parent: Option<u32>,
+    /// True for a port of a bridge, a bond or another link.
+    pub is_port: bool,
 }
 
 /// Address of a link.

@@ -187,20 +187,23 @@ fn link(message: &LinkMessage) -> Option<Link> {
         has_carrier: flags.contains(LinkFlags::LowerUp),
         is_loopback: flags.contains(LinkFlags::Loopback),
         vlan: None,
+        parent: None,
+        is_port: false,
     };
-    let (mut parent, mut id) = (None, None);
+    let mut id = None;
     for attribute in &message.attributes {
         match attribute {
             LinkAttribute::IfName(name) => link.name.clone_from(name),
             LinkAttribute::Address(octets) => link.mac = mac(octets),
             LinkAttribute::PermAddress(octets) => link.permanent_mac = mac(octets),
             LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
-            LinkAttribute::Link(index) => parent = Some(*index),
+            LinkAttribute::Link(index) => link.parent = Some(*index),
+            LinkAttribute::Controller(index) => link.is_port = *index != 0,
             LinkAttribute::LinkInfo(infos) => id = infos.iter().find_map(vlan_id),
             _ => {}
         }
     }
-    link.vlan = parent.zip(id);
+    link.vlan = link.parent.zip(id);
     (!link.name.is_empty()).then_some(link)
 }
 

@@ -44,7 +44,7 @@ pub(super) fn plan(
     if scope == Scope::All {
         let is_gone = |link: &&Link| !target.devices.contains_key(&link.name) && !frozen.contains(&link.name);
         for link in observed.links.iter().filter(is_gone) {
-            if owned.vlans.contains(&link.name) && link.vlan.is_some() {
+            if owned.vlans.contains(&link.name) && link.vlan.is_some() && !is_used(observed, owned, link) {
                 // Its addresses and routes go with it.
                 parts.removed.push(Change::RemoveVlan { device: link.name.clone() });
                 continue;
@@ -57,6 +57,22 @@ pub(super) fn plan(
     }
     let Parts { links, settings, former_routes, replaced, addresses, routes, removed } = parts;
     [links, settings, former_routes, replaced, addresses, routes, removed].concat()
+}
+
+/// Returns true if others have configured something on a link: an address, or a link over it.
+#[must_use]
+pub(super) fn is_used(observed: &Observed, owned: &Owned, link: &Link) -> bool {
+    let is_link_local = |one: &HostAddress| match one.address.addr() {
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+        IpAddr::V4(_) => false,
+    };
+    let mut addresses = observed.addresses.iter().filter(|one| one.link == link.index);
+    let is_parent = |one: &Link| {
+        one.parent == Some(link.index) || one.vlan.is_some_and(|(parent, _)| parent == link.index)
+    };
+    link.is_port
+        || observed.links.iter().any(is_parent)
+        || addresses.any(|one| !is_own(observed, owned, &link.name, one) && !is_link_local(one))
 }
 
 /// Returns true if the agent has added an address.

@@ -9,10 +9,10 @@ use ipam_api::access::NodeKey;
 use ipam_api::resource::Interface;
 
 use super::binding::Bindings;
-use super::journal::{HostFile, HostJournal};
+use super::journal::{HostFile, HostJournal, Owned};
 use super::kernel::{Change, HostRoute, Kernel, KernelError, Link, Observed};
 use super::manager::Managers;
-use super::plan::{Scope, added, is_own, plan};
+use super::plan::{Scope, added, is_own, is_used, plan};
 use super::request::machine_id;
 use super::status::{AddressStatus, HostState, HostStatus, InterfaceStatus, Source};
 use super::target::{Target, device_of};
@@ -56,6 +56,8 @@ pub struct Session<K> {
     pub(super) unannounced: BTreeSet<(String, IpAddr)>,
     /// Routes in whose place others are.
     foreign: BTreeSet<(String, HostRoute)>,
+    /// VLAN devices that stay because others use them.
+    used: BTreeSet<String>,
     /// Messages that were logged.
     logged: BTreeSet<String>,
     /// Failed changes that were logged.
@@ -93,6 +95,7 @@ impl<K: Kernel> Session<K> {
             managers: Managers::new(root),
             unannounced: BTreeSet::new(),
             foreign: BTreeSet::new(),
+            used: BTreeSet::new(),
             logged: BTreeSet::new(),
             logged_failures: BTreeSet::new(),
             failed: Vec::new(),
@@ -304,6 +307,9 @@ impl<K: Kernel> Session<K> {
             _ => true,
         };
         changes.retain(is_open);
+        if scope == Scope::All {
+            self.warn_of_used(observed, target, &owned);
+        }
         for change in &changes {
             match change {
                 Change::AddVlan { device, .. } => _ = owned.vlans.insert(device.clone()),
@@ -335,6 +341,18 @@ impl<K: Kernel> Session<K> {
         let made = self.make(changes).await;
         self.settle(target, &made)?;
         Ok(())
+    }
+
+    /// Logs VLAN devices that stay because others use them.
+    fn warn_of_used(&mut self, observed: &Observed, target: &Target, owned: &Owned) {
+        let gone = observed.links.iter().filter(|link| !target.devices.contains_key(&link.name));
+        let own = gone.filter(|link| owned.vlans.contains(&link.name));
+        let used = own.filter(|link| is_used(observed, owned, link));
+        let used: BTreeSet<String> = used.map(|link| link.name.clone()).collect();
+        for device in used.difference(&self.used) {
+            tracing::warn!(%device, "the VLAN device of the agent stays, since others use it");
+        }
+        self.used = used;
     }
 
     /// Makes changes, one after the other. A failed one does not keep the others from being made.

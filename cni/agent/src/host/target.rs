@@ -41,7 +41,7 @@ pub(super) struct Target {
 
 impl Target {
     /// Configuration for these addresses. Interfaces without a link are left out, and so are the addresses in
-    /// `withheld`.
+    /// `withheld`. Their links stay, for the next probe.
     #[must_use]
     pub(super) fn new(
         interfaces: &[Interface],
@@ -53,8 +53,9 @@ impl Target {
         for interface in interfaces {
             let Some(bound) = bindings.named(&interface.name) else { continue };
             target.devices.entry(bound.device.clone()).or_default();
-            for given in interface.addresses.iter().filter(|one| !withheld.contains(&one.address.addr())) {
-                if let Err(problem) = target.add(bound, observed, given) {
+            for given in &interface.addresses {
+                let is_withheld = withheld.contains(&given.address.addr());
+                if let Err(problem) = target.add(bound, observed, given, is_withheld) {
                     target.problems.push(problem);
                 }
             }
@@ -62,7 +63,13 @@ impl Target {
         target
     }
 
-    fn add(&mut self, bound: &Bound, observed: &Observed, given: &GivenAddress) -> Result<(), String> {
+    fn add(
+        &mut self,
+        bound: &Bound,
+        observed: &Observed,
+        given: &GivenAddress,
+        is_withheld: bool,
+    ) -> Result<(), String> {
         let vlan = vlan(bound, observed, given)?;
         let name = device(bound, vlan);
         if name.len() > DEVICE_BYTES_MAX {
@@ -75,6 +82,9 @@ impl Target {
         }
         let device = self.devices.entry(name).or_default();
         device.vlan = vlan.map(|id| (bound.device.clone(), id));
+        if is_withheld {
+            return Ok(());
+        }
         if let Some(mtu) = given.mtu.filter(|mtu| *mtu >= MTU_MIN) {
             // Both families share the link.
             device.mtu = Some(device.mtu.map_or(mtu, |other| other.min(mtu)));

@@ -369,6 +369,53 @@ fn a_vlan_device_of_another_manager_is_not_changed() {
     });
 }
 
+#[test]
+fn a_vlan_device_stays_while_others_use_it() {
+    run(async {
+        for use_of in ["address", "link", "port", "link-local"] {
+            let dir = tempfile::tempdir().unwrap();
+            let (kernel, before) = foreign(true);
+            let mut session = open(&kernel, dir.path(), "b1");
+            let given = given("10.0.0.7/24", json!({"vlan": 100, "mtu": 1400, "gateway": "10.0.0.1"}));
+            take(&mut session, &interfaces(json!([{"name": "eth1", "addresses": [given]}]))).await;
+            match use_of {
+                "address" => kernel.foreign(4, "10.0.0.50/24"),
+                "link-local" => kernel.foreign(4, "fe80::4/64"),
+                "port" => kernel.state().observed.links.last_mut().unwrap().is_port = true,
+                _ => kernel.state().observed.links.push(Link { parent: Some(4), ..link(5, "mac0", 5) }),
+            }
+            take(&mut session, &[]).await;
+            let left: Vec<String> = kernel.shown().into_iter().filter(|one| !before.contains(one)).collect();
+            let expected: &[&str] = match use_of {
+                "address" => &["eth1.100 10.0.0.50/24", "eth1.100 mtu 1400"],
+                "link" => &["eth1.100 mtu 1400", "mac0 mtu 1500"],
+                "port" => &["eth1.100 mtu 1400"],
+                _ => &[],
+            };
+            assert_eq!(left, expected, "{use_of}");
+        }
+    });
+}
+
+#[test]
+fn a_vlan_device_stays_for_the_next_probe_of_its_withheld_address() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, _) = foreign(true);
+        let given = given("10.0.0.7/24", json!({"vlan": 100, "mtu": 1400, "gateway": "10.0.0.1"}));
+        let wanted = interfaces(json!([{"name": "eth1", "addresses": [given]}]));
+        let withheld = BTreeSet::from(["10.0.0.7".parse().unwrap()]);
+        let mut session = open(&kernel, dir.path(), "b1");
+        session.prepare(&wanted).await.unwrap();
+        kernel.state().changes.clear();
+        session.adopt(wanted.clone(), withheld.clone()).await.unwrap();
+        session.prepare(&wanted).await.unwrap();
+        session.adopt(wanted, withheld).await.unwrap();
+        assert_eq!(kernel.state().changes, [""; 0]);
+        assert!(kernel.shown().contains(&"eth1.100 mtu 1500".to_owned()));
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
