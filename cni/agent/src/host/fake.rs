@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) changes: Vec<String>,
     /// Part of the changes that are not permitted; empty for none.
     pub(super) refused: String,
+    /// Address that others add just before the next change.
+    pub(super) appears: Option<HostAddress>,
     /// Points before and after changes until the agent is killed; 0 for none.
     pub(super) kill_at: u32,
 }
@@ -114,6 +116,7 @@ impl Kernel for FakeKernel {
 impl State {
     fn make(&mut self, change: &Change) -> Result<(), KernelError> {
         self.changes.push(change.to_string());
+        self.observed.addresses.extend(self.appears.take());
         if !self.refused.is_empty() && change.to_string().contains(&self.refused) {
             return Err(KernelError::NotPermitted);
         }

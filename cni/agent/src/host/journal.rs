@@ -38,7 +38,7 @@ pub(super) struct Owned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HostJournal {
     /// Version of the format.
-    version: u32,
+    pub(super) version: u32,
     /// Boot in which `owned` is true.
     pub(super) boot_id: String,
     /// Machine id of the host that wrote it.

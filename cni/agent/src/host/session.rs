@@ -40,6 +40,15 @@ pub struct View {
     pub frozen: BTreeSet<String>,
 }
 
+/// Results of changes.
+#[derive(Debug, Default)]
+struct Made {
+    /// Changes that the kernel has now.
+    done: Vec<Change>,
+    /// Additions whose object was there already, from others.
+    foreign: Vec<Change>,
+}
+
 /// Configuration of the interfaces of this host.
 #[derive(Debug)]
 pub struct Session<K> {
@@ -250,11 +259,7 @@ impl<K: Kernel> Session<K> {
     /// # Errors
     /// The failed write of the journal.
     pub fn note_rendered(&mut self, files: BTreeSet<PathBuf>) -> Result<(), SessionError> {
-        if self.journal.rendered != files {
-            self.journal.rendered = files;
-            self.file.store(&self.journal)?;
-        }
-        Ok(())
+        Ok(self.keep(HostJournal { rendered: files, ..self.journal.clone() })?)
     }
 
     /// Returns the agent's addresses and routes that the kernel has now.
@@ -324,10 +329,7 @@ impl<K: Kernel> Session<K> {
                 _ => {}
             }
         }
-        if owned != self.journal.owned {
-            self.journal.owned = owned;
-            self.file.store(&self.journal)?;
-        }
+        self.keep(HostJournal { owned, ..self.journal.clone() })?;
         if scope == Scope::All {
             self.failed.clone_from(&target.problems);
             let frozen = target.devices.iter().filter(|(name, device)| {
@@ -357,9 +359,10 @@ impl<K: Kernel> Session<K> {
 
     /// Makes changes, one after the other. A failed one does not keep the others from being made.
     ///
-    /// Returns those that the kernel has now, also because it removed their object before.
-    async fn make(&mut self, changes: Vec<Change>) -> Vec<Change> {
-        let mut made = Vec::new();
+    /// Returns those that the kernel has now, also because it removed their object before, and those whose
+    /// object was there already.
+    async fn make(&mut self, changes: Vec<Change>) -> Made {
+        let mut made = Made::default();
         let mut missing = BTreeSet::new();
         for change in &changes {
             if missing.contains(change.device()) {
@@ -376,17 +379,14 @@ impl<K: Kernel> Session<K> {
                     tracing::info!(%change, "another route is in its place, and stays");
                     self.foreign.insert((device.clone(), route.clone()));
                 }
-                (Err(KernelError::Exists), Change::AddAddress { device, address }) => {
-                    self.journal.owned.addresses.remove(&(device.clone(), *address));
-                }
-                (Err(KernelError::Exists), Change::AddVlan { device, .. }) => {
-                    self.journal.owned.vlans.remove(device);
+                (Err(KernelError::Exists), Change::AddAddress { .. } | Change::AddVlan { .. }) => {
+                    made.foreign.push(change.clone());
                 }
                 // The kernel removes routes with their addresses, and addresses with their links.
                 (
                     Err(KernelError::Missing),
                     Change::RemoveAddress { .. } | Change::RemoveRoute { .. } | Change::RemoveVlan { .. },
-                ) => made.push(change.clone()),
+                ) => made.done.push(change.clone()),
                 (Err(error), _) => {
                     let message = format!("{change}: {error}");
                     if !self.logged_failures.contains(&message) {
@@ -399,7 +399,7 @@ impl<K: Kernel> Session<K> {
                 }
             }
             if result.is_ok() {
-                made.push(change.clone());
+                made.done.push(change.clone());
                 for (device, address) in added(std::slice::from_ref(change)) {
                     self.unannounced.insert((device.to_owned(), address.addr()));
                 }
@@ -409,11 +409,20 @@ impl<K: Kernel> Session<K> {
         made
     }
 
-    /// Takes what was removed out of the journal.
-    fn settle(&mut self, target: &Target, changes: &[Change]) -> Result<(), SessionError> {
-        let before = self.journal.owned.clone();
-        let owned = &mut self.journal.owned;
-        for change in changes {
+    /// Takes what was removed, and what others have added, out of the journal.
+    fn settle(&mut self, target: &Target, made: &Made) -> Result<(), SessionError> {
+        let mut next = self.journal.clone();
+        let owned = &mut next.owned;
+        for change in &made.foreign {
+            match change {
+                Change::AddVlan { device, .. } => _ = owned.vlans.remove(device),
+                Change::AddAddress { device, address } => {
+                    owned.addresses.remove(&(device.clone(), *address));
+                }
+                _ => {}
+            }
+        }
+        for change in &made.done {
             match change {
                 Change::RemoveVlan { device } => _ = owned.vlans.remove(device),
                 Change::RemoveAddress { device, address, .. } => {
@@ -427,10 +436,7 @@ impl<K: Kernel> Session<K> {
                 _ => {}
             }
         }
-        if *owned != before {
-            self.file.store(&self.journal)?;
-        }
-        Ok(())
+        Ok(self.keep(next)?)
     }
 
     /// Writes the state for `ipam-agent host status`.

@@ -416,6 +416,71 @@ fn a_vlan_device_stays_for_the_next_probe_of_its_withheld_address() {
     });
 }
 
+#[test]
+fn a_change_that_the_disk_refuses_is_made_later() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, before) = foreign(true);
+        let wanted = &configurations()[5];
+        let mut session = open(&kernel, dir.path(), "b1");
+        let obstacle = dir.path().join("host.json.new");
+        std::fs::create_dir(&obstacle).unwrap();
+        assert!(session.adopt(wanted.clone(), BTreeSet::new()).await.is_err());
+        assert!(session.prepare(wanted).await.is_err());
+        assert!(session.note_rendered(["x".into()].into()).is_err());
+        let journal = session.journal.clone();
+        assert_eq!((journal.applied, journal.owned, journal.rendered), Default::default());
+        session.repair().await.unwrap();
+        assert_eq!(kernel.shown(), before);
+        std::fs::remove_dir(&obstacle).unwrap();
+        session.adopt(wanted.clone(), BTreeSet::new()).await.unwrap();
+        // A refused confirmation is repeated.
+        std::fs::create_dir(&obstacle).unwrap();
+        assert!(session.confirm().is_err() && session.is_unconfirmed());
+        assert!(session.undo().await.is_err() && session.is_unconfirmed());
+        std::fs::remove_dir(&obstacle).unwrap();
+        let session = open(&kernel, dir.path(), "b1");
+        assert_eq!((&session.journal.applied, session.journal.owned.vlans.len()), (wanted, 1));
+    });
+}
+
+#[test]
+fn an_address_that_others_add_meanwhile_is_not_the_agents_after_a_restart() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = FakeKernel::new(vec![link(2, "eth1", 2)], false);
+        kernel.foreign(2, "10.0.0.7/24");
+        let one = kernel.state().observed.addresses.pop();
+        kernel.state().appears = one;
+        let wanted = interfaces(json!([{"name": "eth1", "addresses": [given("10.0.0.7/24", json!({}))]}]));
+        take_unconfirmed(&kernel, dir.path(), &wanted).await;
+        take(&mut open(&kernel, dir.path(), "b1"), &[]).await;
+        assert_eq!(kernel.shown(), ["eth1 10.0.0.7/24", "eth1 mtu 1500"]);
+    });
+}
+
+/// Takes a configuration in an agent that ends before a confirmation.
+async fn take_unconfirmed(kernel: &FakeKernel, dir: &Path, interfaces: &[Interface]) {
+    open(kernel, dir, "b1").adopt(interfaces.to_vec(), BTreeSet::new()).await.unwrap();
+}
+
+#[test]
+fn a_removal_that_failed_is_tried_again_after_a_restart() {
+    run(async {
+        for has_tags in [true, false] {
+            let dir = tempfile::tempdir().unwrap();
+            let (kernel, before) = foreign(has_tags);
+            let all = configurations();
+            take(&mut open(&kernel, dir.path(), "b1"), &all[5]).await;
+            kernel.state().refused = "remove".to_owned();
+            take(&mut open(&kernel, dir.path(), "b1"), &[]).await;
+            kernel.state().refused.clear();
+            open(&kernel, dir.path(), "b1").repair().await.unwrap();
+            assert_eq!(kernel.shown(), before);
+        }
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
