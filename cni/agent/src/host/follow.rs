@@ -17,7 +17,7 @@ use super::announcement::announce;
 use super::confirmation::answers;
 use super::conflict::probed;
 use super::kernel::Kernel;
-use super::rendering::{activation, write};
+use super::rendering::{activation, named, write};
 use super::request::{body, interfaces, machine_id, merged};
 use super::session::{Session, SessionError, View};
 use super::status::{HostState, Source};
@@ -288,12 +288,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
     /// Writes the files of the network manager.
     async fn render(&mut self) -> Result<(), SessionError> {
         let view = self.session.view().await?;
-        let present = |interface: &Interface| {
-            let bound = view.bindings.named(&interface.name)?;
-            let name = bound.device.parse().ok()?;
-            Some(Interface { name, ..interface.clone() })
-        };
-        let interfaces: Vec<Interface> = self.session.journal.applied.iter().filter_map(present).collect();
+        let interfaces = named(&self.session.journal.applied, &view.bindings);
         let format = self.session.config.format;
         let rendered = render(format, &interfaces).map_err(|error| error.to_string());
         let former = &self.session.journal.rendered;

@@ -7,7 +7,12 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use ipam_api::render::{Format, RenderedFile};
+use ipam_api::resource::Interface;
 
+use super::binding::Bindings;
+
+/// Mode of folders that the agent creates.
+const FOLDER_MODE: u32 = 0o755;
 /// Ending of a file until it is complete.
 const NEW: &str = "ipamd-new";
 
@@ -48,6 +53,36 @@ pub(super) fn write(
     Ok(written)
 }
 
+/// Interfaces under the names of their links. One without a link keeps its own name: the link may come back.
+pub(super) fn named(interfaces: &[Interface], bindings: &Bindings) -> Vec<Interface> {
+    let under = |interface: &Interface| {
+        let name = match bindings.named(&interface.name) {
+            Some(bound) => bound.device.parse().ok()?,
+            // Another interface may have a link of this name now.
+            None if bindings.bound.iter().any(|bound| bound.device == interface.name.as_str()) => {
+                return None;
+            }
+            None => interface.name.clone(),
+        };
+        Some(Interface { name, ..interface.clone() })
+    };
+    interfaces.iter().filter_map(under).collect()
+}
+
+/// Creates the missing folders of a path. The umask of the agent leaves no bits for others, whose programs
+/// read the files.
+fn create_folders(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|one| !one.exists()).collect();
+    for one in missing.into_iter().rev() {
+        match fs::create_dir(one) {
+            Ok(()) => fs::set_permissions(one, fs::Permissions::from_mode(FOLDER_MODE))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Path below the directory; nothing that leads out of it.
 fn relative(path: &Path) -> Result<PathBuf, String> {
     let path = path.strip_prefix("/").unwrap_or(path);
@@ -68,7 +103,7 @@ fn put(path: &Path, file: &RenderedFile) -> io::Result<bool> {
         return Ok(false);
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
+    create_folders(folder)?;
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".{NEW}"));
     let mut open = OpenOptions::new().write(true).create(true).truncate(true).mode(file.mode).open(&new)?;
@@ -95,6 +130,7 @@ pub(super) fn activation(format: Format) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::binding::Bound;
     use super::*;
 
     fn file(path: &str, content: &str) -> RenderedFile {
@@ -114,6 +150,46 @@ mod tests {
         let third = write(dir.path(), &[file("/etc/netplan/60-ipamd.yaml", "c")], &second.files).unwrap();
         assert_eq!((third.changed, fs::read_to_string(&path).unwrap().as_str()), (2, "c"));
         assert!(!dir.path().join("etc/x").exists());
+    }
+
+    #[test]
+    fn missing_folders_can_be_read_by_others_whatever_the_umask() {
+        let dir = tempfile::tempdir().unwrap();
+        let former = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        let written = write(dir.path(), &[file("/etc/netplan/60-ipamd.yaml", "a")], &BTreeSet::new());
+        rustix::process::umask(former);
+        written.unwrap();
+        for folder in ["etc", "etc/netplan"] {
+            let mode = fs::metadata(dir.path().join(folder)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o755, "{folder}");
+        }
+    }
+
+    #[test]
+    fn an_interface_without_a_link_keeps_its_files() {
+        let interface = |name: &str| Interface {
+            name: name.parse().unwrap(),
+            attachment: None,
+            also_attached: Vec::new(),
+            kept: false,
+            preallocated: false,
+            addresses: Vec::new(),
+        };
+        let bound = |name: &str, device: &str| Bound {
+            name: name.parse().unwrap(),
+            device: device.to_owned(),
+            index: 2,
+            mac: None,
+            section: 0,
+            place: 0,
+        };
+        let applied = [interface("eth1"), interface("eth2"), interface("eth3")];
+        let names = |bound| {
+            let bindings = Bindings { bound, warnings: Vec::new() };
+            named(&applied, &bindings).into_iter().map(|one| one.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(vec![bound("eth1", "lan1")]), ["lan1", "eth2", "eth3"]);
+        assert_eq!(names(vec![bound("eth1", "eth2")]), ["eth2", "eth3"]);
     }
 
     #[test]
