@@ -145,7 +145,23 @@ impl State {
             }
             Change::SetMtu { device, mtu } => {
                 let index = index(self, device)?;
+                let vlan = self.observed.link(index).unwrap().vlan;
+                if vlan.is_some_and(|(parent, _)| self.observed.link(parent).unwrap().mtu < *mtu) {
+                    return Err(KernelError::Other("out of range".to_owned()));
+                }
                 self.observed.links.iter_mut().find(|link| link.index == index).unwrap().mtu = *mtu;
+                let of = |link: u32, other: &Link| {
+                    other.index == link || other.vlan.is_some_and(|(parent, _)| parent == link)
+                };
+                for link in self.observed.links.iter_mut().filter(|link| of(index, link)) {
+                    link.mtu = link.mtu.min(*mtu);
+                }
+                let links = &self.observed.links;
+                self.observed.addresses.retain(|one| {
+                    *mtu >= 1280
+                        || one.address.addr().is_ipv4()
+                        || !links.iter().any(|link| link.index == one.link && of(index, link))
+                });
             }
             Change::AddAddress { device, address } => {
                 let link = index(self, device)?;

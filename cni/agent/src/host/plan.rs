@@ -36,7 +36,7 @@ pub(super) fn plan(
         }
         parts.links(observed, name, device);
         if scope == Scope::All {
-            parts.settings(observed, name, device, owned);
+            parts.settings(observed, name, device, owned, target.vlans_mtu(name));
             parts.addresses(observed, name, device, owned);
             parts.routes(observed, name, device);
         }
@@ -50,11 +50,15 @@ pub(super) fn plan(
                 continue;
             }
             let nothing = Device::default();
-            parts.settings(observed, &link.name, &nothing, owned);
+            parts.settings(observed, &link.name, &nothing, owned, None);
             parts.addresses(observed, &link.name, &nothing, owned);
             parts.routes(observed, &link.name, &nothing);
         }
     }
+    // A VLAN device can't have a larger MTU than its parent.
+    parts.settings.sort_by_key(|change| {
+        target.devices.get(change.device()).is_some_and(|device| device.vlan.is_some())
+    });
     let Parts { links, settings, former_routes, replaced, addresses, routes, removed } = parts;
     [links, settings, former_routes, replaced, addresses, routes, removed].concat()
 }
@@ -115,9 +119,18 @@ impl Parts {
         }
     }
 
-    fn settings(&mut self, observed: &Observed, name: &str, device: &Device, owned: &Owned) {
+    fn settings(
+        &mut self,
+        observed: &Observed,
+        name: &str,
+        device: &Device,
+        owned: &Owned,
+        vlans_mtu: Option<u32>,
+    ) {
         let present = observed.named(name).map(|link| link.mtu);
-        let wanted = device.mtu.or_else(|| owned.mtus.get(name).copied());
+        let former = owned.mtus.get(name).copied();
+        let raised = vlans_mtu.filter(|mtu| former.or(present).is_some_and(|other| other < *mtu));
+        let wanted = device.mtu.or(raised).or(former);
         if let Some(mtu) = wanted.filter(|mtu| present != Some(*mtu)) {
             self.settings.push(Change::SetMtu { device: name.to_owned(), mtu });
         }

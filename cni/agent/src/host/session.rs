@@ -428,8 +428,10 @@ impl<K: Kernel> Session<K> {
                 Change::RemoveAddress { device, address, .. } => {
                     owned.addresses.remove(&(device.clone(), *address));
                 }
-                Change::SetMtu { device, .. }
-                    if target.devices.get(device).is_none_or(|wanted| wanted.mtu.is_none()) =>
+                // Not the end of a change that VLAN devices need.
+                Change::SetMtu { device, mtu }
+                    if target.devices.get(device).is_none_or(|wanted| wanted.mtu.is_none())
+                        && owned.mtus.get(device) == Some(mtu) =>
                 {
                     owned.mtus.remove(device);
                 }

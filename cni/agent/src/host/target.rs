@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ipam_api::limits::HOST_ROUTE_METRIC;
+use ipam_api::limits::{HOST_ROUTE_METRIC, MTU_MIN_V4, MTU_MIN_V6};
 use ipam_api::resource::{GivenAddress, Interface};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -14,8 +14,6 @@ use super::kernel::{HostRoute, Observed};
 const DEVICE_BYTES_MAX: usize = 15;
 /// VLAN ids that a device can have (IEEE 802.1Q).
 const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
-/// Smallest MTU of IPv4 (RFC 791).
-const MTU_MIN: u32 = 68;
 
 /// Wanted configuration of one link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,7 +58,58 @@ impl Target {
                 }
             }
         }
+        target.raise_parents();
+        target.refuse_small_mtus(observed);
         target
+    }
+
+    /// Largest MTU of the VLAN devices over a link.
+    #[must_use]
+    pub(super) fn vlans_mtu(&self, parent: &str) -> Option<u32> {
+        let is_over = |device: &&Device| device.vlan.as_ref().is_some_and(|(name, _)| name == parent);
+        self.devices.values().filter(is_over).filter_map(|device| device.mtu).max()
+    }
+
+    /// Raises the MTU of links to that of their VLAN devices, which can't have a larger one.
+    fn raise_parents(&mut self) {
+        let parents: Vec<(String, u32)> =
+            self.devices.keys().filter_map(|name| Some((name.clone(), self.vlans_mtu(name)?))).collect();
+        for (name, largest) in parents {
+            if let Some(mtu) = self.devices.get_mut(&name).and_then(|device| device.mtu.as_mut()) {
+                *mtu = (*mtu).max(largest);
+            }
+        }
+    }
+
+    /// Leaves the MTU of links alone where the kernel would remove their IPv6 addresses with it.
+    fn refuse_small_mtus(&mut self, observed: &Observed) {
+        let Self { devices, problems } = self;
+        let with_ipv6: BTreeSet<String> = devices
+            .iter()
+            .filter(|(_, device)| device.addresses.iter().any(|one| one.addr().is_ipv6()))
+            .flat_map(|(name, device)| [Some(name.clone()), device.vlan.clone().map(|(parent, _)| parent)])
+            .flatten()
+            .collect();
+        for (name, device) in devices {
+            let Some(mtu) = device.mtu.filter(|mtu| *mtu < MTU_MIN_V6) else { continue };
+            let index = observed.named(name).map(|link| link.index);
+            // A VLAN device gets the MTU of its parent, if that is smaller.
+            let is_concerned = |link: u32| {
+                Some(link) == index
+                    || observed
+                        .link(link)
+                        .and_then(|link| link.vlan)
+                        .is_some_and(|(own, _)| Some(own) == index)
+            };
+            let mut present = observed.addresses.iter().filter(|one| is_concerned(one.link));
+            if with_ipv6.contains(name) || present.any(|one| one.address.addr().is_ipv6()) {
+                device.mtu = None;
+                problems.push(format!(
+                    "the MTU of {name} is not set to {mtu}: IPv6 needs {MTU_MIN_V6}, and the kernel would remove \
+                     its IPv6 addresses"
+                ));
+            }
+        }
     }
 
     fn add(
@@ -85,7 +134,7 @@ impl Target {
         if is_withheld {
             return Ok(());
         }
-        if let Some(mtu) = given.mtu.filter(|mtu| *mtu >= MTU_MIN) {
+        if let Some(mtu) = given.mtu.filter(|mtu| *mtu >= MTU_MIN_V4) {
             // Both families share the link.
             device.mtu = Some(device.mtu.map_or(mtu, |other| other.min(mtu)));
         }
@@ -205,6 +254,21 @@ mod tests {
         }
         let six = target(&json!([given("2001:db8::7/64", json!({"gateway": "fe80::1"}))]));
         assert_eq!(routes(&six), ["::/0 via fe80::1 metric 513"]);
+    }
+
+    #[test]
+    fn an_mtu_that_ipv6_does_not_allow_is_left_alone() {
+        let four = given("10.0.0.7/24", json!({"mtu": 576}));
+        let six = given("2001:db8::7/64", json!({}));
+        let alone = target(&json!([four]));
+        assert_eq!((alone.devices["eth1"].mtu, alone.problems.len()), (Some(576), 0));
+        let both = target(&json!([four, six]));
+        assert_eq!((both.devices["eth1"].mtu, both.problems.len()), (None, 1));
+        // A VLAN device would get the MTU of its parent.
+        let vlan = target(&json!([four, given("2001:db8::7/64", json!({"vlan": 100}))]));
+        assert_eq!((vlan.devices["eth1"].mtu, vlan.problems.len()), (None, 1));
+        let raised = target(&json!([four, given("10.1.0.7/24", json!({"vlan": 100, "mtu": 1400}))]));
+        assert_eq!((raised.devices["eth1"].mtu, raised.devices["eth1.100"].mtu), (Some(1400), Some(1400)));
     }
 
     #[test]

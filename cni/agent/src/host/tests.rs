@@ -481,6 +481,44 @@ fn a_removal_that_failed_is_tried_again_after_a_restart() {
     });
 }
 
+#[test]
+fn an_mtu_of_ipv4_leaves_foreign_ipv6_addresses() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, _) = foreign(true);
+        let mut session = open(&kernel, dir.path(), "b1");
+        let given = given("10.0.1.9/24", json!({"mtu": 576}));
+        take(&mut session, &interfaces(json!([{"name": "eth2", "addresses": [given]}]))).await;
+        for one in ["eth2 fe80::3/64", "eth2 10.0.1.9/24", "eth2 mtu 1500"] {
+            assert!(kernel.shown().contains(&one.to_owned()), "{one}");
+        }
+        let view = session.view().await.unwrap();
+        session.report(HostState::Applied, Source::Server, "", &view);
+        let status = HostStatus::load(dir.path()).unwrap();
+        assert!(status.detail.contains("MTU of eth2"), "{status:?}");
+    });
+}
+
+#[test]
+fn a_parent_has_the_mtu_of_its_vlan_devices_while_they_exist() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (kernel, before) = foreign(true);
+        let mut session = open(&kernel, dir.path(), "b1");
+        let given = given("10.0.0.7/24", json!({"vlan": 100, "mtu": 9000}));
+        let wanted = interfaces(json!([{"name": "eth1", "addresses": [given]}]));
+        for _ in 0..3 {
+            take(&mut session, &wanted).await;
+            for one in ["eth1 mtu 9000", "eth1.100 mtu 9000"] {
+                assert!(kernel.shown().contains(&one.to_owned()), "{one}");
+            }
+            session = open(&kernel, dir.path(), "b1");
+        }
+        take(&mut session, &[]).await;
+        assert_eq!(kernel.shown(), before);
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
