@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ipam_api::limits::{HOST_ROUTE_METRIC, MTU_MIN_V4, MTU_MIN_V6};
+use ipam_api::limits::{HOST_ROUTE_METRIC, INTERFACES_MAX, MTU_MIN_V4, MTU_MIN_V6};
+use ipam_api::render::vlan_device;
 use ipam_api::resource::{GivenAddress, Interface};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::binding::{Bindings, Bound};
 use super::kernel::{HostRoute, Observed};
 
-/// Longest name of a link (`IFNAMSIZ` without the final zero).
-const DEVICE_BYTES_MAX: usize = 15;
 /// VLAN ids that a device can have (IEEE 802.1Q).
 const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
 
@@ -51,9 +50,14 @@ impl Target {
         for interface in interfaces {
             let Some(bound) = bindings.named(&interface.name) else { continue };
             target.devices.entry(bound.device.clone()).or_default();
+            let vlans: BTreeSet<u16> = interface
+                .addresses
+                .iter()
+                .filter_map(|given| vlan(bound, observed, given).ok().flatten())
+                .collect();
             for given in &interface.addresses {
                 let is_withheld = withheld.contains(&given.address.addr());
-                if let Err(problem) = target.add(bound, observed, given, is_withheld) {
+                if let Err(problem) = target.add(bound, observed, given, &vlans, is_withheld) {
                     target.problems.push(problem);
                 }
             }
@@ -117,12 +121,14 @@ impl Target {
         bound: &Bound,
         observed: &Observed,
         given: &GivenAddress,
+        vlans: &BTreeSet<u16>,
         is_withheld: bool,
     ) -> Result<(), String> {
         let vlan = vlan(bound, observed, given)?;
         let name = device(bound, vlan);
-        if name.len() > DEVICE_BYTES_MAX {
-            return Err(format!("{}: a link can't have the name {name}", given.address));
+        let other = self.devices.get(&name).and_then(|device| device.vlan.as_ref());
+        if let Some((parent, _)) = other.filter(|(parent, _)| *parent != bound.device) {
+            return Err(format!("{}: {name} is a VLAN of {parent}, not of {}", given.address, bound.device));
         }
         if let Some(id) = vlan
             && observed.named(&name).is_some_and(|link| link.vlan != Some((bound.index, id)))
@@ -139,7 +145,7 @@ impl Target {
             device.mtu = Some(device.mtu.map_or(mtu, |other| other.min(mtu)));
         }
         device.addresses.insert(given.address);
-        device.routes.extend(routes(given, HOST_ROUTE_METRIC.saturating_add(bound.place)));
+        device.routes.extend(routes(given, metric(bound, vlan, vlans)));
         Ok(())
     }
 }
@@ -151,7 +157,16 @@ pub(super) fn device_of(bound: &Bound, observed: &Observed, given: &GivenAddress
 }
 
 fn device(bound: &Bound, vlan: Option<u16>) -> String {
-    vlan.map_or_else(|| bound.device.clone(), |id| format!("{}.{id}", bound.device))
+    vlan.map_or_else(|| bound.device.clone(), |id| vlan_device(&bound.device, id))
+}
+
+/// Metric of routes: the interface's own ones precede those of its VLANs. Two with the same metric and
+/// destination can't be in the kernel.
+fn metric(bound: &Bound, vlan: Option<u16>, vlans: &BTreeSet<u16>) -> u32 {
+    let step = u32::try_from(INTERFACES_MAX).unwrap_or(u32::MAX);
+    let rank = vlan.map_or(0, |id| 1 + vlans.range(..id).count());
+    let rank = u32::try_from(rank).unwrap_or(u32::MAX);
+    HOST_ROUTE_METRIC.saturating_add(bound.place).saturating_add(rank.saturating_mul(step))
 }
 
 /// VLAN device that an address needs; none if the interface itself is right.
@@ -269,6 +284,47 @@ mod tests {
         assert_eq!((vlan.devices["eth1"].mtu, vlan.problems.len()), (None, 1));
         let raised = target(&json!([four, given("10.1.0.7/24", json!({"vlan": 100, "mtu": 1400}))]));
         assert_eq!((raised.devices["eth1"].mtu, raised.devices["eth1.100"].mtu), (Some(1400), Some(1400)));
+    }
+
+    #[test]
+    fn each_vlan_has_routes_of_its_own_metric() {
+        let more = |vlan: u16| json!({"vlan": vlan, "gateway": "10.0.0.1"});
+        let target = target(&json!([
+            given("10.0.0.7/24", more(0)),
+            given("10.0.0.8/24", more(200)),
+            given("10.0.0.9/24", more(100)),
+        ]));
+        let metric = |device: &str| target.devices[device].routes.first().unwrap().metric;
+        assert_eq!(["eth1", "eth1.100", "eth1.200"].map(metric), [513, 529, 545]);
+    }
+
+    #[test]
+    fn vlan_devices_of_long_parents_have_the_names_of_the_renderers() {
+        let parents = ["enp129s0f0np0", "enp129s0f1np1"];
+        let bound = |(name, index): (&str, u32)| Bound {
+            name: name.parse().unwrap(),
+            device: name.to_owned(),
+            index,
+            mac: None,
+            section: 0,
+            place: index,
+        };
+        let bindings =
+            Bindings { bound: parents.into_iter().zip(2..).map(bound).collect(), warnings: Vec::new() };
+        let observed =
+            Observed { links: vec![link(2, parents[0], 1), link(3, parents[1], 2)], ..Observed::default() };
+        let one = |name: &str, address: &str| json!({"name": name, "addresses": [given(address, json!({"vlan": 110}))]});
+        let interfaces: Vec<Interface> =
+            serde_json::from_value(json!([one(parents[0], "10.0.0.7/24"), one(parents[1], "10.0.0.8/24"),]))
+                .unwrap();
+        let target = Target::new(&interfaces, &bindings, &observed, &BTreeSet::new());
+        let vlan = &target.devices["vlan110"];
+        assert_eq!((&vlan.vlan, vlan.addresses.len()), (&Some((parents[0].to_owned(), 110)), 1));
+        // Both parents can't have the name.
+        assert_eq!(
+            target.problems,
+            ["10.0.0.8/24: vlan110 is a VLAN of enp129s0f0np0, not of enp129s0f1np1"]
+        );
     }
 
     #[test]
