@@ -124,7 +124,7 @@ impl Kernel for Netlink {
             }
             Change::RemoveAddress { device, address, has_others } => {
                 if *has_others {
-                    keep_others(device);
+                    keep_others(Path::new(IPV4_SETTINGS), device)?;
                 }
                 let message = address_message(socket.index(device).await?, *address);
                 socket.handle.address().del(message).execute().await
@@ -142,13 +142,20 @@ impl Kernel for Netlink {
     }
 }
 
-/// Has the kernel promote other addresses of a link when it removes the first one of their prefix. By default
-/// it removes all of them.
-fn keep_others(device: &str) {
-    let setting = Path::new(IPV4_SETTINGS).join(device).join("promote_secondaries");
-    if let Err(error) = fs::write(&setting, "1") {
-        tracing::warn!(setting = %setting.display(), %error, "the setting can't be written");
+/// Has the kernel promote other addresses of a link when it removes the first one of their prefix.
+///
+/// By default it removes all of them.
+///
+/// # Errors
+/// The failed write of the setting; the address must stay then.
+fn keep_others(settings: &Path, device: &str) -> Result<(), KernelError> {
+    let setting = settings.join(device).join("promote_secondaries");
+    let Err(error) = fs::write(&setting, "1") else { return Ok(()) };
+    if fs::read_to_string(&setting).is_ok_and(|value| value.trim() == "1") {
+        return Ok(());
     }
+    let setting = setting.display();
+    Err(KernelError::Other(format!("{setting}: {error}; other addresses of the prefix would go with it")))
 }
 
 /// First two numbers of a kernel's release.
@@ -312,6 +319,26 @@ mod tests {
             ("x.y", None),
         ] {
             assert_eq!(version(release), expected, "{release}");
+        }
+    }
+
+    #[test]
+    fn an_address_stays_if_others_would_go_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let setting = dir.path().join("eth1.100/promote_secondaries");
+        let refusal = keep_others(dir.path(), "eth1.100").unwrap_err().to_string();
+        assert!(refusal.contains("promote_secondaries"), "{refusal}");
+        fs::create_dir(dir.path().join("eth1.100")).unwrap();
+        fs::write(&setting, "0\n").unwrap();
+        keep_others(dir.path(), "eth1.100").unwrap();
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "1");
+        // A file of the kernel that can't be written reads 1 already.
+        let fixed = Path::new("/sys/class/net/lo/ifindex");
+        if fixed.exists() {
+            fs::remove_file(&setting).unwrap();
+            std::os::unix::fs::symlink(fixed, &setting).unwrap();
+            assert!(fs::write(&setting, "1").is_err());
+            keep_others(dir.path(), "eth1.100").unwrap();
         }
     }
 }
