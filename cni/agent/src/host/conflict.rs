@@ -73,6 +73,25 @@ pub(super) async fn probed(node: &Node, wire: &impl Wire, view: &View, interface
     probed
 }
 
+/// Former conflicts that can't be probed now: their link is absent, or another manager has it.
+pub(super) fn unprobed(view: &View, interfaces: &[Interface], former: &BTreeSet<IpAddr>) -> BTreeSet<IpAddr> {
+    let mut unprobed = BTreeSet::new();
+    for interface in interfaces {
+        let bound = view.bindings.named(&interface.name);
+        for given in &interface.addresses {
+            let is_probed = bound.is_some_and(|bound| {
+                let device = device_of(bound, &view.observed, given);
+                !view.frozen.contains(&bound.device) && !view.frozen.contains(&device)
+            });
+            let address = given.address.addr();
+            if !is_probed && former.contains(&address) {
+                unprobed.insert(address);
+            }
+        }
+    }
+    unprobed
+}
+
 /// Addresses to probe, by link.
 fn fresh(view: &View, interfaces: &[Interface]) -> BTreeMap<String, BTreeSet<IpAddr>> {
     let mut fresh: BTreeMap<String, BTreeSet<IpAddr>> = BTreeMap::new();
@@ -102,5 +121,42 @@ impl Probed {
             self.withheld.insert(address);
             self.reasons.push(format!("{address} {why}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::binding::{Bindings, Bound};
+    use super::super::fake::link;
+    use super::super::kernel::Observed;
+    use super::*;
+
+    #[test]
+    fn a_conflict_stays_while_its_link_can_not_be_probed() {
+        let bound = Bound {
+            name: "eth1".parse().unwrap(),
+            device: "eth1".to_owned(),
+            index: 2,
+            mac: None,
+            section: 0,
+            place: 0,
+        };
+        let observed = Observed { links: vec![link(2, "eth1", 1)], ..Observed::default() };
+        let bindings = Bindings { bound: vec![bound], warnings: Vec::new() };
+        let mut view = View { observed, bindings, frozen: BTreeSet::new() };
+        let given =
+            |address: &str| json!({"address": address, "pool": "p", "allocation": 1, "checked": true});
+        let interfaces: Vec<Interface> = serde_json::from_value(json!([
+            {"name": "eth1", "addresses": [given("10.0.0.7/24")]},
+            {"name": "eth2", "addresses": [given("10.0.0.8/24"), given("10.0.0.9/24")]},
+        ]))
+        .unwrap();
+        let [seven, eight] = ["10.0.0.7", "10.0.0.8"].map(|one| one.parse::<IpAddr>().unwrap());
+        let former = BTreeSet::from([seven, eight]);
+        assert_eq!(unprobed(&view, &interfaces, &former), BTreeSet::from([eight]));
+        view.frozen.insert("eth1".to_owned());
+        assert_eq!(unprobed(&view, &interfaces, &former), former);
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::announcement::announce;
 use super::confirmation::answers;
-use super::conflict::probed;
+use super::conflict::{probed, unprobed};
 use super::kernel::Kernel;
 use super::rendering::{activation, named, write};
 use super::request::{body, interfaces, machine_id, merged};
@@ -166,6 +166,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
                 pause = pause.min(RETRY);
             }
             withheld = probed.withheld;
+            withheld.extend(unprobed(&view, &interfaces, &self.session.journal.withheld));
         }
         self.session.adopt(interfaces, withheld).await?;
         if self.session.is_unconfirmed() && !self.settle().await {
