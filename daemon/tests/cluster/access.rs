@@ -248,6 +248,7 @@ async fn every_role_may_read_what_the_table_says() {
         (Target::Subnet, "/v1/subnets"),
         (Target::Pool, "/v1/pools/web"),
         (Target::Reservation, "/v1/reservations"),
+        (Target::HostPolicy, "/v1/host-policies"),
         (Target::Endpoint, "/v1/endpoints/host/default/default/n1"),
         (Target::Attachment, "/v1/attachments/default/n1/net/c/eth0"),
         (Target::Allocation, "/v1/allocations"),

@@ -48,7 +48,7 @@ fn wide(name: &str, patterns: &[String], interfaces: usize) -> Value {
         json!({"name": format!("net{number}"), "ipv4_pools": patterns})
     };
     json!({
-        "endpoint": {"kind": "host", "name": name},
+        "endpoint": {"kind": "machine", "name": name},
         "node": "evil",
         "interfaces": (0..interfaces).map(interface).collect::<Vec<_>>(),
     })
