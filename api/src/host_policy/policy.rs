@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::MaxUnavailable;
 use crate::name::{InterfaceName, Name};
-use crate::resource::{Condition, Labels};
+use crate::resource::Labels;
 use crate::selector::Selector;
 
 /// Template of the network configuration of hosts, with addresses of pools.
@@ -80,7 +80,4 @@ pub struct HostPolicyStatus {
     pub nodes: u64,
     /// Number of hosts that hold its addresses.
     pub holding: u64,
-    /// Conditions of the policy.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
 }

@@ -37,6 +37,8 @@ const UNSEEN: &[(&str, &str)] = &[
     ("GcPage.count", "ipamctl asks for no counts"),
     ("GcPage.next", "nothing is suspect here; raft/machine/tests/machine/churn.rs reads pages"),
     ("GivenAddress.probes", "agents alone ask for probes; tests/namespace/probing.rs has some"),
+    ("HostPolicyPage.count", "ipamctl asks for no counts"),
+    ("HostPolicyReset.more", "few hosts have addresses here; tests/cluster/host_policies.rs resets some"),
     ("Member.quarantined", "no member's state differs; raft/tests/cluster/digests.rs has one"),
     ("NamespacePage.count", "ipamctl asks for no counts"),
     ("NeededProbes.conflicts", "agents alone ask for probes; tests/namespace/probing.rs has some"),
@@ -73,7 +75,13 @@ subnet: lan-3
 ---
 kind: host-policy
 name: uplink
-interfaces: [{name: eth1, ipv4_pools: [lab]}]
+managed_by: me
+node_selector: rack=r1
+capture: {lab: ippool.lab.allocate}
+interfaces: [{name: eth1, ipv4_pools: [lab], ipv6_pools: [web6], clean_gateway: true}]
+---
+kind: host-policy
+name: storage
 ";
 
 /// Command lines in order, the schema of each output, and its exit code if it isn't 0. `FILE` stands for a

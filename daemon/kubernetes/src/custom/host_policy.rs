@@ -2,7 +2,6 @@
 
 use ipam_api::host_policy::{HostPolicy, HostPolicyStatus};
 use ipam_api::name::{Name, ObjectName};
-use ipam_api::resource::Condition;
 use ipam_api::{Code, Problem};
 use serde_json::{Map, Value, json};
 
@@ -65,10 +64,6 @@ impl CustomKind for HostPolicies {
 
     fn shown(status: &HostPolicyStatus) -> Value {
         json!({"holding": status.holding})
-    }
-
-    fn conditions(status: &HostPolicyStatus) -> &[Condition] {
-        &status.conditions
     }
 
     fn rollout<'a>(views: &'a CustomViews, name: &ObjectName) -> Option<&'a Rollout> {

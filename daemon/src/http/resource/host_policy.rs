@@ -21,15 +21,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     own: &[
         Row::text("name", "name"),
         Row::text("realm", "realm"),
-        Row::shown(&[
-            "node_selector",
-            "interfaces",
-            "capture",
-            "desired_state",
-            "max_unavailable",
-            "status",
-            "status.conditions",
-        ]),
+        Row::shown(&["node_selector", "interfaces", "capture", "desired_state", "max_unavailable", "status"]),
         Row::number("nodes", "status.nodes"),
         Row::number("holding", "status.holding"),
         Row::text("managed_by", "managed_by").unshown(),
@@ -107,8 +99,7 @@ impl NamedResource for HostPolicies {
         let nodes = nodes(state, realm).filter(|node| fits(node_selector, node)).count();
         let holding = endpoints(state, realm, name).count();
         let spec = to_json(row.spec.clone());
-        let status =
-            HostPolicyStatus { nodes: nodes as u64, holding: holding as u64, conditions: Vec::new() };
+        let status = HostPolicyStatus { nodes: nodes as u64, holding: holding as u64 };
         Resource { spec, meta: meta(&row.meta), status }
     }
 }
