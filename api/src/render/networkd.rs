@@ -1,8 +1,8 @@
 //! systemd-networkd: one `.network` file per device, and a `.netdev` file per VLAN device.
 //!
 //! DHCP is switched off where addresses are static. networkd uses one file per interface, so a parent of VLAN
-//! devices that another file configures needs its `VLAN=` lines there. Router advertisements keep networkd's default, which is to accept them on hosts
-//! that forward no packets. networkd has no resolver options.
+//! devices that another file configures needs its `VLAN=` lines there. Router advertisements keep networkd's
+//! default, which is to accept them on hosts that forward no packets. networkd has no resolver options.
 
 use std::fmt::Write as _;
 

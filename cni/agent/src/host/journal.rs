@@ -47,7 +47,7 @@ pub(super) struct HostJournal {
     /// Realm and name of the node that wrote it.
     #[serde(default)]
     pub(super) node: Option<String>,
-    /// True once a server has answered: only then `applied` is the wish of the cluster.
+    /// True once a server has answered: only then `applied` is the answer of the cluster.
     #[serde(default = "yes")]
     pub(super) is_known: bool,
     /// Interfaces whose addresses are configured, or are about to be.
@@ -118,7 +118,7 @@ impl HostJournal {
         self
     }
 
-    /// Forgets the wish of another host, as on a cloned disk: a server has to tell this host's.
+    /// Forgets the addresses of another host, as on a cloned disk: a server has to answer for this host.
     ///
     /// What the kernel and the disk have stays listed, so that it can be removed after an answer.
     #[must_use]

@@ -175,7 +175,7 @@ impl<K: Kernel> Session<K> {
     /// # Errors
     /// The reason for which nothing was changed.
     pub async fn repair(&mut self) -> Result<(), SessionError> {
-        // Without a known wish, all that the agent has added before would go.
+        // Without an answer, the agent would remove all its earlier additions.
         if self.config.mode.applies() && self.journal.is_known {
             let view = self.view().await?;
             self.apply(&view, Scope::All).await?;
@@ -193,8 +193,9 @@ impl<K: Kernel> Session<K> {
         self.change(&view, &target, Scope::Links).await
     }
 
-    /// Configures other addresses than before, except those in `withheld`. The change is unconfirmed afterwards, unless the kernel's
-    /// configuration is the same.
+    /// Configures other addresses than before, except those in `withheld`.
+    ///
+    /// The change is unconfirmed afterwards, unless the kernel's configuration is the same.
     ///
     /// # Errors
     /// The reason for which nothing was changed.

@@ -109,8 +109,8 @@ impl Target {
             if with_ipv6.contains(name) || present.any(|one| one.address.addr().is_ipv6()) {
                 device.mtu = None;
                 problems.push(format!(
-                    "the MTU of {name} is not set to {mtu}: IPv6 needs {MTU_MIN_V6}, and the kernel would remove \
-                     its IPv6 addresses"
+                    "the MTU of {name} is not set to {mtu}: IPv6 needs {MTU_MIN_V6}, and the kernel would \
+                     remove its IPv6 addresses"
                 ));
             }
         }
@@ -313,7 +313,10 @@ mod tests {
             Bindings { bound: parents.into_iter().zip(2..).map(bound).collect(), warnings: Vec::new() };
         let observed =
             Observed { links: vec![link(2, parents[0], 1), link(3, parents[1], 2)], ..Observed::default() };
-        let one = |name: &str, address: &str| json!({"name": name, "addresses": [given(address, json!({"vlan": 110}))]});
+        let one = |name: &str, address: &str| {
+            let addresses = [given(address, json!({"vlan": 110}))];
+            json!({"name": name, "addresses": addresses})
+        };
         let interfaces: Vec<Interface> =
             serde_json::from_value(json!([one(parents[0], "10.0.0.7/24"), one(parents[1], "10.0.0.8/24"),]))
                 .unwrap();

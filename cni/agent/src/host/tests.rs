@@ -272,7 +272,7 @@ fn a_lost_journal_removes_nothing_before_a_server_answers() {
             kernel.state().changes.clear();
             let mut session = open(&kernel, dir.path(), "b1");
             hold(&mut session, &FakeWire::default()).await;
-            // A journal that is written before an answer has no wish either.
+            // A journal that is written before an answer has no addresses either.
             session.note_rendered(["x".into()].into()).unwrap();
             let mut session = open(&kernel, dir.path(), "b1");
             hold(&mut session, &FakeWire::default()).await;

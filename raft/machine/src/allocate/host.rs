@@ -40,7 +40,7 @@ impl State {
             return Err(Cause::HostReinstalled { endpoint, uid: uid.excerpt() }.into());
         }
         let Some(row) = self.renamed_by(request).map(|id| self.endpoints.named(id)) else { return Ok(()) };
-        // A token takes over what it could have allocated.
+        // A limited token takes over only allocations within its limits.
         self.permit_labels_of(grant, &row.allocations)?;
         let missing = row.waiting.iter().flat_map(|waiting| &waiting.missing);
         let mut pools = missing.filter_map(|(of, _)| match of {

@@ -55,7 +55,7 @@ async fn steps(session: &Session, report: &Report, removal: &mut Removal) -> Res
         removal.fates.push((line.clone(), fate));
     }
     for key in &report.waiting {
-        // The release of its last address may have ended it, and a claim that was served has addresses in use.
+        // The release of its last address may have ended it. A claim that was served has addresses in use.
         if endpoint::only_waits(session, key).await? {
             delete(session, endpoint::path(key)).await?;
         }
