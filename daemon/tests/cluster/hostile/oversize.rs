@@ -78,7 +78,7 @@ impl World {
 fn allocation(name: &str, interfaces: usize) -> Value {
     let interfaces: Vec<Value> = (0..interfaces).map(|at| json!({"name": format!("e{at}")})).collect();
     json!({"method": "POST", "path": "/v1/allocations", "body": {
-        "endpoint": {"kind": "host", "name": name}, "node": "node-1", "interfaces": interfaces,
+        "endpoint": {"kind": "machine", "name": name}, "node": "node-1", "interfaces": interfaces,
     }})
 }
 
