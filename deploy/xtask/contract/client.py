@@ -113,7 +113,9 @@ def resources(member):
         realm="prod",
         interfaces=[models.HostPolicyInterface(name="eth1", ipv4_pools=["web"])],
         capture=models.HostPolicyCapture.from_dict({"a": "ippool.web.allocate"}),
-        desired_state={"interfaces": [{"name": "eth1", "ipv4": "{{ capture.a.ip }}"}]},
+        desired_state=models.HostPolicyDesiredState.from_dict(
+            {"interfaces": [{"name": "eth1", "ipv4": "{{ capture.a.ip }}"}]}
+        ),
         max_unavailable=2,
     )
     resource(member, "host_policies", uplink, models.HostPolicyPatch(**patch, max_unavailable="25%"))
