@@ -105,7 +105,7 @@ async fn hosts_outside_of_the_cluster_keep_their_addresses() {
         model.heard.push("b-heard".to_owned());
     });
     let is_left = |servers: &Recorder| (!holders(servers).contains(&"z".to_owned())).then_some(());
-    fixture.servers.until("a node that nobody knows is released", is_left).await;
+    fixture.servers.until("a node without any resource is released", is_left).await;
     assert_eq!(holders(&fixture.servers), ["a-managed", "b-heard", "n1", "n2"]);
 }
 

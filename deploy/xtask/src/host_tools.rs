@@ -138,7 +138,7 @@ fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
     Ok(fs::write(home.join(LIST), wanted)?)
 }
 
-/// The downloaded packages, of which there is one for each name.
+/// Downloaded packages: one file for each name.
 fn packages(downloads: &Path) -> Result<Vec<PathBuf>> {
     let files = fs::read_dir(downloads)?.collect::<Result<Vec<_>, _>>()?;
     let packages: Vec<PathBuf> =

@@ -1,4 +1,4 @@
-//! Kernel of the tests: links, addresses and routes, some of which are not the agent's.
+//! Kernel of the tests, with links, and with addresses and routes of the agent and of other programs.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -120,7 +120,7 @@ impl HostJournal {
 
     /// Forgets the addresses of another host, as on a cloned disk: a server has to answer for this host.
     ///
-    /// What the kernel and the disk have stays listed, so that it can be removed after an answer.
+    /// The additions to the kernel and to the disk stay listed, so that an answer can remove them.
     #[must_use]
     pub(super) fn on_machine(mut self, machine: Option<&str>, node: &str) -> Self {
         let is_other = |recorded: Option<&str>, present| recorded.is_some() && recorded != present;

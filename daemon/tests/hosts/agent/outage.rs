@@ -29,8 +29,10 @@ async fn n5_12_last_known_addresses_are_applied_first_while_all_servers_are_away
          ip address add 2001:db8:99::200/64 dev eth1 nodad && ip route add 192.0.2.0/24 via 10.99.0.9",
     );
     host.forget_status();
+    let start = std::time::Instant::now();
     host.start_agent(&rack);
     let all = host.has("eth1", 4).await;
+    println!("addresses {} ms after the start of the agent, at most", start.elapsed().as_millis());
     assert!(given.is_subset(&all), "{given:?} {all:?}");
     until("a request to the servers has failed", async || {
         let log = host.logged();

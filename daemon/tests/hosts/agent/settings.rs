@@ -1,4 +1,4 @@
-//! Settings of interfaces: MTU, gateways and routes, and selection by MAC address and pattern.
+//! Settings of interfaces: MTU, gateways and routes, selection by MAC address and pattern, and the mode.
 
 use serde_json::json;
 
@@ -69,4 +69,28 @@ async fn interfaces_are_selected_by_mac_address_and_pattern() {
     host.start_agent(&rack);
     host.is_served().await;
     assert_eq!(host.addresses("lan0"), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_and_the_kernel_follow_the_mode() {
+    let rack = Rack::make(1, 10).await;
+    let mut host = rack.host("h1");
+    let file = "/run/root/etc/netplan/60-ipamd.yaml";
+    for (mode, count) in [("render", 0), ("both", 2), ("apply", 2)] {
+        host.run("rm -rf /run/root && mkdir /run/root");
+        let settings = format!("mode = \"{mode}\"\nformat = \"netplan\"\ndirectory = \"/run/root\"");
+        rack.configure(&rack.sockets(), &settings, ETH1);
+        host.forget_status();
+        host.start_agent(&rack);
+        host.is_served().await;
+        assert_eq!(host.addresses("eth1").len(), count, "{mode}");
+        if mode == "apply" {
+            host.run(&format!("test ! -e {file}"));
+        } else {
+            let shown = host.run(&format!("stat -c %a {file}; cat {file}"));
+            assert!(shown.starts_with("600\n") && shown.contains("10.99.1.0/16"), "{mode}: {shown}");
+            assert!(shown.contains("2001:db8:99::1:0/64") && shown.contains("eth1"), "{mode}: {shown}");
+        }
+        host.kill_agent();
+    }
 }
