@@ -15,6 +15,15 @@ pub(super) fn start(room: &Room) {
 }
 
 #[tokio::test]
+async fn n5_13_the_agent_refuses_an_interface_of_the_real_networkd() {
+    let (room, interfaces) = (Room::make(), cases().remove("v4").unwrap());
+    room.furnish(Format::Networkd, &interfaces);
+    start(&room);
+    until("networkd applies v4", async || is_applied(&room, &interfaces)).await;
+    room.agent_refuses("systemd-networkd").await;
+}
+
+#[tokio::test]
 async fn n5_10_networkd_applies_each_case() {
     for (case, interfaces) in cases() {
         let room = Room::make();

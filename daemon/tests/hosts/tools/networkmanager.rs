@@ -22,20 +22,34 @@ match-device=interface-name:p*
 managed=0
 ";
 
+/// Starts NetworkManager, and waits until it answers.
+async fn start(room: &Room) {
+    fs::create_dir_all(room.path("/etc/NetworkManager")).unwrap();
+    fs::write(room.path("/etc/NetworkManager/NetworkManager.conf"), CONFIG).unwrap();
+    room.run(&["dbus-daemon", "--system", "--fork", "--nopidfile"]);
+    drop(room.start(&["NetworkManager", "--no-daemon"]));
+    until("NetworkManager answers", async || {
+        let general = room.output(&["nmcli", "-t", "general"]);
+        if general.status.success() { Ok(()) } else { Err(room.log()) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn n5_13_the_agent_refuses_an_interface_of_the_real_networkmanager() {
+    let (room, interfaces) = (Room::make(), cases().remove("v4").unwrap());
+    room.furnish(Format::Networkmanager, &interfaces);
+    start(&room).await;
+    until("NetworkManager applies v4", async || is_applied(&room, &interfaces)).await;
+    room.agent_refuses("NetworkManager").await;
+}
+
 #[tokio::test]
 async fn n5_10_networkmanager_applies_each_case() {
     for (case, interfaces) in cases() {
         let room = Room::make();
-        fs::create_dir_all(room.path("/etc/NetworkManager")).unwrap();
-        fs::write(room.path("/etc/NetworkManager/NetworkManager.conf"), CONFIG).unwrap();
         let files = room.furnish(Format::Networkmanager, &interfaces);
-        room.run(&["dbus-daemon", "--system", "--fork", "--nopidfile"]);
-        drop(room.start(&["NetworkManager", "--no-daemon"]));
-        until("NetworkManager answers", async || {
-            let general = room.output(&["nmcli", "-t", "general"]);
-            if general.status.success() { Ok(()) } else { Err(room.log()) }
-        })
-        .await;
+        start(&room).await;
         for file in &files {
             room.run(&["nmcli", "connection", "load", &file.path]);
             let id = file.path.rsplit("60-").next().unwrap().trim_end_matches(".nmconnection");

@@ -11,6 +11,7 @@ use ipam_api::resource::Interface;
 use tempfile::TempDir;
 
 use crate::support::held::Held;
+use crate::support::{programs, until};
 
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -126,6 +127,25 @@ impl Room {
     /// Output of the daemon so far.
     pub(super) fn log(&self) -> String {
         fs::read_to_string(self.path("/run/log")).unwrap()
+    }
+
+    /// Runs an agent that has to configure `eth0`, and waits until it refuses that for a manager.
+    pub(super) async fn agent_refuses(&self, manager: &str) {
+        let config = "servers = [\"http://127.0.0.1:9\"]\nnode = \"h1\"\nstate_dir = \"/run/agent\"\n\
+                      socket = \"/run/agent/socket\"\n[host]\nmachine_id_file = \"/run/machine-id\"\n\
+                      [[interface]]\nname = \"eth0\"\nipv4_pools = [\"lan\"]\n";
+        fs::create_dir_all(self.path("/run/agent")).unwrap();
+        fs::write(self.path("/run/agent.toml"), config).unwrap();
+        fs::write(self.path("/run/machine-id"), "00000000000000000000000000000013\n").unwrap();
+        let program = programs::ipam_agent();
+        let words = [program.to_str().unwrap(), "serve", "--config", "/run/agent.toml"];
+        drop(self.start(&words));
+        until(&format!("the agent refuses an interface of {manager}"), async || {
+            let status = fs::read_to_string(self.path("/run/agent/host-status.json")).unwrap_or_default();
+            let is_refused = status.contains(&format!("eth0 is managed by {manager}"));
+            if is_refused { Ok(()) } else { Err(format!("{status}\n{}", self.log())) }
+        })
+        .await;
     }
 
     /// True if the kernel has VLAN devices.
