@@ -277,8 +277,8 @@ pub const HOST_REFRESH_MS: u64 = 60_000;
 pub const HOST_JOURNAL_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a machine id, and of a file in which a network manager has the state of an interface.
 pub const HOST_FILE_BYTES_MAX: u64 = 1 << 16;
-/// Metric of the routes of a host's first interface; each further one has the next. Routes of a host that
-/// have no metric precede them.
+/// Metric of the routes of a host's first interface; each further one has the next, and each VLAN of one 16
+/// more. Routes of a host that have no metric precede them.
 pub const HOST_ROUTE_METRIC: u32 = 512;
 /// Pods of a node that its agent keeps; the default of Kubernetes is 110.
 pub const PODS_PER_NODE_MAX: usize = 1024;

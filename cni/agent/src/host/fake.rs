@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ipam_api::mac::MacAddress;
+use ipam_api::resource::Interface;
 use ipnet::IpNet;
 use tokio::sync::Notify;
 
@@ -218,5 +219,17 @@ impl State {
             .addresses
             .retain(|one| !(one.link == link && one.address == address || takes_all && of_prefix(one)));
         if self.observed.addresses.len() == before { Err(KernelError::Missing) } else { Ok(()) }
+    }
+}
+
+/// Interface without addresses.
+pub(super) fn interface(name: &str) -> Interface {
+    Interface {
+        name: name.parse().unwrap(),
+        attachment: None,
+        also_attached: Vec::new(),
+        kept: false,
+        preallocated: false,
+        addresses: Vec::new(),
     }
 }

@@ -217,6 +217,7 @@ pub(super) fn replace(dir: &Path, new: &str, name: &str, bytes: &[u8]) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::fake::interface;
 
     #[test]
     fn a_journal_is_read_back_and_a_damaged_one_is_set_aside() {
@@ -235,14 +236,6 @@ mod tests {
 
     #[test]
     fn another_boot_forgets_what_was_added_and_what_was_not_confirmed() {
-        let interface = |name: &str| Interface {
-            name: name.parse().unwrap(),
-            attachment: None,
-            also_attached: Vec::new(),
-            kept: false,
-            preallocated: false,
-            addresses: Vec::new(),
-        };
         let mut journal = HostJournal::new("b1");
         journal.owned.mtus.insert("eth1".to_owned(), 1500);
         (journal.applied, journal.former) = (vec![interface("new")], Some(vec![interface("old")]));

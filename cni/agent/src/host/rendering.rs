@@ -132,6 +132,7 @@ pub(super) fn activation(format: Format) -> &'static str {
 mod tests {
     use super::super::binding::Bound;
     use super::*;
+    use crate::host::fake::interface;
 
     fn file(path: &str, content: &str) -> RenderedFile {
         RenderedFile { path: path.to_owned(), mode: 0o600, content: content.to_owned() }
@@ -167,14 +168,6 @@ mod tests {
 
     #[test]
     fn an_interface_without_a_link_keeps_its_files() {
-        let interface = |name: &str| Interface {
-            name: name.parse().unwrap(),
-            attachment: None,
-            also_attached: Vec::new(),
-            kept: false,
-            preallocated: false,
-            addresses: Vec::new(),
-        };
         let bound = |name: &str, device: &str| Bound {
             name: name.parse().unwrap(),
             device: device.to_owned(),
