@@ -1,6 +1,15 @@
 //! Fault injection for ipamd: breaks clusters of real processes, and reports lost data.
 
+pub mod checker;
+pub mod history;
+pub mod live;
+pub mod nemesis;
 pub mod powercut;
 mod random;
+pub mod report;
 pub mod slow_disks;
+pub mod store;
 mod sync;
+pub mod workload;
+
+pub use self::random::Random;

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::cluster::Cluster;
 use self::writers::Writers;
-use crate::powercut::Tools;
+use crate::live::Tools;
 
 /// The pool that is written to, and its subnet.
 const POOL: &str = "slow";

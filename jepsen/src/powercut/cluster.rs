@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::POOL;
 use super::ledger::Findings;
 use super::member::Member;
-use super::tools::{Cut, Tools};
+use crate::live::{Cut, Tools};
 
 /// Settings of the members: elections slower than by default, and permanent snapshots. A busy machine isn't
 /// taken for a dead leader.

@@ -11,7 +11,7 @@ use super::ledger::{Findings, Ledger};
 use super::load::{self, Load, Shared};
 use super::plan::{self, Kind, Step};
 use super::tally::Tally;
-use super::tools::Tools;
+use crate::live::Tools;
 use crate::random::Random;
 use crate::sync::held;
 

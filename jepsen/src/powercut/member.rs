@@ -11,8 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use ipam_api::client::{Call, Client};
 use ipam_api::cluster::Cluster as Shown;
 
-use super::disk::Disk;
-use super::tools::Cut;
+use crate::live::Cut;
+use crate::live::Disk;
 
 /// Several levels deep, none of which is there at first: their names must survive, too.
 const DATA_DIR: &str = "var/lib/ipamd";

@@ -7,14 +7,11 @@
 
 mod cluster;
 mod course;
-mod disk;
 mod ledger;
 mod load;
 mod member;
 mod plan;
 mod tally;
-mod tools;
-mod work_dir;
 
 use std::path::PathBuf;
 
@@ -23,8 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::course::Course;
 use self::tally::Tally;
-pub(crate) use self::tools::Tools;
-use self::work_dir::WorkDir;
+use crate::live::{Tools, WorkDir, enter};
 use crate::random::Random;
 
 /// The pool that is written to, and its subnet.
@@ -60,7 +56,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let ipamd = std::fs::canonicalize(&arguments.ipamd)
         .with_context(|| format!("{} isn't there; first: cargo xtask build", arguments.ipamd.display()))?;
-    work_dir::enter()?;
+    enter()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(cuts(arguments, ipamd))
 }
@@ -70,7 +66,7 @@ async fn cuts(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
     let work_dir = WorkDir::make()?;
     let tools = Tools::make(work_dir.path())?;
     let before = if arguments.without_fsync {
-        vec![tools.outside.clone(), PathBuf::from("without-fsync")]
+        vec![tools.outside().to_owned(), PathBuf::from("without-fsync")]
     } else {
         Vec::new()
     };

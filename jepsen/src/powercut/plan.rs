@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::tools::Cut;
+use crate::live::Cut;
 use crate::random::Random;
 
 /// Kind of a cut.

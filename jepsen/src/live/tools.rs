@@ -12,7 +12,7 @@ const OUTSIDE: &str = include_str!("outside.c");
 
 /// Mode of a power cut; the numbers are those of ext4's ioctl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(crate) enum Cut {
     /// All data is written first, and the processes run on for a while. They must survive the death of the
     /// disk.
     Flushed = 0,
@@ -26,7 +26,7 @@ pub(super) enum Cut {
 #[derive(Debug)]
 pub(crate) struct Tools {
     /// The little program.
-    pub(super) outside: PathBuf,
+    pub(crate) outside: PathBuf,
 }
 
 impl Tools {
@@ -55,7 +55,7 @@ impl Tools {
     }
 
     /// Cuts the power of the file systems at `places`, nearly at once, and kills the processes just before.
-    pub(super) fn cut(&self, how: Cut, places: &[&Path], processes: &[u32]) -> Result<()> {
+    pub(crate) fn cut(&self, how: Cut, places: &[&Path], processes: &[u32]) -> Result<()> {
         let mut words = vec![OsStr::new("cut").to_owned(), (how as u8).to_string().into()];
         words.extend(places.iter().map(|place| place.as_os_str().to_owned()));
         words.push("--".into());
@@ -65,7 +65,7 @@ impl Tools {
 }
 
 /// Runs a program to its end; returns its output in the error of a failure.
-pub(super) fn call<S: AsRef<OsStr>>(
+pub(crate) fn call<S: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     words: impl IntoIterator<Item = S>,
 ) -> Result<()> {

@@ -22,7 +22,7 @@ const LEFT_ENV: &str = "IPAM_JEPSEN_LEFT_NAMESPACE";
 ///
 /// # Errors
 /// If that fails; on success it doesn't return.
-pub(super) fn enter() -> Result<()> {
+pub(crate) fn enter() -> Result<()> {
     let here = fs::read_link("/proc/self/ns/mnt").context("/proc/self/ns/mnt")?;
     match std::env::var_os(LEFT_ENV) {
         Some(left) if left != here.as_os_str() => return Ok(()),
@@ -47,13 +47,13 @@ pub(super) fn enter() -> Result<()> {
 
 /// Directory in memory, removed with this value.
 #[derive(Debug)]
-pub(super) struct WorkDir {
+pub(crate) struct WorkDir {
     dir: TempDir,
 }
 
 impl WorkDir {
     /// Mounts it.
-    pub(super) fn make() -> Result<Self> {
+    pub(crate) fn make() -> Result<Self> {
         // Members have namespaces of their own, which must release a disk when it is unmounted here.
         call("mount", ["--make-rshared", "/"])?;
         let dir = TempDir::with_prefix("ipam-jepsen-").context("no place for temporary files")?;
@@ -63,7 +63,7 @@ impl WorkDir {
         Ok(work_dir)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 }

@@ -17,7 +17,7 @@ const LET_GO: Duration = Duration::from_secs(20);
 
 /// A file system of ext4 in an image.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(crate) struct Disk {
     image: PathBuf,
     place: PathBuf,
     mounted: bool,
@@ -27,7 +27,7 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Makes an empty one, and mounts it.
-    pub(super) fn make(dir: &Path, name: &str) -> Result<Self> {
+    pub(crate) fn make(dir: &Path, name: &str) -> Result<Self> {
         let (image, place) = (dir.join(format!("{name}.img")), dir.join(format!("{name}.disk")));
         File::create(&image).and_then(|file| file.set_len(BYTES)).context("no room for a disk")?;
         call("mkfs.ext4", ["-q".as_ref(), "-F".as_ref(), image.as_os_str()])?;
@@ -38,7 +38,7 @@ impl Disk {
     }
 
     /// Mount point.
-    pub(super) fn place(&self) -> &Path {
+    pub(crate) fn place(&self) -> &Path {
         &self.place
     }
 
@@ -49,7 +49,7 @@ impl Disk {
     }
 
     /// Writes something that a cut must take away, to see that it is one.
-    pub(super) fn set_canary(&mut self) -> Result<()> {
+    pub(crate) fn set_canary(&mut self) -> Result<()> {
         // A new name each time: ext4 itself syncs a rewritten file when it is closed.
         self.canary = self.place.join(format!("canary-{}", uuid::Uuid::new_v4()));
         fs::write(&self.canary, CANARY).with_context(|| self.canary.display().to_string())
@@ -57,7 +57,7 @@ impl Disk {
 
     /// Restores the power after a cut: mounts the disk again, which replays its journal. The disk must be
     /// unused.
-    pub(super) fn power_on(&mut self, after: Cut) -> Result<()> {
+    pub(crate) fn power_on(&mut self, after: Cut) -> Result<()> {
         self.unmount()?;
         self.mount()?;
         let kept = fs::read_to_string(&self.canary).is_ok_and(|found| found == CANARY);

@@ -1,0 +1,13 @@
+//! Checkers: each verifies one invariant on a stored run, one file for each.
+//!
+//! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
+
+mod definition;
+mod record;
+mod registry;
+mod verdict;
+
+pub use self::definition::Checker;
+pub use self::record::{Exit, Final, Record, Sample, Settings};
+pub use self::registry::all;
+pub use self::verdict::{Anomaly, Verdict};

@@ -1,0 +1,9 @@
+//! Registry of all checkers.
+
+use super::Checker;
+
+/// Returns all checkers, `I1` first.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Checker>> {
+    Vec::new()
+}

@@ -1,0 +1,11 @@
+//! History of a run: operations of clients and faults, in the order in which they began and ended.
+//!
+//! All other parts meet here alone: workloads and nemeses write a history, checkers and reports read it.
+
+mod operation;
+mod process;
+mod recorder;
+
+pub use self::operation::{Function, Grant, Operation, Type, Value};
+pub use self::process::Process;
+pub use self::recorder::{Invocation, Recorder};

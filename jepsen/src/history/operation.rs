@@ -1,0 +1,155 @@
+//! Operation: one line of a history.
+
+use serde::{Deserialize, Serialize};
+
+use super::process::Process;
+use crate::nemesis::Fault;
+
+/// One line of a history, as Jepsen has them: the begin or the end of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Position in the history, from 0.
+    pub index: u64,
+    /// Nanoseconds since the run began, by a monotonic clock.
+    #[serde(rename = "time")]
+    pub time_ns: u64,
+    /// Client, or the nemesis.
+    pub process: Process,
+    /// Begin, or kind of the end.
+    #[serde(rename = "type")]
+    pub kind: Type,
+    /// Function that the operation calls.
+    pub f: Function,
+    /// Arguments and, at the end, results.
+    pub value: Value,
+}
+
+/// Begin of an operation, or the kind of its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Type {
+    /// It begins.
+    Invoke,
+    /// It took effect, and its results are known.
+    Ok,
+    /// It surely took no effect.
+    Fail,
+    /// It may or may not have taken effect, now or at any later time.
+    Info,
+}
+
+/// Function of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Function {
+    /// Allocation of addresses for an endpoint by REST.
+    Allocate,
+    /// Release of allocations or of an endpoint by REST.
+    Release,
+    /// Renewal of leases.
+    Renew,
+    /// CNI ADD by the real plugin.
+    Add,
+    /// CNI DEL by the real plugin.
+    Del,
+    /// CNI CHECK by the real plugin.
+    Check,
+    /// Request of an address that waits until one is free.
+    Claim,
+    /// Delegation of a prefix.
+    Delegate,
+    /// Return of a prefix.
+    Return,
+    /// Several writes, all or none.
+    Transaction,
+    /// Read of one address or one endpoint.
+    Read,
+    /// Read of a list, all pages.
+    List,
+    /// Events from a revision on: a page or a stream.
+    Events,
+    /// Write of a named resource: network, subnet, pool, reservation.
+    Put,
+    /// Deletion of a named resource.
+    Delete,
+    /// Observation that the endpoint farm answers, or no longer answers, at addresses.
+    Farm,
+    /// Fault: its begin and its end are operations of the nemesis.
+    Fault,
+}
+
+/// Arguments and results of an operation. Members that do not apply are absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Value {
+    /// Name of the workload.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub workload: String,
+    /// Member that the client asked first; absent if it knows all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+    /// Host of the client, if it is in a namespace of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Identity by which servers recognise a repetition: an `Idempotency-Key`, an attachment, a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Endpoint as `kind/realm/namespace/name`, or owner of a prefix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Pools of the request, or the one that is read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
+    /// Requested address, CIDR, or the name of a resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Grants that the operation made, ended or saw.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
+    /// Revision of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// True for a read with `?consistency=stale`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_stale: bool,
+    /// Time to live of a requested or renewed lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Code of the refusal, or a text where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Fault of an operation of the nemesis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// Evidence that a fault took hold: counters and exit codes; empty if it did not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+    /// Details of one function only.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    pub detail: serde_json::Value,
+}
+
+/// Address or prefix that an endpoint holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Grant {
+    /// Allocation id, or id of the prefix.
+    pub id: u64,
+    /// Network of the address.
+    pub network: String,
+    /// Address, or the CIDR of a prefix.
+    pub address: String,
+    /// Pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// Holder, if it is not the operation's endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+}
+
+impl Operation {
+    /// Returns true for the begin of an operation.
+    #[must_use]
+    pub fn is_invoke(&self) -> bool {
+        self.kind == Type::Invoke
+    }
+}

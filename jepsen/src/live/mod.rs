@@ -1,0 +1,9 @@
+//! Live system: real processes in network namespaces that a switch joins, with disks whose power can be cut.
+
+mod disk;
+mod tools;
+mod work_dir;
+
+pub(crate) use self::disk::Disk;
+pub(crate) use self::tools::{Cut, Tools};
+pub(crate) use self::work_dir::{WorkDir, enter};

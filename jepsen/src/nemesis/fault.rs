@@ -1,0 +1,148 @@
+//! Fault: a value that names what breaks, where and for how long.
+
+use serde::{Deserialize, Serialize};
+
+/// One fault. Members and hosts are named; a list of members has no duplicates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Name of the nemesis that chose it.
+    pub nemesis: String,
+    /// Milliseconds until it is healed; 0 for a fault that ends by itself.
+    pub lasts_ms: u64,
+    /// Kind with its targets.
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// Kind of a fault with its targets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// Frames from one host to another are dropped, for each link.
+    Partition { links: Vec<Link> },
+    /// Frames of all links of these hosts suffer.
+    Packets {
+        hosts: Vec<String>,
+        delay_ms: u64,
+        jitter_ms: u64,
+        loss_percent: u8,
+        duplicate_percent: u8,
+        reorder_percent: u8,
+        corrupt_percent: u8,
+    },
+    /// SIGKILL, and a start when healed.
+    Kill { members: Vec<String> },
+    /// SIGSTOP, and SIGCONT when healed.
+    Pause { members: Vec<String> },
+    /// SIGTERM, the end of the process, and a start, one member after another.
+    Restart { members: Vec<String> },
+    /// The same with the next version (`--test-option next-level`), one member after another; then back.
+    Upgrade { members: Vec<String> },
+    /// Power cut of the machines at once; a start with another boot id when healed.
+    Power { members: Vec<String>, cut: Cut, moment: Moment },
+    /// No space is left on the disk.
+    FullDisk { members: Vec<String> },
+    /// Each fsync and its like fails with EIO. A member ends by itself, and starts when healed.
+    FailingDisk { members: Vec<String> },
+    /// Each fsync and its like takes longer.
+    SlowDisk { members: Vec<String>, fsync_ms: u64 },
+    /// Writes block until healed (FIFREEZE).
+    StalledDisk { members: Vec<String> },
+    /// Wall clock of members: a shift, and a rate in parts per million on top of the true one.
+    Clock { members: Vec<String>, shift_ms: i64, drift_ppm: i64 },
+    /// Share of one CPU that remains, in percent.
+    Cpu { members: Vec<String>, percent: u8 },
+    /// Kill, damage of files, and start.
+    Corrupt { members: Vec<String>, corruption: Corruption },
+    /// Kill, loss of the data directory, and a new member in its place.
+    Wipe { members: Vec<String> },
+    /// Change of the membership.
+    Membership { change: Change },
+    /// Leadership goes to another member.
+    TransferLeader { to: String },
+    /// A backup, and after `lasts_ms` a restore of all members from it.
+    Restore,
+    /// SIGKILL of the agents of these hosts, and a start when healed.
+    Agents { hosts: Vec<String> },
+    /// Loss of hosts with their agents and containers; when healed they boot without containers.
+    Nodes { hosts: Vec<String> },
+    /// ARP and NDP from and to these hosts are dropped; other frames pass.
+    BlindProbes { hosts: Vec<String> },
+    /// A foreign station answers probes of this many free addresses.
+    ForeignStation { addresses: u16 },
+    /// The largest and most expensive requests that limits allow.
+    Costly { cost: Cost, clients: u8 },
+}
+
+/// Direction between two hosts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Link {
+    /// Sender.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+}
+
+/// Mode of a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cut {
+    /// Nothing more is written.
+    Hard,
+    /// The journal of the file system is written: names and sizes without contents.
+    Journal,
+    /// All is written, and the process sees its disk fail for some milliseconds.
+    Flushed,
+}
+
+/// Moment of a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    /// At once.
+    Now,
+    /// While one of the members writes or receives a snapshot; at the latest after some seconds.
+    Snapshot,
+    /// At once, and again while the members start.
+    Starting,
+}
+
+/// Damage of a stopped member's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Corruption {
+    /// One flipped bit in a chunk of the log.
+    LogFlip,
+    /// Log that lacks its last bytes.
+    LogTruncate,
+    /// One flipped bit in the snapshot.
+    SnapshotFlip,
+    /// One flipped bit in the row store.
+    RowsFlip,
+}
+
+/// Change of the membership.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// A new member joins.
+    Add,
+    /// A member is removed and stopped.
+    Remove { member: String },
+    /// A member is killed and replaced by a new one.
+    Replace { member: String },
+}
+
+/// Kind of expensive requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// Transactions of the maximum size.
+    Transactions,
+    /// Full lists, maps and metrics.
+    Reads,
+    /// Dry runs and explanations.
+    DryRuns,
+    /// Event streams from the first revision, read slowly.
+    Streams,
+}

@@ -1,0 +1,1 @@
+//! Report of stored runs: `results.json` and one self-contained page.

@@ -1,0 +1,36 @@
+//! Definition of a workload.
+
+use anyhow::Result;
+use futures::future::BoxFuture;
+
+use super::{Server, Session};
+use crate::history::Function;
+
+/// Clients of one kind with the resources that they use.
+///
+/// All workloads of a run share one cluster. So that they do not meet, each uses networks, subnets, pools,
+/// namespaces and endpoints whose names begin with its own name.
+pub trait Workload: Send + Sync {
+    /// Name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Purpose in one sentence.
+    fn about(&self) -> &'static str;
+
+    /// Number of sessions that run at the same time.
+    fn sessions(&self) -> usize;
+
+    /// Functions of which some must succeed while faults are active; else the run is invalid.
+    fn functions(&self) -> &'static [Function];
+
+    /// Returns true if its sessions need a [`Node`].
+    fn needs_node(&self) -> bool {
+        false
+    }
+
+    /// Creates the resources, before any fault.
+    fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>>;
+
+    /// One session until [`Session::phase`] is [`Phase::Over`].
+    fn run(&self, session: Session) -> BoxFuture<'_, ()>;
+}

@@ -1,0 +1,62 @@
+//! Node: a host with an agent, plugins, containers and a wire.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::Result;
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+/// Host on which a session runs.
+pub trait Node: Send + Sync {
+    /// Name of the node, in the realm `default`.
+    fn name(&self) -> &str;
+
+    /// Socket of the node's agent, for the network configuration.
+    fn agent_socket(&self) -> &str;
+
+    /// Runs the plugin to its end, or kills it.
+    fn run_plugin(&self, plugin: Plugin) -> BoxFuture<'_, Result<PluginEnd>>;
+
+    /// Lets the endpoint farm answer ARP and NDP at addresses of a container, from now on. The kernel answers,
+    /// with the MAC address of the container's station.
+    fn plug_in<'a>(&'a self, container: &'a str, addresses: &'a [IpAddr]) -> BoxFuture<'a, Result<()>>;
+
+    /// Ends the container: its addresses no longer answer, and its network namespace is gone.
+    fn unplug<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<()>>;
+
+    /// Network namespace of a container, made on the first call.
+    fn namespace<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<String>>;
+}
+
+/// One run of the real plugin `ipam-cni`.
+#[derive(Debug, Clone)]
+pub struct Plugin {
+    /// `ADD`, `DEL`, `CHECK`, `GC` or `STATUS`.
+    pub verb: &'static str,
+    /// `CNI_CONTAINERID`.
+    pub container: String,
+    /// `CNI_IFNAME`.
+    pub interface: String,
+    /// `CNI_NETNS`.
+    pub netns: String,
+    /// `CNI_ARGS`.
+    pub arguments: String,
+    /// Network configuration, on standard input.
+    pub config: Value,
+    /// Time after which it gets SIGKILL.
+    pub kill_after: Option<Duration>,
+    /// Time for which it is stopped between `exec` and its first instruction.
+    pub hold_before_start: Option<Duration>,
+}
+
+/// End of a run of the plugin.
+#[derive(Debug, Clone)]
+pub struct PluginEnd {
+    /// Exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output: a result or an error of CNI; null if it is no JSON.
+    pub output: Value,
+    /// Standard error.
+    pub stderr: String,
+}

@@ -1,0 +1,167 @@
+//! Session: one client of a workload, which records each of its operations.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipam_api::Problem;
+use ipam_api::client::Call;
+use ipam_api::problem::Applied;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use super::node::Node;
+use super::server::Server;
+use crate::history::{Function, Process, Recorder, Type, Value};
+use crate::random::Random;
+
+/// Phase of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Clients work, and faults come and go.
+    Work,
+    /// All faults are healed; sessions end what they hold if their workload wants that, then return.
+    Settle,
+    /// Sessions return at once.
+    Over,
+}
+
+/// Target of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// Client that knows all members.
+    All,
+    /// The member with this index, modulo the number of members.
+    Member(usize),
+}
+
+/// Servers of a session.
+#[derive(Clone)]
+pub struct Servers {
+    /// Client of all members.
+    pub all: Arc<dyn Server>,
+    /// A client of each member alone, with its name.
+    pub each: Vec<(String, Arc<dyn Server>)>,
+}
+
+/// One client of a workload.
+pub struct Session {
+    /// Number among the sessions of its workload, from 0.
+    pub number: usize,
+    /// Random choices of this session.
+    pub random: Random,
+    /// Host on which the session runs, if it has one.
+    pub node: Option<Arc<dyn Node>>,
+    workload: &'static str,
+    process: Process,
+    recorder: Recorder,
+    servers: Servers,
+    phase: watch::Receiver<Phase>,
+}
+
+impl Session {
+    /// A session of a workload.
+    #[must_use]
+    pub fn new(
+        workload: &'static str,
+        number: usize,
+        random: Random,
+        recorder: Recorder,
+        servers: Servers,
+        node: Option<Arc<dyn Node>>,
+        phase: watch::Receiver<Phase>,
+    ) -> Self {
+        let process = recorder.new_process();
+        Self { number, random, node, workload, process, recorder, servers, phase }
+    }
+
+    /// Present phase of the run.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Returns true while clients are to begin operations.
+    #[must_use]
+    pub fn works(&self) -> bool {
+        self.phase() == Phase::Work
+    }
+
+    /// Waits, at most until the phase changes.
+    pub async fn pause(&mut self, time: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            _ = self.phase.changed() => {}
+        }
+    }
+
+    /// Number of members.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        self.servers.each.len()
+    }
+
+    /// Sends a request and records it. `done` adds the results of an answer to the value.
+    ///
+    /// # Errors
+    /// The problem, which is recorded: as a failure only if the request surely took no effect.
+    pub async fn call<T: DeserializeOwned>(
+        &mut self,
+        at: At,
+        f: Function,
+        value: Value,
+        call: Call,
+        done: impl FnOnce(&T, &mut Value),
+    ) -> Result<T, Problem> {
+        let (member, server) = match at {
+            At::All => (None, Arc::clone(&self.servers.all)),
+            At::Member(at) => match self.servers.each.get(at.checked_rem(self.members()).unwrap_or_default())
+            {
+                Some((name, server)) => (Some(name.clone()), Arc::clone(server)),
+                None => (None, Arc::clone(&self.servers.all)),
+            },
+        };
+        let is_read = call.method() == "GET";
+        let mut value = Value { workload: self.workload.to_owned(), member, ..value };
+        value.host = self.node.as_ref().map(|node| node.name().to_owned());
+        let invocation = self.recorder.begin(self.process, f, value.clone());
+        let answer = server.send(call).await.and_then(|answer| {
+            value.revision = answer.revision;
+            answer.read::<T>()
+        });
+        match answer {
+            Ok(answer) => {
+                done(&answer, &mut value);
+                self.recorder.end(invocation, Type::Ok, value);
+                Ok(answer)
+            }
+            Err(problem) => {
+                value.error = Some(problem.code.to_string());
+                // A read without an answer has no effect.
+                let failed = is_read || problem.applied == Applied::No;
+                self.recorder.end(invocation, if failed { Type::Fail } else { Type::Info }, value);
+                if !failed {
+                    self.process = self.recorder.new_process();
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    /// Records an operation that is no request, such as a run of a plugin. `act` returns the kind of the end.
+    pub async fn record<T>(
+        &mut self,
+        f: Function,
+        value: Value,
+        act: impl AsyncFnOnce(&mut Value) -> (Type, T),
+    ) -> T {
+        let mut value = Value { workload: self.workload.to_owned(), ..value };
+        value.host = self.node.as_ref().map(|node| node.name().to_owned());
+        let invocation = self.recorder.begin(self.process, f, value.clone());
+        let (kind, result) = act(&mut value).await;
+        self.recorder.end(invocation, kind, value);
+        if kind == Type::Info {
+            self.process = self.recorder.new_process();
+        }
+        result
+    }
+}
