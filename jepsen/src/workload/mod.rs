@@ -4,9 +4,14 @@
 
 mod alloc_any;
 mod alloc_specific;
+mod batch;
 mod choice;
+mod churn;
 mod definition;
+mod dual_stack;
+mod exhaustion;
 mod holdings;
+mod leases;
 mod node;
 mod registry;
 mod requests;

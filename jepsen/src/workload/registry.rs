@@ -3,9 +3,20 @@
 use super::Workload;
 use super::alloc_any::AllocAny;
 use super::alloc_specific::AllocSpecific;
+use super::churn::Churn;
+use super::dual_stack::DualStack;
+use super::exhaustion::Exhaustion;
+use super::leases::Leases;
 
 /// Returns all workloads, in the order in which `ipam-jepsen list` shows them.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Workload>> {
-    vec![Box::new(AllocAny), Box::new(AllocSpecific)]
+    vec![
+        Box::new(AllocAny),
+        Box::new(AllocSpecific),
+        Box::new(Churn),
+        Box::new(Exhaustion),
+        Box::new(Leases),
+        Box::new(DualStack),
+    ]
 }
