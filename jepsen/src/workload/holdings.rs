@@ -52,11 +52,6 @@ impl Holdings {
         self.held.len()
     }
 
-    /// All endpoints with known grants.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Holding> {
-        self.held.iter()
-    }
-
     /// Remembers grants; those of an endpoint that is known already replace the former ones.
     pub(super) fn keep(&mut self, endpoint: String, grants: Vec<Grant>) {
         self.held.retain(|held| held.endpoint != endpoint);

@@ -2,6 +2,8 @@
 //!
 //! A workload knows no fault and no checker: it writes a history.
 
+mod admin;
+mod adopted;
 mod alloc_any;
 mod alloc_specific;
 mod batch;
@@ -11,13 +13,17 @@ mod definition;
 mod dual_stack;
 mod exhaustion;
 mod holdings;
+mod idempotence;
 mod leases;
 mod node;
+mod prefixes;
+mod reads;
 mod registry;
 mod requests;
 mod resources;
 mod server;
 mod session;
+mod transactions;
 
 pub use self::choice::PACE;
 pub use self::definition::Workload;
