@@ -86,14 +86,14 @@ impl Batch {
         made
     }
 
-    /// Ids of the allocations that the steps ended.
-    fn ended(&self, answer: &TransactionAnswer) -> Vec<u64> {
+    /// Grants that the steps ended, each with its endpoint.
+    fn ended(&self, answer: &TransactionAnswer) -> Vec<Grant> {
         let mut ended = Vec::new();
         for (step, result) in self.steps.iter().zip(&answer.results) {
-            if let (Step::Release(_, grant), Some(body)) = (step, body::<Released>(result))
+            if let (Step::Release(endpoint, grant), Some(body)) = (step, body::<Released>(result))
                 && !body.addresses.is_empty()
             {
-                ended.push(grant.id);
+                ended.push(Grant { endpoint: Some(endpoint.clone()), ..grant.clone() });
             }
         }
         ended
@@ -107,7 +107,8 @@ fn body<T: serde::de::DeserializeOwned>(result: &StepResult) -> Option<T> {
 impl Session {
     /// Carries out a transaction. Returns the grants that it made, each with its endpoint.
     ///
-    /// At the end, `grants` are those that were made, and `detail.released` has the ids that ended.
+    /// At the end, `grants` are those that were made and those that ended; the latter are among those of the
+    /// begin.
     pub(super) async fn transact(
         &mut self,
         at: At,
@@ -118,7 +119,7 @@ impl Session {
         let answer: TransactionAnswer = self
             .call(at, Function::Transaction, batch.value(key), call, |answer, value| {
                 value.grants = batch.made(answer);
-                add_detail(value, "released", batch.ended(answer).into());
+                value.grants.extend(batch.ended(answer));
             })
             .await?;
         Ok(batch.made(&answer))

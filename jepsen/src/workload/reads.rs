@@ -194,7 +194,7 @@ async fn page(session: &mut Session, position: &mut Option<String>, filter: Opti
     let at = session.any_member();
     let Some(from) = begin(session, position).await else { return };
     let (member, server) = session.server(at);
-    let value = Value { member, detail: arguments(&from, filter, false), ..Value::default() };
+    let value = Value { member, detail: arguments(&from, filter, "page"), ..Value::default() };
     let path = events_path(filter);
     let last = session
         .record(Function::Events, value, async |value: &mut Value| {
@@ -245,7 +245,7 @@ async fn follow(mut session: Session) {
         let at = if session.chance(50) { At::All } else { one_member(&mut session) };
         let filter = session.chance(25).then(|| json!({"kind": "address"}));
         let (member, server) = session.server(at);
-        let value = Value { member, detail: arguments(&from, filter.as_ref(), true), ..Value::default() };
+        let value = Value { member, detail: arguments(&from, filter.as_ref(), "stream"), ..Value::default() };
         let path = events_path(filter.as_ref());
         let last = session
             .record(Function::Events, value, async |value: &mut Value| {
@@ -295,17 +295,23 @@ fn events_path(filter: Option<&Json>) -> String {
     })
 }
 
-/// Arguments of a read of events: `from` is the event or revision after which it begins.
-fn arguments(from: &str, filter: Option<&Json>, is_stream: bool) -> Json {
+/// Arguments of a read of events: `after` is the event or revision after which it begins; `source` is `page` or
+/// `stream`.
+fn arguments(after: &str, filter: Option<&Json>, source: &str) -> Json {
     match filter {
-        Some(filter) => json!({"from": from, "stream": is_stream, "filter": filter}),
-        None => json!({"from": from, "stream": is_stream}),
+        Some(filter) => json!({"after": after, "source": source, "filter": filter}),
+        None => json!({"after": after, "source": source}),
     }
 }
 
-/// Results: all events after `from` up to `to` are in `ids`.
-fn results(value: &mut Value, to: &str, ids: Vec<String>) {
-    add_detail(value, "to", to.into());
+/// Results: all events after `after` up to `position` are in `ids`; `from` and `to` are the first and the last.
+fn results(value: &mut Value, position: &str, ids: Vec<String>) {
+    if let (Some(from), Some(to)) = (ids.first(), ids.last()) {
+        let (from, to) = (from.clone().into(), to.clone().into());
+        add_detail(value, "from", from);
+        add_detail(value, "to", to);
+    }
+    add_detail(value, "position", position.into());
     add_detail(value, "count", ids.len().into());
     add_detail(value, "ids", ids.into());
 }
