@@ -3,6 +3,9 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 mod definition;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod intervals;
 mod record;
 mod registry;
 mod verdict;
