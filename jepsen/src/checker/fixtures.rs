@@ -1,6 +1,11 @@
-//! Fixtures of tests: synthetic histories.
+//! Fixtures of tests: synthetic histories and states.
 
-use crate::history::{Function, Operation, Process, Type, Value};
+use ipam_api::event::Event;
+use ipam_api::resource::{Allocation, Pool, PoolStatus, Prefix, Resource};
+use serde_json::json;
+
+use super::Final;
+use crate::history::{Function, Grant, Operation, Process, Type, Value};
 use crate::nemesis::{Fault, Kind};
 
 /// Synthetic history. Each line is one millisecond after the line before.
@@ -79,4 +84,74 @@ impl Script {
     pub(crate) fn history(&self) -> Vec<Operation> {
         self.operations.clone()
     }
+}
+
+const TIME: &str = "2026-11-01T00:00:00Z";
+
+/// Grant of an address in the network `default`.
+pub(crate) fn grant(id: u64, address: &str) -> Grant {
+    let (network, address) = ("default".to_owned(), address.to_owned());
+    Grant { id, network, address, pool: None, endpoint: None }
+}
+
+/// Empty state of a member.
+pub(crate) fn final_state(member: &str) -> Final {
+    Final {
+        member: member.to_owned(),
+        applied: 100,
+        revision: 90,
+        digest: "d".to_owned(),
+        allocations: Vec::new(),
+        prefixes: Vec::new(),
+        pools: Vec::new(),
+    }
+}
+
+/// Allocation of an address with its prefix length.
+pub(crate) fn allocation(id: u64, address: &str, pool: &str) -> Allocation {
+    let allocation = json!({
+        "id": id, "address": address, "network": "default", "subnet": "s", "pool": pool,
+        "endpoint": { "kind": "pod", "name": format!("e-{id}") }, "interface": "eth0",
+        "lifecycle": "held", "checked": false, "created_at": TIME, "created_by": "admin",
+    });
+    serde_json::from_value(allocation).unwrap()
+}
+
+/// Delegated prefix.
+pub(crate) fn prefix(id: u64, cidr: &str, pool: &str, parent: Option<u64>) -> Prefix {
+    let prefix = json!({
+        "id": id, "cidr": cidr, "network": "default", "subnet": "s", "pool": pool, "parent": parent,
+        "realm": "default", "owner": format!("o-{id}"), "path": format!("o-{id}"), "keep_edges": false,
+        "children": 0, "created_at": TIME, "created_by": "admin",
+    });
+    serde_json::from_value(prefix).unwrap()
+}
+
+/// Pool of 256 addresses: allocated, cooling, quarantined, reserved, excluded, free.
+pub(crate) fn pool(name: &str, revision: u64, counts: [u64; 6]) -> Resource<Pool, PoolStatus> {
+    let [allocated, cooling, quarantined, reserved, excluded, free] = counts;
+    let spec = serde_json::from_value(json!({ "name": name, "subnet": "s" })).unwrap();
+    let meta = json!({
+        "id": 1, "revision": 1, "created_at": TIME, "created_by": "admin", "updated_at": TIME,
+        "updated_by": "admin",
+    });
+    let status = json!({
+        "revision": revision, "family": 4, "cidr": "10.0.0.0/24", "conditions": [],
+        "counts": {
+            "size": 256, "allocated": allocated, "cooling": cooling, "quarantined": quarantined,
+            "reserved": reserved, "excluded": excluded, "free": free, "saturated": false,
+        },
+    });
+    let (meta, status) = (serde_json::from_value(meta).unwrap(), serde_json::from_value(status).unwrap());
+    Resource { spec, meta, status }
+}
+
+/// Event of the journal.
+pub(crate) fn event(revision: u64, number: u32, event_type: &str, allocation: Option<u64>) -> Event {
+    let event = json!({
+        "revision": revision, "number": number, "at": TIME, "type": event_type, "object": "o",
+        "kind": "address", "allocation": allocation,
+        "by": { "principal": "admin", "via": "http", "request_id": "r" },
+    });
+    serde_json::from_value(event).unwrap()
 }
