@@ -114,6 +114,7 @@ impl Session {
             recorder: self.recorder.clone(),
             servers: self.servers.clone(),
             phase: self.phase.clone(),
+            keys: 0,
         }
     }
 
