@@ -5,5 +5,5 @@ use super::Checker;
 /// Returns all checkers, `I1` first.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Checker>> {
-    Vec::new()
+    vec![Box::new(super::i01_exclusive_holds::ExclusiveHolds)]
 }
