@@ -4,9 +4,11 @@
 
 pub mod availability;
 pub mod block;
+mod cni_idempotence;
 mod conservation;
 mod definition;
 mod digests;
+mod event_streams;
 mod exits;
 #[cfg(test)]
 pub(crate) mod fixtures;
