@@ -10,19 +10,30 @@ mod definition;
 mod digests;
 mod event_streams;
 mod exits;
+mod finals;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod i01_exclusive_holds;
+mod i02_linearizable;
+mod i03_durable_answers;
+mod i04_no_resurrection;
+mod i05_exactly_once;
 pub mod intervals;
 pub mod journal;
+pub mod model;
 pub mod pairs;
 mod read_order;
+mod reads_at_revisions;
 mod record;
+mod registers;
 mod registry;
+mod releases;
+pub mod space;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timeline;
 mod verdict;
+pub mod wgl;
 
 pub use self::definition::Checker;
 pub use self::record::{Exit, Final, Record, Sample, Settings};

@@ -34,8 +34,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
+    /// Complete lines until now.
     fn history(&self) -> Result<Vec<Operation>> {
-        let text = self.0.lock().map_err(|_| anyhow::anyhow!("a writer has panicked"))?.clone();
+        let mut text = self.0.lock().map_err(|_| anyhow::anyhow!("a writer has panicked"))?.clone();
+        text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
         let lines = serde_json::Deserializer::from_slice(&text).into_iter();
         Ok(lines.collect::<Result<_, _>>()?)
     }
