@@ -23,6 +23,8 @@ mod requests;
 mod resources;
 mod server;
 mod session;
+#[cfg(test)]
+mod tests;
 mod transactions;
 
 pub use self::choice::PACE;
