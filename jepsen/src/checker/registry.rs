@@ -9,5 +9,11 @@ use super::read_order::ReadOrder;
 /// Returns all checkers, `I1` first.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Checker>> {
-    vec![Box::new(ReadOrder), Box::new(Digests), Box::new(Conservation), Box::new(Exits)]
+    vec![
+        Box::new(ReadOrder),
+        Box::new(Digests),
+        Box::new(Conservation),
+        Box::new(Exits),
+        Box::new(super::i01_exclusive_holds::ExclusiveHolds),
+    ]
 }
