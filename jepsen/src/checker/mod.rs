@@ -2,6 +2,7 @@
 //!
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
+pub mod availability;
 mod conservation;
 pub mod block;
 mod definition;

@@ -1,6 +1,7 @@
 //! Registry of all checkers.
 
 use super::Checker;
+use super::availability::Availability;
 use super::conservation::Conservation;
 use super::digests::Digests;
 use super::exits::Exits;
@@ -15,5 +16,6 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(Conservation),
         Box::new(Exits),
         Box::new(super::i01_exclusive_holds::ExclusiveHolds),
+        Box::new(Availability),
     ]
 }
