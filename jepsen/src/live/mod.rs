@@ -1,6 +1,9 @@
 //! Live system: real processes in network namespaces that a switch joins, with disks whose power can be cut.
 
 mod disk;
+pub mod network;
+pub mod node;
+pub mod run;
 mod tools;
 mod work_dir;
 
