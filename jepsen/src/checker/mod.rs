@@ -3,8 +3,8 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 pub mod availability;
-pub mod block;
 mod conservation;
+pub mod block;
 mod definition;
 mod digests;
 mod exits;
@@ -12,9 +12,9 @@ mod exits;
 pub(crate) mod fixtures;
 mod i01_exclusive_holds;
 pub mod intervals;
+mod read_order;
 pub mod journal;
 pub mod pairs;
-mod read_order;
 mod record;
 mod registry;
 #[cfg(test)]
