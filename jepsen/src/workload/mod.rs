@@ -4,8 +4,12 @@
 
 mod alloc_any;
 mod alloc_specific;
+mod attachment;
 mod choice;
+mod cni;
+mod cni_end;
 mod definition;
+mod gc_probe;
 mod holdings;
 mod node;
 mod registry;
@@ -13,6 +17,8 @@ mod requests;
 mod resources;
 mod server;
 mod session;
+mod sticky;
+mod wire;
 
 pub use self::choice::PACE;
 pub use self::definition::Workload;

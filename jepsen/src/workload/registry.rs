@@ -3,9 +3,12 @@
 use super::Workload;
 use super::alloc_any::AllocAny;
 use super::alloc_specific::AllocSpecific;
+use super::cni::Cni;
+use super::gc_probe::GcProbe;
+use super::sticky::Sticky;
 
 /// Returns all workloads, in the order in which `ipam-jepsen list` shows them.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Workload>> {
-    vec![Box::new(AllocAny), Box::new(AllocSpecific)]
+    vec![Box::new(AllocAny), Box::new(AllocSpecific), Box::new(GcProbe), Box::new(Cni), Box::new(Sticky)]
 }

@@ -71,7 +71,8 @@ pub(super) fn pool(name: &str, subnet: &str, settings: Value) -> Value {
     pool
 }
 
-async fn make(admin: &dyn Server, plural: &str, name: &str, body: Value) -> Result<()> {
+/// Puts a resource, before any fault.
+pub(super) async fn make(admin: &dyn Server, plural: &str, name: &str, body: Value) -> Result<()> {
     let call = Call::put(format!("/v1/{plural}/{name}")).json(&body)?.within(PREPARE);
     admin.send(call).await.with_context(|| format!("{plural}/{name} can't be created"))?;
     Ok(())
