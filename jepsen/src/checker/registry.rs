@@ -1,9 +1,22 @@
 //! Registry of all checkers.
 
 use super::Checker;
+use super::availability::Availability;
+use super::conservation::Conservation;
+use super::digests::Digests;
+use super::exits::Exits;
+use super::i01_exclusive_holds::ExclusiveHolds;
+use super::read_order::ReadOrder;
 
 /// Returns all checkers, `I1` first.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Checker>> {
-    Vec::new()
+    vec![
+        Box::new(ExclusiveHolds),
+        Box::new(ReadOrder),
+        Box::new(Digests),
+        Box::new(Conservation),
+        Box::new(Exits),
+        Box::new(Availability),
+    ]
 }

@@ -1,0 +1,1 @@
+//! `ipam-jepsen suite`: the runs of the tests.

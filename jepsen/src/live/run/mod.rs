@@ -1,0 +1,18 @@
+//! Driver of one run: phases, schedule of faults, samples, final states and the journal.
+
+mod bench;
+mod course;
+mod finals;
+mod history_file;
+mod idle;
+mod journal;
+mod members;
+mod plan;
+mod progress;
+mod run;
+mod sampler;
+mod schedule;
+mod sessions;
+
+pub use self::plan::Plan;
+pub use self::run::{End, run};
