@@ -2,16 +2,24 @@
 //!
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
+pub mod availability;
 mod conservation;
+pub mod block;
 mod definition;
 mod digests;
 mod exits;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod i01_exclusive_holds;
 pub mod intervals;
 mod read_order;
+pub mod journal;
+pub mod pairs;
 mod record;
 mod registry;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod timeline;
 mod verdict;
 
 pub use self::definition::Checker;

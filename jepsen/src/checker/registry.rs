@@ -1,6 +1,7 @@
 //! Registry of all checkers.
 
 use super::Checker;
+use super::availability::Availability;
 use super::conservation::Conservation;
 use super::digests::Digests;
 use super::exits::Exits;
@@ -9,5 +10,12 @@ use super::read_order::ReadOrder;
 /// Returns all checkers, `I1` first.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Checker>> {
-    vec![Box::new(ReadOrder), Box::new(Digests), Box::new(Conservation), Box::new(Exits)]
+    vec![
+        Box::new(ReadOrder),
+        Box::new(Digests),
+        Box::new(Conservation),
+        Box::new(Exits),
+        Box::new(super::i01_exclusive_holds::ExclusiveHolds),
+        Box::new(Availability),
+    ]
 }
