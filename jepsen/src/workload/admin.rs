@@ -87,7 +87,8 @@ async fn run(mut session: Session) {
         }
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }
 
 /// Grows or shrinks a pool, with the revision that it had, with an old one, or with none.

@@ -17,6 +17,8 @@ const SPACE: Space = Space(3);
 const SESSIONS: usize = 3;
 /// Addresses that a session holds: with all sessions 147 of 150.
 const SHARE: usize = 49;
+/// Share of allocations beyond that, in percent: they exhaust the pool for a while.
+const SURPLUS_PERCENT: usize = 45;
 /// Addresses of one transaction while the pool is filled.
 const FILL: usize = 12;
 
@@ -67,7 +69,7 @@ async fn run(mut session: Session) {
             holdings.transact(&mut session, Batch { steps, conditions: Vec::new() }).await;
         } else if session.chance(10) {
             holdings.clear_doubt(&mut session).await;
-        } else if missing > 0 || session.chance(20) {
+        } else if missing > 0 || session.chance(SURPLUS_PERCENT) {
             let wanted = next(&session);
             let _ = holdings.allocate(&mut session, &wanted).await;
         } else {
@@ -75,5 +77,6 @@ async fn run(mut session: Session) {
         }
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }

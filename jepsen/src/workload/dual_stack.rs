@@ -61,7 +61,7 @@ async fn run(mut session: Session) {
     while session.works() {
         match session.random.below(10) {
             0 => holdings.clear_doubt(&mut session).await,
-            // More interfaces of an endpoint that has some.
+            // More interfaces of an endpoint that has some: refused unless it has them all.
             1 => {
                 if let Some(holding) = holdings.take(&mut session) {
                     let endpoint = holding.endpoint.clone();
@@ -80,7 +80,8 @@ async fn run(mut session: Session) {
         }
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }
 
 fn wanted(endpoint: String, interfaces: usize) -> Wanted {

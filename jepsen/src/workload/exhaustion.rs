@@ -54,19 +54,19 @@ async fn run(mut session: Session) {
     let mut waiting: Vec<String> = Vec::new();
     let mut count = 0_u64;
     while session.works() {
-        match session.random.below(10) {
-            0..=2 if waiting.len() + holdings.len() < CLAIMS_MAX => {
+        match session.random.below(20) {
+            0..=9 if waiting.len() + holdings.len() < CLAIMS_MAX => {
                 count += 1;
                 let endpoint = endpoint_of("claim", NAME, &format!("{}-{count}", session.number));
                 claim(&mut session, &mut holdings, &mut waiting, endpoint).await;
             }
             // A repetition shows whether the claim has been served.
-            0..=5 if !waiting.is_empty() => {
+            0..=14 if !waiting.is_empty() => {
                 let at = session.random.below(waiting.len());
                 let endpoint = waiting.swap_remove(at);
                 claim(&mut session, &mut holdings, &mut waiting, endpoint).await;
             }
-            6 => match waiting.pop() {
+            15 => match waiting.pop() {
                 Some(endpoint) => {
                     // A claim that was served meanwhile is released.
                     let holding = Holding { endpoint, grants: Vec::new() };
@@ -80,11 +80,15 @@ async fn run(mut session: Session) {
     }
     // A claim that still waits would be served by others for ever after.
     let end = waiting.len() / 2;
+    let deadline = session.settle_deadline();
     for endpoint in waiting.drain(end..) {
+        if !session.settles(deadline) {
+            return;
+        }
         let holding = Holding { endpoint, grants: Vec::new() };
         holdings.release(&mut session, holding, true).await;
     }
-    holdings.settle(&mut session).await;
+    holdings.settle(&mut session, deadline).await;
 }
 
 async fn claim(session: &mut Session, holdings: &mut Holdings, waiting: &mut Vec<String>, endpoint: String) {

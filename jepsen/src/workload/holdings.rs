@@ -1,18 +1,14 @@
 //! Holdings: what a session holds, and what it may hold after an unknown outcome.
 
-use std::time::Duration;
-
 use ipam_api::Problem;
 use ipam_api::problem::Applied;
 use tokio::time::Instant;
 
+use super::Session;
 use super::batch::{Batch, Step};
 use super::requests::Wanted;
-use super::{Phase, Session};
 use crate::history::Grant;
 
-/// Time for the releases at the end of a run.
-const SETTLE: Duration = Duration::from_secs(6);
 /// Endpoints with an unknown outcome that a session remembers; it leaves older ones as they are.
 const UNKNOWN_MAX: usize = 64;
 
@@ -166,10 +162,9 @@ impl Holdings {
     }
 
     /// Releases about half of all holdings at the end of a run, and leaves the others.
-    pub(super) async fn settle(&mut self, session: &mut Session) {
-        let deadline = Instant::now() + SETTLE;
+    pub(super) async fn settle(&mut self, session: &mut Session, deadline: Instant) {
         let end = self.len() / 2;
-        while self.len() > end && session.phase() == Phase::Settle && Instant::now() < deadline {
+        while self.len() > end && session.settles(deadline) {
             self.release_one(session).await;
         }
     }

@@ -124,7 +124,8 @@ async fn run(mut session: Session) {
         }
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }
 
 /// Sends one to three copies, at once or later, and remembers what the session holds afterwards.

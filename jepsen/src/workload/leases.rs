@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::requests::{Wanted, endpoint_of};
 use super::resources::{Space, make_pool, make_subnet};
-use super::{At, Phase, Server, Session, Workload};
+use super::{At, Server, Session, Workload};
 use crate::history::{Function, Grant};
 
 const NAME: &str = "leases";
@@ -88,8 +88,9 @@ async fn run(mut session: Session) {
     }
     // All leases end soon; half of them end now.
     let end = leases.len() / 2;
+    let deadline = session.settle_deadline();
     for lease in leases.drain(end..) {
-        if session.phase() != Phase::Settle {
+        if !session.settles(deadline) {
             return;
         }
         let _ = session.release_endpoint(At::All, &lease.endpoint, &lease.grants, None).await;

@@ -50,12 +50,12 @@ impl Workload for Prefixes {
     fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>> {
         async move {
             make_subnet(admin, NAME, SPACE.ipv4_cidr()).await?;
-            // Sixteen blocks, which single addresses at random places divide.
-            let range = format!("{}/24", SPACE.ipv4(1, 0));
+            // Eight blocks, which single addresses at random places divide.
+            let range = format!("{}/25", SPACE.ipv4(1, 0));
             let settings = json!({"ranges": [range], "strategy": "random"});
             make_pool(admin, NAME, NAME, settings).await?;
             make_subnet(admin, NAME_6, SPACE.ipv6_cidr()).await?;
-            let range = format!("{}/60", SPACE.ipv6(0));
+            let range = format!("{}/61", SPACE.ipv6(0));
             make_pool(admin, NAME_6, NAME_6, json!({"ranges": [range], "strategy": "random"})).await
         }
         .boxed()
@@ -139,10 +139,14 @@ async fn run(mut session: Session) {
         session.rest().await;
     }
     let end = prefixes.len() / 2;
+    let deadline = session.settle_deadline();
     for prefix in prefixes.drain(end..) {
+        if !session.settles(deadline) {
+            return;
+        }
         let _ = give_back(&mut session, &mut doubtful, prefix).await;
     }
-    singles.settle(&mut session).await;
+    singles.settle(&mut session, deadline).await;
 }
 
 fn single_6(endpoint: String) -> Wanted {

@@ -9,7 +9,7 @@ use ipam_api::event::{Event, EventPage};
 use ipam_api::resource::{Allocation, Page};
 use serde_json::{Value as Json, json};
 
-use super::holdings::Holdings;
+use super::holdings::{Holdings, is_passing};
 use super::requests::{Wanted, endpoint_of, shown};
 use super::resources::{Space, make_pool, make_subnet};
 use super::session::add_detail;
@@ -91,7 +91,8 @@ async fn write(mut session: Session) {
         }
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }
 
 async fn read(mut session: Session) {
@@ -200,7 +201,7 @@ async fn page(session: &mut Session, position: &mut Option<String>, filter: Opti
         .record(Function::Events, value, async |value: &mut Value| {
             let mut ids = Vec::new();
             let mut after = from;
-            let mut revision = 0;
+            let (mut revision, mut is_lost) = (0, false);
             while ids.len() + EVENT_PAGE <= IDS_MAX {
                 let call = Call::get(path.clone()).query("limit", &EVENT_PAGE.to_string());
                 let call = call.query("after", &after).within(PAGE);
@@ -210,6 +211,7 @@ async fn page(session: &mut Session, position: &mut Option<String>, filter: Opti
                     // The pages before are complete.
                     Err(problem) => {
                         value.error = Some(problem.code.to_string());
+                        is_lost = !is_passing(&problem);
                         break;
                     }
                 };
@@ -226,10 +228,10 @@ async fn page(session: &mut Session, position: &mut Option<String>, filter: Opti
             let failed = value.error.is_some() && ids.is_empty();
             value.revision = (revision > 0).then_some(revision);
             results(value, &after, ids);
-            (if failed { Type::Fail } else { Type::Ok }, after)
+            (if failed { Type::Fail } else { Type::Ok }, (!is_lost).then_some(after))
         })
         .await;
-    *position = Some(last);
+    *position = last;
 }
 
 /// Follows streams of events, resumed after the last event at each operation.
@@ -269,11 +271,13 @@ async fn follow(mut session: Session) {
                 }
                 let kind = if followed.is_err() && ids.is_empty() { Type::Fail } else { Type::Ok };
                 results(value, &after, ids);
-                (kind, after)
+                // A restored cluster may not know the position.
+                let is_lost = followed.is_err_and(|problem| !is_passing(&problem));
+                (kind, (!is_lost).then_some(after))
             })
             .await;
         // The position of a filtered stream passes over events of others.
-        position = Some(last);
+        position = last;
         session.rest().await;
     }
 }

@@ -106,7 +106,8 @@ async fn run(mut session: Session) {
         // A transaction counts for many operations.
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }
 
 /// Remembers again what a refused transaction did not release.
