@@ -3,9 +3,11 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 pub mod availability;
+mod cni_idempotence;
 mod conservation;
 mod definition;
 mod digests;
+mod event_streams;
 mod exits;
 #[cfg(test)]
 pub(crate) mod fixtures;
