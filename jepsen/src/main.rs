@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipam_jepsen::command::{Outcome, check, list, live, preflight, report};
+use ipam_jepsen::command::{Outcome, check, list, live, matrix, preflight, report, suite};
 use ipam_jepsen::{powercut, slow_disks};
 
 /// Breaks clusters of real ipamd processes on purpose, and reports each broken promise.
@@ -20,6 +20,10 @@ struct Arguments {
 enum Task {
     /// Run workloads on a cluster of real processes while nemeses inject faults, and check the history.
     Live(live::Arguments),
+    /// Make the runs of a campaign that a directory lacks: each nemesis with all workloads.
+    Matrix(matrix::Arguments),
+    /// Make the short runs of the tests.
+    Suite(suite::Arguments),
     /// Check a stored run, on any machine and without root.
     Check(check::Arguments),
     /// Print the figures of all runs below a directory.
@@ -37,6 +41,8 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Live(arguments) => live::run(&arguments),
+        Task::Matrix(arguments) => matrix::run(&arguments),
+        Task::Suite(arguments) => suite::run(&arguments),
         Task::Check(arguments) => check::run(&arguments),
         Task::Report(arguments) => report::run(&arguments),
         Task::List => Ok(list::run()),

@@ -1,5 +1,5 @@
-//! The project's own tools: `cargo xtask build | chart | commits | dev | image | measure | powercut |
-//! slow-disks | test`.
+//! The project's own tools: `cargo xtask build | chart | commits | dev | image | jepsen | measure |
+//! powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
 //! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
@@ -17,6 +17,7 @@ mod features;
 mod host_tools;
 mod image;
 mod imports;
+mod jepsen;
 mod kubernetes;
 mod map;
 mod packages;
@@ -55,6 +56,8 @@ enum Task {
     Dev(dev::Arguments),
     /// Write the container image as one OCI archive, without a registry and without root.
     Image(image::Arguments),
+    /// Build what is needed, then inject faults into clusters of real processes, and check the histories.
+    Jepsen(jepsen::Arguments),
     /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
     Measure {
         /// Instead, fill three members with a million allocations and see what that costs.
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Task::Commits => commits::run(&workspace.root),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
         Task::Image(arguments) => image::write(&workspace, &arguments),
+        Task::Jepsen(arguments) => jepsen::build_and_run(&workspace, &arguments),
         Task::Measure { million: true, .. } => binaries::measure(&workspace, &binaries::MILLION, &[]),
         Task::Measure { agent: true, .. } => binaries::measure(&workspace, &binaries::AGENT, &["--agent"]),
         Task::Measure { meridio: true, .. } => binaries::measure(&workspace, &binaries::MERIDIO, &[]),

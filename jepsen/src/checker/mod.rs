@@ -5,16 +5,23 @@
 pub mod availability;
 mod cni_idempotence;
 mod conservation;
+pub mod block;
 mod definition;
 mod digests;
 mod event_streams;
 mod exits;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod i01_exclusive_holds;
 pub mod intervals;
 mod read_order;
+pub mod journal;
+pub mod pairs;
 mod record;
 mod registry;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod timeline;
 mod verdict;
 
 pub use self::definition::Checker;

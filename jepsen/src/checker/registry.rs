@@ -17,6 +17,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(Digests),
         Box::new(Conservation),
         Box::new(Exits),
+        Box::new(super::i01_exclusive_holds::ExclusiveHolds),
         Box::new(Availability),
         Box::new(CniIdempotence),
         Box::new(EventStreams),

@@ -2,17 +2,28 @@
 //!
 //! A workload knows no fault and no checker: it writes a history.
 
+mod admin;
+mod adopted;
 mod alloc_any;
 mod alloc_specific;
+mod batch;
 mod choice;
+mod churn;
 mod definition;
+mod dual_stack;
+mod exhaustion;
 mod holdings;
+mod idempotence;
+mod leases;
 mod node;
+mod prefixes;
+mod reads;
 mod registry;
 mod requests;
 mod resources;
 mod server;
 mod session;
+mod transactions;
 
 pub use self::choice::PACE;
 pub use self::definition::Workload;

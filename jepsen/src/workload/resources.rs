@@ -71,6 +71,12 @@ pub(super) fn pool(name: &str, subnet: &str, settings: Value) -> Value {
     pool
 }
 
+/// Revision of the specification of a resource, as `If-Match` takes it.
+#[must_use]
+pub(super) fn revision_of(resource: &Value) -> Option<u64> {
+    resource.pointer("/meta/revision")?.as_u64()
+}
+
 async fn make(admin: &dyn Server, plural: &str, name: &str, body: Value) -> Result<()> {
     let call = Call::put(format!("/v1/{plural}/{name}")).json(&body)?.within(PREPARE);
     admin.send(call).await.with_context(|| format!("{plural}/{name} can't be created"))?;

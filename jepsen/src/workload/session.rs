@@ -201,6 +201,16 @@ impl Session {
         }
     }
 
+    /// Sends a read that only prepares the next operation, and does not record it.
+    ///
+    /// # Errors
+    /// The problem.
+    pub async fn look<T: DeserializeOwned>(&mut self, at: At, call: Call) -> Result<T, Problem> {
+        let call = call.within(self.timeout());
+        let (_, server) = self.server(at);
+        server.send(call).await?.read()
+    }
+
     /// Records an operation that is no request, such as a run of a plugin or several requests. `act` returns the kind of the end.
     pub async fn record<T>(
         &mut self,

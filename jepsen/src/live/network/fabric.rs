@@ -81,6 +81,7 @@ impl Fabric {
         now: Instant,
     ) {
         let Some(pair) = self.pairs.get_mut(&(from, to)) else { return };
+        pair.flow.count.sent += 1;
         let Effect { cut, blind, impairment } = pair.effect;
         if cut {
             pair.flow.count.cut += 1;

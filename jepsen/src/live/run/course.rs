@@ -80,7 +80,7 @@ impl Course {
         drop(sessions);
         drop(sampling);
 
-        self.record.exits = bench.exits();
+        self.record.exits = bench.exits(self.recorder.now_ns()).await;
         if self.failures.is_empty() {
             self.collect(&controls).await?;
         }
@@ -107,7 +107,7 @@ impl Course {
         };
         let mut changed = |bench: &B| {
             controls.update(bench)?;
-            sessions.update(&bench.members())
+            sessions.update(bench)
         };
         schedule.run(bench, &mut changed).await?;
         self.failures.append(&mut schedule.failures);
