@@ -3,10 +3,12 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 pub mod availability;
+mod cni_idempotence;
 mod conservation;
 pub mod block;
 mod definition;
 mod digests;
+mod event_streams;
 mod exits;
 #[cfg(test)]
 pub(crate) mod fixtures;

@@ -2,8 +2,10 @@
 
 use super::Checker;
 use super::availability::Availability;
+use super::cni_idempotence::CniIdempotence;
 use super::conservation::Conservation;
 use super::digests::Digests;
+use super::event_streams::EventStreams;
 use super::exits::Exits;
 use super::read_order::ReadOrder;
 
@@ -17,5 +19,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(Exits),
         Box::new(super::i01_exclusive_holds::ExclusiveHolds),
         Box::new(Availability),
+        Box::new(CniIdempotence),
+        Box::new(EventStreams),
     ]
 }

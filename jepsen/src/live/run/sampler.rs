@@ -45,7 +45,7 @@ impl Samples {
 
 async fn sample(member: &str, client: &Client, recorder: &Recorder) -> Option<Sample> {
     let shown: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
-    let Cluster { applied, digest, epoch, .. } = shown;
+    let Cluster { applied, digest, epoch, term, leader, .. } = shown;
     let (time_ns, member) = (recorder.now_ns(), member.to_owned());
-    Some(Sample { time_ns, member, applied, digest, epoch })
+    Some(Sample { time_ns, member, applied, digest, epoch, term, leader })
 }
