@@ -1,6 +1,7 @@
 //! Live system: real processes in network namespaces that a switch joins, with disks whose power can be cut.
 
 mod disk;
+pub mod network;
 mod tools;
 mod work_dir;
 
