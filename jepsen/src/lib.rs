@@ -2,6 +2,7 @@
 
 pub mod checker;
 pub mod command;
+pub mod failover;
 pub mod history;
 pub mod live;
 pub mod nemesis;

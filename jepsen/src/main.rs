@@ -5,8 +5,13 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+<<<<<<< HEAD
+use ipam_jepsen::command::{Outcome, check, list, live, preflight, report};
+use ipam_jepsen::{failover, powercut, slow_disks};
+=======
 use ipam_jepsen::command::{Outcome, check, list, live, matrix, preflight, report, suite};
 use ipam_jepsen::{powercut, slow_disks};
+>>>>>>> jep-D
 
 /// Breaks clusters of real ipamd processes on purpose, and reports each broken promise.
 #[derive(Debug, Parser)]
@@ -36,6 +41,8 @@ enum Task {
     Powercut(powercut::Arguments),
     /// Kill leaders of clusters on slow disks, and measure the time to the next accepted write.
     SlowDisks(slow_disks::Arguments),
+    /// Kill and pause leaders of ipamd and of etcd in turn, and compare the times without accepted writes.
+    Failover(failover::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +56,7 @@ fn main() -> ExitCode {
         Task::Preflight => Ok(preflight::run()),
         Task::Powercut(arguments) => powercut::run(&arguments).map(Outcome::of),
         Task::SlowDisks(arguments) => slow_disks::run(&arguments).map(Outcome::of),
+        Task::Failover(arguments) => failover::run(&arguments).map(Outcome::of),
     };
     match done {
         Ok(outcome) => outcome.into(),

@@ -1,5 +1,5 @@
-//! The project's own tools: `cargo xtask build | chart | commits | dev | image | jepsen | measure |
-//! powercut | slow-disks | test`.
+//! The project's own tools: `cargo xtask build | chart | commits | dev | failover | image | jepsen |
+//! measure | powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
 //! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
@@ -13,6 +13,7 @@ mod cycles;
 mod deny;
 mod dependencies;
 mod dev;
+mod failover;
 mod features;
 mod host_tools;
 mod image;
@@ -74,6 +75,8 @@ enum Task {
     Powercut(powercut::Arguments),
     /// Build what is needed, then kill leaders of clusters on slow disks, and measure the gaps.
     SlowDisks(powercut::Arguments),
+    /// Build what is needed, then kill and pause leaders of ipamd and of etcd, and compare the gaps.
+    Failover(failover::Arguments),
     /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
     Test(test::Arguments),
 }
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Task::Measure { .. } => binaries::measure(&workspace, &binaries::MEASURES, &[]),
         Task::Powercut(arguments) => powercut::build_and_run(&workspace, powercut::POWERCUT, &arguments),
         Task::SlowDisks(arguments) => powercut::build_and_run(&workspace, powercut::SLOW_DISKS, &arguments),
+        Task::Failover(arguments) => failover::run(&workspace, &arguments),
         Task::Test(arguments) => test::run(workspace, &arguments),
     });
     match done {

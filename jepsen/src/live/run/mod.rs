@@ -17,5 +17,6 @@ mod sampler;
 mod schedule;
 mod sessions;
 
+pub(crate) use self::idle::IdleMeter;
 pub use self::plan::Plan;
 pub use self::run::{End, run};
