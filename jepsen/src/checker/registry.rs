@@ -7,19 +7,21 @@ use super::conservation::Conservation;
 use super::digests::Digests;
 use super::event_streams::EventStreams;
 use super::exits::Exits;
+use super::i01_exclusive_holds::ExclusiveHolds;
 use super::read_order::ReadOrder;
 
 /// Returns all checkers, `I1` first.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Checker>> {
     vec![
+        Box::new(ExclusiveHolds),
         Box::new(ReadOrder),
         Box::new(Digests),
         Box::new(Conservation),
         Box::new(Exits),
-        Box::new(super::i01_exclusive_holds::ExclusiveHolds),
         Box::new(Availability),
         Box::new(CniIdempotence),
         Box::new(EventStreams),
+        Box::new(super::i02_linearizable::Linearizable),
     ]
 }

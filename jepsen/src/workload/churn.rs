@@ -64,7 +64,7 @@ async fn run(mut session: Session) {
     };
     while session.works() {
         let missing = SHARE.saturating_sub(holdings.len());
-        if missing > FILL {
+        if missing > FILL && session.chance(50) {
             let steps = (0..FILL).map(|_| Step::Allocate(next(&session))).collect();
             holdings.transact(&mut session, Batch { steps, conditions: Vec::new() }).await;
         } else if session.chance(10) {

@@ -54,19 +54,20 @@ async fn run(mut session: Session) {
     let mut waiting: Vec<String> = Vec::new();
     let mut count = 0_u64;
     while session.works() {
+        let is_full = waiting.len() + holdings.len() >= CLAIMS_MAX;
         match session.random.below(20) {
-            0..=9 if waiting.len() + holdings.len() < CLAIMS_MAX => {
+            0..=7 if !is_full => {
                 count += 1;
                 let endpoint = endpoint_of("claim", NAME, &format!("{}-{count}", session.number));
                 claim(&mut session, &mut holdings, &mut waiting, endpoint).await;
             }
             // A repetition shows whether the claim has been served.
-            0..=14 if !waiting.is_empty() => {
+            0..=13 if !waiting.is_empty() => {
                 let at = session.random.below(waiting.len());
                 let endpoint = waiting.swap_remove(at);
                 claim(&mut session, &mut holdings, &mut waiting, endpoint).await;
             }
-            15 => match waiting.pop() {
+            14 => match waiting.pop() {
                 Some(endpoint) => {
                     // A claim that was served meanwhile is released.
                     let holding = Holding { endpoint, grants: Vec::new() };
@@ -74,7 +75,9 @@ async fn run(mut session: Session) {
                 }
                 None => holdings.clear_doubt(&mut session).await,
             },
-            _ => holdings.release_one(&mut session).await,
+            15..=17 => holdings.release_one(&mut session).await,
+            _ if is_full && waiting.is_empty() => holdings.release_one(&mut session).await,
+            _ => {}
         }
         session.rest().await;
     }

@@ -30,8 +30,7 @@ impl Cluster {
         // All of 127/8 is this machine's: an address for each cluster keeps them apart.
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
         let ip = IpAddr::V4(Ipv4Addr::new(127, 64 + x % 64, y, z));
-        let ports = (0..MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
-        let ports = ports.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let ports = free_ports(ip)?;
         let names: Vec<String> = (1..=MEMBERS).map(|number| format!("n{number}")).collect();
         let config = dir.join("ipamd.toml");
         fs::write(&config, SETTINGS)?;
@@ -101,6 +100,12 @@ impl Drop for Cluster {
             }
         }
     }
+}
+
+/// Ports that are free once this returns.
+fn free_ports(ip: IpAddr) -> Result<Vec<SocketAddr>> {
+    let listeners = (0..MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
+    Ok(listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?)
 }
 
 fn program() -> Result<PathBuf> {

@@ -11,7 +11,7 @@ use ipam_api::event::{Event, EventPage};
 use ipam_api::resource::Page;
 use ipam_jepsen::Random;
 use ipam_jepsen::checker::{Final, Record, Settings};
-use ipam_jepsen::history::Recorder;
+use ipam_jepsen::history::{Operation, Recorder};
 use ipam_jepsen::store;
 use ipam_jepsen::workload::{Phase, Session, Workload};
 use serde::de::DeserializeOwned;
@@ -20,6 +20,8 @@ use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 
+/// Longest time of work.
+const TIME_MAX: Duration = Duration::from_secs(60);
 /// Time in which sessions must return after their work.
 const SETTLE: Duration = Duration::from_secs(10);
 /// Time in which all members reach one state.
@@ -30,6 +32,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Lines of a history in memory.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn history(&self) -> Result<Vec<Operation>> {
+        let text = self.0.lock().map_err(|_| anyhow::anyhow!("a writer has panicked"))?.clone();
+        let lines = serde_json::Deserializer::from_slice(&text).into_iter();
+        Ok(lines.collect::<Result<_, _>>()?)
+    }
+}
 
 impl std::io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -43,8 +53,12 @@ impl std::io::Write for Lines {
     }
 }
 
-/// Runs all sessions of these workloads for a time.
-pub async fn run(cluster: &Cluster, workloads: Vec<Box<dyn Workload>>, time: Duration) -> Result<Record> {
+/// Runs all sessions of these workloads until their history is `enough`, at most for [`TIME_MAX`].
+pub async fn run(
+    cluster: &Cluster,
+    workloads: Vec<Box<dyn Workload>>,
+    enough: impl Fn(&[Operation]) -> bool,
+) -> Result<Record> {
     let lines = Lines::default();
     let recorder = Recorder::new(Box::new(lines.clone()));
     let servers = cluster.servers()?;
@@ -56,7 +70,6 @@ pub async fn run(cluster: &Cluster, workloads: Vec<Box<dyn Workload>>, time: Dur
         seed,
         workloads: workloads.iter().map(|workload| workload.name().to_owned()).collect(),
         members: servers.each.len(),
-        time_ms: u64::try_from(time.as_millis())?,
         is_complete: true,
         ..Settings::default()
     };
@@ -72,7 +85,10 @@ pub async fn run(cluster: &Cluster, workloads: Vec<Box<dyn Workload>>, time: Dur
             sessions.spawn(async move { workload.run(session).await });
         }
     }
-    tokio::time::sleep(time).await;
+    let deadline = tokio::time::Instant::now() + TIME_MAX;
+    while tokio::time::Instant::now() < deadline && !enough(&lines.history()?) {
+        tokio::time::sleep(LOOK * 5).await;
+    }
     phases.send_replace(Phase::Settle);
     let settled = async {
         while let Some(ended) = sessions.join_next().await {
@@ -82,8 +98,7 @@ pub async fn run(cluster: &Cluster, workloads: Vec<Box<dyn Workload>>, time: Dur
     };
     tokio::time::timeout(SETTLE, settled).await.context("a session does not return")??;
     recorder.finish()?;
-    let text = lines.0.lock().map_err(|_| anyhow::anyhow!("a writer has panicked"))?.clone();
-    let history = serde_json::Deserializer::from_slice(&text).into_iter().collect::<Result<_, _>>()?;
+    let history = lines.history()?;
     let clients = cluster.each()?;
     let finals = finals(&clients).await?;
     let (_, first) = clients.first().context("no member")?;

@@ -31,10 +31,6 @@ impl Tally {
         tally
     }
 
-    pub fn number(&self, workload: &str, f: Function, kind: Type) -> u64 {
-        self.ends.get(&(workload.to_owned(), f, word(kind))).copied().unwrap_or_default()
-    }
-
     pub fn state(&self, workload: &str, f: Function, state: &str) -> u64 {
         self.states.get(&(workload.to_owned(), f, state.to_owned())).copied().unwrap_or_default()
     }
