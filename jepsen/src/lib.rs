@@ -9,6 +9,7 @@ pub mod nemesis;
 pub mod powercut;
 mod random;
 pub mod report;
+pub mod seeded;
 pub mod slow_disks;
 pub mod store;
 mod sync;

@@ -5,13 +5,8 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-<<<<<<< HEAD
-use ipam_jepsen::command::{Outcome, check, list, live, preflight, report};
-use ipam_jepsen::{failover, powercut, slow_disks};
-=======
 use ipam_jepsen::command::{Outcome, check, list, live, matrix, preflight, report, suite};
-use ipam_jepsen::{powercut, slow_disks};
->>>>>>> jep-D
+use ipam_jepsen::{failover, powercut, seeded, slow_disks};
 
 /// Breaks clusters of real ipamd processes on purpose, and reports each broken promise.
 #[derive(Debug, Parser)]
@@ -41,6 +36,8 @@ enum Task {
     Powercut(powercut::Arguments),
     /// Kill leaders of clusters on slow disks, and measure the time to the next accepted write.
     SlowDisks(slow_disks::Arguments),
+    /// Start members and agents with one seeded bug after another, each of which a checker must detect.
+    Mutants(seeded::Arguments),
     /// Kill and pause leaders of ipamd and of etcd in turn, and compare the times without accepted writes.
     Failover(failover::Arguments),
 }
@@ -56,6 +53,7 @@ fn main() -> ExitCode {
         Task::Preflight => Ok(preflight::run()),
         Task::Powercut(arguments) => powercut::run(&arguments).map(Outcome::of),
         Task::SlowDisks(arguments) => slow_disks::run(&arguments).map(Outcome::of),
+        Task::Mutants(arguments) => seeded::run(&arguments),
         Task::Failover(arguments) => failover::run(&arguments).map(Outcome::of),
     };
     match done {
