@@ -2,7 +2,14 @@
 //!
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
+mod conservation;
 mod definition;
+mod digests;
+mod exits;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod intervals;
+mod read_order;
 mod record;
 mod registry;
 mod verdict;

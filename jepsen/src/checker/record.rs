@@ -1,7 +1,7 @@
 //! Record: everything that a run has left, and all that checkers read.
 
 use ipam_api::event::Event;
-use ipam_api::resource::{Allocation, Pool, Prefix};
+use ipam_api::resource::{Allocation, Pool, PoolStatus, Prefix, Resource};
 use serde::{Deserialize, Serialize};
 
 use crate::history::Operation;
@@ -69,7 +69,7 @@ pub struct Final {
     /// All prefixes.
     pub prefixes: Vec<Prefix>,
     /// All pools with their counts.
-    pub pools: Vec<Pool>,
+    pub pools: Vec<Resource<Pool, PoolStatus>>,
 }
 
 /// Digest of a member at an applied index.

@@ -2,6 +2,7 @@
 
 mod disk;
 pub mod network;
+pub mod node;
 mod tools;
 mod work_dir;
 

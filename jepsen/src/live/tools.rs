@@ -1,14 +1,17 @@
 //! Programs of the system that the bench calls, and the little one in C that it compiles for itself.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// C program with system calls that safe Rust lacks.
-const OUTSIDE: &str = include_str!("outside.c");
+/// C program with system calls that safe Rust lacks, by file name.
+const OUTSIDE: [(&str, &str); 3] = [
+    ("outside.h", include_str!("outside.h")),
+    ("outside.c", include_str!("outside.c")),
+    ("supervise.c", include_str!("supervise.c")),
+];
 
 /// Mode of a power cut; the numbers are those of ext4's ioctl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,17 +36,20 @@ impl Tools {
     /// Compiles what must be compiled, into `dir`.
     pub(crate) fn make(dir: &Path) -> Result<Self> {
         let outside = dir.join("outside");
-        let mut compiler = Command::new("cc")
-            .args(["-O1", "-Wall", "-Werror", "-pthread", "-x", "c", "-o"])
-            .arg(&outside)
-            .arg("-")
-            .stdin(Stdio::piped())
-            .spawn()
-            .context("can't start cc; install gcc or another C compiler")?;
-        if let Some(mut input) = compiler.stdin.take() {
-            input.write_all(OUTSIDE.as_bytes())?;
+        let sources = dir.join("outside-sources");
+        std::fs::create_dir_all(&sources)?;
+        for (name, text) in OUTSIDE {
+            std::fs::write(sources.join(name), text)?;
         }
-        if !compiler.wait()?.success() {
+        let compiled = Command::new("cc")
+            .args(["-O1", "-Wall", "-Werror", "-pthread", "-o"])
+            .arg(&outside)
+            .args(["outside.c", "supervise.c"])
+            .current_dir(&sources)
+            .stdin(Stdio::null())
+            .status()
+            .context("can't start cc; install gcc or another C compiler")?;
+        if !compiled.success() {
             bail!("outside.c can't be compiled; what the compiler misses stands above");
         }
         Ok(Self { outside })

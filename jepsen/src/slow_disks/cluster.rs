@@ -39,7 +39,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Prepares members in `dir`, which holds the file `delay`; none is up. `program` is ipamd with its
+    /// Prepares members in `dir`, which holds the control file `disk`; none is up. `program` is ipamd with its
     /// prefix.
     pub(super) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
         fs::create_dir_all(dir)?;
@@ -58,9 +58,9 @@ impl Cluster {
 
     /// Sets the delay of each fsync that begins from now on.
     pub(super) fn delay(&self, ms: u64, parallel: bool) -> Result<()> {
-        let written = self.dir.join("delay.new");
-        fs::write(&written, format!("{ms}{}", if parallel { "p" } else { "" }))?;
-        Ok(fs::rename(written, self.dir.join("delay"))?)
+        let written = self.dir.join("disk.new");
+        fs::write(&written, format!("fsync-ms {ms}\nfsync-parallel {}\n", u8::from(parallel)))?;
+        Ok(fs::rename(written, self.dir.join("disk"))?)
     }
 
     pub(super) fn start_all(&mut self) -> Result<()> {

@@ -1,9 +1,11 @@
 //! Registry of all workloads.
 
 use super::Workload;
+use super::alloc_any::AllocAny;
+use super::alloc_specific::AllocSpecific;
 
 /// Returns all workloads, in the order in which `ipam-jepsen list` shows them.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Workload>> {
-    Vec::new()
+    vec![Box::new(AllocAny), Box::new(AllocSpecific)]
 }
