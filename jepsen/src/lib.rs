@@ -1,6 +1,8 @@
 //! Fault injection for ipamd: breaks clusters of real processes, and reports lost data.
 
 pub mod checker;
+pub mod command;
+pub mod failover;
 pub mod history;
 pub mod live;
 pub mod nemesis;

@@ -3,6 +3,7 @@
 mod disk;
 pub mod network;
 pub mod node;
+pub mod run;
 mod tools;
 mod work_dir;
 
