@@ -17,8 +17,7 @@ use super::settings::NodeSettings;
 /// Shell script that binds a boot id over the kernel's in a mount namespace, and executes the agent.
 const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
 /// Intervals that let the agent see ended containers within about a second.
-const INTERVALS: &str =
-    "heartbeat_interval_ms = 500\ninventory_interval_ms = 500\norphan_grace_ms = 1000\n";
+const INTERVALS: &str = "heartbeat_interval_ms = 500\ninventory_interval_ms = 500\norphan_grace_ms = 1000\n";
 /// Time limit for the agent to serve its socket.
 const STARTING: Duration = Duration::from_secs(20);
 /// Pause between two looks at the socket.

@@ -19,8 +19,7 @@ const MAKE: &str = r#"unshare --net="$1" -- sh -ec '
 ip link set lo up
 echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad'"#;
 /// Connects a namespace ($1) by an interface with a MAC address ($2).
-const CONNECT: &str =
-    r#"ip link add link eth0 name eth0 netns "$1" address "$2" type macvlan mode bridge"#;
+const CONNECT: &str = r#"ip link add link eth0 name eth0 netns "$1" address "$2" type macvlan mode bridge"#;
 /// Replaces the addresses ($2, ...) of a namespace ($1). The interface is down in between, and down without any.
 const ADDRESS: &str = r#"file="$1"; shift
 { echo "link set eth0 down"; echo "address flush dev eth0"

@@ -36,11 +36,7 @@ pub async fn start_agents(nodes: &[Arc<LiveNode>], hosts: &[String]) -> Result<V
 ///
 /// # Errors
 /// If a signal can't be sent.
-pub async fn pause_agents(
-    nodes: &[Arc<LiveNode>],
-    hosts: &[String],
-    is_paused: bool,
-) -> Result<Vec<String>> {
+pub async fn pause_agents(nodes: &[Arc<LiveNode>], hosts: &[String], is_paused: bool) -> Result<Vec<String>> {
     let mut evidence = Vec::new();
     for node in of(nodes, hosts) {
         if node.pause_agent(is_paused).await? {

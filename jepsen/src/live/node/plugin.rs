@@ -49,9 +49,8 @@ pub(super) async fn run(program: &Path, netns: &Path, plugin: &Plugin) -> Result
             signal(id, Signal::CONT)?;
         }
     }
-    let rest = plugin.kill_after.map(|limit| {
-        limit.saturating_sub(plugin.hold_before_start.unwrap_or_default())
-    });
+    let rest =
+        plugin.kill_after.map(|limit| limit.saturating_sub(plugin.hold_before_start.unwrap_or_default()));
     ended(child, rest).await
 }
 
