@@ -51,7 +51,7 @@ async fn sample(member: &str, client: &Client, recorder: &Recorder) -> Option<Sa
     let shown: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
     let again: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
     let is_same = (shown.applied, shown.epoch) == (again.applied, again.epoch);
-    let Cluster { applied, digest, epoch, .. } = shown;
+    let Cluster { applied, digest, epoch, leader, term, .. } = shown;
     let (time_ns, member) = (recorder.now_ns(), member.to_owned());
-    is_same.then_some(Sample { time_ns, member, applied, digest, epoch })
+    is_same.then_some(Sample { time_ns, member, applied, digest, epoch, leader, term })
 }
