@@ -15,6 +15,9 @@ mod finals;
 pub(crate) mod fixtures;
 mod i01_exclusive_holds;
 mod i02_linearizable;
+mod i03_durable_answers;
+mod i04_no_resurrection;
+mod i05_exactly_once;
 pub mod intervals;
 pub mod journal;
 pub mod model;
@@ -24,6 +27,7 @@ mod reads_at_revisions;
 mod record;
 mod registers;
 mod registry;
+mod releases;
 pub mod space;
 #[cfg(test)]
 pub(crate) mod testing;

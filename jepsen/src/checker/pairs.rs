@@ -37,6 +37,8 @@ pub struct Pairs<'a> {
     pub by_endpoint: BTreeMap<&'a str, Vec<usize>>,
     /// Calls by key, in order.
     pub by_key: BTreeMap<&'a str, Vec<usize>>,
+    /// Ids of the journal by network and address, if there are grants without an id.
+    places: BTreeMap<(&'a str, AddressRange), Vec<u64>>,
 }
 
 /// Grant that an answer gave.
@@ -107,6 +109,7 @@ impl<'a> Pairs<'a> {
             by_id: BTreeMap::new(),
             by_endpoint: BTreeMap::new(),
             by_key: BTreeMap::new(),
+            places: BTreeMap::new(),
         };
         pairs.index_names();
         // Ids of the journal need times, and times need ids that answers state.
@@ -251,24 +254,34 @@ impl<'a> Pairs<'a> {
         if self.acks.iter().all(|ack| ack.id != 0) {
             return;
         }
-        let mut places: BTreeMap<(&str, AddressRange), Vec<u64>> = BTreeMap::new();
         for lifetime in self.journal.lifetimes.values() {
-            places.entry((lifetime.network, lifetime.block)).or_default().push(lifetime.id);
+            self.places.entry((lifetime.network, lifetime.block)).or_default().push(lifetime.id);
         }
-        for ack in self.acks.iter_mut().filter(|ack| ack.id == 0) {
-            let Some(call) = self.calls.get(ack.call) else { continue };
-            let ids = places.get(&(ack.grant.network.as_str(), ack.block));
-            let alive = ids.into_iter().flatten().filter_map(|id| self.journal.lifetimes.get(id));
-            let mut alive = alive.filter(|lifetime| {
-                self.timeline.earliest_ns(lifetime.begun.revision) <= call.end_ns()
-                    && lifetime
-                        .ended
-                        .is_none_or(|end| self.timeline.latest_ns(end.revision) >= call.begin_ns())
-            });
-            if let (Some(only), None) = (alive.next(), alive.next()) {
-                ack.id = only.id;
-            }
+        let only = |ack: &Ack<'a>| {
+            let mut ids = self.candidates(ack);
+            ids.next().filter(|_| ids.next().is_none()).unwrap_or(ack.id)
+        };
+        let ids: Vec<u64> = self.acks.iter().map(only).collect();
+        for (ack, id) in self.acks.iter_mut().zip(ids) {
+            ack.id = id;
         }
+    }
+
+    /// Ids that a grant without one may have: of allocations of its address and holder at the time of its call.
+    pub fn candidates(&self, ack: &Ack<'a>) -> impl Iterator<Item = u64> {
+        let place =
+            (ack.id == 0).then(|| self.places.get(&(ack.grant.network.as_str(), ack.block))).flatten();
+        let alive = place.into_iter().flatten().filter_map(|id| self.journal.lifetimes.get(id));
+        let (begin_ns, end_ns) =
+            self.calls.get(ack.call).map_or((0, u64::MAX), |call| (call.begin_ns(), call.end_ns()));
+        let holder = ack.holder;
+        let alive = alive.filter(move |lifetime| {
+            let ended = lifetime.ended.map(|end| self.timeline.latest_ns(end.revision));
+            self.timeline.earliest_ns(lifetime.begun.revision) <= end_ns
+                && ended.is_none_or(|ended_ns| ended_ns >= begin_ns)
+                && (holder.is_empty() || holder == lifetime.holder)
+        });
+        alive.map(|lifetime| lifetime.id)
     }
 
     fn index_ids(&mut self) {

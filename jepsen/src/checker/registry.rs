@@ -8,6 +8,10 @@ use super::digests::Digests;
 use super::event_streams::EventStreams;
 use super::exits::Exits;
 use super::i01_exclusive_holds::ExclusiveHolds;
+use super::i02_linearizable::Linearizable;
+use super::i03_durable_answers::DurableAnswers;
+use super::i04_no_resurrection::NoResurrection;
+use super::i05_exactly_once::ExactlyOnce;
 use super::read_order::ReadOrder;
 
 /// Returns all checkers, `I1` first.
@@ -23,5 +27,8 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(CniIdempotence),
         Box::new(EventStreams),
         Box::new(super::i02_linearizable::Linearizable),
+        Box::new(DurableAnswers),
+        Box::new(NoResurrection),
+        Box::new(ExactlyOnce),
     ]
 }
