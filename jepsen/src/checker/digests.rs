@@ -113,7 +113,8 @@ mod tests {
     use crate::checker::fixtures::{allocation, final_state};
 
     fn sample(member: &str, applied: u64, digest: &str, epoch: u64) -> Sample {
-        Sample { time_ns: 0, member: member.to_owned(), applied, digest: digest.to_owned(), epoch }
+        let (member, digest) = (member.to_owned(), digest.to_owned());
+        Sample { time_ns: 0, member, applied, digest, epoch, term: 1, leader: None }
     }
 
     #[test]

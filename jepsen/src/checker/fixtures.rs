@@ -4,7 +4,7 @@ use ipam_api::event::Event;
 use ipam_api::resource::{Allocation, Pool, PoolStatus, Prefix, Resource};
 use serde_json::json;
 
-use super::Final;
+use super::{Final, Sample};
 use crate::history::{Function, Grant, Operation, Process, Type, Value};
 use crate::nemesis::{Fault, Kind};
 
@@ -12,6 +12,7 @@ use crate::nemesis::{Fault, Kind};
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     operations: Vec<Operation>,
+    samples: Vec<Sample>,
     time_ms: u64,
 }
 
@@ -56,8 +57,28 @@ impl Script {
         leader: Option<&str>,
         evidence: &[&str],
     ) -> u64 {
-        let detail = leader.map_or(serde_json::Value::Null, |leader| serde_json::json!({ "leader": leader }));
-        self.fault(nemesis, lasts_ms, kind, detail, evidence)
+        if let Some(leader) = leader {
+            self.lead(leader);
+        }
+        self.fault(nemesis, lasts_ms, kind, serde_json::Value::Null, evidence)
+    }
+
+    /// Adds a sample of a new leader.
+    pub(crate) fn lead(&mut self, leader: &str) {
+        self.samples.push(Sample {
+            time_ns: self.time_ms * 1_000_000,
+            member: leader.to_owned(),
+            applied: 0,
+            digest: String::new(),
+            epoch: 0,
+            term: self.samples.len() as u64 + 1,
+            leader: Some(leader.to_owned()),
+        });
+    }
+
+    /// The samples up to here.
+    pub(crate) fn samples(&self) -> Vec<Sample> {
+        self.samples.clone()
     }
 
     /// Adds the healing of a fault.
@@ -154,4 +175,12 @@ pub(crate) fn event(revision: u64, number: u32, event_type: &str, allocation: Op
         "by": { "principal": "admin", "via": "http", "request_id": "r" },
     });
     serde_json::from_value(event).unwrap()
+}
+
+/// Event of an address of the pod `default/name`.
+pub(crate) fn address_event(revision: u64, event_type: &str, address: &str, pod: &str) -> Event {
+    let mut event = event(revision, 0, event_type, None);
+    address.clone_into(&mut event.object);
+    event.endpoint = serde_json::from_value(json!({ "kind": "pod", "name": pod })).unwrap();
+    event
 }

@@ -11,15 +11,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipam_api::address::{AddressRange, Family};
+use ipam_api::address::AddressRange;
 
 use super::block::is_single;
 use super::pairs::{Ack, Pairs, figure, may_release};
+use super::space::Space;
 use super::{Checker, Record, Verdict};
 use crate::history::{Function, Type};
 
 /// Checker of I1.
-pub struct ExclusiveHolds;
+pub(super) struct ExclusiveHolds;
 
 impl Checker for ExclusiveHolds {
     fn id(&self) -> &'static str {
@@ -136,86 +137,15 @@ fn releases(pairs: &Pairs<'_>, hold: &Hold<'_>) -> impl Iterator<Item = u64> {
     releases.map(|(_, call)| call.begin_ns())
 }
 
-/// Holds that are active at one instant, by network and first address.
-#[derive(Default)]
-struct Active<'h, 'a> {
-    holds: BTreeMap<(&'a str, AddressRange), Vec<&'h Hold<'a>>>,
-    /// Sizes of active prefixes, as numbers of host bits, with their counts.
-    host_bits: BTreeMap<(Family, u32), usize>,
-}
-
-impl<'h, 'a> Active<'h, 'a> {
-    fn add(&mut self, hold: &'h Hold<'a>) {
-        self.holds.entry((hold.network, hold.block)).or_default().push(hold);
-        if !is_single(&hold.block) {
-            *self.host_bits.entry((hold.block.family(), host_bits(&hold.block))).or_default() += 1;
-        }
-    }
-
-    fn remove(&mut self, hold: &Hold<'a>) {
-        let place = (hold.network, hold.block);
-        let Some(same) = self.holds.get_mut(&place) else { return };
-        same.retain(|other| other.id != hold.id);
-        if same.is_empty() {
-            self.holds.remove(&place);
-        }
-        let size = (hold.block.family(), host_bits(&hold.block));
-        if let Some(count) = self.host_bits.get_mut(&size) {
-            *count -= 1;
-            if *count == 0 {
-                self.host_bits.remove(&size);
-            }
-        }
-    }
-
-    /// Active holds that may not exist beside a new one.
-    fn conflicts(&self, new: &Hold<'a>) -> Vec<&'h Hold<'a>> {
-        let mut found: Vec<&Hold<'_>> = self.at(new.network, new.block).collect();
-        for (family, bits) in self.host_bits.keys().filter(|(family, _)| *family == new.block.family()) {
-            let Some(around) = around(&new.block, *family, *bits) else { continue };
-            // An older prefix may be divided: nested prefixes are legal, addresses in a prefix are not.
-            let outer = self.at(new.network, around);
-            found.extend(outer.filter(|outer| is_single(&new.block) || outer.id > new.id));
-        }
-        if !is_single(&new.block) {
-            found.extend(self.inside(new));
-        }
-        found
-    }
-
-    fn at(&self, network: &'a str, block: AddressRange) -> impl Iterator<Item = &'h Hold<'a>> {
-        self.holds.get(&(network, block)).into_iter().flatten().copied()
-    }
-
-    /// Active holds inside a new prefix: addresses, and prefixes that are older than it.
-    fn inside(&self, new: &Hold<'a>) -> impl Iterator<Item = &'h Hold<'a>> {
-        let block = new.block;
-        let from = (new.network, AddressRange::single(block.first_address()));
-        let network = new.network;
-        let behind = self.holds.range(from..).take_while(move |((of, inner), _)| {
-            *of == network && inner.family() == block.family() && inner.first() <= block.last()
-        });
-        let inner = behind.filter(move |((_, inner), _)| *inner != block && block.contains(inner));
-        let id = new.id;
-        inner
-            .flat_map(|(_, holds)| holds)
-            .copied()
-            .filter(move |inner| is_single(&inner.block) || inner.id < id)
-    }
-}
-
-fn host_bits(block: &AddressRange) -> u32 {
-    (block.last() - block.first()).count_ones()
-}
-
-/// The strictly larger block of a size that contains another.
-fn around(block: &AddressRange, family: Family, bits: u32) -> Option<AddressRange> {
-    if bits <= host_bits(block) {
-        return None;
-    }
-    let mask = 1_u128.checked_shl(bits).map_or(u128::MAX, |size| size - 1);
-    let (first, last) = (block.first() & !mask, block.first() | mask);
-    AddressRange::new(family.address(first), family.address(last)).ok()
+/// Active holds that may not exist beside a new one.
+fn conflicts<'h, 'a>(active: &Space<'a, &'h Hold<'a>>, new: &Hold<'a>) -> Vec<&'h Hold<'a>> {
+    let is_address = is_single(&new.block);
+    let mut found: Vec<&Hold<'_>> = active.at(new.network, new.block).collect();
+    // An older prefix may be divided: nested prefixes are legal, addresses in a prefix are not.
+    found.extend(active.around(new.network, new.block).filter(|outer| is_address || outer.id > new.id));
+    let inner = active.inside(new.network, new.block);
+    found.extend(inner.filter(|inner| is_single(&inner.block) || inner.id < new.id));
+    found
 }
 
 /// Passes over all begins and ends in the order of time.
@@ -227,14 +157,14 @@ fn sweep(holds: &[Hold<'_>], verdict: &mut Verdict) {
         turns.push((hold.end_ns, false, hold));
     }
     turns.sort_by_key(|(time_ns, begins, hold)| (*time_ns, *begins, hold.id));
-    let mut active = Active::default();
+    let mut active = Space::default();
     let mut reported = BTreeSet::new();
     for (_, begins, hold) in turns {
         if !begins {
-            active.remove(hold);
+            active.remove(hold.network, hold.block, |other: &&Hold<'_>| other.id == hold.id);
             continue;
         }
-        for other in active.conflicts(hold) {
+        for other in conflicts(&active, hold) {
             if reported.insert((other.id, hold.id)) {
                 let message = format!(
                     "{} of {} holds {} by grant {} while {} holds {} by grant {}",
@@ -243,7 +173,7 @@ fn sweep(holds: &[Hold<'_>], verdict: &mut Verdict) {
                 verdict.violated(message, [other.operation, hold.operation]);
             }
         }
-        active.add(hold);
+        active.add(hold.network, hold.block, hold);
     }
 }
 

@@ -3,24 +3,33 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 pub mod availability;
-pub mod block;
+mod cni_idempotence;
 mod conservation;
+pub mod block;
 mod definition;
 mod digests;
+mod event_streams;
 mod exits;
+mod finals;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod i01_exclusive_holds;
+mod i02_linearizable;
 pub mod intervals;
-pub mod journal;
-pub mod pairs;
 mod read_order;
+pub mod journal;
+pub mod model;
+pub mod pairs;
+mod reads_at_revisions;
 mod record;
+mod registers;
 mod registry;
+pub mod space;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timeline;
 mod verdict;
+pub mod wgl;
 
 pub use self::definition::Checker;
 pub use self::record::{Exit, Final, Record, Sample, Settings};

@@ -14,6 +14,9 @@ use super::timeline::Timeline;
 use super::{Record, Verdict};
 use crate::history::{Function, Grant, Type};
 
+/// Member of `value.detail` of a transaction: endpoints to which its steps allocate.
+const ALLOCATES: &str = "allocates";
+
 /// Prepared run.
 pub struct Pairs<'a> {
     /// The run.
@@ -171,7 +174,9 @@ impl<'a> Pairs<'a> {
             let is_write =
                 may_grant(call.begin.f) || may_release(call.begin.f) || call.begin.f == Function::Renew;
             let of_grants = of_grants.filter(|_| is_write);
-            for endpoint in begin.endpoint.as_deref().into_iter().chain(of_grants) {
+            let of_steps = begin.detail.get(ALLOCATES).and_then(serde_json::Value::as_array);
+            let of_steps = of_steps.into_iter().flatten().filter_map(serde_json::Value::as_str);
+            for endpoint in begin.endpoint.as_deref().into_iter().chain(of_grants).chain(of_steps) {
                 let calls = self.by_endpoint.entry(endpoint).or_default();
                 if calls.last() != Some(&at) {
                     calls.push(at);

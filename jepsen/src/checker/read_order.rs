@@ -6,12 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 use super::{Checker, Record, Verdict};
 use crate::history::{Function, Operation, Type};
 
 /// Checker of I10.
 #[derive(Debug)]
 pub(super) struct ReadOrder;
+
+/// Member of `value.detail` of a read that may be as old as this revision.
+const LEAST: &str = "at_least_revision";
 
 /// Highest revision that was answered, with the operation that it was answered to.
 type Known = (u64, u64);
@@ -56,6 +61,7 @@ impl Checker for ReadOrder {
                 }
                 continue;
             };
+            check_pages(operation, begin, &mut verdict);
             if is_read && operation.value.is_stale {
                 stale += 1;
                 verdict.checked += 1;
@@ -95,13 +101,37 @@ impl Checker for ReadOrder {
     }
 }
 
+/// Checks that the pages of a list are of one state, and that a read is as new as it was asked to be.
+fn check_pages(operation: &Operation, begin: u64, verdict: &mut Verdict) {
+    let detail = &operation.value.detail;
+    let revisions: Vec<u64> = detail
+        .get("revisions")
+        .and_then(Json::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Json::as_u64)
+        .collect();
+    let at = [begin, operation.index];
+    if revisions.windows(2).any(|pair| matches!(pair, [one, next] if one != next)) {
+        verdict.violated(format!("the pages of one list have revisions {revisions:?}"), at);
+    }
+    let least = detail.get(LEAST).and_then(Json::as_u64);
+    if let (Some(least), Some(revision)) = (least, operation.value.revision)
+        && revision < least
+    {
+        verdict.violated(format!("a read asked for revision {least} at least, and got {revision}"), at);
+    }
+}
+
 /// Returns true for reads of the present state. Answers to repeated writes may name an earlier revision.
 fn is_linearizable(operation: &Operation) -> bool {
     match operation.f {
-        Function::Read | Function::List => true,
+        Function::Read | Function::List => {
+            !operation.value.is_stale && operation.value.detail.get(LEAST).is_none()
+        }
         Function::Events => {
             !operation.value.is_stale
-                && operation.value.detail.get("source").and_then(serde_json::Value::as_str) == Some("page")
+                && operation.value.detail.get("stream").and_then(Json::as_bool) == Some(false)
         }
         _ => false,
     }
@@ -161,6 +191,21 @@ mod tests {
         assert!(check(&script).holds());
         script.ok(1, Function::Read, stale(None), stale(None));
         assert_eq!(check(&script).violations, 1);
+    }
+
+    #[test]
+    fn pages_of_a_list_are_of_one_state_and_as_new_as_asked() {
+        let list = |detail: Json, revision| Value { detail, revision: Some(revision), ..Value::default() };
+        let violations = |detail: Json, revision| {
+            let mut script = Script::default();
+            script.ok(2, Function::Allocate, Value::default(), at(9));
+            script.ok(1, Function::List, Value::default(), list(detail, revision));
+            check(&script).violations
+        };
+        assert_eq!(violations(serde_json::json!({ "revisions": [9, 9] }), 9), 0);
+        assert_eq!(violations(serde_json::json!({ "revisions": [9, 10] }), 10), 1);
+        assert_eq!(violations(serde_json::json!({ "at_least_revision": 5 }), 6), 0);
+        assert_eq!(violations(serde_json::json!({ "at_least_revision": 5 }), 4), 1);
     }
 
     #[test]

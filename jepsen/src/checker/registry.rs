@@ -2,8 +2,10 @@
 
 use super::Checker;
 use super::availability::Availability;
+use super::cni_idempotence::CniIdempotence;
 use super::conservation::Conservation;
 use super::digests::Digests;
+use super::event_streams::EventStreams;
 use super::exits::Exits;
 use super::i01_exclusive_holds::ExclusiveHolds;
 use super::read_order::ReadOrder;
@@ -18,5 +20,8 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(Conservation),
         Box::new(Exits),
         Box::new(Availability),
+        Box::new(CniIdempotence),
+        Box::new(EventStreams),
+        Box::new(super::i02_linearizable::Linearizable),
     ]
 }

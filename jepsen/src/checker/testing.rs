@@ -190,6 +190,12 @@ impl Call<'_> {
         self
     }
 
+    /// Sets the pools.
+    pub(crate) fn pools(mut self, pools: &[&str]) -> Self {
+        self.value.pools = pools.iter().map(|pool| (*pool).to_owned()).collect();
+        self
+    }
+
     /// Sets the target.
     pub(crate) fn target(mut self, target: &str) -> Self {
         self.value.target = Some(target.to_owned());

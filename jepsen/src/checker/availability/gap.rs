@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use super::writes::Writes;
-use crate::checker::intervals::{Interval, faults, operations};
+use crate::checker::intervals::{Interval, faults, leader_at, leaders, operations};
 use crate::checker::record::Record;
 use crate::history::{Function, Type};
 use crate::nemesis::Fault;
@@ -46,7 +46,7 @@ pub fn gaps(record: &Record) -> Vec<FaultGap<'_>> {
         .filter(|one| is_of_client(one))
         .map(|one| (one.begin_ns(), one.kind() == Type::Ok))
         .collect();
-    let faults = faults(&record.history);
+    let (faults, leaders) = (faults(&record.history), leaders(&record.samples));
     let mut gaps = Vec::with_capacity(faults.len());
     for fault in &faults {
         let (begin_ns, end_ns) = (fault.begin_ns(), fault.end_ns().min(last_ns));
@@ -56,7 +56,7 @@ pub fn gaps(record: &Record) -> Vec<FaultGap<'_>> {
         gaps.push(FaultGap {
             fault: fault.fault,
             index: fault.inject.index,
-            target: Target::of(fault.fault, record.settings.members, fault.leader()),
+            target: Target::of(fault.fault, record.settings.members, leader_at(&leaders, begin_ns)),
             begin_ns,
             end_ns,
             gap_ns: longest_gap(&writes, begin_ns, end_ns),
@@ -115,7 +115,8 @@ mod tests {
         write(&mut script, 6100);
         write(&mut script, 60_000);
         let settings = Settings { members: 3, ..Settings::default() };
-        let record = Record { history: script.history(), settings, ..Record::default() };
+        let (history, samples) = (script.history(), script.samples());
+        let record = Record { history, samples, settings, ..Record::default() };
         let gaps = gaps(&record);
         assert_eq!(gaps.len(), 1);
         assert_eq!((gaps[0].target, gaps[0].operations, gaps[0].ok), (Target::Leader, 2, 2));

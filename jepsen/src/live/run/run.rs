@@ -10,11 +10,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::bench::Bench;
 use super::course::Course;
 use super::history_file;
+use super::live_bench::LiveBench;
+use super::nodes::Nodes;
 use super::plan::Plan;
 use super::progress::Progress;
 use super::sampler::Samples;
 use crate::checker::Record;
 use crate::history::Recorder;
+use crate::live::lab::{self, Lab, Programs};
 use crate::store;
 
 /// Threads of the driver; clients have threads of their own.
@@ -82,6 +85,27 @@ fn version(plan: &Plan) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-async fn in_lab(_course: &mut Course) -> Result<()> {
-    anyhow::bail!("no lab")
+/// Starts the lab, makes the run in it, and keeps the logs.
+async fn in_lab(course: &mut Course) -> Result<()> {
+    let plan = &course.plan;
+    let lab = Lab::start(lab::Plan {
+        members: plan.members,
+        is_secure: plan.is_secure,
+        seed: plan.seed,
+        test_options: plan.test_options.clone(),
+        programs: Programs::in_dir(&plan.bin_dir)?,
+        dir: plan.store.clone(),
+    });
+    let lab = lab.await.context("the cluster can't be founded")?;
+    let nodes = Nodes::start(&lab).await.context("the agents can't be started")?;
+    let mut bench = LiveBench { nodes, lab };
+    course.progress.say(&format!("{} members and two nodes run", course.plan.members));
+    let done = course.run(&mut bench).await;
+    if done.is_err() {
+        course.record.exits = bench.exits(course.recorder.now_ns()).await;
+    }
+    for (name, log) in bench.nodes.logs() {
+        std::fs::copy(&log, bench.lab.logs().join(name)).with_context(|| log.display().to_string())?;
+    }
+    done
 }
