@@ -1,12 +1,15 @@
 //! Fault injection for ipamd: breaks clusters of real processes, and reports lost data.
 
 pub mod checker;
+pub mod command;
+pub mod failover;
 pub mod history;
 pub mod live;
 pub mod nemesis;
 pub mod powercut;
 mod random;
 pub mod report;
+pub mod seeded;
 pub mod slow_disks;
 pub mod store;
 mod sync;

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::cluster::Cluster;
+pub(crate) use self::cluster::Cluster;
 use self::writers::Writers;
+pub(crate) use self::writers::allocation;
 use crate::live::Tools;
 
 /// The pool that is written to, and its subnet.
@@ -73,7 +74,7 @@ async fn runs(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
     println!("fsync +ms  kills  median s  max s  terms  elections of each kill (gap s / terms)");
     for &fsync_ms in &arguments.fsync_ms {
         let dir = arguments.keep.as_deref().unwrap_or(work_dir.path()).join(format!("{fsync_ms}ms"));
-        let program = [tools.outside().to_owned(), "slow-fsync".into(), dir.join("delay"), ipamd.clone()];
+        let program = [tools.outside().to_owned(), "supervise".into(), dir.join("disk"), ipamd.clone()];
         let mut cluster = Cluster::make(&dir, &program)?;
         cluster.start_all()?;
         cluster.ready().await?;

@@ -15,6 +15,8 @@ use crate::checker::Record;
 
 /// Name of the file with the history.
 pub const HISTORY: &str = "history.jsonl";
+/// Name of the file with the verdicts.
+pub const RESULTS: &str = "results.json";
 const SETTINGS: &str = "settings.json";
 const JOURNAL: &str = "journal.jsonl";
 const FINALS: &str = "finals.jsonl";

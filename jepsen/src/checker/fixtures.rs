@@ -1,12 +1,18 @@
-//! Fixtures of tests: synthetic histories.
+//! Fixtures of tests: synthetic histories and states.
 
-use crate::history::{Function, Operation, Process, Type, Value};
+use ipam_api::event::Event;
+use ipam_api::resource::{Allocation, Pool, PoolStatus, Prefix, Resource};
+use serde_json::json;
+
+use super::{Final, Sample};
+use crate::history::{Function, Grant, Operation, Process, Type, Value};
 use crate::nemesis::{Fault, Kind};
 
 /// Synthetic history. Each line is one millisecond after the line before.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     operations: Vec<Operation>,
+    samples: Vec<Sample>,
     time_ms: u64,
 }
 
@@ -51,8 +57,28 @@ impl Script {
         leader: Option<&str>,
         evidence: &[&str],
     ) -> u64 {
-        let detail = leader.map_or(serde_json::Value::Null, |leader| serde_json::json!({ "leader": leader }));
-        self.fault(nemesis, lasts_ms, kind, detail, evidence)
+        if let Some(leader) = leader {
+            self.lead(leader);
+        }
+        self.fault(nemesis, lasts_ms, kind, serde_json::Value::Null, evidence)
+    }
+
+    /// Adds a sample of a new leader.
+    pub(crate) fn lead(&mut self, leader: &str) {
+        self.samples.push(Sample {
+            time_ns: self.time_ms * 1_000_000,
+            member: leader.to_owned(),
+            applied: 0,
+            digest: String::new(),
+            epoch: 0,
+            term: self.samples.len() as u64 + 1,
+            leader: Some(leader.to_owned()),
+        });
+    }
+
+    /// The samples up to here.
+    pub(crate) fn samples(&self) -> Vec<Sample> {
+        self.samples.clone()
     }
 
     /// Adds the healing of a fault.
@@ -79,4 +105,82 @@ impl Script {
     pub(crate) fn history(&self) -> Vec<Operation> {
         self.operations.clone()
     }
+}
+
+const TIME: &str = "2026-11-01T00:00:00Z";
+
+/// Grant of an address in the network `default`.
+pub(crate) fn grant(id: u64, address: &str) -> Grant {
+    let (network, address) = ("default".to_owned(), address.to_owned());
+    Grant { id, network, address, pool: None, endpoint: None }
+}
+
+/// Empty state of a member.
+pub(crate) fn final_state(member: &str) -> Final {
+    Final {
+        member: member.to_owned(),
+        applied: 100,
+        revision: 90,
+        digest: "d".to_owned(),
+        allocations: Vec::new(),
+        prefixes: Vec::new(),
+        pools: Vec::new(),
+    }
+}
+
+/// Allocation of an address with its prefix length.
+pub(crate) fn allocation(id: u64, address: &str, pool: &str) -> Allocation {
+    let allocation = json!({
+        "id": id, "address": address, "network": "default", "subnet": "s", "pool": pool,
+        "endpoint": { "kind": "pod", "name": format!("e-{id}") }, "interface": "eth0",
+        "lifecycle": "held", "checked": false, "created_at": TIME, "created_by": "admin",
+    });
+    serde_json::from_value(allocation).unwrap()
+}
+
+/// Delegated prefix.
+pub(crate) fn prefix(id: u64, cidr: &str, pool: &str, parent: Option<u64>) -> Prefix {
+    let prefix = json!({
+        "id": id, "cidr": cidr, "network": "default", "subnet": "s", "pool": pool, "parent": parent,
+        "realm": "default", "owner": format!("o-{id}"), "path": format!("o-{id}"), "keep_edges": false,
+        "children": 0, "created_at": TIME, "created_by": "admin",
+    });
+    serde_json::from_value(prefix).unwrap()
+}
+
+/// Pool of 256 addresses: allocated, cooling, quarantined, reserved, excluded, free.
+pub(crate) fn pool(name: &str, revision: u64, counts: [u64; 6]) -> Resource<Pool, PoolStatus> {
+    let [allocated, cooling, quarantined, reserved, excluded, free] = counts;
+    let spec = serde_json::from_value(json!({ "name": name, "subnet": "s" })).unwrap();
+    let meta = json!({
+        "id": 1, "revision": 1, "created_at": TIME, "created_by": "admin", "updated_at": TIME,
+        "updated_by": "admin",
+    });
+    let status = json!({
+        "revision": revision, "family": 4, "cidr": "10.0.0.0/24", "conditions": [],
+        "counts": {
+            "size": 256, "allocated": allocated, "cooling": cooling, "quarantined": quarantined,
+            "reserved": reserved, "excluded": excluded, "free": free, "saturated": false,
+        },
+    });
+    let (meta, status) = (serde_json::from_value(meta).unwrap(), serde_json::from_value(status).unwrap());
+    Resource { spec, meta, status }
+}
+
+/// Event of the journal.
+pub(crate) fn event(revision: u64, number: u32, event_type: &str, allocation: Option<u64>) -> Event {
+    let event = json!({
+        "revision": revision, "number": number, "at": TIME, "type": event_type, "object": "o",
+        "kind": "address", "allocation": allocation,
+        "by": { "principal": "admin", "via": "http", "request_id": "r" },
+    });
+    serde_json::from_value(event).unwrap()
+}
+
+/// Event of an address of the pod `default/name`.
+pub(crate) fn address_event(revision: u64, event_type: &str, address: &str, pod: &str) -> Event {
+    let mut event = event(revision, 0, event_type, None);
+    address.clone_into(&mut event.object);
+    event.endpoint = serde_json::from_value(json!({ "kind": "pod", "name": pod })).unwrap();
+    event
 }

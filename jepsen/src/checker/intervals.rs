@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::record::Sample;
 use crate::history::{Function, Operation, Process, Type, Value};
 use crate::nemesis::Fault;
 
 /// Member of `value.detail` that marks the healing of a fault.
 const HEAL: &str = "heal";
-/// Member of `value.detail` of the nemesis that names the leader at this time.
-const LEADER: &str = "leader";
 
 /// Operation from its begin to its end.
 #[derive(Debug, Clone, Copy)]
@@ -123,12 +122,6 @@ impl<'a> FaultInterval<'a> {
         ends.flat_map(|end| end.value.evidence.iter().map(String::as_str))
     }
 
-    /// Leader at the time of the injection, if it is known.
-    #[must_use]
-    pub fn leader(&self) -> Option<&'a str> {
-        leader_of(self.inject).or_else(|| self.injected.and_then(leader_of))
-    }
-
     /// Indexes of its operations.
     pub fn indexes(&self) -> impl Iterator<Item = u64> + use<'a> {
         let all = [Some(self.inject), self.injected, self.heal, self.healed];
@@ -170,18 +163,36 @@ pub fn faults(history: &[Operation]) -> Vec<FaultInterval<'_>> {
     faults
 }
 
-/// Leaders in the order of time, as the nemesis saw them: only changes, each with its time.
+/// Leader of one term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leader<'a> {
+    /// Time at which a member was first seen to know it.
+    pub time_ns: u64,
+    /// Term.
+    pub term: u64,
+    /// Name.
+    pub name: &'a str,
+}
+
+/// Leaders in the order of terms. A member that lags behind still names the leader of an earlier term.
 #[must_use]
-pub fn leaders(history: &[Operation]) -> Vec<(u64, &str)> {
-    let mut leaders: Vec<(u64, &str)> = Vec::new();
-    for operation in history.iter().filter(|operation| operation.process == Process::Nemesis) {
-        if let Some(leader) = leader_of(operation)
-            && leaders.last().is_none_or(|(_, last)| *last != leader)
+pub fn leaders(samples: &[Sample]) -> Vec<Leader<'_>> {
+    let mut leaders: Vec<Leader<'_>> = Vec::new();
+    for sample in samples {
+        if let Some(name) = sample.leader.as_deref()
+            && leaders.last().is_none_or(|last| last.term < sample.term)
         {
-            leaders.push((operation.time_ns, leader));
+            leaders.push(Leader { time_ns: sample.time_ns, term: sample.term, name });
         }
     }
     leaders
+}
+
+/// Leader at a time, if one was known before.
+#[must_use]
+pub fn leader_at<'a>(leaders: &[Leader<'a>], time_ns: u64) -> Option<&'a str> {
+    let after = leaders.partition_point(|leader| leader.time_ns <= time_ns);
+    after.checked_sub(1).and_then(|at| leaders.get(at)).map(|leader| leader.name)
 }
 
 /// Set of times in which at least one fault was active.
@@ -213,10 +224,6 @@ impl FaultTimes {
 
 fn is_heal(operation: &Operation) -> bool {
     operation.value.detail.get(HEAL).and_then(serde_json::Value::as_bool).unwrap_or_default()
-}
-
-fn leader_of(operation: &Operation) -> Option<&str> {
-    operation.value.detail.get(LEADER).and_then(serde_json::Value::as_str)
 }
 
 #[cfg(test)]
@@ -253,7 +260,11 @@ mod tests {
         assert!(faults[0].is_complete() && !faults[1].is_complete());
         assert_eq!(faults[1].end_ns(), u64::MAX);
         assert_eq!(faults[0].evidence().collect::<Vec<_>>(), ["signal 9"]);
-        assert_eq!(leaders(&history).iter().map(|(_, name)| *name).collect::<Vec<_>>(), ["n1", "n2"]);
+        let samples = script.samples();
+        let leaders = leaders(&samples);
+        assert_eq!(leaders.iter().map(|leader| leader.name).collect::<Vec<_>>(), ["n1", "n2"]);
+        assert_eq!(leader_at(&leaders, faults[1].begin_ns()), Some("n2"));
+        assert_eq!(leader_at(&leaders, faults[1].begin_ns() - 1), Some("n1"));
     }
 
     #[test]

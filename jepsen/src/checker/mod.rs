@@ -2,8 +2,14 @@
 //!
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
+pub mod availability;
+mod cni_idempotence;
+mod conservation;
 pub mod block;
 mod definition;
+mod digests;
+mod event_streams;
+mod exits;
 mod finals;
 #[cfg(test)]
 pub(crate) mod fixtures;
@@ -17,6 +23,7 @@ mod i07_no_live_reclaim;
 mod i08_no_leaks;
 mod i09_own_ends;
 pub mod intervals;
+mod read_order;
 pub mod journal;
 pub mod model;
 pub mod pairs;

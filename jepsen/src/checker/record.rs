@@ -85,6 +85,12 @@ pub struct Sample {
     pub digest: String,
     /// Epoch of the cluster: indexes of different epochs are not comparable.
     pub epoch: u64,
+    /// Raft term of the member.
+    #[serde(default)]
+    pub term: u64,
+    /// Leader of the term, if the member knows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
 }
 
 /// End of a process.

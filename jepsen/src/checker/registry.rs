@@ -1,15 +1,22 @@
 //! Registry of all checkers.
 
 use super::Checker;
-use super::i01_exclusive_holds::ExclusiveHolds;
-use super::i02_linearizable::Linearizable;
-use super::i03_durable_answers::DurableAnswers;
-use super::i04_no_resurrection::NoResurrection;
-use super::i05_exactly_once::ExactlyOnce;
-use super::i06_whole_effects::WholeEffects;
-use super::i07_no_live_reclaim::NoLiveReclaim;
-use super::i08_no_leaks::NoLeaks;
-use super::i09_own_ends::OwnEnds;
+use super::availability::Availability;
+use super::cni_idempotence::CniIdempotence;
+use super::conservation::Conservation;
+use super::digests::Digests;
+use super::durable_answers::DurableAnswers;
+use super::event_streams::EventStreams;
+use super::exactly_once::ExactlyOnce;
+use super::exclusive_holds::ExclusiveHolds;
+use super::exits::Exits;
+use super::linearizable::Linearizable;
+use super::no_leaks::NoLeaks;
+use super::no_live_reclaim::NoLiveReclaim;
+use super::no_resurrection::NoResurrection;
+use super::own_ends::OwnEnds;
+use super::read_order::ReadOrder;
+use super::whole_effects::WholeEffects;
 
 /// Returns all checkers, `I1` first.
 #[must_use]
@@ -24,5 +31,12 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(NoLiveReclaim),
         Box::new(NoLeaks),
         Box::new(OwnEnds),
+        Box::new(ReadOrder),
+        Box::new(Digests),
+        Box::new(Conservation),
+        Box::new(Exits),
+        Box::new(Availability),
+        Box::new(CniIdempotence),
+        Box::new(EventStreams),
     ]
 }

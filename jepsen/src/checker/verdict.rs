@@ -13,6 +13,9 @@ pub struct Verdict {
     pub checked: u64,
     /// Figures for the report, as name and value.
     pub figures: Vec<(String, String)>,
+    /// Reasons for which the run is too weak to prove anything: such a run is invalid, and has not failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortfalls: Vec<String>,
 }
 
 /// One violation with the few operations that demonstrate it.
@@ -46,6 +49,11 @@ impl Verdict {
         if self.anomalies.len() < Self::ANOMALIES_MAX {
             self.anomalies.push(anomaly);
         }
+    }
+
+    /// Adds a figure.
+    pub fn figure(&mut self, name: impl Into<String>, value: impl ToString) {
+        self.figures.push((name.into(), value.to_string()));
     }
 
     /// Returns true without violations.

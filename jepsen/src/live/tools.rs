@@ -1,26 +1,19 @@
 //! Programs of the system that the bench calls, and the little one in C that it compiles for itself.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// C program with system calls that safe Rust lacks.
-const OUTSIDE: &str = include_str!("outside.c");
+use crate::nemesis::Cut;
 
-/// Mode of a power cut; the numbers are those of ext4's ioctl.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// All data is written first, and the processes run on for a while. They must survive the death of the
-    /// disk.
-    Flushed = 0,
-    /// The journal is written first: unsynced names and sizes survive, the contents of files don't.
-    Journal = 1,
-    /// Nothing is written any more.
-    Hard = 2,
-}
+/// C program with system calls that safe Rust lacks, by file name.
+const OUTSIDE: [(&str, &str); 3] = [
+    ("outside.h", include_str!("outside.h")),
+    ("outside.c", include_str!("outside.c")),
+    ("supervise.c", include_str!("supervise.c")),
+];
 
 /// The tools, ready to be used.
 #[derive(Debug)]
@@ -33,17 +26,20 @@ impl Tools {
     /// Compiles what must be compiled, into `dir`.
     pub(crate) fn make(dir: &Path) -> Result<Self> {
         let outside = dir.join("outside");
-        let mut compiler = Command::new("cc")
-            .args(["-O1", "-Wall", "-Werror", "-pthread", "-x", "c", "-o"])
-            .arg(&outside)
-            .arg("-")
-            .stdin(Stdio::piped())
-            .spawn()
-            .context("can't start cc; install gcc or another C compiler")?;
-        if let Some(mut input) = compiler.stdin.take() {
-            input.write_all(OUTSIDE.as_bytes())?;
+        let sources = dir.join("outside-sources");
+        std::fs::create_dir_all(&sources)?;
+        for (name, text) in OUTSIDE {
+            std::fs::write(sources.join(name), text)?;
         }
-        if !compiler.wait()?.success() {
+        let compiled = Command::new("cc")
+            .args(["-O1", "-Wall", "-Werror", "-pthread", "-o"])
+            .arg(&outside)
+            .args(["outside.c", "supervise.c"])
+            .current_dir(&sources)
+            .stdin(Stdio::null())
+            .status()
+            .context("can't start cc; install gcc or another C compiler")?;
+        if !compiled.success() {
             bail!("outside.c can't be compiled; what the compiler misses stands above");
         }
         Ok(Self { outside })
@@ -56,11 +52,20 @@ impl Tools {
 
     /// Cuts the power of the file systems at `places`, nearly at once, and kills the processes just before.
     pub(crate) fn cut(&self, how: Cut, places: &[&Path], processes: &[u32]) -> Result<()> {
-        let mut words = vec![OsStr::new("cut").to_owned(), (how as u8).to_string().into()];
+        let mut words = vec![OsStr::new("cut").to_owned(), flag(how).to_string().into()];
         words.extend(places.iter().map(|place| place.as_os_str().to_owned()));
         words.push("--".into());
         words.extend(processes.iter().map(|process| process.to_string().into()));
         call(&self.outside, words)
+    }
+}
+
+/// Number of ext4's ioctl for a mode.
+fn flag(cut: Cut) -> u8 {
+    match cut {
+        Cut::Flushed => 0,
+        Cut::Journal => 1,
+        Cut::Hard => 2,
     }
 }
 

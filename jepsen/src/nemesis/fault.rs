@@ -83,6 +83,15 @@ pub struct Link {
     pub to: String,
 }
 
+impl Link {
+    /// Both directions between two hosts.
+    #[must_use]
+    pub fn both(one: &str, other: &str) -> [Self; 2] {
+        let link = |from: &str, to: &str| Self { from: from.to_owned(), to: to.to_owned() };
+        [link(one, other), link(other, one)]
+    }
+}
+
 /// Mode of a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

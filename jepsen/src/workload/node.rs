@@ -19,7 +19,8 @@ pub trait Node: Send + Sync {
     fn run_plugin(&self, plugin: Plugin) -> BoxFuture<'_, Result<PluginEnd>>;
 
     /// Lets the endpoint farm answer ARP and NDP at addresses of a container, from now on. The kernel answers,
-    /// with the MAC address of the container's station.
+    /// with the MAC address of the container's station. The list replaces an earlier one; an empty list
+    /// silences the container.
     fn plug_in<'a>(&'a self, container: &'a str, addresses: &'a [IpAddr]) -> BoxFuture<'a, Result<()>>;
 
     /// Ends the container: its addresses no longer answer, and its network namespace is gone.
@@ -27,6 +28,12 @@ pub trait Node: Send + Sync {
 
     /// Network namespace of a container, made on the first call.
     fn namespace<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<String>>;
+
+    /// Number of losses of power so far. Each ends plugins and all containers; until the next boot, all other
+    /// functions fail.
+    fn losses(&self) -> u64 {
+        0
+    }
 }
 
 /// One run of the real plugin `ipam-cni`.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipam_api::Problem;
-use ipam_api::client::Call;
+use ipam_api::client::{Answer, Call};
 use ipam_api::problem::Applied;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::sync::watch;
 
 use super::node::Node;
@@ -56,7 +57,12 @@ pub struct Session {
     recorder: Recorder,
     servers: Servers,
     phase: watch::Receiver<Phase>,
+    /// Number of idempotency keys that the session has made.
+    keys: u64,
 }
+
+/// Header of servers that return the stored answer of an `Idempotency-Key`.
+const REPLAYED: &str = "idempotency-replayed";
 
 impl Session {
     /// A session of a workload.
@@ -71,7 +77,29 @@ impl Session {
         phase: watch::Receiver<Phase>,
     ) -> Self {
         let process = recorder.new_process();
-        Self { number, random, node, workload, process, recorder, servers, phase }
+        Self { number, random, node, workload, process, recorder, servers, phase, keys: 0 }
+    }
+
+    /// Another session at the same servers, with a process of its own: for operations at the same time.
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        let random = Random::new(self.random.number());
+        let (recorder, servers) = (self.recorder.clone(), self.servers.clone());
+        let (node, phase) = (self.node.clone(), self.phase.clone());
+        Self::new(self.workload, self.number, random, recorder, servers, node, phase)
+    }
+
+    /// Name of the workload.
+    #[must_use]
+    pub fn workload(&self) -> &'static str {
+        self.workload
+    }
+
+    /// An `Idempotency-Key` that no other operation has: name of the workload, process and a number.
+    #[must_use]
+    pub fn new_key(&mut self) -> String {
+        self.keys += 1;
+        format!("{}-{}-{}", self.workload, self.process, self.keys)
     }
 
     /// Present phase of the run.
@@ -112,21 +140,18 @@ impl Session {
         call: Call,
         done: impl FnOnce(&T, &mut Value),
     ) -> Result<T, Problem> {
-        let (member, server) = match at {
-            At::All => (None, Arc::clone(&self.servers.all)),
-            At::Member(at) => match self.servers.each.get(at.checked_rem(self.members()).unwrap_or_default())
-            {
-                Some((name, server)) => (Some(name.clone()), Arc::clone(server)),
-                None => (None, Arc::clone(&self.servers.all)),
-            },
-        };
+        let (member, server) = self.server(at);
         let is_read = call.method() == "GET";
         let mut value = Value { workload: self.workload.to_owned(), member, ..value };
         value.host = self.node.as_ref().map(|node| node.name().to_owned());
         let invocation = self.recorder.begin(self.process, f, value.clone());
         let answer = server.send(call).await.and_then(|answer| {
             value.revision = answer.revision;
-            answer.read::<T>()
+            if answer.header(REPLAYED) == Some("true") {
+                add_detail(&mut value, "replayed", true.into());
+            }
+            // The request took effect, though its answer is damaged.
+            read(&answer).map_err(|problem| if is_read { problem } else { problem.maybe_applied() })
         });
         match answer {
             Ok(answer) => {
@@ -147,7 +172,30 @@ impl Session {
         }
     }
 
-    /// Records an operation that is no request, such as a run of a plugin. `act` returns the kind of the end.
+    /// Server of a target, and its name if it is one member alone.
+    #[must_use]
+    pub fn server(&self, at: At) -> (Option<String>, Arc<dyn Server>) {
+        let member = match at {
+            At::All => None,
+            At::Member(at) => self.servers.each.get(at.checked_rem(self.members()).unwrap_or_default()),
+        };
+        match member {
+            Some((name, server)) => (Some(name.clone()), Arc::clone(server)),
+            None => (None, Arc::clone(&self.servers.all)),
+        }
+    }
+
+    /// Sends a read that only prepares the next operation, and does not record it.
+    ///
+    /// # Errors
+    /// The problem.
+    pub async fn look<T: DeserializeOwned>(&mut self, at: At, call: Call) -> Result<T, Problem> {
+        let call = call.within(self.timeout());
+        let (_, server) = self.server(at);
+        server.send(call).await?.read()
+    }
+
+    /// Records an operation that is no request, such as a run of a plugin or several requests. `act` returns the kind of the end.
     pub async fn record<T>(
         &mut self,
         f: Function,
@@ -164,4 +212,22 @@ impl Session {
         }
         result
     }
+}
+
+/// Adds a member to the details of an operation.
+pub fn add_detail(value: &mut Value, name: &str, detail: serde_json::Value) {
+    match value.detail.as_object_mut() {
+        Some(details) => drop(details.insert(name.to_owned(), detail)),
+        None => value.detail = json!({ name: detail }),
+    }
+}
+
+/// Reads the body of an answer; an empty one as null.
+fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, Problem> {
+    if answer.body.is_empty()
+        && let Ok(nothing) = serde_json::from_value(serde_json::Value::Null)
+    {
+        return Ok(nothing);
+    }
+    answer.read()
 }

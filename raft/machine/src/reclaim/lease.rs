@@ -6,6 +6,7 @@
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Leases, Refusal, Renew, Renewed};
 use crate::event::Reason;
+use crate::seeded::SeededBug;
 use crate::state::State;
 use crate::state::id::AllocationId;
 use crate::state::row::{Allocation, Lease};
@@ -39,6 +40,9 @@ impl Step<'_> {
             let lease = self.new_lease(ttl_ms.unwrap_or(old.ttl_ms));
             // Twice at one moment is once; the wall clock is a label and no reason.
             if (old.ttl_ms, old.until_ms) == (lease.ttl_ms, lease.until_ms) {
+                continue;
+            }
+            if SeededBug::DampedRenewal.is_on() && old.until_ms > self.state.log_time_ms() + 1_000 {
                 continue;
             }
             if !changed {

@@ -1,0 +1,154 @@
+//! Agent of a node: a real process on the node's host, with a boot id of its own.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::net::UnixStream;
+use tokio::process::Child;
+use tokio::time::{Instant, sleep};
+
+use super::script::inside;
+use super::settings::NodeSettings;
+
+/// Shell script that binds a boot id over the kernel's in a mount namespace, and executes the agent.
+const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
+/// Intervals that let the agent see ended containers within about a second.
+const INTERVALS: &str = "heartbeat_interval_ms = 500\ninventory_interval_ms = 500\norphan_grace_ms = 1000\n";
+/// Time limit for the agent to serve its socket.
+const STARTING: Duration = Duration::from_secs(20);
+/// Pause between two looks at the socket.
+const LOOK: Duration = Duration::from_millis(10);
+/// Name of the log.
+pub(super) const LOG: &str = "agent.log";
+/// Lines of the log that an error shows.
+const TAIL: usize = 6;
+
+/// Agent that may or may not run. Its files outlive it.
+#[derive(Debug)]
+pub(super) struct Agent {
+    settings: NodeSettings,
+    process: Option<Child>,
+}
+
+impl Agent {
+    /// Writes the configuration of an agent.
+    pub(super) fn new(settings: NodeSettings) -> Result<Self> {
+        let agent = Self { settings, process: None };
+        fs::create_dir_all(agent.state_dir())?;
+        let NodeSettings { name, servers, ca_file, token_file, more, .. } = &agent.settings;
+        let mut text = format!("servers = {servers:?}\nnode = {name:?}\nsocket = {:?}\n", agent.socket());
+        text.push_str(&format!("state_dir = {:?}\n{INTERVALS}", agent.state_dir()));
+        for (key, file) in [("ca_file", ca_file), ("token_file", token_file)] {
+            if let Some(file) = file {
+                text.push_str(&format!("{key} = {file:?}\n"));
+            }
+        }
+        // At the end: it may have sections.
+        text.push_str(more);
+        fs::write(agent.config(), text).with_context(|| agent.config().display().to_string())?;
+        agent.boot()?;
+        Ok(agent)
+    }
+
+    /// Changes the boot id.
+    pub(super) fn boot(&self) -> Result<String> {
+        let id = uuid::Uuid::new_v4().to_string();
+        fs::write(self.boot_file(), format!("{id}\n")).context("a boot id can't be written")?;
+        Ok(id)
+    }
+
+    /// Starts the process, and waits until it serves its socket.
+    pub(super) async fn start(&mut self) -> Result<()> {
+        if self.process.is_some() {
+            return Ok(());
+        }
+        let log = File::options().create(true).append(true).open(self.log_file())?;
+        // The plugin must not reach the socket of the process before.
+        let _gone = fs::remove_file(self.socket());
+        let mut command = inside(&self.settings.netns, "setpriv");
+        // It ends with this program.
+        command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "slave", "--"]);
+        command.args(["sh", "-c", WITH_BOOT_ID, "sh"]).arg(self.boot_file());
+        command.arg(&self.settings.agent).args(["serve", "--config"]).arg(self.config());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("IPAM_AGENT_LOG", "info").process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.process = Some(command.spawn().context("can't start nsenter; the package util-linux has it")?);
+        self.serves().await
+    }
+
+    async fn serves(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < STARTING {
+            if UnixStream::connect(self.socket()).await.is_ok() {
+                return Ok(());
+            }
+            if let Some(status) = self.ended()? {
+                bail!("the agent of {} ended ({status}):\n{}", self.settings.name, self.tail());
+            }
+            sleep(LOOK).await;
+        }
+        bail!("the agent of {} doesn't serve its socket:\n{}", self.settings.name, self.tail())
+    }
+
+    /// Exit status of a process that ended by itself.
+    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        let Some(process) = &mut self.process else { return Ok(None) };
+        let status = process.try_wait()?;
+        if status.is_some() {
+            self.process = None;
+        }
+        Ok(status)
+    }
+
+    /// SIGKILL. Returns the exit status, if it ran.
+    pub(super) async fn kill(&mut self) -> Result<Option<ExitStatus>> {
+        let Some(mut process) = self.process.take() else { return Ok(None) };
+        let _ended = process.start_kill();
+        Ok(Some(process.wait().await?))
+    }
+
+    /// SIGSTOP or SIGCONT. Returns false if it doesn't run.
+    pub(super) fn pause(&mut self, is_paused: bool) -> Result<bool> {
+        let id = self.process.as_ref().and_then(Child::id).and_then(|id| Pid::from_raw(id.cast_signed()));
+        let Some(id) = id else { return Ok(false) };
+        kill_process(id, if is_paused { Signal::STOP } else { Signal::CONT })?;
+        Ok(true)
+    }
+
+    /// Process id, if it runs.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.process.as_ref().and_then(Child::id)
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.settings.dir.join("agent.sock")
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.settings.dir.join(LOG)
+    }
+
+    fn state_dir(&self) -> PathBuf {
+        self.settings.dir.join("state")
+    }
+
+    fn config(&self) -> PathBuf {
+        self.settings.dir.join("agent.toml")
+    }
+
+    fn boot_file(&self) -> PathBuf {
+        self.settings.dir.join("boot_id")
+    }
+
+    /// The end of its log.
+    fn tail(&self) -> String {
+        let log = fs::read_to_string(self.log_file()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines.get(lines.len().saturating_sub(TAIL)..).unwrap_or_default().join("\n")
+    }
+}

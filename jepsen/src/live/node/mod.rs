@@ -1,0 +1,19 @@
+//! Nodes: hosts of the network with the real agent, the real plugin and containers that answer ARP and NDP.
+
+mod agent;
+mod containers;
+mod faults;
+mod live_node;
+mod plugin;
+mod script;
+mod settings;
+mod station;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub use self::faults::{boot_nodes, kill_agents, lose_nodes, pause_agents, start_agents};
+pub use self::live_node::LiveNode;
+pub use self::settings::NodeSettings;
+pub use self::station::Station;
+pub use self::token::create_token;

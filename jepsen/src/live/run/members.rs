@@ -1,0 +1,115 @@
+//! Members that the driver and clients talk to at present: some join and leave while a run goes on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use anyhow::Result;
+use futures::future::BoxFuture;
+use ipam_api::Problem;
+use ipam_api::client::{Answer, Call, Client, Options};
+
+use super::bench::{Bench, Reachable};
+use crate::sync::held;
+use crate::workload::{Seen, Server, Servers};
+
+/// Control clients of all present members, by name. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct Controls {
+    clients: Arc<Mutex<BTreeMap<String, Arc<Client>>>>,
+}
+
+impl Controls {
+    /// Adds the members that have joined, and drops those that have left.
+    pub(super) fn update<B: Bench + ?Sized>(&self, bench: &B) -> Result<()> {
+        let names = bench.names();
+        let mut clients = held(&self.clients);
+        clients.retain(|name, _| names.contains(name));
+        for name in names {
+            if !clients.contains_key(&name) {
+                let client = Arc::new(bench.control(&name)?);
+                clients.insert(name, client);
+            }
+        }
+        Ok(())
+    }
+
+    /// The present members.
+    pub(super) fn all(&self) -> Vec<(String, Arc<Client>)> {
+        held(&self.clients).iter().map(|(name, client)| (name.clone(), Arc::clone(client))).collect()
+    }
+}
+
+/// Server that stands for all present members.
+///
+/// A client has a fixed list of servers; this one is replaced when the membership changes.
+struct Present {
+    client: RwLock<Arc<Client>>,
+}
+
+impl Present {
+    fn client(&self) -> Arc<Client> {
+        Arc::clone(&self.client.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+impl Server for Present {
+    fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, Problem>> {
+        let client = self.client();
+        Box::pin(async move { client.send(call).await })
+    }
+
+    fn follow<'a>(
+        &'a self,
+        path: &'a str,
+        after: String,
+        time: Duration,
+        seen: Seen<'a>,
+    ) -> BoxFuture<'a, Result<String, Problem>> {
+        let client = self.client();
+        Box::pin(async move { client.follow(path, after, time, seen).await })
+    }
+}
+
+/// Servers of the clients on one host.
+pub(super) struct HostServers {
+    options: Options,
+    known: Vec<Reachable>,
+    present: Arc<Present>,
+    servers: Servers,
+}
+
+impl HostServers {
+    /// Servers of a host with these credentials.
+    pub(super) fn new(options: Options, members: Vec<Reachable>) -> Result<Self> {
+        let present = Arc::new(Present { client: RwLock::new(Arc::new(client(&members, &options)?)) });
+        let one = |member: &Reachable| {
+            let client: Arc<dyn Server> = Arc::new(client(std::slice::from_ref(member), &options)?);
+            anyhow::Ok((member.name.clone(), client))
+        };
+        let each = members.iter().map(one).collect::<Result<_>>()?;
+        let all: Arc<dyn Server> = Arc::<Present>::clone(&present);
+        Ok(Self { options, known: members, present, servers: Servers { all, each } })
+    }
+
+    /// What sessions get.
+    pub(super) fn servers(&self) -> Servers {
+        self.servers.clone()
+    }
+
+    /// Lets the client of all members know those that have joined.
+    pub(super) fn update(&mut self, members: &[Reachable]) -> Result<()> {
+        if self.known == members {
+            return Ok(());
+        }
+        let next = Arc::new(client(members, &self.options)?);
+        members.clone_into(&mut self.known);
+        *self.present.client.write().unwrap_or_else(std::sync::PoisonError::into_inner) = next;
+        Ok(())
+    }
+}
+
+fn client(members: &[Reachable], options: &Options) -> Result<Client> {
+    let urls: Vec<&str> = members.iter().map(|member| member.url.as_str()).collect();
+    Ok(Client::with(&urls, options)?)
+}

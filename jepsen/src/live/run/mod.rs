@@ -1,0 +1,22 @@
+//! Driver of one run: phases, schedule of faults, samples, final states and the journal.
+
+mod bench;
+mod course;
+mod finals;
+mod history_file;
+mod idle;
+mod journal;
+mod live_bench;
+mod log;
+mod members;
+mod nodes;
+mod plan;
+mod progress;
+mod run;
+mod sampler;
+mod schedule;
+mod sessions;
+
+pub(crate) use self::idle::IdleMeter;
+pub use self::plan::Plan;
+pub use self::run::{End, run};

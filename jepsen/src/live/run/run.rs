@@ -1,0 +1,111 @@
+//! Frame of a run: programs, signals, and a directory that is readable in each case.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, anyhow};
+use ipam_api::time::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::bench::Bench;
+use super::course::Course;
+use super::history_file;
+use super::live_bench::LiveBench;
+use super::nodes::Nodes;
+use super::plan::Plan;
+use super::progress::Progress;
+use super::sampler::Samples;
+use crate::checker::Record;
+use crate::history::Recorder;
+use crate::live::lab::{self, Lab, Programs};
+use crate::store;
+
+/// Threads of the driver; clients have threads of their own.
+const THREADS: usize = 2;
+
+/// End of a run.
+#[derive(Debug)]
+pub struct End {
+    /// Directory of the stored run.
+    pub dir: PathBuf,
+    /// Broken promises that no checker sees: a cluster that does not recover.
+    pub failures: Vec<String>,
+}
+
+/// Makes a run and stores it.
+///
+/// SIGINT and SIGTERM end it early; the stored part stays readable and is marked as incomplete.
+///
+/// # Errors
+/// If the run can't be made, or was interrupted.
+pub fn run(plan: &Plan) -> Result<End> {
+    let workloads = plan.chosen_workloads()?.into_iter().map(Arc::from).collect();
+    let nemeses = plan.chosen_nemeses()?;
+    let version = version(plan)?;
+    std::fs::create_dir_all(&plan.store).with_context(|| plan.store.display().to_string())?;
+    let (writer, written) = history_file::create(&plan.store.join(store::HISTORY))?;
+    let recorder = Recorder::new(writer);
+    let progress = Progress::new(recorder.clone(), written, plan.is_quiet);
+    let settings = plan.settings(version, Timestamp::now().to_string());
+    let mut course = Course {
+        plan: plan.clone(),
+        workloads,
+        nemeses,
+        progress,
+        samples: Samples::default(),
+        record: Record { settings, ..Record::default() },
+        failures: Vec::new(),
+        recorder,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let done = runtime.block_on(until_signal(&mut course));
+    // Stored in each case: an interrupted or failed run can be read, too.
+    course.recorder.finish().context("the history can't be written")?;
+    course.record.samples = course.samples.all();
+    store::write(&plan.store, &course.record)?;
+    done.with_context(|| format!("the run in {} is incomplete", plan.store.display()))?;
+    Ok(End { dir: plan.store.clone(), failures: course.failures })
+}
+
+async fn until_signal(course: &mut Course) -> Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // Dropped at any point, the lab ends its processes and removes what it has made.
+    tokio::select! {
+        done = in_lab(course) => done,
+        _ = interrupt.recv() => Err(anyhow!("interrupted")),
+        _ = terminate.recv() => Err(anyhow!("terminated")),
+    }
+}
+
+/// First line that the daemon prints about itself.
+fn version(plan: &Plan) -> Result<String> {
+    let program = plan.bin_dir.join("ipamd");
+    let output = std::process::Command::new(&program).arg("--version").output();
+    let output = output.with_context(|| format!("{} can't be started", program.display()))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Starts the lab, makes the run in it, and keeps the logs.
+async fn in_lab(course: &mut Course) -> Result<()> {
+    let plan = &course.plan;
+    let lab = Lab::start(lab::Plan {
+        members: plan.members,
+        is_secure: plan.is_secure,
+        seed: plan.seed,
+        test_options: plan.test_options.clone(),
+        programs: Programs::in_dir(&plan.bin_dir)?,
+        dir: plan.store.clone(),
+    });
+    let lab = lab.await.context("the cluster can't be founded")?;
+    let nodes = Nodes::start(&lab).await.context("the agents can't be started")?;
+    let mut bench = LiveBench { nodes, lab };
+    course.progress.say(&format!("{} members and two nodes run", course.plan.members));
+    let done = course.run(&mut bench).await;
+    if done.is_err() {
+        course.record.exits = bench.exits(course.recorder.now_ns()).await;
+    }
+    for (name, log) in bench.nodes.logs() {
+        std::fs::copy(&log, bench.lab.logs().join(name)).with_context(|| log.display().to_string())?;
+    }
+    done
+}

@@ -1,0 +1,57 @@
+//! Sampler: digests of all members while a run goes on.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::join_all;
+use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster;
+
+use super::members::Controls;
+use crate::checker::Sample;
+use crate::history::Recorder;
+use crate::sync::held;
+
+const INTERVAL: Duration = Duration::from_millis(250);
+/// A member under a fault doesn't delay the samples of the others.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Most samples of a run.
+const SAMPLES_MAX: usize = 200_000;
+
+/// Samples of a run. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct Samples {
+    taken: Arc<Mutex<Vec<Sample>>>,
+}
+
+impl Samples {
+    /// Takes samples until this future is dropped.
+    pub(super) async fn take(&self, controls: Controls, recorder: Recorder) {
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let members = controls.all();
+            let taken = join_all(members.iter().map(|(name, client)| sample(name, client, &recorder))).await;
+            let mut samples = held(&self.taken);
+            let room = SAMPLES_MAX.saturating_sub(samples.len());
+            samples.extend(taken.into_iter().flatten().take(room));
+        }
+    }
+
+    /// The samples until now.
+    pub(super) fn all(&self) -> Vec<Sample> {
+        held(&self.taken).clone()
+    }
+}
+
+/// A sample, unless the member applies an entry meanwhile.
+///
+/// Members before `daemon: read index and digest from one state` read the index first. If the next index is the
+/// same, then the digest is that of the state at this index.
+async fn sample(member: &str, client: &Client, recorder: &Recorder) -> Option<Sample> {
+    let shown: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
+    let again: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
+    let is_same = (shown.applied, shown.epoch) == (again.applied, again.epoch);
+    let Cluster { applied, digest, epoch, leader, term, .. } = shown;
+    let (time_ns, member) = (recorder.now_ns(), member.to_owned());
+    is_same.then_some(Sample { time_ns, member, applied, digest, epoch, leader, term })
+}

@@ -1,0 +1,24 @@
+//! SIGKILL of one, a minority, a majority, the leader or all members.
+
+use super::choice::between;
+use super::targets::{self, ANY};
+use super::{Fault, Kind, Nemesis, View};
+use crate::random::Random;
+
+/// Nemesis of this file.
+pub(super) struct Kill;
+
+impl Nemesis for Kill {
+    fn name(&self) -> &'static str {
+        "kill"
+    }
+
+    fn about(&self) -> &'static str {
+        "SIGKILL of one, a minority, a majority, the leader or all members."
+    }
+
+    fn next(&self, random: &mut Random, view: &View) -> Option<Fault> {
+        let members = targets::members(random, view, ANY)?;
+        Some(self.fault(between(random, 200, 2_500), Kind::Kill { members }))
+    }
+}

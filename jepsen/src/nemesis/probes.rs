@@ -1,0 +1,31 @@
+//! Probes that are blind, and foreign stations that answer for free addresses.
+
+use super::choice::{between, chance, some_of};
+use super::targets::nodes;
+use super::{Fault, Kind, Nemesis, View};
+use crate::random::Random;
+
+/// Nemesis of this file.
+pub(super) struct Probes;
+
+impl Nemesis for Probes {
+    fn name(&self) -> &'static str {
+        "probes"
+    }
+
+    fn about(&self) -> &'static str {
+        "Probes that are blind, and foreign stations that answer for free addresses."
+    }
+
+    fn next(&self, random: &mut Random, view: &View) -> Option<Fault> {
+        let lasts_ms = between(random, 500, 3_000);
+        if chance(random, 50) {
+            let addresses = u16::try_from(between(random, 1, 8)).unwrap_or(1);
+            return Some(self.fault(lasts_ms, Kind::ForeignStation { addresses }));
+        }
+        let nodes = nodes(view);
+        let count = random.below(nodes.len()).saturating_add(1);
+        let hosts = some_of(random, &nodes, count);
+        (!hosts.is_empty()).then(|| self.fault(lasts_ms, Kind::BlindProbes { hosts }))
+    }
+}
