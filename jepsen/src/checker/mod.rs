@@ -5,6 +5,7 @@
 pub mod availability;
 mod cni_idempotence;
 mod conservation;
+mod coverage;
 mod definition;
 mod digests;
 mod event_streams;

@@ -4,6 +4,7 @@ use super::Checker;
 use super::availability::Availability;
 use super::cni_idempotence::CniIdempotence;
 use super::conservation::Conservation;
+use super::coverage::Coverage;
 use super::digests::Digests;
 use super::event_streams::EventStreams;
 use super::exits::Exits;
@@ -20,5 +21,6 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(Availability),
         Box::new(CniIdempotence),
         Box::new(EventStreams),
+        Box::new(Coverage),
     ]
 }
