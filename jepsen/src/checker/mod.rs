@@ -5,7 +5,11 @@
 pub mod availability;
 mod cni_idempotence;
 mod conservation;
+<<<<<<< HEAD
 pub mod block;
+=======
+mod coverage;
+>>>>>>> jep-R
 mod definition;
 mod digests;
 mod event_streams;
