@@ -3,6 +3,10 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 pub mod availability;
+<<<<<<< HEAD
+=======
+pub mod block;
+>>>>>>> jep-W
 mod cni_idempotence;
 mod conservation;
 <<<<<<< HEAD

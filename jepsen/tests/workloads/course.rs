@@ -54,7 +54,7 @@ impl std::io::Write for Lines {
 }
 
 /// Runs all sessions of these workloads until their history is `enough`, at most for [`TIME_MAX`].
-pub async fn run(
+pub(crate) async fn run(
     cluster: &Cluster,
     workloads: Vec<Box<dyn Workload>>,
     enough: impl Fn(&[Operation]) -> bool,
@@ -106,7 +106,7 @@ pub async fn run(
 }
 
 /// Stores a run for `ipam-jepsen check`.
-pub fn keep(record: &Record, dir: &Path) -> Result<()> {
+pub(crate) fn keep(record: &Record, dir: &Path) -> Result<()> {
     std::fs::create_dir_all(dir)?;
     let mut lines = Vec::new();
     for operation in &record.history {
