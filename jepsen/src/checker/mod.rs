@@ -6,6 +6,13 @@ pub mod availability;
 pub mod block;
 mod cni_idempotence;
 mod conservation;
+<<<<<<< HEAD
+=======
+mod cni_idempotence;
+mod conservation;
+pub mod block;
+mod coverage;
+>>>>>>> jep-C
 mod definition;
 mod digests;
 mod event_streams;
@@ -18,6 +25,10 @@ mod i02_linearizable;
 mod i03_durable_answers;
 mod i04_no_resurrection;
 mod i05_exactly_once;
+mod i06_whole_effects;
+mod i07_no_live_reclaim;
+mod i08_no_leaks;
+mod i09_own_ends;
 pub mod intervals;
 pub mod journal;
 pub mod model;
