@@ -55,8 +55,6 @@ type Lifetime = (u64, Option<u64>);
 /// Lifetimes of allocations by endpoint and address.
 #[derive(Default)]
 struct Lifetimes(BTreeMap<(String, String), Vec<Lifetime>>);
-/// Revisions in which addresses were allocated to an endpoint and released, by endpoint and address.
-struct Lifetimes(BTreeMap<(String, String), Vec<(u64, Option<u64>)>>);
 
 impl Lifetimes {
     fn of(journal: &[Event]) -> Self {

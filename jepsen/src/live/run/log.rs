@@ -11,7 +11,7 @@ const COMPLAINTS_MAX: usize = 20;
 pub(super) fn complaints(log: &Path) -> Vec<String> {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let complains = |line: &&str| COMPLAINTS.iter().any(|complaint| line.contains(complaint));
+    let complains = |line: &&str| COMPLAINTS.iter().any(|complaint| line.to_lowercase().contains(complaint));
     text.lines().filter(complains).take(COMPLAINTS_MAX).map(str::to_owned).collect()
 }
 
@@ -23,7 +23,7 @@ mod tests {
     fn panics_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
-        std::fs::write(&log, "started\nthread 'main' panicked at src/a.rs:1\n\xff\n").unwrap();
+        std::fs::write(&log, "started\nthread 'main' panicked at src/a.rs:1\n\n").unwrap();
         assert_eq!(complaints(&log), ["thread 'main' panicked at src/a.rs:1"]);
         assert!(complaints(&dir.path().join("none")).is_empty());
     }
