@@ -6,13 +6,7 @@ pub mod availability;
 pub mod block;
 mod cni_idempotence;
 mod conservation;
-<<<<<<< HEAD
-=======
-mod cni_idempotence;
-mod conservation;
-pub mod block;
 mod coverage;
->>>>>>> jep-C
 mod definition;
 mod digests;
 mod event_streams;
