@@ -3,30 +3,29 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 pub mod availability;
+pub mod block;
 mod cni_idempotence;
 mod conservation;
-pub mod block;
 mod definition;
 mod digests;
+mod durable_answers;
 mod event_streams;
+mod exactly_once;
+mod exclusive_holds;
 mod exits;
 mod finals;
 #[cfg(test)]
 pub(crate) mod fixtures;
-mod i01_exclusive_holds;
-mod i02_linearizable;
-mod i03_durable_answers;
-mod i04_no_resurrection;
-mod i05_exactly_once;
-mod i06_whole_effects;
-mod i07_no_live_reclaim;
-mod i08_no_leaks;
-mod i09_own_ends;
 pub mod intervals;
-mod read_order;
 pub mod journal;
+mod linearizable;
 pub mod model;
+mod no_leaks;
+mod no_live_reclaim;
+mod no_resurrection;
+mod own_ends;
 pub mod pairs;
+mod read_order;
 mod reads_at_revisions;
 mod record;
 mod registers;
@@ -38,6 +37,7 @@ pub(crate) mod testing;
 pub mod timeline;
 mod verdict;
 pub mod wgl;
+mod whole_effects;
 
 pub use self::definition::Checker;
 pub use self::record::{Exit, Final, Record, Sample, Settings};
