@@ -11,11 +11,6 @@ use super::event_streams::EventStreams;
 use super::exactly_once::ExactlyOnce;
 use super::exclusive_holds::ExclusiveHolds;
 use super::exits::Exits;
-use super::i01_exclusive_holds::ExclusiveHolds;
-use super::i02_linearizable::Linearizable;
-use super::i03_durable_answers::DurableAnswers;
-use super::i04_no_resurrection::NoResurrection;
-use super::i05_exactly_once::ExactlyOnce;
 use super::linearizable::Linearizable;
 use super::no_leaks::NoLeaks;
 use super::no_live_reclaim::NoLiveReclaim;
@@ -29,14 +24,7 @@ use super::whole_effects::WholeEffects;
 pub fn all() -> Vec<Box<dyn Checker>> {
     vec![
         Box::new(ExclusiveHolds),
-        Box::new(ReadOrder),
-        Box::new(Digests),
-        Box::new(Conservation),
-        Box::new(Exits),
-        Box::new(Availability),
-        Box::new(CniIdempotence),
-        Box::new(EventStreams),
-        Box::new(super::i02_linearizable::Linearizable),
+        Box::new(Linearizable),
         Box::new(DurableAnswers),
         Box::new(NoResurrection),
         Box::new(ExactlyOnce),
@@ -44,6 +32,13 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(NoLiveReclaim),
         Box::new(NoLeaks),
         Box::new(OwnEnds),
+        Box::new(ReadOrder),
+        Box::new(Digests),
+        Box::new(Conservation),
+        Box::new(Exits),
+        Box::new(Availability),
+        Box::new(CniIdempotence),
+        Box::new(EventStreams),
         Box::new(Coverage),
     ]
 }
