@@ -182,7 +182,7 @@ fn time(time_ms: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::checker::fixtures::Script;
     use crate::checker::{Exit, Verdict};
