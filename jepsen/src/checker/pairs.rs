@@ -70,6 +70,13 @@ pub fn may_release(f: Function) -> bool {
     matches!(f, Release | Del | Return | Transaction)
 }
 
+/// Returns true for a function whose key is an `Idempotency-Key`, not an attachment or a claim.
+#[must_use]
+pub fn is_keyed(f: Function) -> bool {
+    use Function::{Allocate, Delegate, Delete, Put, Release, Return, Transaction};
+    matches!(f, Allocate | Delegate | Delete | Put | Release | Return | Transaction)
+}
+
 /// Grants that the answer of a call gave: not those that it ended.
 pub fn granted<'a>(call: &Interval<'a>) -> impl Iterator<Item = &'a Grant> + use<'a> {
     let is_grant = may_grant(call.begin.f) && call.kind() == Type::Ok;
@@ -152,17 +159,23 @@ impl<'a> Pairs<'a> {
         self.acks.get(from..).unwrap_or_default().iter().take_while(move |ack| ack.call == call)
     }
 
-    /// Returns true if several calls share the key of this one: repetitions of one request.
+    /// Returns true if several calls share the `Idempotency-Key` of this one: repetitions of one request.
     #[must_use]
     pub fn is_repeated(&self, call: &Interval<'a>) -> bool {
-        let same = call.begin.value.key.as_deref().and_then(|key| self.by_key.get(key));
-        same.is_some_and(|calls| calls.len() > 1)
+        self.repetitions(call).nth(1).is_some()
     }
 
-    /// Time at which an answer tells the release of a grant at the latest, and before which it was present.
+    /// Returns true if the answer of a call may be that of an earlier one with the same key.
     #[must_use]
-    pub fn last_operation_ns(&self) -> u64 {
-        self.record.history.last().map_or(0, |operation| operation.time_ns)
+    pub fn is_replayed(&self, call: &Interval<'a>) -> bool {
+        self.repetitions(call).next().is_some_and(|first| first.begin.index != call.begin.index)
+    }
+
+    /// Calls with the `Idempotency-Key` of a call, itself among them; none without a key.
+    fn repetitions(&self, call: &Interval<'a>) -> impl Iterator<Item = &Interval<'a>> {
+        let key = call.begin.value.key.as_deref().filter(|_| is_keyed(call.begin.f));
+        let same = key.and_then(|key| self.by_key.get(key)).into_iter().flatten();
+        same.filter_map(|at| self.calls.get(*at)).filter(|call| is_keyed(call.begin.f))
     }
 
     fn index_names(&mut self) {

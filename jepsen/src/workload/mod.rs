@@ -6,12 +6,16 @@ mod admin;
 mod adopted;
 mod alloc_any;
 mod alloc_specific;
+mod attachment;
 mod batch;
 mod choice;
 mod churn;
+mod cni;
+mod cni_end;
 mod definition;
 mod dual_stack;
 mod exhaustion;
+mod gc_probe;
 mod holdings;
 mod idempotence;
 mod leases;
@@ -23,9 +27,11 @@ mod requests;
 mod resources;
 mod server;
 mod session;
+mod sticky;
 #[cfg(test)]
 mod tests;
 mod transactions;
+mod wire;
 
 pub use self::choice::PACE;
 pub use self::definition::Workload;

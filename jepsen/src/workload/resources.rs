@@ -77,7 +77,8 @@ pub(super) fn revision_of(resource: &Value) -> Option<u64> {
     resource.pointer("/meta/revision")?.as_u64()
 }
 
-async fn make(admin: &dyn Server, plural: &str, name: &str, body: Value) -> Result<()> {
+/// Puts a resource, before any fault.
+pub(super) async fn make(admin: &dyn Server, plural: &str, name: &str, body: Value) -> Result<()> {
     let call = Call::put(format!("/v1/{plural}/{name}")).json(&body)?.within(PREPARE);
     admin.send(call).await.with_context(|| format!("{plural}/{name} can't be created"))?;
     Ok(())

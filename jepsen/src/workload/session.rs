@@ -100,22 +100,6 @@ impl Session {
         format!("{}-{}-{}", self.workload, self.process, self.keys)
     }
 
-    /// Another process of the same client, for an operation at the same time.
-    #[must_use]
-    pub fn companion(&mut self) -> Self {
-        Self {
-            number: self.number,
-            random: Random::new(self.random.number()),
-            node: self.node.clone(),
-            workload: self.workload,
-            process: self.recorder.new_process(),
-            recorder: self.recorder.clone(),
-            servers: self.servers.clone(),
-            phase: self.phase.clone(),
-            keys: 0,
-        }
-    }
-
     /// Present phase of the run.
     #[must_use]
     pub fn phase(&self) -> Phase {

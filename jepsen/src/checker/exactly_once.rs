@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::intervals::Interval;
-use super::pairs::{Pairs, ended, figure, granted, may_grant};
+use super::pairs::{Pairs, ended, figure, granted, is_keyed, may_grant};
 use super::{Anomaly, Checker, Record, Verdict};
-use crate::history::{Function, Type, Value};
+use crate::history::{Type, Value};
 
 /// Calls between two with one key that surely don't displace it: servers keep 10,000 keys and 16 MiB of answers
 /// for each principal.
@@ -40,11 +40,16 @@ impl Checker for ExactlyOnce {
         let mut verdict = Verdict::default();
         let effects = effects(&pairs);
         let (mut repeated, mut forgotten) = (0_u64, 0_u64);
-        for indexes in pairs.by_key.values() {
+        for (key, indexes) in &pairs.by_key {
+            // The key of an attachment, `config/container/interface@node`, is no `Idempotency-Key`: its release
+            // has the same one.
+            if key.contains('@') {
+                continue;
+            }
             let calls: Vec<&Interval<'_>> = indexes.iter().filter_map(|at| pairs.call(*at)).collect();
-            let is_keyed = calls.iter().all(|call| is_keyed(call.begin.f));
+            let all_keyed = calls.iter().all(|call| is_keyed(call.begin.f));
             let (Some(first), Some(last)) = (indexes.first(), indexes.last()) else { continue };
-            if !is_keyed {
+            if !all_keyed {
                 continue;
             }
             if last - first > REMEMBERED_CALLS {
@@ -62,12 +67,6 @@ impl Checker for ExactlyOnce {
         figure(&mut verdict, "keys with repetitions too far apart", forgotten);
         verdict
     }
-}
-
-/// Returns true for a function whose key is an `Idempotency-Key`, not an attachment or a claim.
-fn is_keyed(f: Function) -> bool {
-    use Function::{Allocate, Delegate, Delete, Put, Release, Return, Transaction};
-    matches!(f, Allocate | Delegate | Delete | Put | Release | Return | Transaction)
 }
 
 /// Arguments of a call without the member that it asks.
@@ -146,6 +145,7 @@ fn check_effects(
 mod tests {
     use super::*;
     use crate::checker::testing::{Run, grant};
+    use crate::history::Function;
 
     const A: &str = "host/default/default/a";
 
