@@ -3,9 +3,9 @@
 //! A checker is a pure function of the record of a run. It knows neither workloads nor nemeses.
 
 pub mod availability;
+pub mod block;
 mod cni_idempotence;
 mod conservation;
-pub mod block;
 mod definition;
 mod digests;
 mod event_streams;
@@ -16,10 +16,10 @@ pub(crate) mod fixtures;
 mod i01_exclusive_holds;
 mod i02_linearizable;
 pub mod intervals;
-mod read_order;
 pub mod journal;
 pub mod model;
 pub mod pairs;
+mod read_order;
 mod reads_at_revisions;
 mod record;
 mod registers;

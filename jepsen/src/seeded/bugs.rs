@@ -158,7 +158,10 @@ pub const ALL: &[Bug] = &[
     Bug {
         workloads: "reads,alloc-any,churn",
         checkers: &["I16"],
-        ..member("bug-skipped-event", "an event stream goes on after the revision of the state, not of its page")
+        ..member(
+            "bug-skipped-event",
+            "an event stream goes on after the revision of the state, not of its page",
+        )
     },
     Bug {
         workloads: "reads",

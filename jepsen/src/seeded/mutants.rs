@@ -85,7 +85,8 @@ fn detected(bug: &Bug, arguments: &Arguments) -> Result<Vec<String>> {
     if !arguments.control {
         live.args(["--test-option", bug.option, "--expect-violation"]);
     }
-    let status = live.stdin(Stdio::null()).stdout(Stdio::null()).status().context("the run can't be started")?;
+    let status =
+        live.stdin(Stdio::null()).stdout(Stdio::null()).status().context("the run can't be started")?;
     let found = violations(&dir).with_context(|| format!("{}: the run ended with {status}", bug.option))?;
     Ok(found)
 }

@@ -96,9 +96,13 @@ impl Nodes {
                 let dropped = lab.network().counters().total.blinded.saturating_sub(self.blinded);
                 Ok(vec![format!("{dropped} frames dropped")])
             }
-            Kind::ForeignStation { .. } => {
-                Ok(self.station.silence().await?.iter().map(|address| format!("{address} is silent")).collect())
-            }
+            Kind::ForeignStation { .. } => Ok(self
+                .station
+                .silence()
+                .await?
+                .iter()
+                .map(|address| format!("{address} is silent"))
+                .collect()),
             _ => Ok(Vec::new()),
         }
     }
