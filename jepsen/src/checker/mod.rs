@@ -8,28 +8,36 @@ mod cni_idempotence;
 mod conservation;
 mod definition;
 mod digests;
+mod durable_answers;
 mod event_streams;
+mod exactly_once;
+mod exclusive_holds;
 mod exits;
 mod finals;
 #[cfg(test)]
 pub(crate) mod fixtures;
-mod i01_exclusive_holds;
-mod i02_linearizable;
 pub mod intervals;
 pub mod journal;
+mod linearizable;
 pub mod model;
+mod no_leaks;
+mod no_live_reclaim;
+mod no_resurrection;
+mod own_ends;
 pub mod pairs;
 mod read_order;
 mod reads_at_revisions;
 mod record;
 mod registers;
 mod registry;
+mod releases;
 pub mod space;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timeline;
 mod verdict;
 pub mod wgl;
+mod whole_effects;
 
 pub use self::definition::Checker;
 pub use self::record::{Exit, Final, Record, Sample, Settings};
