@@ -40,7 +40,12 @@ impl Checker for ExactlyOnce {
         let mut verdict = Verdict::default();
         let effects = effects(&pairs);
         let (mut repeated, mut forgotten) = (0_u64, 0_u64);
-        for indexes in pairs.by_key.values() {
+        for (key, indexes) in &pairs.by_key {
+            // The key of an attachment, `config/container/interface@node`, is no `Idempotency-Key`: its release
+            // has the same one.
+            if key.contains('@') {
+                continue;
+            }
             let calls: Vec<&Interval<'_>> = indexes.iter().filter_map(|at| pairs.call(*at)).collect();
             let all_keyed = calls.iter().all(|call| idempotency_key(call).is_some());
             let (Some(first), Some(last)) = (indexes.first(), indexes.last()) else { continue };

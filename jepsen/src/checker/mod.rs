@@ -6,6 +6,7 @@ pub mod availability;
 pub mod block;
 mod cni_idempotence;
 mod conservation;
+mod coverage;
 mod definition;
 mod digests;
 mod durable_answers;

@@ -4,6 +4,7 @@ use super::Checker;
 use super::availability::Availability;
 use super::cni_idempotence::CniIdempotence;
 use super::conservation::Conservation;
+use super::coverage::Coverage;
 use super::digests::Digests;
 use super::durable_answers::DurableAnswers;
 use super::event_streams::EventStreams;
@@ -38,5 +39,6 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(Availability),
         Box::new(CniIdempotence),
         Box::new(EventStreams),
+        Box::new(Coverage),
     ]
 }

@@ -93,7 +93,9 @@ impl Lab {
         for name in self.member_names() {
             if self.member(&name)?.must_rejoin {
                 let rejoined = self.rejoin(&name, until).await;
-                rejoined.with_context(|| format!("{name} can't return{}", self.tails(&[name.clone()])))?;
+                rejoined.with_context(|| {
+                    format!("{name} can't return{}", self.tails(std::slice::from_ref(&name)))
+                })?;
             }
         }
         Ok(())

@@ -1,6 +1,5 @@
 //! Frame of a run: programs, signals, and a directory that is readable in each case.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -23,22 +22,13 @@ use crate::store;
 /// Threads of the driver; clients have threads of their own.
 const THREADS: usize = 2;
 
-/// End of a run.
-#[derive(Debug)]
-pub struct End {
-    /// Directory of the stored run.
-    pub dir: PathBuf,
-    /// Broken promises that no checker sees: a cluster that does not recover.
-    pub failures: Vec<String>,
-}
-
-/// Makes a run and stores it.
+/// Makes a run and stores it in the directory of its plan.
 ///
 /// SIGINT and SIGTERM end it early; the stored part stays readable and is marked as incomplete.
 ///
 /// # Errors
 /// If the run can't be made, or was interrupted.
-pub fn run(plan: &Plan) -> Result<End> {
+pub fn run(plan: &Plan) -> Result<()> {
     let workloads = plan.chosen_workloads()?.into_iter().map(Arc::from).collect();
     let nemeses = plan.chosen_nemeses()?;
     let version = version(plan)?;
@@ -64,7 +54,7 @@ pub fn run(plan: &Plan) -> Result<End> {
     course.record.samples = course.samples.all();
     store::write(&plan.store, &course.record)?;
     done.with_context(|| format!("the run in {} is incomplete", plan.store.display()))?;
-    Ok(End { dir: plan.store.clone(), failures: course.failures })
+    Ok(())
 }
 
 async fn until_signal(course: &mut Course) -> Result<()> {

@@ -28,7 +28,10 @@ impl Lab {
         }
         let mut evidence = Vec::new();
         for name in members {
-            evidence.extend(self.kill(name).await?);
+            // Without a look at the others, whose end would count as unexpected.
+            let Some(status) = self.member_mut(name)?.kill().await? else { continue };
+            self.note_end(name, status, true);
+            evidence.push(format!("{name}: {status}"));
         }
         Ok(evidence)
     }
