@@ -156,6 +156,8 @@ fn the_daemon_and_the_agent_refuse_the_options_of_tests() {
     };
     assert!(refuses(shipped(programs::ipamd()), "--test-option"));
     assert!(!refuses(programs::testing_ipamd(), "--test-option"), "the build for tests has them");
-    assert!(refuses(shipped(programs::ipam_agent()), "--kill-at"));
-    assert!(!refuses(programs::testing_ipam_agent(), "--kill-at"), "the build for tests has it");
+    for option in ["--kill-at", "--test-option"] {
+        assert!(refuses(shipped(programs::ipam_agent()), option));
+        assert!(!refuses(programs::testing_ipam_agent(), option), "the build for tests has it");
+    }
 }

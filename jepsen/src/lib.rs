@@ -2,12 +2,14 @@
 
 pub mod checker;
 pub mod command;
+pub mod failover;
 pub mod history;
 pub mod live;
 pub mod nemesis;
 pub mod powercut;
 mod random;
 pub mod report;
+pub mod seeded;
 pub mod slow_disks;
 pub mod store;
 mod sync;

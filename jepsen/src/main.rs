@@ -5,8 +5,8 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipam_jepsen::command::{Outcome, check, list, live, preflight, report};
-use ipam_jepsen::{powercut, slow_disks};
+use ipam_jepsen::command::{Outcome, check, list, live, matrix, preflight, report, suite};
+use ipam_jepsen::{failover, powercut, seeded, slow_disks};
 
 /// Breaks clusters of real ipamd processes on purpose, and reports each broken promise.
 #[derive(Debug, Parser)]
@@ -20,6 +20,10 @@ struct Arguments {
 enum Task {
     /// Run workloads on a cluster of real processes while nemeses inject faults, and check the history.
     Live(live::Arguments),
+    /// Make the runs of a campaign that a directory lacks: each nemesis with all workloads.
+    Matrix(matrix::Arguments),
+    /// Make the short runs of the tests.
+    Suite(suite::Arguments),
     /// Check a stored run, on any machine and without root.
     Check(check::Arguments),
     /// Print the figures of all runs below a directory.
@@ -32,17 +36,25 @@ enum Task {
     Powercut(powercut::Arguments),
     /// Kill leaders of clusters on slow disks, and measure the time to the next accepted write.
     SlowDisks(slow_disks::Arguments),
+    /// Start members and agents with one seeded bug after another, each of which a checker must detect.
+    Mutants(seeded::Arguments),
+    /// Kill and pause leaders of ipamd and of etcd in turn, and compare the times without accepted writes.
+    Failover(failover::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Live(arguments) => live::run(&arguments),
+        Task::Matrix(arguments) => matrix::run(&arguments),
+        Task::Suite(arguments) => suite::run(&arguments),
         Task::Check(arguments) => check::run(&arguments),
         Task::Report(arguments) => report::run(&arguments),
         Task::List => Ok(list::run()),
         Task::Preflight => Ok(preflight::run()),
         Task::Powercut(arguments) => powercut::run(&arguments).map(Outcome::of),
         Task::SlowDisks(arguments) => slow_disks::run(&arguments).map(Outcome::of),
+        Task::Mutants(arguments) => seeded::run(&arguments),
+        Task::Failover(arguments) => failover::run(&arguments).map(Outcome::of),
     };
     match done {
         Ok(outcome) => outcome.into(),

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::cluster::Cluster;
+pub(crate) use self::cluster::Cluster;
 use self::writers::Writers;
+pub(crate) use self::writers::allocation;
 use crate::live::Tools;
 
 /// The pool that is written to, and its subnet.

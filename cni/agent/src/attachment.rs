@@ -26,6 +26,7 @@ use crate::node::Node;
 use crate::probing::add::{Add, addresses, attached, probed};
 use crate::probing::wire::Wire;
 use crate::release::{Deletion, deliver, release};
+use crate::seeded::SeededBug;
 
 /// Facts of the plugin about the container of an ADD.
 #[derive(Debug, Clone, Default)]
@@ -62,8 +63,8 @@ impl Request {
         let AttachmentKey { node: named, config, container_id, interface, .. } = field(&body, "attachment")?;
         let key = Key { config, container_id, interface };
         let mut started: Started = match body.get("started") {
-            Some(_) => field(&body, "started")?,
-            None => boot::now(&node.boot_id),
+            Some(_) if !SeededBug::RestampedRequest.is_on() => field(&body, "started")?,
+            _ => boot::now(&node.boot_id),
         };
         started.boot_id.clone_from(&node.boot_id);
         let own = &node.config.node;

@@ -40,6 +40,7 @@ pub mod possible_orphans;
 pub mod probe;
 pub mod probing;
 pub mod release;
+pub mod seeded;
 pub mod serve;
 pub mod socket;
 pub mod status;

@@ -53,6 +53,10 @@ struct Serve {
     #[cfg(feature = "testing")]
     #[arg(long, hide = true)]
     kill_at_change: Option<u32>,
+    /// Seeded bug of this process; repeat for each.
+    #[cfg(feature = "testing")]
+    #[arg(long = "test-option", hide = true, value_enum, value_name = "OPTION")]
+    test_options: Vec<ipam_agent::seeded::SeededBug>,
 }
 
 impl Serve {
@@ -65,6 +69,8 @@ impl Serve {
         if let Some(point) = self.kill_at_change {
             ipam_agent::testing::kill_at_change(point);
         }
+        #[cfg(feature = "testing")]
+        self.test_options.iter().for_each(|bug| bug.turn_on());
         serve::main(&self.flags, self.take_over)
     }
 }

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::journal::{Entry, Key, Phase, Record, Unwritable};
 use crate::node::Node;
+use crate::seeded::SeededBug;
 
 /// Pause after a round without a delivery that left the journal.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -113,7 +114,7 @@ pub async fn deliver(node: &Node, deletion: &Deletion, within: Duration) -> Resu
     if let Err(problem) = &result {
         // A changed token or role may let it pass; a changed body doesn't come.
         let is_hopeless = problem.retry == Retry::Changed && matches!(problem.status, 400 | 413 | 415 | 422);
-        if !is_hopeless {
+        if !is_hopeless && !SeededBug::LostDel.is_on() {
             return result;
         }
         tracing::error!(attachment = %key, %problem, "the cluster refuses a DEL for good");

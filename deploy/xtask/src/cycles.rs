@@ -56,6 +56,7 @@ const TREES: [Tree; 9] = [
         path: "raft/machine/src",
         order: &[
             "broken",
+            "seeded",
             "testing",
             "invariant",
             "value",

@@ -106,20 +106,38 @@ fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
         println!("all there: {}", home.display());
         return Ok(());
     }
-    if !Path::new("/usr/bin/apt-get").exists() {
-        bail!("this machine has no apt-get, which downloads the network managers for tests");
-    }
     let downloads = workspace.target.join("tools/hosts-downloads");
-    for folder in [&home, &downloads] {
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        fs::create_dir_all(folder)?;
+    clear(&home)?;
+    download(&PACKAGES, &downloads)?;
+    for name in MERGED {
+        fs::create_dir_all(home.join("usr").join(name))?;
+        symlink(Path::new("usr").join(name), home.join(name))?;
     }
+    for package in packages(&downloads, PACKAGES.len())? {
+        unpack(&package, &home)?;
+    }
+    fs::remove_dir_all(&downloads)?;
+    Ok(fs::write(home.join(LIST), wanted)?)
+}
+
+/// Makes an empty folder.
+pub(crate) fn clear(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(fs::create_dir_all(folder)?)
+}
+
+/// Downloads packages of Debian into an empty folder, without installing them.
+pub(crate) fn download(packages: &[&str], downloads: &Path) -> Result<()> {
+    if !Path::new("/usr/bin/apt-get").exists() {
+        bail!("this machine has no apt-get, which downloads {}", packages.join(", "));
+    }
+    clear(downloads)?;
     let download = || {
         let mut command = Command::new("apt-get");
         // Root's own folder is closed to the user that apt-get would download as.
-        command.args(["-o", "APT::Sandbox::User=root", "download"]).args(PACKAGES).current_dir(&downloads);
+        command.args(["-o", "APT::Sandbox::User=root", "download"]).args(packages).current_dir(downloads);
         call(&mut command)
     };
     // The lists may be old or absent, so a failed first try is followed by an update.
@@ -127,24 +145,16 @@ fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
         call(Command::new("apt-get").arg("update"))?;
         download()?;
     }
-    for name in MERGED {
-        fs::create_dir_all(home.join("usr").join(name))?;
-        symlink(Path::new("usr").join(name), home.join(name))?;
-    }
-    for package in packages(&downloads)? {
-        unpack(&package, &home)?;
-    }
-    fs::remove_dir_all(&downloads)?;
-    Ok(fs::write(home.join(LIST), wanted)?)
+    Ok(())
 }
 
 /// Downloaded packages: one file for each name.
-fn packages(downloads: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn packages(downloads: &Path, count: usize) -> Result<Vec<PathBuf>> {
     let files = fs::read_dir(downloads)?.collect::<Result<Vec<_>, _>>()?;
     let packages: Vec<PathBuf> =
         files.iter().map(fs::DirEntry::path).filter(|path| is_package(path)).collect();
-    if packages.len() != PACKAGES.len() {
-        bail!("apt-get downloaded {} of {} packages", packages.len(), PACKAGES.len());
+    if packages.len() != count {
+        bail!("apt-get downloaded {} of {count} packages", packages.len());
     }
     Ok(packages)
 }
@@ -154,7 +164,7 @@ fn is_package(path: &Path) -> bool {
 }
 
 /// Unpacks a package without running its scripts. Links of the root directory stay.
-fn unpack(package: &Path, home: &Path) -> Result<()> {
+pub(crate) fn unpack(package: &Path, home: &Path) -> Result<()> {
     let archive = package.with_extension("tar");
     let output = File::create(&archive)?;
     let listed = Command::new("dpkg-deb").arg("--fsys-tarfile").arg(package).stdout(output).status();

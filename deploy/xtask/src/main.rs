@@ -1,5 +1,5 @@
-//! The project's own tools: `cargo xtask build | chart | commits | dev | image | measure | powercut |
-//! slow-disks | test`.
+//! The project's own tools: `cargo xtask build | chart | commits | dev | failover | image | jepsen |
+//! measure | powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
 //! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
@@ -13,10 +13,12 @@ mod cycles;
 mod deny;
 mod dependencies;
 mod dev;
+mod failover;
 mod features;
 mod host_tools;
 mod image;
 mod imports;
+mod jepsen;
 mod kubernetes;
 mod map;
 mod packages;
@@ -55,6 +57,8 @@ enum Task {
     Dev(dev::Arguments),
     /// Write the container image as one OCI archive, without a registry and without root.
     Image(image::Arguments),
+    /// Build what is needed, then inject faults into clusters of real processes, and check the histories.
+    Jepsen(jepsen::Arguments),
     /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
     Measure {
         /// Instead, fill three members with a million allocations and see what that costs.
@@ -71,6 +75,8 @@ enum Task {
     Powercut(powercut::Arguments),
     /// Build what is needed, then kill leaders of clusters on slow disks, and measure the gaps.
     SlowDisks(powercut::Arguments),
+    /// Build what is needed, then kill and pause leaders of ipamd and of etcd, and compare the gaps.
+    Failover(failover::Arguments),
     /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
     Test(test::Arguments),
 }
@@ -82,12 +88,14 @@ fn main() -> ExitCode {
         Task::Commits => commits::run(&workspace.root),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
         Task::Image(arguments) => image::write(&workspace, &arguments),
+        Task::Jepsen(arguments) => jepsen::build_and_run(&workspace, &arguments),
         Task::Measure { million: true, .. } => binaries::measure(&workspace, &binaries::MILLION, &[]),
         Task::Measure { agent: true, .. } => binaries::measure(&workspace, &binaries::AGENT, &["--agent"]),
         Task::Measure { meridio: true, .. } => binaries::measure(&workspace, &binaries::MERIDIO, &[]),
         Task::Measure { .. } => binaries::measure(&workspace, &binaries::MEASURES, &[]),
         Task::Powercut(arguments) => powercut::build_and_run(&workspace, powercut::POWERCUT, &arguments),
         Task::SlowDisks(arguments) => powercut::build_and_run(&workspace, powercut::SLOW_DISKS, &arguments),
+        Task::Failover(arguments) => failover::run(&workspace, &arguments),
         Task::Test(arguments) => test::run(workspace, &arguments),
     });
     match done {

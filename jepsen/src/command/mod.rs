@@ -1,6 +1,7 @@
 //! Subcommands of `ipam-jepsen`, one file each.
 
 pub mod check;
+mod child;
 mod judge;
 pub mod list;
 pub mod live;

@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
-use super::tools::{Cut, call};
+use super::tools::call;
+use crate::nemesis::Cut;
 
 /// Sparse: what isn't written takes no memory.
 const BYTES: u64 = 256 << 20;
+/// Smallest piece of space.
+const SECTOR: u64 = 512;
 /// Contents of the canary file, which a cut must remove.
 const CANARY: &str = "this was never synced";
 /// Time limit for the kernel to release a disk.
@@ -21,6 +26,7 @@ pub(crate) struct Disk {
     image: PathBuf,
     place: PathBuf,
     mounted: bool,
+    is_frozen: bool,
     /// Written and not synced before the last cut; it must not be there afterwards.
     canary: PathBuf,
 }
@@ -32,7 +38,7 @@ impl Disk {
         File::create(&image).and_then(|file| file.set_len(BYTES)).context("no room for a disk")?;
         call("mkfs.ext4", ["-q".as_ref(), "-F".as_ref(), image.as_os_str()])?;
         fs::create_dir_all(&place)?;
-        let mut disk = Self { image, place, mounted: false, canary: PathBuf::new() };
+        let mut disk = Self { image, place, mounted: false, is_frozen: false, canary: PathBuf::new() };
         disk.mount()?;
         Ok(disk)
     }
@@ -46,6 +52,53 @@ impl Disk {
         call("mount", ["-o".as_ref(), "loop".as_ref(), self.image.as_os_str(), self.place.as_os_str()])?;
         self.mounted = true;
         Ok(())
+    }
+
+    /// Uses all free space, and returns its bytes. Blocks are allocated and not written.
+    pub(crate) fn fill(&mut self) -> Result<u64> {
+        let file = File::options().create(true).append(true).open(self.filler()).context("a filler")?;
+        let mut bytes = file.metadata()?.len();
+        // A file system splits its free space: smaller and smaller pieces fit.
+        let mut piece = BYTES;
+        while piece >= SECTOR {
+            match fallocate(&file, FallocateFlags::empty(), bytes, piece) {
+                Ok(()) => bytes += piece,
+                Err(Errno::NOSPC) => piece /= 2,
+                Err(error) => return Err(error).context("a disk can't be filled"),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Frees the space that [`Self::fill`] used.
+    pub(crate) fn empty(&mut self) -> Result<()> {
+        match fs::remove_file(self.filler()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("a filler"),
+            _ => Ok(()),
+        }
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.place.join("filler")
+    }
+
+    /// Blocks all writers until the thaw; they can't be killed.
+    pub(crate) fn freeze(&mut self) -> Result<()> {
+        call("fsfreeze", ["-f".as_ref(), self.place.as_os_str()])?;
+        self.is_frozen = true;
+        Ok(())
+    }
+
+    /// Lets writers go on.
+    pub(crate) fn thaw(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_frozen) {
+            call("fsfreeze", ["-u".as_ref(), self.place.as_os_str()])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.is_frozen
     }
 
     /// Writes something that a cut must take away, to see that it is one.
@@ -97,6 +150,9 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
+        if let Err(error) = self.thaw() {
+            eprintln!("{error:#}");
+        }
         if self.mounted
             && let Err(error) = call("umount", ["--lazy".as_ref(), self.place.as_os_str()])
         {

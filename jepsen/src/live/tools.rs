@@ -6,24 +6,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::nemesis::Cut;
+
 /// C program with system calls that safe Rust lacks, by file name.
 const OUTSIDE: [(&str, &str); 3] = [
     ("outside.h", include_str!("outside.h")),
     ("outside.c", include_str!("outside.c")),
     ("supervise.c", include_str!("supervise.c")),
 ];
-
-/// Mode of a power cut; the numbers are those of ext4's ioctl.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// All data is written first, and the processes run on for a while. They must survive the death of the
-    /// disk.
-    Flushed = 0,
-    /// The journal is written first: unsynced names and sizes survive, the contents of files don't.
-    Journal = 1,
-    /// Nothing is written any more.
-    Hard = 2,
-}
 
 /// The tools, ready to be used.
 #[derive(Debug)]
@@ -62,11 +52,20 @@ impl Tools {
 
     /// Cuts the power of the file systems at `places`, nearly at once, and kills the processes just before.
     pub(crate) fn cut(&self, how: Cut, places: &[&Path], processes: &[u32]) -> Result<()> {
-        let mut words = vec![OsStr::new("cut").to_owned(), (how as u8).to_string().into()];
+        let mut words = vec![OsStr::new("cut").to_owned(), flag(how).to_string().into()];
         words.extend(places.iter().map(|place| place.as_os_str().to_owned()));
         words.push("--".into());
         words.extend(processes.iter().map(|process| process.to_string().into()));
         call(&self.outside, words)
+    }
+}
+
+/// Number of ext4's ioctl for a mode.
+fn flag(cut: Cut) -> u8 {
+    match cut {
+        Cut::Flushed => 0,
+        Cut::Journal => 1,
+        Cut::Hard => 2,
     }
 }
 

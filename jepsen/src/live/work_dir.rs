@@ -22,7 +22,7 @@ const LEFT_ENV: &str = "IPAM_JEPSEN_LEFT_NAMESPACE";
 ///
 /// # Errors
 /// If that fails; on success it doesn't return.
-pub(crate) fn enter() -> Result<()> {
+pub fn enter() -> Result<()> {
     let here = fs::read_link("/proc/self/ns/mnt").context("/proc/self/ns/mnt")?;
     match std::env::var_os(LEFT_ENV) {
         Some(left) if left != here.as_os_str() => return Ok(()),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use ipam_api::client::{Call, Client};
 use ipam_api::cluster::Cluster as Shown;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::POOL;
@@ -32,7 +33,7 @@ struct Member {
 
 /// The members.
 #[derive(Debug)]
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     members: Vec<Member>,
     dir: PathBuf,
     program: Vec<PathBuf>,
@@ -41,7 +42,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Prepares members in `dir`, which holds the control file `disk`; none is up. `program` is ipamd with its
     /// prefix.
-    pub(super) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
         fs::create_dir_all(dir)?;
         // All of 127/8 is this machine's: an address for each cluster keeps them apart.
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
@@ -57,18 +58,18 @@ impl Cluster {
     }
 
     /// Sets the delay of each fsync that begins from now on.
-    pub(super) fn delay(&self, ms: u64, parallel: bool) -> Result<()> {
+    pub(crate) fn delay(&self, ms: u64, parallel: bool) -> Result<()> {
         let written = self.dir.join("disk.new");
         fs::write(&written, format!("fsync-ms {ms}\nfsync-parallel {}\n", u8::from(parallel)))?;
         Ok(fs::rename(written, self.dir.join("disk"))?)
     }
 
-    pub(super) fn start_all(&mut self) -> Result<()> {
+    pub(crate) fn start_all(&mut self) -> Result<()> {
         (0..self.members.len()).try_for_each(|at| self.start(at))
     }
 
     /// Starts one member.
-    pub(super) fn start(&mut self, at: usize) -> Result<()> {
+    pub(crate) fn start(&mut self, at: usize) -> Result<()> {
         let sockets = self.dir.join("peers");
         let peer = |name: &str| format!("{name}=unix:{}", sockets.join(name).display());
         let peers: Vec<String> = self.members.iter().map(|member| peer(&member.name)).collect();
@@ -93,7 +94,7 @@ impl Cluster {
     }
 
     /// kill -9.
-    pub(super) fn kill(&mut self, at: usize) -> Result<()> {
+    pub(crate) fn kill(&mut self, at: usize) -> Result<()> {
         if let Some(mut process) = self.members.get_mut(at).and_then(|member| member.process.take()) {
             process.kill()?;
             process.wait()?;
@@ -101,12 +102,18 @@ impl Cluster {
         Ok(())
     }
 
-    pub(super) fn urls(&self) -> Vec<String> {
+    /// Sends a signal to one member.
+    pub(crate) fn signal(&self, at: usize, signal: Signal) -> Result<()> {
+        let process = self.members.get(at).and_then(|member| member.process.as_ref());
+        Ok(kill_process(Pid::from_child(process.context("the member does not run")?), signal)?)
+    }
+
+    pub(crate) fn urls(&self) -> Vec<String> {
         self.members.iter().map(url).collect()
     }
 
     /// Waits until all members are ready.
-    pub(super) async fn ready(&mut self) -> Result<()> {
+    pub(crate) async fn ready(&mut self) -> Result<()> {
         let begun = Instant::now();
         for member in &mut self.members {
             let client = Client::new(&[url(member)])?;
@@ -125,7 +132,7 @@ impl Cluster {
     }
 
     /// Leader and its term, from the first member that knows one.
-    pub(super) async fn leader(&self) -> Option<(usize, u64)> {
+    pub(crate) async fn leader(&self) -> Option<(usize, u64)> {
         for member in self.members.iter().filter(|member| member.process.is_some()) {
             let client = Client::new(&[url(member)]).ok()?;
             if let Ok(shown) = client.call::<Shown>(Call::get("/v1/cluster").within(PATIENCE)).await
@@ -139,7 +146,7 @@ impl Cluster {
     }
 
     /// Makes the pool that the writers use.
-    pub(super) async fn make_pool(&self) -> Result<()> {
+    pub(crate) async fn make_pool(&self) -> Result<()> {
         let client = Client::new(&self.urls())?;
         let subnet = json!({"name": POOL, "cidr": "10.7.0.0/16", "gateway": "10.7.0.1"});
         let pool = json!({"name": POOL, "subnet": POOL, "cooling_ms": 0});

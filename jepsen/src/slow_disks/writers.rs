@@ -7,7 +7,7 @@ use anyhow::Result;
 use ipam_api::client::{Call, Client};
 use ipam_api::problem::Applied;
 use ipam_api::request::Allocated;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::POOL;
@@ -88,10 +88,7 @@ impl Writers {
 async fn write(client: Client, seen: Arc<Mutex<Seen>>) {
     loop {
         let begun = Instant::now();
-        let name = uuid::Uuid::new_v4().to_string();
-        let interfaces = json!([{"name": "eth0", "ipv4_pools": [POOL]}]);
-        let body = json!({"endpoint": {"kind": "host", "name": name}, "interfaces": interfaces});
-        let Ok(call) = Call::post("/v1/allocations").json(&body) else { return };
+        let Ok(call) = Call::post("/v1/allocations").json(&allocation()) else { return };
         match client.call::<Allocated>(call.within(PATIENCE)).await {
             Ok(_) => {
                 let mut seen = held(&seen);
@@ -107,4 +104,11 @@ async fn write(client: Client, seen: Arc<Mutex<Seen>>) {
             }
         }
     }
+}
+
+/// Request for one address of [`POOL`] for another endpoint each time.
+pub(crate) fn allocation() -> Value {
+    let name = uuid::Uuid::new_v4().to_string();
+    let interfaces = json!([{"name": "eth0", "ipv4_pools": [POOL]}]);
+    json!({"endpoint": {"kind": "host", "name": name}, "interfaces": interfaces})
 }

@@ -74,5 +74,6 @@ async fn run(mut session: Session) {
         }
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }

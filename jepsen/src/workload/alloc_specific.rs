@@ -79,7 +79,8 @@ async fn run(mut session: Session) {
         }
         session.rest().await;
     }
-    holdings.settle(&mut session).await;
+    let deadline = session.settle_deadline();
+    holdings.settle(&mut session, deadline).await;
 }
 
 /// An address of the present window.

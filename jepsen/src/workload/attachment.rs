@@ -8,15 +8,20 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::cni_end::{Ended, interpret};
-use super::node::{Node, Plugin};
-use super::session::Session;
-use crate::history::{Function, Grant, Type, Value};
+use super::resources::NETWORK;
+use super::{Node, Plugin, Session, add_detail};
+use crate::history::{Function, Grant, Value};
 
 /// Name of the runtime in network configurations: GC ends attachments of this runtime only.
 const RUNTIME: &str = "jepsen";
+/// Time limit for the start of a held process.
+const STARTING: Duration = Duration::from_secs(10);
+/// Time by which one start precedes another for certain.
+const TICKS: Duration = Duration::from_millis(50);
 /// Interface of all containers.
 const INTERFACE: &str = "eth0";
 
@@ -40,11 +45,29 @@ pub(super) struct Run {
     pub(super) kill_after: Option<Duration>,
     /// Time for which it is stopped before its first instruction.
     pub(super) hold: Option<Duration>,
-    /// Moment at which another operation was answered that began after the start of this process.
-    ///
-    /// If it precedes the end of `hold`, the detail of the operation has `late`: its process started before
-    /// the other operation began, and sent its request after that was answered.
-    pub(super) overtaken: Option<Arc<OnceLock<Instant>>>,
+    /// Other operation that overtakes this one.
+    pub(super) overtaking: Option<Arc<Overtaking>>,
+}
+
+/// Order of a held process and an operation that overtakes it.
+#[derive(Debug, Default)]
+pub(super) struct Overtaking {
+    started: Notify,
+    answered: OnceLock<Instant>,
+}
+
+impl Overtaking {
+    /// Waits until the held process has started some time ago: the kernel counts starts in ticks of 10 ms.
+    pub(super) async fn started(&self) {
+        if timeout(STARTING, self.started.notified()).await.is_ok() {
+            sleep(TICKS).await;
+        }
+    }
+
+    /// Notes that the other operation, which began after [`Self::started`], was answered.
+    pub(super) fn answered(&self) {
+        let _first = self.answered.set(Instant::now());
+    }
 }
 
 impl Attachment {
@@ -65,7 +88,7 @@ impl Attachment {
     pub(super) fn grants(addresses: &[IpAddr]) -> Vec<Grant> {
         let grant = |address: &IpAddr| Grant {
             id: 0,
-            network: "default".to_owned(),
+            network: NETWORK.to_owned(),
             address: address.to_string(),
             pool: None,
             endpoint: None,
@@ -143,6 +166,10 @@ impl Attachment {
         };
         let act = async |value: &mut Value| {
             let begun = Instant::now();
+            // A waiter in the same task continues after the process was forked.
+            if let Some(overtaking) = &run.overtaking {
+                overtaking.started.notify_one();
+            }
             let (kind, ended) = interpret(verb, &node.run_plugin(plugin).await);
             note(value, verb, &ended, run.is_late(begun));
             (kind, ended)
@@ -152,9 +179,9 @@ impl Attachment {
 
     fn arguments(&self) -> String {
         match &self.pod {
-            Some([namespace, name, uid]) => format!(
-                "IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name};K8S_POD_UID={uid}"
-            ),
+            Some([namespace, name, uid]) => {
+                format!("IgnoreUnknown=1;K8S_POD_NAMESPACE={namespace};K8S_POD_NAME={name};K8S_POD_UID={uid}")
+            }
             None => String::new(),
         }
     }
@@ -177,13 +204,19 @@ impl Attachment {
 }
 
 impl Run {
-    /// Run that is held, and notes if another operation overtook it.
-    pub(super) fn held(hold: Duration, overtaken: &Arc<OnceLock<Instant>>) -> Self {
-        Self { hold: Some(hold), overtaken: Some(Arc::clone(overtaken)), kill_after: None }
+    /// Run that is held while another operation overtakes it. If that was answered in time, `detail.late` marks
+    /// the held operation: its process started first, and sent its request last.
+    pub(super) fn held(hold: Duration, overtaking: &Arc<Overtaking>) -> Self {
+        Self { hold: Some(hold), overtaking: Some(Arc::clone(overtaking)), kill_after: None }
+    }
+
+    /// Run that is killed after a time.
+    pub(super) fn killed(after: Duration) -> Self {
+        Self { kill_after: Some(after), ..Self::default() }
     }
 
     fn is_late(&self, begun: Instant) -> bool {
-        let answered = self.overtaken.as_ref().and_then(|answered| answered.get());
+        let answered = self.overtaking.as_ref().and_then(|overtaking| overtaking.answered.get());
         answered.is_some_and(|at| *at < begun + self.hold.unwrap_or_default())
     }
 }
@@ -212,19 +245,12 @@ fn note(value: &mut Value, verb: &str, ended: &Ended, is_late: bool) {
         Ended::Lost => value.error = Some("host-lost".to_owned()),
     }
     if is_late {
-        match &mut value.detail {
-            Json::Object(detail) => {
-                detail.insert("late".to_owned(), json!(true));
-            }
-            other => *other = json!({"late": true}),
-        }
+        add_detail(value, "late", true.into());
     }
 }
 
 /// Result that a runtime remembers of an ADD.
 fn previous(held: &[IpAddr]) -> Json {
-    let ip = |address: &IpAddr| {
-        json!({"address": format!("{address}/{}", if address.is_ipv4() { 16 } else { 64 })})
-    };
+    let ip = |address: &IpAddr| json!({"address": format!("{address}/{}", if address.is_ipv4() { 16 } else { 64 })});
     json!({"cniVersion": "1.1.0", "ips": held.iter().map(ip).collect::<Vec<_>>()})
 }

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use ipam_api::client::Call;
+use tokio::time::Instant;
 
-use super::{At, Session};
+use super::{At, Phase, Session};
 
 /// Mean pause between two operations of a session; the rate of a run follows from it.
 pub const PACE: Duration = Duration::from_millis(30);
 /// Shortest and longest timeout of a request, in milliseconds.
 const TIMEOUT_MS: (usize, usize) = (200, 2_000);
+/// Time for the releases at the end of a run.
+const SETTLE: Duration = Duration::from_secs(6);
 /// Share of writes with an `Idempotency-Key`, in percent. Servers remember a limited number of keys.
 const KEYED_PERCENT: usize = 25;
 
@@ -19,6 +22,18 @@ impl Session {
         let longest = usize::try_from(2 * PACE.as_millis()).unwrap_or_default();
         let time = self.random.below(longest + 1);
         self.pause(milliseconds(time)).await;
+    }
+
+    /// Time at which the session stops to release what it holds, at the end of a run.
+    #[must_use]
+    pub fn settle_deadline(&self) -> Instant {
+        Instant::now() + SETTLE
+    }
+
+    /// Returns true while the session may release what it holds.
+    #[must_use]
+    pub fn settles(&self, deadline: Instant) -> bool {
+        self.phase() == Phase::Settle && Instant::now() < deadline
     }
 
     /// Returns true in `percent` of all cases.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use anyhow::Result;
 
-use super::node::PluginEnd;
+use super::PluginEnd;
 use crate::history::Type;
 
 /// Codes of CNI with which a run ends before it sends a request, or after a request that can't take effect.
@@ -56,9 +56,8 @@ pub(super) fn interpret(verb: &str, end: &Result<PluginEnd>) -> (Type, Ended) {
 /// Code of ipamd, with which the details begin, or the number.
 fn code(end: &PluginEnd, number: Option<u64>) -> String {
     let details = end.output.get("details").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let is_code = |text: &&str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-    };
+    let is_code =
+        |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
     match (details.split(':').next().filter(is_code), number) {
         (Some(code), _) => code.to_owned(),
         (None, Some(number)) => format!("cni-{number}"),

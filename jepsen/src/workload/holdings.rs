@@ -1,17 +1,14 @@
 //! Holdings: what a session holds, and what it may hold after an unknown outcome.
 
-use std::time::Duration;
-
 use ipam_api::Problem;
 use ipam_api::problem::Applied;
 use tokio::time::Instant;
 
+use super::Session;
+use super::batch::{Batch, Step};
 use super::requests::Wanted;
-use super::{Phase, Session};
 use crate::history::Grant;
 
-/// Time for the releases at the end of a run.
-const SETTLE: Duration = Duration::from_secs(6);
 /// Endpoints with an unknown outcome that a session remembers; it leaves older ones as they are.
 const UNKNOWN_MAX: usize = 64;
 
@@ -25,28 +22,30 @@ pub(super) struct Holding {
 }
 
 /// Memory of a session, as far as its next choice needs it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Holdings {
     held: Vec<Holding>,
     unknown: Vec<String>,
+    /// Share of releases by the name of the endpoint, in percent; the others name an allocation.
+    by_endpoint_percent: usize,
+}
+
+impl Default for Holdings {
+    fn default() -> Self {
+        Self { held: Vec::new(), unknown: Vec::new(), by_endpoint_percent: 25 }
+    }
 }
 
 impl Holdings {
+    /// Holdings that are released as a whole.
+    pub(super) fn whole() -> Self {
+        Self { by_endpoint_percent: 100, ..Self::default() }
+    }
+
     /// Number of endpoints with known grants.
     #[must_use]
     pub(super) fn len(&self) -> usize {
         self.held.len()
-    }
-
-    /// Returns true if no endpoint has known grants.
-    #[must_use]
-    pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty()
-    }
-
-    /// All endpoints with known grants.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Holding> {
-        self.held.iter()
     }
 
     /// Remembers grants; those of an endpoint that is known already replace the former ones.
@@ -70,11 +69,6 @@ impl Holdings {
         (at < self.held.len()).then(|| self.held.swap_remove(at))
     }
 
-    /// Takes an endpoint with an unknown outcome.
-    pub(super) fn take_doubtful(&mut self) -> Option<String> {
-        self.unknown.pop()
-    }
-
     /// Allocates at any member, and remembers the outcome.
     pub(super) async fn allocate(
         &mut self,
@@ -89,6 +83,43 @@ impl Holdings {
             Err(_) => {}
         }
         result
+    }
+
+    /// Carries out a transaction at any member, and remembers the outcome.
+    pub(super) async fn transact(&mut self, session: &mut Session, batch: Batch) -> Option<Problem> {
+        let (at, key) = (session.any_member(), session.maybe_key());
+        match session.transact(at, &batch, key.as_deref()).await {
+            Ok(made) => {
+                let ended = batch.steps.iter().filter_map(|step| match step {
+                    Step::Release(endpoint, _) => Some(endpoint),
+                    _ => None,
+                });
+                for endpoint in ended {
+                    self.held.retain(|held| held.endpoint != *endpoint);
+                }
+                for grant in made {
+                    if let Some(endpoint) = grant.endpoint.clone() {
+                        self.keep(endpoint, vec![Grant { endpoint: None, ..grant }]);
+                    }
+                }
+                None
+            }
+            Err(problem) => {
+                if problem.applied == Applied::Unknown {
+                    for step in batch.steps {
+                        match step {
+                            Step::Allocate(wanted) => self.doubt(wanted.endpoint),
+                            Step::Release(endpoint, _) => {
+                                self.held.retain(|held| held.endpoint != endpoint);
+                                self.doubt(endpoint);
+                            }
+                            Step::Other(_) => {}
+                        }
+                    }
+                }
+                Some(problem)
+            }
+        }
     }
 
     /// Releases a holding at any member: by its ids, or with `by_endpoint` by its name.
@@ -116,25 +147,24 @@ impl Holdings {
 
     /// Releases an endpoint with an unknown outcome by its name.
     pub(super) async fn clear_doubt(&mut self, session: &mut Session) {
-        if let Some(endpoint) = self.take_doubtful() {
+        if let Some(endpoint) = self.unknown.pop() {
             let holding = Holding { endpoint, grants: Vec::new() };
             self.release(session, holding, true).await;
         }
     }
 
-    /// Releases a random holding, by its name in a quarter of all cases.
+    /// Releases a random holding.
     pub(super) async fn release_one(&mut self, session: &mut Session) {
         if let Some(holding) = self.take(session) {
-            let by_endpoint = session.chance(25);
+            let by_endpoint = session.chance(self.by_endpoint_percent);
             self.release(session, holding, by_endpoint).await;
         }
     }
 
     /// Releases about half of all holdings at the end of a run, and leaves the others.
-    pub(super) async fn settle(&mut self, session: &mut Session) {
-        let deadline = Instant::now() + SETTLE;
+    pub(super) async fn settle(&mut self, session: &mut Session, deadline: Instant) {
         let end = self.len() / 2;
-        while self.len() > end && session.phase() == Phase::Settle && Instant::now() < deadline {
+        while self.len() > end && session.settles(deadline) {
             self.release_one(session).await;
         }
     }

@@ -240,7 +240,7 @@ fn release_of(endpoint: &str, grants: Vec<Grant>, key: Option<&str>, by: &str) -
 }
 
 /// Results of a release: the grants whose addresses it freed, and all freed addresses.
-fn ended(answer: &Released, value: &mut Value) {
+pub(super) fn ended(answer: &Released, value: &mut Value) {
     let freed: Vec<String> = answer.addresses.iter().map(ToString::to_string).collect();
     value.grants.retain(|grant| freed.contains(&grant.address));
     add_detail(value, "addresses", freed.into());

@@ -71,7 +71,14 @@ pub(super) fn pool(name: &str, subnet: &str, settings: Value) -> Value {
     pool
 }
 
-async fn make(admin: &dyn Server, plural: &str, name: &str, body: Value) -> Result<()> {
+/// Revision of the specification of a resource, as `If-Match` takes it.
+#[must_use]
+pub(super) fn revision_of(resource: &Value) -> Option<u64> {
+    resource.pointer("/meta/revision")?.as_u64()
+}
+
+/// Puts a resource, before any fault.
+pub(super) async fn make(admin: &dyn Server, plural: &str, name: &str, body: Value) -> Result<()> {
     let call = Call::put(format!("/v1/{plural}/{name}")).json(&body)?.within(PREPARE);
     admin.send(call).await.with_context(|| format!("{plural}/{name} can't be created"))?;
     Ok(())

@@ -102,22 +102,6 @@ impl Session {
         format!("{}-{}-{}", self.workload, self.process, self.keys)
     }
 
-    /// Another process of the same client, for an operation at the same time.
-    #[must_use]
-    pub fn companion(&mut self) -> Self {
-        Self {
-            number: self.number,
-            random: Random::new(self.random.number()),
-            node: self.node.clone(),
-            workload: self.workload,
-            process: self.recorder.new_process(),
-            recorder: self.recorder.clone(),
-            servers: self.servers.clone(),
-            phase: self.phase.clone(),
-            keys: 0,
-        }
-    }
-
     /// Present phase of the run.
     #[must_use]
     pub fn phase(&self) -> Phase {
@@ -199,6 +183,16 @@ impl Session {
             Some((name, server)) => (Some(name.clone()), Arc::clone(server)),
             None => (None, Arc::clone(&self.servers.all)),
         }
+    }
+
+    /// Sends a read that only prepares the next operation, and does not record it.
+    ///
+    /// # Errors
+    /// The problem.
+    pub async fn look<T: DeserializeOwned>(&mut self, at: At, call: Call) -> Result<T, Problem> {
+        let call = call.within(self.timeout());
+        let (_, server) = self.server(at);
+        server.send(call).await?.read()
     }
 
     /// Records an operation that is no request, such as a run of a plugin or several requests. `act` returns the kind of the end.

@@ -4,96 +4,172 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::Result;
-use ipam_api::client::Call;
 use serde_json::{Value as Json, json};
 
-use super::attachment::Attachment;
-use super::server::Server;
-use super::session::Session;
+use super::attachment::{Attachment, Run};
+use super::cni_end::Ended;
+use super::resources::{make, make_pool};
+use super::{Node, Phase, Server, Session, add_detail};
 use crate::history::{Function, Type, Value};
 
-/// Time limit of a request before any fault.
-const PREPARING: Duration = Duration::from_secs(30);
+/// Attempts of an ADD before a runtime gives the container up.
+const ATTEMPTS: usize = 3;
+/// Pause between two attempts.
+const RETRY: Duration = Duration::from_millis(200);
 
 /// A subnet with a pool of the same name.
-pub(super) struct Resources<'a> {
+pub(super) struct Segment<'a> {
+    /// Name of both.
     pub(super) name: &'a str,
+    /// CIDR of the subnet, on the link of all nodes.
     pub(super) cidr: &'a str,
+    /// Range of the pool.
     pub(super) range: &'a str,
     /// Probes of the subnet.
     pub(super) probing: Json,
 }
 
 /// Creates subnets with pools whose freed addresses can be allocated again at once.
-pub(super) async fn prepare(admin: &dyn Server, all: &[Resources<'_>]) -> Result<()> {
-    for Resources { name, cidr, range, probing } in all {
+pub(super) async fn prepare(admin: &dyn Server, all: &[Segment<'_>]) -> Result<()> {
+    for Segment { name, cidr, range, probing } in all {
         let subnet = json!({"name": name, "cidr": cidr, "probing": probing});
-        let pool = json!({"name": name, "subnet": name, "ranges": [range], "cooling_ms": 0});
-        for (plural, body) in [("subnets", subnet), ("pools", pool)] {
-            let call = Call::put(format!("/v1/{plural}/{name}")).json(&body)?;
-            admin.send(call.within(PREPARING)).await?;
-        }
+        make(admin, "subnets", name, subnet).await?;
+        make_pool(admin, name, name, json!({"ranges": [range]})).await?;
     }
     Ok(())
 }
 
-/// Lets the addresses of an attachment answer, and no others of its container.
-pub(super) async fn plug_in(session: &mut Session, attachment: &Attachment, addresses: &[IpAddr]) {
-    let Some(node) = session.node.clone() else { return };
-    let value = farm(attachment, node.as_ref(), addresses, true);
-    let act = async |value: &mut Value| match node.plug_in(&attachment.container, addresses).await {
-        Ok(()) => (Type::Ok, ()),
-        Err(error) => {
-            value.error = Some(format!("{error:#}"));
-            (Type::Info, ())
-        }
-    };
-    session.record(Function::Farm, value, act).await;
+/// Container with one attachment, from its ADD to its end.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// The attachment.
+    pub(super) attachment: Attachment,
+    /// Addresses by its newest ADD; empty if none has succeeded.
+    pub(super) addresses: Vec<IpAddr>,
+    /// True while its addresses answer.
+    pub(super) answers: bool,
+    /// True if it has been on the wire.
+    is_connected: bool,
+    /// Losses of the host before its ADD: a later loss has ended it.
+    losses: u64,
 }
 
-/// Silences the addresses of a container that lives on.
-pub(super) async fn silence(session: &mut Session, attachment: &Attachment, addresses: &[IpAddr]) {
-    let Some(node) = session.node.clone() else { return };
-    let value = farm(attachment, node.as_ref(), addresses, false);
-    let act = async |value: &mut Value| match node.plug_in(&attachment.container, &[]).await {
-        Ok(()) => (Type::Ok, ()),
-        Err(error) => {
-            value.error = Some(format!("{error:#}"));
-            (Type::Info, ())
-        }
-    };
-    session.record(Function::Farm, value, act).await;
-}
-
-/// Ends a container with its network namespace.
-pub(super) async fn unplug(session: &mut Session, attachment: &Attachment, addresses: &[IpAddr]) {
-    let Some(node) = session.node.clone() else { return };
-    let mut value = farm(attachment, node.as_ref(), addresses, false);
-    if let Json::Object(detail) = &mut value.detail {
-        detail.insert("gone".to_owned(), json!(true));
+impl Live {
+    /// Container without addresses.
+    pub(super) fn new(session: &Session, attachment: Attachment) -> Self {
+        let losses = losses(session);
+        Self { attachment, addresses: Vec::new(), answers: false, is_connected: false, losses }
     }
-    let act = async |value: &mut Value| match node.unplug(&attachment.container).await {
+
+    /// Runs ADD until it succeeds, at most some times. Returns true if it did.
+    pub(super) async fn add(&mut self, session: &mut Session) -> bool {
+        for _ in 0..ATTEMPTS {
+            self.losses = losses(session);
+            let ended = self.attachment.add(session, Run::default()).await;
+            if self.added(ended) {
+                return true;
+            }
+            if !session.works() || self.is_lost(session) {
+                break;
+            }
+            session.pause(RETRY).await;
+        }
+        false
+    }
+
+    /// Takes the addresses of an ADD that succeeded.
+    pub(super) fn added(&mut self, ended: Ended) -> bool {
+        match ended {
+            Ended::Done(addresses) => {
+                self.addresses = addresses;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the host has lost its power since the ADD.
+    pub(super) fn is_lost(&self, session: &Session) -> bool {
+        losses(session) != self.losses
+    }
+
+    /// Lets its addresses answer, if it has some.
+    pub(super) async fn plug_in(&mut self, session: &mut Session) {
+        let Some(node) = session.node.clone() else { return };
+        if self.addresses.is_empty() || self.is_lost(session) {
+            return;
+        }
+        (self.answers, self.is_connected) = (true, true);
+        let value = self.farm(node.as_ref(), true);
+        let (container, addresses) = (&self.attachment.container, &self.addresses);
+        let act = async |value: &mut Value| end(node.plug_in(container, addresses).await, value);
+        session.record(Function::Farm, value, act).await;
+    }
+
+    /// Silences its addresses; the container lives on.
+    pub(super) async fn silence(&mut self, session: &mut Session) {
+        let Some(node) = session.node.clone() else { return };
+        if self.is_lost(session) {
+            return;
+        }
+        let value = self.farm(node.as_ref(), false);
+        let container = &self.attachment.container;
+        let act = async |value: &mut Value| end(node.plug_in(container, &[]).await, value);
+        session.record(Function::Farm, value, act).await;
+        self.answers = false;
+    }
+
+    /// Ends the container with its network namespace, which `detail.gone` marks, without a DEL.
+    pub(super) async fn vanish(&mut self, session: &mut Session) {
+        let Some(node) = session.node.clone() else { return };
+        if !self.is_connected {
+            // Never on the wire: nothing to observe.
+            let _gone = node.unplug(&self.attachment.container).await;
+            return;
+        }
+        let mut value = self.farm(node.as_ref(), false);
+        add_detail(&mut value, "gone", true.into());
+        let container = &self.attachment.container;
+        let act = async |value: &mut Value| end(node.unplug(container).await, value);
+        session.record(Function::Farm, value, act).await;
+        (self.answers, self.is_connected) = (false, false);
+    }
+
+    /// Ends the container, and runs DEL until it succeeds, as a runtime does. The agent releases the attachments
+    /// of a host that has lost its power.
+    pub(super) async fn end(mut self, session: &mut Session) {
+        self.vanish(session).await;
+        while session.phase() != Phase::Over {
+            match self.attachment.del(session, &self.addresses, Run::default()).await {
+                Ended::Done(_) | Ended::Lost => return,
+                Ended::Refused(_) | Ended::Killed => session.pause(RETRY).await,
+            }
+        }
+    }
+
+    /// Value of a farm operation.
+    fn farm(&self, node: &dyn Node, answers: bool) -> Value {
+        Value {
+            key: Some(self.attachment.key(node)),
+            endpoint: Some(self.attachment.endpoint(node)),
+            grants: Attachment::grants(&self.addresses),
+            detail: json!({"answers": answers}),
+            ..Value::default()
+        }
+    }
+}
+
+fn losses(session: &Session) -> u64 {
+    session.node.as_ref().map_or(0, |node| node.losses())
+}
+
+/// Kind of the end: an observation that failed may be half true.
+fn end(result: Result<()>, value: &mut Value) -> (Type, ()) {
+    match result {
         Ok(()) => (Type::Ok, ()),
         Err(error) => {
             value.error = Some(format!("{error:#}"));
             (Type::Info, ())
         }
-    };
-    session.record(Function::Farm, value, act).await;
-}
-
-/// Value of a farm operation.
-fn farm(
-    attachment: &Attachment,
-    node: &dyn super::node::Node,
-    addresses: &[IpAddr],
-    answers: bool,
-) -> Value {
-    Value {
-        key: Some(attachment.key(node)),
-        endpoint: Some(attachment.endpoint(node)),
-        grants: Attachment::grants(addresses),
-        detail: json!({"answers": answers}),
-        ..Value::default()
     }
 }

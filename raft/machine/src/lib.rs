@@ -27,6 +27,7 @@ mod prefix_claims;
 mod probe;
 mod reclaim;
 mod resource;
+mod seeded;
 pub mod space;
 pub mod state;
 #[cfg(feature = "testing")]
@@ -43,6 +44,7 @@ pub use event::{Event, EventKind, field_change as change};
 pub use journal::{By, EventId, Happened, Journaled};
 pub use probe::{ProbeJobs, Sweep};
 pub use reclaim::node::{Suspect, SuspectPlace};
+pub use seeded::SeededBug;
 pub use space::free_set;
 pub use state::damaged::Damaged;
 pub use state::id::{self, Id};

@@ -1,12 +1,14 @@
-//! Options that a test starts a program with: it knows the next feature level, or has other sentences.
+//! Options that a test starts a program with: it knows the next feature level, has other sentences, or a bug.
 //!
-//! **Invariant:** what `apply` writes depends on the log alone. An option changes what one process knows or
-//! displays.
+//! **Invariant:** what `apply` writes depends on the log and on seeded bugs alone. Other options change what
+//! one process knows or displays.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The options that are on in this process, one bit each.
+use crate::seeded::SeededBug;
+
+/// The options without a bug that are on in this process, one bit each.
 static ON: AtomicU8 = AtomicU8::new(0);
 
 /// An option of the whole process, off until a test turns it on.
@@ -16,21 +18,24 @@ pub enum TestOption {
     NextLevel,
     /// Reword every sentence, as another version would.
     RewordSentences,
+    /// Have a seeded bug.
+    Bug(SeededBug),
 }
 
 /// A name that no option has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the options of tests are next-level and reword-sentences")]
+#[error("the options of tests are next-level, reword-sentences and the bugs of ipam-jepsen mutants")]
 pub struct UnknownOption;
 
 impl FromStr for TestOption {
     type Err = UnknownOption;
 
     fn from_str(name: &str) -> Result<Self, UnknownOption> {
+        let bug = || SeededBug::ALL.iter().find(|(_, option)| *option == name);
         match name {
             "next-level" => Ok(Self::NextLevel),
             "reword-sentences" => Ok(Self::RewordSentences),
-            _ => Err(UnknownOption),
+            _ => bug().map(|(bug, _)| Self::Bug(*bug)).ok_or(UnknownOption),
         }
     }
 }
@@ -38,14 +43,36 @@ impl FromStr for TestOption {
 impl TestOption {
     /// Turns the option on until the process ends.
     pub fn turn_on(self) {
-        ON.fetch_or(self.bit(), Ordering::Relaxed);
+        match self {
+            Self::Bug(bug) => bug.turn_on(),
+            option => drop(ON.fetch_or(option.bit(), Ordering::Relaxed)),
+        }
     }
 
     pub(crate) fn is_on(self) -> bool {
         ON.load(Ordering::Relaxed) & self.bit() != 0
     }
 
+    /// Bit of an option; none for a bug, which has its own.
     fn bit(self) -> u8 {
-        1 << self as u8
+        match self {
+            Self::NextLevel => 1,
+            Self::RewordSentences => 2,
+            Self::Bug(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bug_has_an_option() {
+        for (bug, name) in SeededBug::ALL {
+            assert!(name.starts_with("bug-"), "{name}");
+            assert_eq!(name.parse(), Ok(TestOption::Bug(*bug)));
+        }
+        assert_eq!("bug-unknown".parse::<TestOption>(), Err(UnknownOption));
     }
 }

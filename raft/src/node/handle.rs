@@ -170,6 +170,13 @@ impl Node {
         (self.inner().state.view(), stale_ms)
     }
 
+    /// State of this member, and the index of the last log entry in it.
+    #[must_use]
+    pub fn stale_with_index(&self) -> (State, Option<u64>) {
+        let (state, applied) = self.inner().state.view_with_position();
+        (state, applied.map(|applied| applied.index))
+    }
+
     /// Returns the log time that this leader's next entry would carry; nothing if this member doesn't lead.
     #[must_use]
     pub fn log_time_ms(&self) -> Option<u64> {

@@ -25,6 +25,7 @@ use super::raft::RaftHandle;
 use crate::store::SharedState;
 use crate::sync::held;
 use crate::types::Types;
+use ipam_machine::SeededBug;
 use ipam_machine::batch::Batch;
 
 /// Pause before the next attempt to begin a leadership.
@@ -77,6 +78,10 @@ struct LogClock {
 
 impl LogClock {
     fn advance(&mut self, now: Instant) -> u64 {
+        if SeededBug::WallClock.is_on() {
+            self.log_time_ms = self.log_time_ms.max(Timestamp::now().0);
+            return self.log_time_ms;
+        }
         let passed_ms = now.saturating_duration_since(self.measured).as_millis();
         // Whole milliseconds: the rest counts with the next tick.
         if passed_ms > 0 {

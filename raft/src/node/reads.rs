@@ -14,6 +14,7 @@ use super::counters::Counters;
 use super::raft::{Leader, RaftHandle, leader, superseded};
 use crate::transport::{Answer, CallError, Declined, Peers, Purpose, Request};
 use crate::types::LogId;
+use ipam_machine::SeededBug;
 
 /// Maximum number of concurrent rounds. A reader joins only a round that begins after its arrival, so a
 /// second one halves the wait of readers that arrive during the first.
@@ -110,6 +111,9 @@ pub(super) async fn of_leader(raft: &RaftHandle) -> Result<LogId, Declined> {
     // It would log an error for each reader.
     if raft.metrics().borrow_watched().running_state.is_err() {
         return Err(Declined::ShuttingDown);
+    }
+    if SeededBug::UnconfirmedRead.is_on() {
+        return raft.metrics().borrow_watched().last_applied.ok_or(Declined::NoLeader);
     }
     match raft.get_read_log_id(ReadPolicy::ReadIndex).await {
         Ok((read, _)) => Ok(*read.log_id()),

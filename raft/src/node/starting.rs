@@ -134,8 +134,9 @@ async fn run(
         counters: counters.clone(),
     };
     tasks.spawn(candidate.run());
+    let (gate, state) = (inner.gate.clone(), inner.state.clone());
     let (proposals, proposing) =
-        Proposals::new(raft.clone(), own_leadership.clone(), inner.gate.clone(), counters.clone());
+        Proposals::new(raft.clone(), own_leadership.clone(), gate, counters.clone(), state);
     tasks.spawn(proposing);
     let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters.clone());
     tasks.spawn(reading);

@@ -13,7 +13,9 @@ use crate::http::request::{ApiError, ApiResponse, Read};
 pub(in crate::http) async fn show(read: Read) -> Result<ApiResponse<Cluster>, ApiError> {
     read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let status = read.app.node.status();
-    let (state, stale_ms) = read.app.node.stale();
+    let (_, stale_ms) = read.app.node.stale();
+    // Digest and index of one state: members are compared by them.
+    let (state, applied) = read.app.node.stale_with_index();
     let sum = |a: Counts, b: Counts| Counts {
         size: a.size.saturating_add(b.size),
         allocated: a.allocated.saturating_add(b.allocated),
@@ -34,7 +36,7 @@ pub(in crate::http) async fn show(read: Read) -> Result<ApiResponse<Cluster>, Ap
         term: status.term,
         revision: state.revision(),
         digest: format!("{:032x}", state.digest()),
-        applied: status.applied.unwrap_or_default(),
+        applied: applied.unwrap_or_default(),
         stale_ms,
         members: status.members.into_iter().map(member).collect(),
         addresses: addresses.into(),

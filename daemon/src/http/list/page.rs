@@ -2,7 +2,7 @@
 
 use ipam_api::resource::Page;
 use ipam_api::{Code, Problem};
-use ipam_machine::State;
+use ipam_machine::{SeededBug, State};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -43,7 +43,8 @@ fn in_own_order<L: Listable>(state: &State, query: &ListQuery) -> Result<Page<It
     let after = query.cursor.map(|cursor| cursor.position);
     let mut items = Vec::new();
     let (mut last, mut more) = (None, false);
-    for id in candidates::<L>(state, query, after)? {
+    let skipped = usize::from(after.is_some() && SeededBug::SkippedItem.is_on());
+    for id in candidates::<L>(state, query, after)?.skip(skipped) {
         let Some(item) = fitting::<L>(state, query, id) else { continue };
         if items.len() >= query.limit {
             more = true;

@@ -9,7 +9,9 @@ use serde::Serialize;
 /// Numbers of frames since the start of the network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Frames that were written to a receiver; a copy for each receiver of a broadcast.
+    /// Frames that were sent, whether or not they arrived; a copy for each receiver of a broadcast.
+    pub sent: u64,
+    /// Frames that were written to a receiver, with duplicates.
     pub forwarded: u64,
     /// Bytes of these frames.
     pub bytes: u64,
@@ -36,6 +38,7 @@ impl Count {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
+            sent: self.sent.saturating_sub(earlier.sent),
             forwarded: self.forwarded.saturating_sub(earlier.forwarded),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             cut: self.cut.saturating_sub(earlier.cut),
@@ -52,6 +55,7 @@ impl Count {
 
 impl AddAssign for Count {
     fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
         self.forwarded += other.forwarded;
         self.bytes += other.bytes;
         self.cut += other.cut;

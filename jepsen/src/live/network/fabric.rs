@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::count::{Count, Flow};
 use super::frame::Frame;
-use super::held::{Held, PortId};
+use super::held::{Held, HeldFrame, PortId};
 use super::impairment::{Impairment, happens};
 use super::rules::{Effect, Rules};
 use crate::nemesis::Link;
@@ -24,8 +24,10 @@ struct Pair {
     link: Link,
     effect: Effect,
     flow: Flow,
-    /// Time at which the last frame in order is due; a later frame doesn't overtake it.
-    busy_until: Option<Instant>,
+    /// Number of held frames that later frames don't overtake.
+    waiting: u32,
+    /// Time at which the last of them is due.
+    busy_until: Instant,
 }
 
 /// State of all pairs, and the held frames.
@@ -52,7 +54,8 @@ impl Fabric {
 
     pub(super) fn add_pair(&mut self, from: PortId, to: PortId, link: Link) {
         let effect = self.rules.effect(&link);
-        self.pairs.insert((from, to), Pair { link, effect, flow: Flow::default(), busy_until: None });
+        let (flow, busy_until) = (Flow::default(), Instant::now());
+        self.pairs.insert((from, to), Pair { link, effect, flow, waiting: 0, busy_until });
     }
 
     pub(super) fn remove_port(&mut self, port: PortId) {
@@ -81,6 +84,7 @@ impl Fabric {
         now: Instant,
     ) {
         let Some(pair) = self.pairs.get_mut(&(from, to)) else { return };
+        pair.flow.count.sent += 1;
         let Effect { cut, blind, impairment } = pair.effect;
         if cut {
             pair.flow.count.cut += 1;
@@ -90,8 +94,7 @@ impl Fabric {
             pair.flow.count.blinded += 1;
             return;
         }
-        let queued = pair.busy_until.is_some_and(|until| until > now);
-        if impairment.is_none() && !queued {
+        if impairment.is_none() && pair.waiting == 0 {
             pair.flow.send(sink, frame.bytes(), now);
             return;
         }
@@ -113,30 +116,26 @@ impl Fabric {
                 copy = frame.corrupted(&mut self.random);
                 bytes = &copy;
             }
-            match pair.due(&impairment, &mut self.random, now) {
-                None => pair.flow.send(sink, bytes, now),
-                Some(due) => {
-                    if !self.held.add(due, from, to, bytes.to_vec()) {
-                        pair.flow.count.refused += 1;
-                    }
-                }
+            let (due, in_order) = pair.due(&impairment, &mut self.random, now);
+            if due <= now && pair.waiting == 0 {
+                pair.flow.send(sink, bytes, now);
+            } else if self.held.is_full() {
+                pair.flow.count.refused += 1;
+            } else {
+                pair.hold(due, in_order);
+                self.held.add(due, in_order, (from, to), bytes);
             }
         }
     }
 
     /// Passes a held frame that is due.
-    pub(super) fn deliver(
-        &mut self,
-        from: PortId,
-        (to, sink): (PortId, &dyn Sink),
-        bytes: &[u8],
-        now: Instant,
-    ) {
-        let Some(pair) = self.pairs.get_mut(&(from, to)) else { return };
+    pub(super) fn deliver(&mut self, frame: &HeldFrame, sink: &dyn Sink, now: Instant) {
+        let Some(pair) = self.pairs.get_mut(&(frame.from, frame.to)) else { return };
+        pair.waiting -= u32::from(frame.in_order);
         if pair.effect.cut {
             pair.flow.count.cut += 1;
         } else {
-            pair.flow.send(sink, bytes, now);
+            pair.flow.send(sink, &frame.bytes, now);
         }
     }
 
@@ -151,19 +150,23 @@ impl Fabric {
 }
 
 impl Pair {
-    /// Chooses the time at which a frame is due; none for at once.
-    fn due(&mut self, impairment: &Impairment, random: &mut Random, now: Instant) -> Option<Instant> {
+    /// Chooses the time at which a frame is due, and whether it stays in order.
+    fn due(&mut self, impairment: &Impairment, random: &mut Random, now: Instant) -> (Instant, bool) {
         let delay = impairment.delay(random);
-        if !delay.is_zero() {
-            self.flow.count.delayed += 1;
-        }
+        self.flow.count.delayed += u64::from(!delay.is_zero());
         if happens(random, impairment.reorder_percent) {
             self.flow.count.reordered += 1;
-            return Some(now + delay + Impairment::reorder_delay(random));
+            return (now + delay + Impairment::reorder_delay(random), false);
         }
-        let due = self.busy_until.map_or(now, |until| until.max(now)).max(now + delay);
-        self.busy_until = Some(due);
-        (due > now).then_some(due)
+        let due = now + delay;
+        (if self.waiting > 0 { due.max(self.busy_until) } else { due }, true)
+    }
+
+    fn hold(&mut self, due: Instant, in_order: bool) {
+        if in_order {
+            self.waiting += 1;
+            self.busy_until = due;
+        }
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct HeldFrame {
     sequence: u64,
     pub(super) from: PortId,
     pub(super) to: PortId,
+    /// True if no later frame of its link may overtake it.
+    pub(super) in_order: bool,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -29,14 +31,16 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Adds a frame; returns false if there are too many.
-    pub(super) fn add(&mut self, due: Instant, from: PortId, to: PortId, bytes: Vec<u8>) -> bool {
-        if self.frames.len() >= LIMIT {
-            return false;
-        }
+    /// True if no more frames can be held.
+    pub(super) fn is_full(&self) -> bool {
+        self.frames.len() >= LIMIT
+    }
+
+    /// Adds a frame of a link.
+    pub(super) fn add(&mut self, due: Instant, in_order: bool, (from, to): (PortId, PortId), bytes: &[u8]) {
         self.sequence += 1;
-        self.frames.push(Reverse(HeldFrame { due, sequence: self.sequence, from, to, bytes }));
-        true
+        let (sequence, bytes) = (self.sequence, bytes.to_vec());
+        self.frames.push(Reverse(HeldFrame { due, sequence, from, to, in_order, bytes }));
     }
 
     /// Time at which the first frame is due.
@@ -83,7 +87,7 @@ mod tests {
     fn frames_leave_when_due_in_their_order() {
         let (mut held, start) = (Held::default(), Instant::now());
         for (at_ms, name) in [(20, b'c'), (10, b'a'), (10, b'b')] {
-            assert!(held.add(start + Duration::from_millis(at_ms), 1, 2, vec![name]));
+            held.add(start + Duration::from_millis(at_ms), true, (1, 2), &[name]);
         }
         assert!(held.take_due(start + Duration::from_millis(9)).is_none());
         let late = start + Duration::from_millis(20);
@@ -95,7 +99,10 @@ mod tests {
     #[test]
     fn the_number_of_held_frames_is_limited() {
         let (mut held, now) = (Held::default(), Instant::now());
-        assert!((0..LIMIT).all(|_| held.add(now, 1, 2, Vec::new())));
-        assert!(!held.add(now, 1, 2, Vec::new()));
+        for _ in 0..LIMIT {
+            assert!(!held.is_full());
+            held.add(now, true, (1, 2), &[]);
+        }
+        assert!(held.is_full());
     }
 }

@@ -59,6 +59,12 @@ impl Host {
         Ok((host, Arc::new(tap)))
     }
 
+    /// Removes the device, also if another process has inherited its file for a moment.
+    pub(super) fn disconnect(&self) {
+        // Its namespace may have lost it already.
+        let _gone = self.namespace.call("ip", &["link", "delete", DEVICE], "");
+    }
+
     /// Path of the namespace for `nsenter --net=` and `setns`, valid as long as this value exists.
     #[must_use]
     pub fn netns(&self) -> &Path {

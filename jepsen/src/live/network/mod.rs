@@ -20,5 +20,6 @@ mod tests;
 pub use self::count::{Count, Counters, Flow};
 pub use self::host::Host;
 pub use self::impairment::Impairment;
+pub(crate) use self::namespace::Namespace;
 pub use self::segment::Network;
 pub use crate::nemesis::Link;

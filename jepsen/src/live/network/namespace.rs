@@ -15,14 +15,14 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Namespace with an `lo` of its own and nothing else.
 #[derive(Debug, Clone)]
-pub(super) struct Namespace {
+pub(crate) struct Namespace {
     file: Arc<File>,
     path: PathBuf,
 }
 
 impl Namespace {
     /// Makes one.
-    pub(super) fn make() -> Result<Self> {
+    pub(crate) fn make() -> Result<Self> {
         let file = on_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).context("only root can make a network namespace")?;
             File::open("/proc/thread-self/ns/net").context("/proc/thread-self/ns/net")
@@ -32,18 +32,18 @@ impl Namespace {
     }
 
     /// Path for `nsenter` and `setns`, valid as long as this process keeps the namespace.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Moves the calling thread into it.
-    pub(super) fn enter(&self) -> Result<()> {
+    pub(crate) fn enter(&self) -> Result<()> {
         move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
             .context("can't enter a network namespace; run this as root")
     }
 
     /// Runs work inside, on a thread of its own.
-    pub(super) fn within<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         on_thread(|| {
             self.enter()?;
             work()
@@ -51,7 +51,7 @@ impl Namespace {
     }
 
     /// Runs a program inside, with input, to its end; returns its output.
-    pub(super) fn call(&self, program: &str, words: &[&str], input: &str) -> Result<String> {
+    pub(crate) fn call(&self, program: &str, words: &[&str], input: &str) -> Result<String> {
         self.within(|| {
             let mut child = Command::new(program)
                 .args(words)

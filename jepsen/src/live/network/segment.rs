@@ -67,6 +67,7 @@ impl Network {
     pub fn remove_host(&self, name: &str) {
         let Some(station) = held(&self.stations).remove(name) else { return };
         self.shared.lock().remove_port(station.port);
+        station.host.disconnect();
         station.reader.stop();
     }
 

@@ -33,13 +33,13 @@ struct Power {
 }
 
 impl LiveNode {
-    /// A node whose agent isn't started. The mounts of its containers belong to this mount namespace.
+    /// A node whose agent isn't started.
     ///
     /// # Errors
     /// If its files can't be written.
     pub fn new(settings: NodeSettings) -> Result<Self> {
         let agent = Agent::new(settings.clone())?;
-        let containers = Containers::new(settings.dir.join("containers"), settings.number)?;
+        let containers = Containers::new(settings.number);
         Ok(Self {
             socket: agent.socket().display().to_string(),
             settings,
@@ -97,7 +97,7 @@ impl LiveNode {
             power.losses += 1;
         });
         self.kill_agent().await?;
-        self.containers.lock().await.end_all()
+        self.containers.lock().await.end_all().await
     }
 
     /// Boots the host after a loss of power, with another boot id and no containers. Returns the boot id.
@@ -162,14 +162,14 @@ impl Node for LiveNode {
     }
 
     fn unplug<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.containers.lock().await.end(container) })
+        Box::pin(async move { self.containers.lock().await.end(container).await })
     }
 
     fn namespace<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<String>> {
         Box::pin(async move {
             let mut containers = self.containers.lock().await;
             self.check_power()?;
-            let file = containers.namespace(&self.settings.netns, container).await?;
+            let file = containers.namespace(container)?;
             Ok(file.display().to_string())
         })
     }

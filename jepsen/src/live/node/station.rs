@@ -6,8 +6,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use ipam_api::address::AddressRange;
 use ipam_api::client::Call;
-use ipam_api::resource::{Address, Page, Pool};
+use ipam_api::resource::{Address, Page};
+use serde_json::Value as Json;
 use tokio::sync::Mutex;
 
 use super::script::run;
@@ -61,12 +63,12 @@ impl Station {
     /// If no server answers, or the kernel refuses an address.
     pub async fn answer_for_free(&self, server: &dyn Server, count: usize) -> Result<Vec<IpAddr>> {
         let mut chosen = Vec::new();
-        let pools: Page<Pool> = server.send(Call::get("/v1/pools")).await?.read()?;
-        let probed = pools.items.into_iter().filter(|pool| pool.name.as_str().starts_with("gc-probe"));
-        for pool in probed {
-            let Some(range) = pool.ranges.first() else { continue };
-            let candidates = next(range.first_address(), LOOKED_AT_MAX);
-            let share = count.saturating_sub(chosen.len());
+        let pools: Page<Json> = server.send(Call::get("/v1/pools?limit=1000")).await?.read()?;
+        let probed: Vec<&Json> = pools.items.iter().filter(|pool| is_probed(pool)).collect();
+        for (pool, left) in probed.iter().zip((1..=probed.len()).rev()) {
+            let first = pool.pointer("/ranges/0").and_then(Json::as_str).unwrap_or_default();
+            let candidates = next(first.parse::<AddressRange>()?.first_address(), LOOKED_AT_MAX);
+            let share = count.saturating_sub(chosen.len()).div_ceil(left);
             chosen.extend(free(server, candidates, share).await?);
         }
         self.answer(&chosen).await?;
@@ -81,6 +83,11 @@ impl Station {
         let texts: Vec<String> = addresses.iter().map(on_link).collect();
         run(&self.netns, script, &texts.iter().map(OsStr::new).collect::<Vec<_>>()).await.map(drop)
     }
+}
+
+/// Returns true for a pool of the workload whose subnets are probed.
+fn is_probed(pool: &Json) -> bool {
+    pool.get("name").and_then(Json::as_str).is_some_and(|name| name.starts_with("gc-probe"))
 }
 
 /// The first free addresses of a list.

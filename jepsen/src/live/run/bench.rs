@@ -1,6 +1,5 @@
 //! Bench: the live system of a run, as the driver needs it besides its faults.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,11 +23,14 @@ pub(super) struct Reachable {
 
 /// Live system of a run.
 pub(super) trait Bench: System {
-    /// The present members, in order.
-    fn members(&self) -> Vec<Reachable>;
+    /// The present members as clients on this host reach them, in order.
+    fn members(&self, host: &str) -> Vec<Reachable>;
 
-    /// Credentials of clients on this host.
-    fn options(&self, host: &str) -> Options;
+    /// Names of the present members.
+    fn names(&self) -> Vec<String>;
+
+    /// Credentials of clients.
+    fn options(&self) -> Options;
 
     /// Client of a member that no fault of the network affects.
     fn control(&self, member: &str) -> Result<Client>;
@@ -42,9 +44,6 @@ pub(super) trait Bench: System {
     /// Waits until all members are ready.
     fn ready(&mut self, within: Duration) -> BoxFuture<'_, Result<()>>;
 
-    /// Ends of processes until now.
-    fn exits(&mut self) -> Vec<Exit>;
-
-    /// Directory with the output of each process.
-    fn logs(&self) -> PathBuf;
+    /// Ends of processes until now, in nanoseconds since the run began.
+    fn exits(&mut self, now_ns: u64) -> BoxFuture<'_, Vec<Exit>>;
 }

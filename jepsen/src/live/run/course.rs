@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use ipam_api::client::{Call, Client};
-use ipam_api::cluster::Cluster;
+use ipam_api::event::{Event, EventPage};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -31,10 +31,10 @@ const READY: Duration = Duration::from_secs(60);
 const SETTLE: Duration = Duration::from_secs(12);
 /// Time in which sessions end their last operation.
 const OVER: Duration = Duration::from_secs(5);
-/// Time without a change of the state after which background tasks have done their work.
-const CALM: Duration = Duration::from_millis(1_500);
+/// Time without an event after which background tasks have done their work.
+const CALM: Duration = Duration::from_millis(2_500);
 /// Longest wait for that.
-const CALM_MAX: Duration = Duration::from_secs(12);
+const CALM_MAX: Duration = Duration::from_secs(15);
 /// Time limit of equal states of all members.
 const EQUAL: Duration = Duration::from_secs(60);
 /// Interval of looks.
@@ -80,11 +80,12 @@ impl Course {
         drop(sessions);
         drop(sampling);
 
-        self.record.exits = bench.exits();
+        self.record.exits = bench.exits(self.recorder.now_ns()).await;
         if self.failures.is_empty() {
             self.collect(&controls).await?;
         }
         self.record.settings.idle_percent = idle.percent();
+        self.record.settings.failures.clone_from(&self.failures);
         self.record.settings.is_complete = self.failures.is_empty();
         Ok(())
     }
@@ -107,7 +108,7 @@ impl Course {
         };
         let mut changed = |bench: &B| {
             controls.update(bench)?;
-            sessions.update(&bench.members())
+            sessions.update(bench)
         };
         schedule.run(bench, &mut changed).await?;
         self.failures.append(&mut schedule.failures);
@@ -137,14 +138,19 @@ impl Course {
     }
 }
 
-/// Waits until background tasks change nothing for a while: they reclaim what clients have left.
+/// Waits until background tasks write no event for a while: they reclaim what clients have left.
+///
+/// The revision is no sign of it, because renewals of whole nodes raise it every second.
 async fn calm(client: &Client) {
     let deadline = Instant::now() + CALM_MAX;
-    let (mut revision, mut since) = (0, Instant::now());
+    let (mut last, mut since) = (None, Instant::now());
     while Instant::now() < deadline && since.elapsed() < CALM {
-        let shown = client.call::<Cluster>(Call::get("/v1/cluster").within(LOOK)).await;
-        if let Some(next) = shown.ok().map(|shown| shown.revision).filter(|next| *next != revision) {
-            (revision, since) = (next, Instant::now());
+        let newest = Call::get("/v1/events?reverse=true&limit=1&consistency=stale").within(LOOK);
+        if let Ok(page) = client.call::<EventPage>(newest).await {
+            let id = page.items.first().map(Event::id);
+            if id != last {
+                (last, since) = (id, Instant::now());
+            }
         }
         sleep(LOOK).await;
     }

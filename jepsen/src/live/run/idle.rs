@@ -4,19 +4,19 @@ use std::fs;
 
 /// Meter that compares two readings.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct IdleMeter {
+pub(crate) struct IdleMeter {
     idle: u64,
     all: u64,
 }
 
 impl IdleMeter {
     /// A meter that begins now.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         fs::read_to_string("/proc/stat").ok().and_then(|text| parse(&text)).unwrap_or_default()
     }
 
     /// Idle share since the begin, in percent.
-    pub(super) fn percent(&self) -> u8 {
+    pub(crate) fn percent(&self) -> u8 {
         share(*self, Self::begin())
     }
 }

@@ -22,12 +22,13 @@ pub(super) struct Controls {
 impl Controls {
     /// Adds the members that have joined, and drops those that have left.
     pub(super) fn update<B: Bench + ?Sized>(&self, bench: &B) -> Result<()> {
-        let members = bench.members();
+        let names = bench.names();
         let mut clients = held(&self.clients);
-        clients.retain(|name, _| members.iter().any(|member| member.name == *name));
-        for member in members {
-            if !clients.contains_key(&member.name) {
-                clients.insert(member.name.clone(), Arc::new(bench.control(&member.name)?));
+        clients.retain(|name, _| names.contains(name));
+        for name in names {
+            if !clients.contains_key(&name) {
+                let client = Arc::new(bench.control(&name)?);
+                clients.insert(name, client);
             }
         }
         Ok(())

@@ -6,7 +6,10 @@ mod finals;
 mod history_file;
 mod idle;
 mod journal;
+mod live_bench;
+mod log;
 mod members;
+mod nodes;
 mod plan;
 mod progress;
 mod run;
@@ -14,5 +17,6 @@ mod sampler;
 mod schedule;
 mod sessions;
 
+pub(crate) use self::idle::IdleMeter;
 pub use self::plan::Plan;
-pub use self::run::{End, run};
+pub use self::run::run;

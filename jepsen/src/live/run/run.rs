@@ -1,6 +1,5 @@
 //! Frame of a run: programs, signals, and a directory that is readable in each case.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -10,32 +9,26 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::bench::Bench;
 use super::course::Course;
 use super::history_file;
+use super::live_bench::LiveBench;
+use super::nodes::Nodes;
 use super::plan::Plan;
 use super::progress::Progress;
 use super::sampler::Samples;
 use crate::checker::Record;
 use crate::history::Recorder;
+use crate::live::lab::{self, Lab, Programs};
 use crate::store;
 
 /// Threads of the driver; clients have threads of their own.
 const THREADS: usize = 2;
 
-/// End of a run.
-#[derive(Debug)]
-pub struct End {
-    /// Directory of the stored run.
-    pub dir: PathBuf,
-    /// Broken promises that no checker sees: a cluster that does not recover.
-    pub failures: Vec<String>,
-}
-
-/// Makes a run and stores it.
+/// Makes a run and stores it in the directory of its plan.
 ///
 /// SIGINT and SIGTERM end it early; the stored part stays readable and is marked as incomplete.
 ///
 /// # Errors
 /// If the run can't be made, or was interrupted.
-pub fn run(plan: &Plan) -> Result<End> {
+pub fn run(plan: &Plan) -> Result<()> {
     let workloads = plan.chosen_workloads()?.into_iter().map(Arc::from).collect();
     let nemeses = plan.chosen_nemeses()?;
     let version = version(plan)?;
@@ -61,7 +54,7 @@ pub fn run(plan: &Plan) -> Result<End> {
     course.record.samples = course.samples.all();
     store::write(&plan.store, &course.record)?;
     done.with_context(|| format!("the run in {} is incomplete", plan.store.display()))?;
-    Ok(End { dir: plan.store.clone(), failures: course.failures })
+    Ok(())
 }
 
 async fn until_signal(course: &mut Course) -> Result<()> {
@@ -82,6 +75,27 @@ fn version(plan: &Plan) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-async fn in_lab(_course: &mut Course) -> Result<()> {
-    anyhow::bail!("no lab")
+/// Starts the lab, makes the run in it, and keeps the logs.
+async fn in_lab(course: &mut Course) -> Result<()> {
+    let plan = &course.plan;
+    let lab = Lab::start(lab::Plan {
+        members: plan.members,
+        is_secure: plan.is_secure,
+        seed: plan.seed,
+        test_options: plan.test_options.clone(),
+        programs: Programs::in_dir(&plan.bin_dir)?,
+        dir: plan.store.clone(),
+    });
+    let lab = lab.await.context("the cluster can't be founded")?;
+    let nodes = Nodes::start(&lab).await.context("the agents can't be started")?;
+    let mut bench = LiveBench { nodes, lab };
+    course.progress.say(&format!("{} members and two nodes run", course.plan.members));
+    let done = course.run(&mut bench).await;
+    if done.is_err() {
+        course.record.exits = bench.exits(course.recorder.now_ns()).await;
+    }
+    for (name, log) in bench.nodes.logs() {
+        std::fs::copy(&log, bench.lab.logs().join(name)).with_context(|| log.display().to_string())?;
+    }
+    done
 }

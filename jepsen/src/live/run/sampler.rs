@@ -43,9 +43,15 @@ impl Samples {
     }
 }
 
+/// A sample, unless the member applies an entry meanwhile.
+///
+/// Members before `daemon: read index and digest from one state` read the index first. If the next index is the
+/// same, then the digest is that of the state at this index.
 async fn sample(member: &str, client: &Client, recorder: &Recorder) -> Option<Sample> {
     let shown: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
-    let Cluster { applied, digest, epoch, term, leader, .. } = shown;
+    let again: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
+    let is_same = (shown.applied, shown.epoch) == (again.applied, again.epoch);
+    let Cluster { applied, digest, epoch, leader, term, .. } = shown;
     let (time_ns, member) = (recorder.now_ns(), member.to_owned());
-    Some(Sample { time_ns, member, applied, digest, epoch, term, leader })
+    is_same.then_some(Sample { time_ns, member, applied, digest, epoch, leader, term })
 }

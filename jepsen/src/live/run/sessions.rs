@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::bench::{Bench, Reachable};
+use super::bench::Bench;
 use super::members::HostServers;
 use crate::history::Recorder;
 use crate::random::Random;
@@ -22,6 +22,7 @@ const PREPARE: Duration = Duration::from_secs(30);
 
 /// Host on which sessions run.
 struct Host {
+    name: String,
     node: Option<Arc<dyn Node>>,
     runtime: Runtime,
     servers: HostServers,
@@ -36,11 +37,10 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Hosts with runtimes and clients; no session runs yet.
     pub(super) fn new<B: Bench + ?Sized>(bench: &B) -> Result<Self> {
-        let members = bench.members();
         let host = |name: &str, node: Option<Arc<dyn Node>>| {
-            let servers = HostServers::new(bench.options(name), members.clone())?;
+            let servers = HostServers::new(bench.options(), bench.members(name))?;
             let runtime = bench.runtime(name).with_context(|| format!("no runtime on {name}"))?;
-            anyhow::Ok(Host { node, runtime, servers })
+            anyhow::Ok(Host { name: name.to_owned(), node, runtime, servers })
         };
         let mut hosts = vec![host(CLIENTS, None)?];
         for node in bench.nodes() {
@@ -98,8 +98,8 @@ impl Sessions {
     }
 
     /// Lets clients know the members that have joined.
-    pub(super) fn update(&mut self, members: &[Reachable]) -> Result<()> {
-        self.hosts.iter_mut().try_for_each(|host| host.servers.update(members))
+    pub(super) fn update<B: Bench + ?Sized>(&mut self, bench: &B) -> Result<()> {
+        self.hosts.iter_mut().try_for_each(|host| host.servers.update(&bench.members(&host.name)))
     }
 
     /// Waits until all sessions have returned; returns the number of those that run on.

@@ -14,6 +14,7 @@ use crate::command::validate::within;
 use crate::command::{Action, Allocate, Answer, Cause, Pending, Refusal, Text};
 use crate::event::EventKind;
 use crate::invariant::CLAIM_OF_WAITER;
+use crate::seeded::SeededBug;
 use crate::state::State;
 use crate::state::id::EndpointId;
 use crate::state::key::Waiter;
@@ -123,6 +124,9 @@ impl Step<'_> {
     /// Serves the oldest claims that can be served now. A bounded number at once; later commands serve the
     /// rest.
     pub(crate) fn serve_waiting(&mut self) {
+        if SeededBug::ForgottenClaim.is_on() {
+            return;
+        }
         while let Some((order, _)) = self.state.index.ready_waiters.get_min() {
             let Some(waiter) = self.state.index.waiting.get(order).copied() else {
                 broken(CLAIM_OF_WAITER, format!("place {order}"))

@@ -6,6 +6,7 @@
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Leases, Refusal, Renew, Renewed};
 use crate::event::Reason;
+use crate::seeded::SeededBug;
 use crate::state::State;
 use crate::state::id::AllocationId;
 use crate::state::row::{Allocation, Lease};
@@ -13,9 +14,11 @@ use crate::state::row::{Allocation, Lease};
 impl Step<'_> {
     /// A lease that begins now.
     pub(crate) fn new_lease(&self, ttl_ms: u64) -> Lease {
+        // Members differ where their clock passes a second between them.
+        let local_ms = if SeededBug::LocalClock.is_on() { crate::seeded::local_seconds() % 2 } else { 0 };
         Lease {
             ttl_ms,
-            until_ms: self.state.log_time_ms().saturating_add(ttl_ms),
+            until_ms: self.state.log_time_ms().saturating_add(ttl_ms).saturating_add(local_ms),
             until_wall_ms: self.at.wall_ms.saturating_add(ttl_ms),
         }
     }
@@ -39,6 +42,9 @@ impl Step<'_> {
             let lease = self.new_lease(ttl_ms.unwrap_or(old.ttl_ms));
             // Twice at one moment is once; the wall clock is a label and no reason.
             if (old.ttl_ms, old.until_ms) == (lease.ttl_ms, lease.until_ms) {
+                continue;
+            }
+            if SeededBug::DampedRenewal.is_on() && old.until_ms > self.state.log_time_ms() + 1_000 {
                 continue;
             }
             if !changed {

@@ -5,6 +5,7 @@
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Reclaim, ReclaimReason, Refusal};
 use crate::event::Reason;
+use crate::seeded::SeededBug;
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId, Id};
 use crate::state::row::NodeReport;
@@ -134,7 +135,7 @@ impl State {
 
 /// Returns true if witnesses have found an address silent for enough rounds.
 fn is_proof(witnesses: usize, rounds: u32) -> bool {
-    witnesses > 0 && rounds >= SILENT_ROUNDS
+    SeededBug::HastyReclaim.is_on() || witnesses > 0 && rounds >= SILENT_ROUNDS
 }
 
 /// Place of a suspect in the order of all. It stays the same while the node is silent.

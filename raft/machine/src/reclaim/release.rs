@@ -3,6 +3,7 @@
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal, ReleaseAttachment, ReleaseAttachmentOf};
 use crate::event::{EventKind, Reason};
+use crate::seeded::SeededBug;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId, Id};
 use crate::state::indexed::less;
 use crate::state::row::{Allocation, Attachment};
@@ -25,6 +26,7 @@ impl Step<'_> {
         let live = self.state.attachment(key).map(|(id, row)| (id, row.clone()));
         if let Some((_, row)) = &live
             && self.state.order(key, started, &row.started) == Some(Ordering::Less)
+            && !SeededBug::LateRelease.is_on()
         {
             // A late DEL of an earlier container with the same id: the living one keeps its addresses.
             return Answer::Released { addresses: Vec::new(), more: 0, late: true };
@@ -120,7 +122,9 @@ impl Step<'_> {
         let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.spec.terminating);
         let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
         let cools = cooling_ms > 0 && !drained && is_reusable;
-        self.emit(EventKind::Released { of, cools });
+        if reason != Reason::LeaseEnded || !SeededBug::MissingEvent.is_on() {
+            self.emit(EventKind::Released { of, cools });
+        }
         if !self.remove_if_drained(row.pool) && is_reusable {
             if cools {
                 self.cool(Id::new(revision), row.network, row.pool, address, cooling_ms);

@@ -20,6 +20,7 @@ use crate::store::directory::{Durable, Headroom, LogMark, StoreCounters, StoreFa
 use crate::store::rows::Notifier;
 use crate::sync::held;
 use crate::types::{Entry, LogId, Types, Vote};
+use ipam_machine::SeededBug;
 
 /// Commands at which a group is closed, so that the last one doesn't delay the first.
 const GROUP_COMMANDS_MAX: usize = 4096;
@@ -200,7 +201,7 @@ impl LogThread {
         let begun = Instant::now();
         #[cfg(feature = "testing")]
         self.counters.flush.linger();
-        self.log.flush(true, Some(done))?;
+        self.log.flush(!SeededBug::SkippedFsync.is_on(), Some(done))?;
         wait.recv().map_err(|_| io::Error::other("the log's writer gave up without an answer"))??;
         let took = begun.elapsed();
         self.counters.fsync.observe(took);

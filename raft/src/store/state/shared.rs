@@ -80,6 +80,12 @@ impl SharedState {
         self.live().state.clone()
     }
 
+    /// Last published state, with the last log entry whose effect is in it.
+    pub(crate) fn view_with_position(&self) -> (State, Option<LogId>) {
+        let live = self.live();
+        (live.state.clone(), live.applied)
+    }
+
     /// Looks at the last published state.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.live().state)

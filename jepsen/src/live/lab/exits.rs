@@ -1,0 +1,108 @@
+//! Ends of processes, and complaints in their logs.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use super::cluster::Lab;
+use crate::checker::Exit;
+
+/// Parts of lines by which a process reports a defect of its own.
+const COMPLAINTS: [&str; 4] = ["panicked", "invariant broken", "diverged", "stack overflow"];
+/// Most complaints of one process.
+const COMPLAINTS_MAX: usize = 20;
+/// Longest complaint.
+const COMPLAINT_CHARS_MAX: usize = 400;
+/// Status of a process that complains and runs.
+const RUNS: &str = "runs";
+
+/// End of a member's process.
+#[derive(Debug)]
+pub(super) struct Ended {
+    at: Instant,
+    process: String,
+    status: String,
+    is_expected: bool,
+}
+
+impl Lab {
+    /// Notes the end of a process.
+    pub(super) fn note_end(&mut self, process: &str, status: ExitStatus, is_expected: bool) {
+        let (process, status) = (process.to_owned(), status.to_string());
+        self.ends.push(Ended { at: Instant::now(), process, status, is_expected });
+    }
+
+    /// Returns the ends of members' processes since the last call, and processes that complain and run.
+    ///
+    /// `now_ns` is the present time in nanoseconds since the run began.
+    pub fn exits(&mut self, now_ns: u64) -> Vec<Exit> {
+        let ends = std::mem::take(&mut self.ends);
+        let mut exits: Vec<Exit> = ends
+            .into_iter()
+            .map(|end| Exit {
+                time_ns: now_ns
+                    .saturating_sub(u64::try_from(end.at.elapsed().as_nanos()).unwrap_or_default()),
+                process: end.process,
+                status: end.status,
+                is_expected: end.is_expected,
+                complaints: Vec::new(),
+            })
+            .collect();
+        let logs: Vec<_> =
+            self.members.iter().map(|member| (member.name.clone(), member.log.clone())).collect();
+        for (name, log) in logs {
+            let from = self.searched.entry(name.clone()).or_default();
+            let complaints = search(&log, from);
+            if complaints.is_empty() {
+                continue;
+            }
+            match exits.iter_mut().rev().find(|exit| exit.process == name) {
+                Some(exit) => exit.complaints = complaints,
+                None => exits.push(Exit {
+                    time_ns: now_ns,
+                    process: name,
+                    status: RUNS.to_owned(),
+                    is_expected: false,
+                    complaints,
+                }),
+            }
+        }
+        exits
+    }
+}
+
+/// Complaints in a log behind a position, which moves to its end.
+fn search(log: &Path, from: &mut u64) -> Vec<String> {
+    let mut bytes = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        file.seek(SeekFrom::Start(*from))?;
+        file.read_to_end(&mut bytes)
+    });
+    // A member that was never started has no log.
+    let Ok(read) = read else { return Vec::new() };
+    *from += u64::try_from(read).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let complains = |line: &&str| COMPLAINTS.iter().any(|complaint| line.contains(complaint));
+    let lines = text.lines().filter(complains).take(COMPLAINTS_MAX);
+    lines.map(|line| line.chars().take(COMPLAINT_CHARS_MAX).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_found_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("n1.log");
+        let mut from = 0;
+        assert!(search(&log, &mut from).is_empty());
+        std::fs::write(&log, "fine\nthread 'a' panicked at b.rs:1\n").unwrap();
+        assert_eq!(search(&log, &mut from), ["thread 'a' panicked at b.rs:1"]);
+        assert!(search(&log, &mut from).is_empty());
+        std::fs::write(&log, "fine\nthread 'a' panicked at b.rs:1\ninvariant broken: x\n").unwrap();
+        assert_eq!(search(&log, &mut from), ["invariant broken: x"]);
+    }
+}

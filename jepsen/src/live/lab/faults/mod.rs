@@ -1,0 +1,14 @@
+//! Faults of members and of the network, one file for each group of kinds.
+
+mod clock;
+mod corruption;
+mod costs;
+mod cpu;
+mod disks;
+mod network;
+mod power;
+mod processes;
+mod restore;
+
+pub(super) use self::costs::Costs;
+pub(super) use self::cpu::prefix as group_prefix;

@@ -1,0 +1,127 @@
+//! Faults of processes: kill, pause, rolling restart and upgrade, transfer of leadership.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use ipam_api::client::Call;
+use ipam_api::cluster::{MemberChange, TransferRequest};
+use rustix::process::Signal;
+
+use crate::live::lab::Lab;
+
+/// Time limit of a graceful end.
+const GRACE: Duration = Duration::from_secs(20);
+/// Time limit of a member's return.
+const RETURN: Duration = Duration::from_secs(40);
+/// Time limit of a change of leaders.
+const TRANSFER: Duration = Duration::from_secs(5);
+/// Time limit until a stopped process rests.
+const STOP: Duration = Duration::from_secs(1);
+
+impl Lab {
+    pub(in crate::live::lab) async fn kill_members(&mut self, members: &[String]) -> Result<Vec<String>> {
+        self.reap()?;
+        // All get the signal before the first end is awaited.
+        for name in members {
+            self.member(name)?.signal(Signal::KILL)?;
+        }
+        let mut evidence = Vec::new();
+        for name in members {
+            // Without a look at the others, whose end would count as unexpected.
+            let Some(status) = self.member_mut(name)?.kill().await? else { continue };
+            self.note_end(name, status, true);
+            evidence.push(format!("{name}: {status}"));
+        }
+        Ok(evidence)
+    }
+
+    pub(in crate::live::lab) async fn pause(&mut self, members: &[String]) -> Result<Vec<String>> {
+        self.reap()?;
+        let mut evidence = Vec::new();
+        for name in members {
+            let member = self.member_mut(name)?;
+            member.signal(Signal::STOP)?;
+            member.is_paused = member.is_started();
+        }
+        for name in members {
+            let Some(id) = self.member(name)?.process_id() else { continue };
+            let begun = Instant::now();
+            while state(id) != Some('T') && begun.elapsed() < STOP {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            if state(id) == Some('T') {
+                evidence.push(format!("{name}: process {id} is stopped"));
+            }
+        }
+        Ok(evidence)
+    }
+
+    pub(in crate::live::lab) fn resume(&mut self, members: &[String]) -> Result<Vec<String>> {
+        for name in members {
+            // A member may be gone meanwhile.
+            let Ok(member) = self.member_mut(name) else { continue };
+            member.is_paused = false;
+            member.signal(Signal::CONT)?;
+        }
+        Ok(vec![format!("{} continue", members.join(" "))])
+    }
+
+    /// Restarts members gracefully, one after the other. With `upgrades`, each gets the program of the next
+    /// feature level, from which there is no way back: later upgrades are restarts.
+    pub(in crate::live::lab) async fn restart(
+        &mut self,
+        members: &[String],
+        upgrades: bool,
+    ) -> Result<Vec<String>> {
+        let mut evidence = Vec::new();
+        for name in members {
+            self.reap()?;
+            let member = self.member_mut(name)?;
+            if !member.is_started() || member.is_paused {
+                continue;
+            }
+            member.signal(Signal::TERM)?;
+            let Some(status) = member.wait(GRACE).await? else { continue };
+            member.is_upgraded |= upgrades;
+            self.note_end(name, status, status.success());
+            self.start_member(name)?;
+            evidence.push(format!("{name}: {status}"));
+            self.ready(RETURN).await?;
+        }
+        if upgrades {
+            let levels: Vec<String> =
+                self.shown().await.iter().map(|(name, shown)| format!("{name} {}", shown.level)).collect();
+            evidence.push(format!("feature levels: {}", levels.join(", ")));
+        }
+        Ok(evidence)
+    }
+
+    pub(in crate::live::lab) async fn transfer(&mut self, to: &str) -> Result<Vec<String>> {
+        let before = self.leader().await;
+        let request = TransferRequest { to: Some(to.parse()?) };
+        let call = Call::post("/v1/cluster/transfer-leader").json(&request)?.within(TRANSFER);
+        let change: MemberChange = match self.administrator()?.call(call).await {
+            Ok(change) => change,
+            // A member that lags behind refuses: the fault didn't take hold.
+            Err(_) => return Ok(Vec::new()),
+        };
+        if !change.changes {
+            return Ok(Vec::new());
+        }
+        let begun = Instant::now();
+        while self.leader().await.as_deref() != Some(to) {
+            if begun.elapsed() > TRANSFER {
+                return Ok(Vec::new());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(vec![format!("leader: {} to {to}", before.unwrap_or_default())])
+    }
+}
+
+/// State of a process: `T` if it is stopped.
+fn state(id: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}

@@ -1,0 +1,23 @@
+//! Lab: members as real processes on disks of their own, in hosts of one network, with faults.
+//!
+//! [`Lab`] starts them and executes the faults of members and of the network. Faults of nodes are executed by
+//! the system that [`Lab::attach`] adds.
+
+mod access;
+mod cluster;
+mod exits;
+mod faults;
+mod member;
+mod membership;
+mod outside;
+mod plan;
+mod readiness;
+mod reaper;
+mod servers;
+mod settings;
+mod system;
+mod view;
+
+pub use self::cluster::Lab;
+pub use self::plan::{Plan, Programs};
+pub use self::servers::Endpoints;

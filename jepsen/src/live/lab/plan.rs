@@ -1,0 +1,54 @@
+//! Plan of a lab: its size, programs and options.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+/// Paths of the programs under test.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// Path of `ipamd`.
+    pub ipamd: PathBuf,
+    /// Path of `ipam-agent`.
+    pub ipam_agent: PathBuf,
+    /// Path of `ipam-cni`.
+    pub ipam_cni: PathBuf,
+    /// Path of `ipamctl`.
+    pub ipamctl: PathBuf,
+}
+
+impl Programs {
+    /// Finds all of them in one directory.
+    ///
+    /// # Errors
+    /// If one is missing; the error names it.
+    pub fn in_dir(dir: &Path) -> Result<Self> {
+        let find = |name| {
+            let path = dir.join(name);
+            std::fs::canonicalize(&path).with_context(|| format!("no {}", path.display()))
+        };
+        Ok(Self {
+            ipamd: find("ipamd")?,
+            ipam_agent: find("ipam-agent")?,
+            ipam_cni: find("ipam-cni")?,
+            ipamctl: find("ipamctl")?,
+        })
+    }
+}
+
+/// Plan of a lab.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Number of founding members, `n1` and so on.
+    pub members: usize,
+    /// True for TLS on all ports, and tokens.
+    pub is_secure: bool,
+    /// Seed of the choices of the lab and the network.
+    pub seed: u64,
+    /// Options of the test build, for all members.
+    pub test_options: Vec<String>,
+    /// Programs under test.
+    pub programs: Programs,
+    /// Directory of the run; the logs of processes stay in `logs/`.
+    pub dir: PathBuf,
+}

@@ -1,0 +1,113 @@
+//! `ipam-jepsen mutants`: a run for each seeded bug, which a checker must detect.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::bugs::{ALL, Bug};
+use crate::checker;
+use crate::command::Outcome;
+use crate::store;
+
+/// Arguments of the subcommand.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Bugs, with commas between them; all unless said.
+    #[arg(long, value_delimiter = ',')]
+    bug: Vec<String>,
+    /// Run without the bugs: then nothing may be detected.
+    #[arg(long)]
+    control: bool,
+    /// Print the bugs and run nothing.
+    #[arg(long)]
+    list: bool,
+    /// Seed of all choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Directory with ipamd, ipamctl, ipam-cni and ipam-agent of the test build.
+    #[arg(long, default_value = "target/debug")]
+    bin_dir: PathBuf,
+    /// Directory of the runs, one below it for each bug.
+    #[arg(long, default_value = "target/jepsen/mutants")]
+    store: PathBuf,
+}
+
+/// Runs them and prints a table.
+///
+/// # Errors
+/// If a run is not possible, or for an unknown name.
+pub fn run(arguments: &Arguments) -> Result<Outcome> {
+    if let Some(unknown) = arguments.bug.iter().find(|name| !ALL.iter().any(|bug| bug.option == **name)) {
+        bail!("{unknown} is no seeded bug; `ipam-jepsen mutants --list` prints all");
+    }
+    if arguments.list {
+        for bug in ALL {
+            println!("{:<24} {} [{}]", bug.option, bug.defect, bug.checkers.join(", "));
+        }
+        return Ok(Outcome::Held);
+    }
+    let is_chosen = |bug: &&Bug| arguments.bug.is_empty() || arguments.bug.iter().any(|it| it == bug.option);
+    println!("| bug | workloads | nemeses | detected by | seconds |\n|---|---|---|---|---|");
+    let mut outcome = Outcome::Held;
+    for bug in ALL.iter().filter(is_chosen) {
+        let begun = Instant::now();
+        let found = detected(bug, arguments)?;
+        println!("{}", row(bug, &found, begun.elapsed()));
+        let is_right = if arguments.control {
+            found.is_empty()
+        } else {
+            found.iter().any(|id| bug.checkers.contains(&id.as_str()))
+        };
+        outcome = outcome.max(Outcome::of(is_right));
+    }
+    Ok(outcome)
+}
+
+fn row(bug: &Bug, found: &[String], took: Duration) -> String {
+    let Bug { option, workloads, nemeses, .. } = bug;
+    let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
+    format!("| `{option}` | {workloads} | {nemeses} | {found} | {} |", took.as_secs())
+}
+
+/// Makes a run, and returns the checkers that report violations.
+fn detected(bug: &Bug, arguments: &Arguments) -> Result<Vec<String>> {
+    let dir = arguments.store.join(bug.option);
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir).with_context(|| dir.display().to_string())?;
+    }
+    // A process of its own: a run has its own namespaces.
+    let mut live = Command::new(std::env::current_exe()?);
+    live.args(["live", "--quiet", "--workload", bug.workloads, "--nemesis", bug.nemeses]);
+    live.arg("--time").arg(format!("{}s", bug.time_s)).arg("--seed").arg(arguments.seed.to_string());
+    live.arg("--bin-dir").arg(&arguments.bin_dir).arg("--store").arg(&dir);
+    if !arguments.control {
+        live.args(["--test-option", bug.option, "--expect-violation"]);
+    }
+    let status =
+        live.stdin(Stdio::null()).stdout(Stdio::null()).status().context("the run can't be started")?;
+    let found = violations(&dir).with_context(|| format!("{}: the run ended with {status}", bug.option))?;
+    Ok(found)
+}
+
+/// Checkers that report violations of a stored run.
+fn violations(dir: &Path) -> Result<Vec<String>> {
+    let record = store::read(dir)?;
+    let verdicts = checker::all().into_iter().map(|checker| (checker.id(), checker.check(&record)));
+    let broken = verdicts.filter(|(_, verdict)| verdict.violations > 0);
+    Ok(broken.map(|(id, _)| id.to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_names_what_was_detected() {
+        let bug = ALL.iter().find(|bug| bug.option == "bug-local-read").unwrap();
+        let shown = row(bug, &["I10".to_owned(), "I2".to_owned()], Duration::from_millis(31_900));
+        assert_eq!(shown, "| `bug-local-read` | reads,alloc-specific | none | I10, I2 | 31 |");
+        assert!(row(bug, &[], Duration::ZERO).contains("| nothing |"));
+    }
+}
