@@ -15,7 +15,7 @@ lease_grace_ms = 2000
 snapshot_every_entries = 500
 keep_entries_behind_snapshot = 200
 [gc]
-node_grace_ms = 5000
+node_grace_ms = 30000
 [disk]
 low_bytes = 8388608
 ballast_bytes = 4194304

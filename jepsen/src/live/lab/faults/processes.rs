@@ -20,19 +20,6 @@ const TRANSFER: Duration = Duration::from_secs(5);
 const STOP: Duration = Duration::from_secs(1);
 
 impl Lab {
-    pub(in crate::live::lab) async fn kill_members(&mut self, members: &[String]) -> Result<Vec<String>> {
-        self.reap()?;
-        // All get the signal before the first end is awaited.
-        for name in members {
-            self.member(name)?.signal(Signal::KILL)?;
-        }
-        let mut evidence = Vec::new();
-        for name in members {
-            evidence.extend(self.kill(name).await?);
-        }
-        Ok(evidence)
-    }
-
     pub(in crate::live::lab) async fn pause(&mut self, members: &[String]) -> Result<Vec<String>> {
         self.reap()?;
         let mut evidence = Vec::new();
