@@ -12,18 +12,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::checker::Record;
+use crate::history::write_edn;
 
 /// Name of the file with the history.
 pub const HISTORY: &str = "history.jsonl";
-/// Name of the file with the verdicts.
-pub const RESULTS: &str = "results.json";
+/// Name of the file with the history as Jepsen reads it.
+pub const EDN: &str = "history.edn";
 const SETTINGS: &str = "settings.json";
 const JOURNAL: &str = "journal.jsonl";
 const FINALS: &str = "finals.jsonl";
 const SAMPLES: &str = "samples.jsonl";
 const EXITS: &str = "exits.jsonl";
 
-/// Writes a record, except for its history, which the recorder writes while the run goes on.
+/// Writes a record, except for its history, which the recorder writes while the run goes on. `history.edn` is
+/// made from it.
 ///
 /// # Errors
 /// If a file can't be written.
@@ -32,7 +34,18 @@ pub fn write(dir: &Path, record: &Record) -> Result<()> {
     write_lines(&dir.join(JOURNAL), &record.journal)?;
     write_lines(&dir.join(FINALS), &record.finals)?;
     write_lines(&dir.join(SAMPLES), &record.samples)?;
-    write_lines(&dir.join(EXITS), &record.exits)
+    write_lines(&dir.join(EXITS), &record.exits)?;
+    write_history_as_edn(dir)
+}
+
+/// Converts the history line by line, since a long one is large in memory.
+fn write_history_as_edn(dir: &Path) -> Result<()> {
+    let path = dir.join(EDN);
+    let mut file = BufWriter::new(File::create(&path).with_context(|| path.display().to_string())?);
+    for operation in lines(&dir.join(HISTORY))? {
+        write_edn(&[operation?], &mut file)?;
+    }
+    Ok(file.flush()?)
 }
 
 /// Reads a stored run.
@@ -62,9 +75,47 @@ fn write_lines<T: Serialize>(path: &Path, rows: &[T]) -> Result<()> {
 }
 
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    lines(path)?.collect()
+}
+
+/// Rows of a file, one a line.
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<impl Iterator<Item = Result<T>>> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
-    let rows = BufReader::new(file).lines().enumerate().map(|(at, line)| {
+    Ok(BufReader::new(file).lines().enumerate().map(|(at, line)| {
         serde_json::from_str(&line?).with_context(|| format!("{} line {}", path.display(), at + 1))
-    });
-    rows.collect()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checker::fixtures::{Script, allocation, event, final_state, pool, prefix};
+    use crate::history::{Function, Value};
+
+    #[test]
+    fn a_stored_run_is_read_as_it_was_written() {
+        let mut script = Script::default();
+        script.lead("n1");
+        script.ok(1, Function::Read, Value::default(), Value::default());
+        let mut last = final_state("n1");
+        last.allocations.push(allocation(5, "10.0.0.5/24", "p"));
+        last.prefixes.push(prefix(6, "10.0.0.16/28", "p", None));
+        last.pools.push(pool("p", 90, [17, 0, 0, 0, 0, 239]));
+        let record = Record {
+            history: script.history(),
+            samples: script.samples(),
+            journal: vec![event(5, 0, "address.allocated", Some(5))],
+            finals: vec![last],
+            ..Record::default()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        write_lines(&dir.path().join(HISTORY), &record.history).unwrap();
+        write(dir.path(), &record).unwrap();
+        let read = read(dir.path()).unwrap();
+        assert_eq!((&read.history, &read.journal), (&record.history, &record.journal));
+        assert_eq!(read.samples, record.samples);
+        assert_eq!(read.finals[0].pools[0].status.counts, record.finals[0].pools[0].status.counts);
+        let edn = std::fs::read_to_string(dir.path().join(EDN)).unwrap();
+        assert_eq!(edn.lines().count(), 2);
+    }
 }

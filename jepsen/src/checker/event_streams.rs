@@ -144,7 +144,10 @@ impl<'a> Journal<'a> {
             return Some((message, vec![shown(one), shown(next)]));
         }
         let position = |name: &str| detail.get(name).and_then(Json::as_str).and_then(parsed);
-        let (from, to) = (position("from"), position("to"));
+        // A reader continues after a revision or after one of its events.
+        let after = detail.get("after").and_then(Json::as_str);
+        let after = after.and_then(|after| parsed(after).or_else(|| Some((after.parse().ok()?, u32::MAX))));
+        let (from, to) = (after.or_else(|| position("from")), position("to"));
         let is_outside = |id: &&Id| from.is_some_and(|from| **id <= from) || to.is_some_and(|to| **id > to);
         if let Some(id) = ids.iter().find(is_outside) {
             let message = format!("a reader saw event {}, which is outside its part", shown(*id));

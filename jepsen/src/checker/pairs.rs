@@ -37,6 +37,8 @@ pub struct Pairs<'a> {
     pub by_endpoint: BTreeMap<&'a str, Vec<usize>>,
     /// Calls by key, in order.
     pub by_key: BTreeMap<&'a str, Vec<usize>>,
+    /// Ids of the journal by network and address, if there are grants without an id.
+    places: BTreeMap<(&'a str, AddressRange), Vec<u64>>,
 }
 
 /// Grant that an answer gave.
@@ -66,6 +68,15 @@ pub fn may_grant(f: Function) -> bool {
 pub fn may_release(f: Function) -> bool {
     use Function::{Del, Release, Return, Transaction};
     matches!(f, Release | Del | Return | Transaction)
+}
+
+/// `Idempotency-Key` of a call; none if its key is an attachment (`config/container/interface@node`) or a claim.
+#[must_use]
+pub fn idempotency_key<'a>(call: &Interval<'a>) -> Option<&'a str> {
+    use Function::{Allocate, Delegate, Delete, Put, Release, Return, Transaction};
+    let is_keyed =
+        matches!(call.begin.f, Allocate | Delegate | Delete | Put | Release | Return | Transaction);
+    call.begin.value.key.as_deref().filter(|key| is_keyed && !key.contains('@'))
 }
 
 /// Grants that the answer of a call gave: not those that it ended.
@@ -107,6 +118,7 @@ impl<'a> Pairs<'a> {
             by_id: BTreeMap::new(),
             by_endpoint: BTreeMap::new(),
             by_key: BTreeMap::new(),
+            places: BTreeMap::new(),
         };
         pairs.index_names();
         // Ids of the journal need times, and times need ids that answers state.
@@ -149,17 +161,22 @@ impl<'a> Pairs<'a> {
         self.acks.get(from..).unwrap_or_default().iter().take_while(move |ack| ack.call == call)
     }
 
-    /// Returns true if several calls share the key of this one: repetitions of one request.
+    /// Returns true if several calls share the `Idempotency-Key` of this one: repetitions of one request.
     #[must_use]
     pub fn is_repeated(&self, call: &Interval<'a>) -> bool {
-        let same = call.begin.value.key.as_deref().and_then(|key| self.by_key.get(key));
-        same.is_some_and(|calls| calls.len() > 1)
+        self.repetitions(call).nth(1).is_some()
     }
 
-    /// Time at which an answer tells the release of a grant at the latest, and before which it was present.
+    /// Returns true if the answer of a call may be that of an earlier one with the same key.
     #[must_use]
-    pub fn last_operation_ns(&self) -> u64 {
-        self.record.history.last().map_or(0, |operation| operation.time_ns)
+    pub fn is_replayed(&self, call: &Interval<'a>) -> bool {
+        self.repetitions(call).next().is_some_and(|first| first.begin.index != call.begin.index)
+    }
+
+    /// Calls with the `Idempotency-Key` of a call, itself among them; none without a key.
+    fn repetitions(&self, call: &Interval<'a>) -> impl Iterator<Item = &Interval<'a>> {
+        let same = idempotency_key(call).and_then(|key| self.by_key.get(key)).into_iter().flatten();
+        same.filter_map(|at| self.calls.get(*at)).filter(|call| idempotency_key(call).is_some())
     }
 
     fn index_names(&mut self) {
@@ -251,24 +268,34 @@ impl<'a> Pairs<'a> {
         if self.acks.iter().all(|ack| ack.id != 0) {
             return;
         }
-        let mut places: BTreeMap<(&str, AddressRange), Vec<u64>> = BTreeMap::new();
         for lifetime in self.journal.lifetimes.values() {
-            places.entry((lifetime.network, lifetime.block)).or_default().push(lifetime.id);
+            self.places.entry((lifetime.network, lifetime.block)).or_default().push(lifetime.id);
         }
-        for ack in self.acks.iter_mut().filter(|ack| ack.id == 0) {
-            let Some(call) = self.calls.get(ack.call) else { continue };
-            let ids = places.get(&(ack.grant.network.as_str(), ack.block));
-            let alive = ids.into_iter().flatten().filter_map(|id| self.journal.lifetimes.get(id));
-            let mut alive = alive.filter(|lifetime| {
-                self.timeline.earliest_ns(lifetime.begun.revision) <= call.end_ns()
-                    && lifetime
-                        .ended
-                        .is_none_or(|end| self.timeline.latest_ns(end.revision) >= call.begin_ns())
-            });
-            if let (Some(only), None) = (alive.next(), alive.next()) {
-                ack.id = only.id;
-            }
+        let only = |ack: &Ack<'a>| {
+            let mut ids = self.candidates(ack);
+            ids.next().filter(|_| ids.next().is_none()).unwrap_or(ack.id)
+        };
+        let ids: Vec<u64> = self.acks.iter().map(only).collect();
+        for (ack, id) in self.acks.iter_mut().zip(ids) {
+            ack.id = id;
         }
+    }
+
+    /// Ids that a grant without one may have: of allocations of its address and holder at the time of its call.
+    pub fn candidates(&self, ack: &Ack<'a>) -> impl Iterator<Item = u64> {
+        let place =
+            (ack.id == 0).then(|| self.places.get(&(ack.grant.network.as_str(), ack.block))).flatten();
+        let alive = place.into_iter().flatten().filter_map(|id| self.journal.lifetimes.get(id));
+        let (begin_ns, end_ns) =
+            self.calls.get(ack.call).map_or((0, u64::MAX), |call| (call.begin_ns(), call.end_ns()));
+        let holder = ack.holder;
+        let alive = alive.filter(move |lifetime| {
+            let ended = lifetime.ended.map(|end| self.timeline.latest_ns(end.revision));
+            self.timeline.earliest_ns(lifetime.begun.revision) <= end_ns
+                && ended.is_none_or(|ended_ns| ended_ns >= begin_ns)
+                && (holder.is_empty() || holder == lifetime.holder)
+        });
+        alive.map(|lifetime| lifetime.id)
     }
 
     fn index_ids(&mut self) {

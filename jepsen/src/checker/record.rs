@@ -49,6 +49,9 @@ pub struct Settings {
     pub gap_ms_max: Option<u64>,
     /// Idle share of the machine's CPUs during the run, in percent.
     pub idle_percent: u8,
+    /// Failures that no checker sees: a cluster that does not recover, a fault that can't be healed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
     /// True if the driver ended the run in an orderly way.
     pub is_complete: bool,
 }

@@ -51,6 +51,11 @@ impl Verdict {
         }
     }
 
+    /// Adds a reason for which the run is too weak.
+    pub fn shortfall(&mut self, reason: impl Into<String>) {
+        self.shortfalls.push(reason.into());
+    }
+
     /// Adds a figure.
     pub fn figure(&mut self, name: impl Into<String>, value: impl ToString) {
         self.figures.push((name.into(), value.to_string()));

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::Outcome;
-use crate::checker::{self, Record, Verdict};
+use crate::report::{self, RESULTS, Validity};
 use crate::store;
+
+/// Name of the file with the page.
+const PAGE: &str = "report.html";
 
 /// Checks a stored run, writes the report beside it, and prints a summary.
 ///
@@ -14,24 +17,23 @@ use crate::store;
 /// If the directory can't be read or written.
 pub(super) fn judge(dir: &Path) -> Result<Outcome> {
     let record = store::read(dir)?;
-    let verdicts = verdicts(&record);
-    let mut outcome = Outcome::Held;
-    for (id, verdict) in &verdicts {
-        println!("{id:<4} {:>6} violations, {:>9} checked", verdict.violations, verdict.checked);
-        for anomaly in verdict.anomalies.iter().take(5) {
-            println!("       {} {:?}", anomaly.message, anomaly.operations);
-        }
-        if !verdict.holds() {
-            outcome = Outcome::Violated;
-        }
-    }
-    if !record.settings.is_complete && outcome == Outcome::Held {
-        outcome = Outcome::Undecided;
-    }
-    Ok(outcome)
+    let checked = report::run_checkers(&record);
+    let results = report::results(&record, checked).with_failures(&record.settings.failures);
+    let write = |name: &str, bytes: &[u8]| {
+        let path = dir.join(name);
+        std::fs::write(&path, bytes).with_context(|| path.display().to_string())
+    };
+    write(RESULTS, &serde_json::to_vec_pretty(&results)?)?;
+    write(PAGE, report::page(&record, &results).as_bytes())?;
+    println!("{}", report::text(&results));
+    Ok(outcome(results.valid))
 }
 
-/// Verdict of each checker.
-fn verdicts(record: &Record) -> Vec<(&'static str, Verdict)> {
-    checker::all().iter().map(|checker| (checker.id(), checker.check(record))).collect()
+/// Outcome of a run with this validity.
+pub(super) fn outcome(valid: Validity) -> Outcome {
+    match valid {
+        Validity::Yes => Outcome::Held,
+        Validity::Unknown => Outcome::Undecided,
+        Validity::No => Outcome::Violated,
+    }
 }

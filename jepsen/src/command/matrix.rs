@@ -100,7 +100,7 @@ fn runs(arguments: &Arguments, nemeses: &[String]) -> Vec<Run> {
 
 /// True if a run has ended with a report.
 fn is_done(store: &Path) -> bool {
-    store.join(crate::store::RESULTS).exists()
+    store.join(crate::report::RESULTS).exists()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::Outcome;
+use super::{Outcome, judge};
+use crate::report;
 
 /// Arguments of the subcommand.
 #[derive(Debug, clap::Args)]
@@ -23,6 +24,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 
 /// Prints the figures of all runs below a directory; returns the worst outcome.
 pub(super) fn print(dir: &Path) -> Result<Outcome> {
-    let _ = dir;
-    Ok(Outcome::Held)
+    let runs = report::read_all(dir)?;
+    println!("{}", report::aggregate(&runs));
+    let outcomes = runs.iter().map(|run| judge::outcome(run.valid));
+    Ok(outcomes.max().unwrap_or(Outcome::Undecided))
 }

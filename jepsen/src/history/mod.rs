@@ -2,10 +2,12 @@
 //!
 //! All other parts meet here alone: workloads and nemeses write a history, checkers and reports read it.
 
+mod edn;
 mod operation;
 mod process;
 mod recorder;
 
+pub use self::edn::write_edn;
 pub use self::operation::{Function, Grant, Operation, Type, Value};
 pub use self::process::Process;
 pub use self::recorder::{Invocation, Recorder};

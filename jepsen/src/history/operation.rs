@@ -1,5 +1,7 @@
 //! Operation: one line of a history.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::process::Process;
@@ -144,6 +146,41 @@ pub struct Grant {
     /// Holder, if it is not the operation's endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Allocate => "allocate",
+            Self::Release => "release",
+            Self::Renew => "renew",
+            Self::Add => "add",
+            Self::Del => "del",
+            Self::Check => "check",
+            Self::Claim => "claim",
+            Self::Delegate => "delegate",
+            Self::Return => "return",
+            Self::Transaction => "transaction",
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Events => "events",
+            Self::Put => "put",
+            Self::Delete => "delete",
+            Self::Farm => "farm",
+            Self::Fault => "fault",
+        })
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Invoke => "invoke",
+            Self::Ok => "ok",
+            Self::Fail => "fail",
+            Self::Info => "info",
+        })
+    }
 }
 
 impl Operation {

@@ -4,6 +4,7 @@ mod disk;
 pub mod lab;
 pub mod network;
 pub mod node;
+pub mod preflight;
 pub mod run;
 mod tools;
 mod work_dir;

@@ -62,6 +62,8 @@ pub const ALL: &[Bug] = &[
     },
     Bug {
         workloads: "reads,alloc-specific",
+        nemeses: "partition",
+        time_s: 25,
         checkers: &["I10", "I2"],
         ..member("bug-local-read", "a linearizable read is answered from the member's own state")
     },
@@ -139,14 +141,9 @@ pub const ALL: &[Bug] = &[
         ..member("bug-forgotten-claim", "waiting claims are not served when addresses become free")
     },
     Bug {
-        workloads: "churn",
-        checkers: &["I2", "I12"],
-        ..member("bug-ignored-cooling", "a released address is allocated again before it has cooled")
-    },
-    Bug {
-        workloads: "alloc-any,churn",
+        workloads: "leases",
         checkers: &["I11", "I13"],
-        ..member("bug-local-clock", "the end of cooling depends on the clock of the applying member")
+        ..member("bug-local-clock", "the end of a lease depends on the clock of the applying member")
     },
     Bug {
         workloads: "gc-probe",

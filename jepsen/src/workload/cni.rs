@@ -21,8 +21,9 @@ const NAME: &str = "cni";
 const SESSIONS: usize = 6;
 /// Pools.
 const POOLS: [&str; 2] = ["cni", "cni-6"];
-/// Range of times after which a plugin is killed, in microseconds: from before `exec` to after its end.
-const KILL_US_MAX: usize = 60_000;
+/// Longest time after which a plugin is killed, in microseconds, doubled up to three times: from before `exec` to
+/// after its end, also on a busy machine.
+const KILL_US_MAX: usize = 30_000;
 /// Range of times for which a plugin is held.
 const HOLD_MS: (usize, usize) = (300, 900);
 
@@ -223,7 +224,8 @@ async fn collected(session: &mut Session, mut valid: Live, mut gone: Live) {
 
 /// A kill at a random point; one in four between `exec` and the first instruction.
 fn killed(session: &mut Session) -> Run {
-    let micros = u64::try_from(session.random.below(KILL_US_MAX)).unwrap_or_default();
+    let longest = KILL_US_MAX << session.random.below(4);
+    let micros = u64::try_from(session.random.below(longest)).unwrap_or_default();
     let run = Run::killed(Duration::from_micros(micros));
     if session.chance(25) { Run { hold: run.kill_after, ..run } } else { run }
 }

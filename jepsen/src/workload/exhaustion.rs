@@ -13,6 +13,8 @@ use crate::history::Function;
 const NAME: &str = "exhaustion";
 const SPACE: Space = Space(4);
 const SESSIONS: usize = 3;
+/// TTL of some claims, in milliseconds.
+const TTL_MS: u64 = 3_000;
 /// Claims of one session that wait or hold addresses: twice the pool with all sessions.
 const CLAIMS_MAX: usize = 6;
 
@@ -95,7 +97,9 @@ async fn run(mut session: Session) {
 }
 
 async fn claim(session: &mut Session, holdings: &mut Holdings, waiting: &mut Vec<String>, endpoint: String) {
-    let wanted = Wanted { waits: true, ..Wanted::one(endpoint.clone(), NAME) };
+    // Each repetition of a claim asks for the same: some claims are leases, and their ends serve others.
+    let ttl_ms = endpoint.ends_with('0').then_some(TTL_MS);
+    let wanted = Wanted { waits: true, ttl_ms, ..Wanted::one(endpoint.clone(), NAME) };
     let at = session.any_member();
     match session.allocate(at, &wanted, None).await {
         Ok(grants) if grants.is_empty() => waiting.push(endpoint),

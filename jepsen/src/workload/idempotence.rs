@@ -74,7 +74,8 @@ fn other(number: u64) -> serde_json::Value {
 #[derive(Debug, Clone)]
 enum Request {
     Allocate(Wanted),
-    Release(Holding),
+    /// By the id of an allocation, or by the name of the endpoint.
+    Release(Holding, bool),
     Transaction(Batch),
     Put(u64),
 }
@@ -111,11 +112,15 @@ async fn run(mut session: Session) {
             6 => Request::Put(count),
             7 => {
                 holdings.clear_doubt(&mut session).await;
+                session.rest().await;
                 continue;
             }
             _ => match holdings.take(&mut session) {
-                Some(holding) => Request::Release(holding),
-                None => continue,
+                Some(holding) => Request::Release(holding, session.chance(40)),
+                None => {
+                    session.rest().await;
+                    continue;
+                }
             },
         };
         send_copies(&mut session, &mut copies, &mut holdings, &request, &key).await;
@@ -168,7 +173,7 @@ async fn send_copies(
                 }
             }
         }
-        (Request::Release(holding), None) if unknown => holdings.doubt(holding.endpoint.clone()),
+        (Request::Release(holding, _), None) if unknown => holdings.doubt(holding.endpoint.clone()),
         _ => {}
     }
 }
@@ -189,7 +194,10 @@ async fn send(session: &mut Session, at: At, request: &Request, key: &str) -> Re
     match request {
         Request::Allocate(wanted) => session.allocate(at, wanted, key).await,
         Request::Transaction(batch) => session.transact(at, batch, key).await,
-        Request::Release(holding) => match holding.grants.first() {
+        Request::Release(Holding { endpoint, grants }, true) => {
+            session.release_endpoint(at, endpoint, grants, key).await.map(|_| Vec::new())
+        }
+        Request::Release(holding, false) => match holding.grants.first() {
             Some(grant) => session.release(at, &holding.endpoint, grant, key).await.map(|_| Vec::new()),
             None => Ok(Vec::new()),
         },

@@ -28,6 +28,8 @@ mod resources;
 mod server;
 mod session;
 mod sticky;
+#[cfg(test)]
+mod tests;
 mod transactions;
 mod wire;
 

@@ -102,7 +102,7 @@ async fn read(mut session: Session) {
         match session.random.below(12) {
             0 => list(&mut session).await,
             1 => page(&mut session, &mut position, filter.as_ref()).await,
-            2 => read_endpoints(&mut session).await,
+            2 => list_at_least(&mut session).await,
             _ => {
                 let (address, is_stale) = (address(&mut session), session.chance(40));
                 // Stale reads ask one member.
@@ -126,19 +126,21 @@ fn one_member(session: &mut Session) -> At {
 async fn list(session: &mut Session) {
     let at = one_member(session);
     let is_stale = session.chance(30);
-    let path = format!("/v1/allocations?pool={NAME}&limit={LIST_PAGE}");
+    let consistency = if is_stale { "stale" } else { "linearizable" };
+    let path = format!("/v1/allocations?pool={NAME}&limit={LIST_PAGE}&consistency={consistency}");
     read_pages(session, at, is_stale, path, json!({})).await;
 }
 
-/// Lists in one page what a member has once it has applied a revision that this session has seen.
-async fn read_endpoints(session: &mut Session) {
+/// Lists in one page what a member has once it has applied a revision that another member has shown. It is a
+/// stale read with a lower bound.
+async fn list_at_least(session: &mut Session) {
     let (first, second) = (one_member(session), one_member(session));
     let Ok(seen) = session.look::<Page<Json>>(first, Call::get("/v1/allocations?limit=1")).await else {
         return;
     };
     let least = seen.revision;
     let path = format!("/v1/allocations?pool={NAME}&limit=1000&at_least_revision={least}");
-    read_pages(session, second, false, path, json!({"at_least_revision": least})).await;
+    read_pages(session, second, true, path, json!({"at_least_revision": least})).await;
 }
 
 /// Reads all pages of a list. `detail.revisions` has the revision of each page: the pages of one list are of
@@ -152,9 +154,6 @@ async fn read_pages(session: &mut Session, at: At, is_stale: bool, path: String,
             let mut cursor: Option<String> = None;
             loop {
                 let mut call = Call::get(path.clone()).within(PAGE);
-                if is_stale {
-                    call = call.query("consistency", "stale");
-                }
                 if let Some(cursor) = &cursor {
                     call = call.query("cursor", cursor);
                 }
@@ -299,23 +298,17 @@ fn events_path(filter: Option<&Json>) -> String {
     })
 }
 
-/// Arguments of a read of events: `after` is the event or revision after which it begins; `source` is `page` or
-/// `stream`.
-fn arguments(after: &str, filter: Option<&Json>, source: &str) -> Json {
+/// Arguments of a read of events: `from` is the position after which it begins, an event or a revision.
+fn arguments(from: &str, filter: Option<&Json>, source: &str) -> Json {
     match filter {
-        Some(filter) => json!({"after": after, "source": source, "filter": filter}),
-        None => json!({"after": after, "source": source}),
+        Some(filter) => json!({"from": from, "source": source, "filter": filter}),
+        None => json!({"from": from, "source": source}),
     }
 }
 
-/// Results: all events after `after` up to `position` are in `ids`; `from` and `to` are the first and the last.
-fn results(value: &mut Value, position: &str, ids: Vec<String>) {
-    if let (Some(from), Some(to)) = (ids.first(), ids.last()) {
-        let (from, to) = (from.clone().into(), to.clone().into());
-        add_detail(value, "from", from);
-        add_detail(value, "to", to);
-    }
-    add_detail(value, "position", position.into());
+/// Results: `ids` has all events after `from` up to the position `to`.
+fn results(value: &mut Value, to: &str, ids: Vec<String>) {
+    add_detail(value, "to", to.into());
     add_detail(value, "count", ids.len().into());
     add_detail(value, "ids", ids.into());
 }

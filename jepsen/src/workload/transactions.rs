@@ -78,7 +78,7 @@ async fn run(mut session: Session) {
                 batch.steps.push(Step::Allocate(Wanted::one(endpoint, NAME)));
             }
         }
-        if session.chance(25) {
+        if session.chance(40) {
             batch.conditions.extend(condition(&mut session).await);
         }
         if session.chance(10) {
@@ -131,7 +131,7 @@ async fn condition(session: &mut Session) -> Option<Json> {
             let at = session.any_member();
             let pool: Json = session.look(at, Call::get(path.clone())).await.ok()?;
             let revision = revision_of(&pool)?;
-            let revision = if choice == 2 { revision.saturating_sub(1) } else { revision };
+            let revision = if choice <= 3 { revision.saturating_sub(1) } else { revision };
             Some(json!({"path": path, "revision": revision.to_string()}))
         }
     }

@@ -19,13 +19,13 @@ const LOOK: Duration = Duration::from_millis(20);
 const SETTINGS: &str = "[raft]\nlease_grace_ms = 500\n";
 
 /// Running members. They are killed when this is dropped.
-pub struct Cluster {
+pub(crate) struct Cluster {
     members: Vec<(String, SocketAddr, Child)>,
 }
 
 impl Cluster {
     /// Starts the members with their data in a directory.
-    pub fn start(dir: &Path) -> Result<Self> {
+    pub(crate) fn start(dir: &Path) -> Result<Self> {
         let program = program()?;
         // All of 127/8 is this machine's: an address for each cluster keeps them apart.
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
@@ -55,7 +55,7 @@ impl Cluster {
     }
 
     /// Waits until all members are ready.
-    pub async fn ready(&mut self) -> Result<()> {
+    pub(crate) async fn ready(&mut self) -> Result<()> {
         let begun = Instant::now();
         for (name, address, process) in &mut self.members {
             let client = Client::new(&[format!("http://{address}")])?;
@@ -73,7 +73,7 @@ impl Cluster {
     }
 
     /// A client of each member, with its name.
-    pub fn each(&self) -> Result<Vec<(String, Client)>> {
+    pub(crate) fn each(&self) -> Result<Vec<(String, Client)>> {
         let client = |(name, address, _): &(String, SocketAddr, Child)| {
             anyhow::Ok((name.clone(), Client::new(&[format!("http://{address}")])?))
         };
@@ -81,7 +81,7 @@ impl Cluster {
     }
 
     /// Servers of a session.
-    pub fn servers(&self) -> Result<Servers> {
+    pub(crate) fn servers(&self) -> Result<Servers> {
         let urls: Vec<String> =
             self.members.iter().map(|(_, address, _)| format!("http://{address}")).collect();
         let each = self.each()?.into_iter().map(|(name, client)| {

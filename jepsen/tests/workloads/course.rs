@@ -34,8 +34,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
+    /// Complete lines until now.
     fn history(&self) -> Result<Vec<Operation>> {
-        let text = self.0.lock().map_err(|_| anyhow::anyhow!("a writer has panicked"))?.clone();
+        let mut text = self.0.lock().map_err(|_| anyhow::anyhow!("a writer has panicked"))?.clone();
+        text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
         let lines = serde_json::Deserializer::from_slice(&text).into_iter();
         Ok(lines.collect::<Result<_, _>>()?)
     }
@@ -54,7 +56,7 @@ impl std::io::Write for Lines {
 }
 
 /// Runs all sessions of these workloads until their history is `enough`, at most for [`TIME_MAX`].
-pub async fn run(
+pub(crate) async fn run(
     cluster: &Cluster,
     workloads: Vec<Box<dyn Workload>>,
     enough: impl Fn(&[Operation]) -> bool,
@@ -106,7 +108,7 @@ pub async fn run(
 }
 
 /// Stores a run for `ipam-jepsen check`.
-pub fn keep(record: &Record, dir: &Path) -> Result<()> {
+pub(crate) fn keep(record: &Record, dir: &Path) -> Result<()> {
     std::fs::create_dir_all(dir)?;
     let mut lines = Vec::new();
     for operation in &record.history {

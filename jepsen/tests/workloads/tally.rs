@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 /// Numbers of one history.
 #[derive(Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     ends: BTreeMap<(String, Function, &'static str), u64>,
     refusals: BTreeMap<(String, Function, String), u64>,
     states: BTreeMap<(String, Function, String), u64>,
@@ -15,7 +15,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn of(history: &[Operation]) -> Self {
+    pub(crate) fn of(history: &[Operation]) -> Self {
         let mut tally = Self::default();
         for operation in history.iter().filter(|operation| !operation.is_invoke()) {
             let (workload, f) = (operation.value.workload.clone(), operation.f);
@@ -31,17 +31,17 @@ impl Tally {
         tally
     }
 
-    pub fn state(&self, workload: &str, f: Function, state: &str) -> u64 {
+    pub(crate) fn state(&self, workload: &str, f: Function, state: &str) -> u64 {
         self.states.get(&(workload.to_owned(), f, state.to_owned())).copied().unwrap_or_default()
     }
 
-    pub fn refusals(&self, workload: &str) -> impl Iterator<Item = (Function, &str)> {
+    pub(crate) fn refusals(&self, workload: &str) -> impl Iterator<Item = (Function, &str)> {
         let own = self.refusals.keys().filter(move |(of, _, _)| of == workload);
         own.map(|(_, f, error)| (*f, error.as_str()))
     }
 
     /// Prints all numbers, which the output of a failed test shows.
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         let all: u64 = self.ends.values().sum();
         println!("{all} operations in {:.1} s", self.last_ns as f64 / 1e9);
         for ((workload, f, kind), number) in &self.ends {

@@ -54,9 +54,7 @@ bugs! {
     MissingEvent = "bug-missing-event";
     /// Waiting claims are not served when addresses become free.
     ForgottenClaim = "bug-forgotten-claim";
-    /// A released address is allocated again before it has cooled.
-    IgnoredCooling = "bug-ignored-cooling";
-    /// The end of cooling depends on the clock of the member that applies the release.
+    /// The end of a lease depends on the clock of the member that applies the renewal.
     LocalClock = "bug-local-clock";
     /// A silent node loses its addresses without a witness that found them silent.
     HastyReclaim = "bug-hasty-reclaim";

@@ -108,6 +108,21 @@ impl<'a> Damage<'a> {
     }
 }
 
+/// Returns true if these cuts leave a member without a majority that it reaches in both directions.
+#[must_use]
+pub fn isolates(links: &[Link], member: &str, members: usize) -> bool {
+    let cut: BTreeSet<&str> = links
+        .iter()
+        .filter_map(|Link { from, to }| match member {
+            _ if from == member => Some(to.as_str()),
+            _ if to == member => Some(from.as_str()),
+            _ => None,
+        })
+        .filter(|host| is_member(host))
+        .collect();
+    members.saturating_sub(cut.len()) < quorum(members)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

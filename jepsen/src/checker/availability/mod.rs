@@ -8,4 +8,5 @@ mod writes;
 
 pub(super) use self::definition::Availability;
 pub use self::gap::{FaultGap, gaps};
+pub use self::majority::isolates;
 pub use self::target::Target;

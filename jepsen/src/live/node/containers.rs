@@ -20,8 +20,6 @@ const DISCONNECT: &str = "ip link del eth0";
 const DAD: &str = "/proc/sys/net/ipv6/conf/default/accept_dad";
 /// Replaces the addresses of a namespace. The interface is down in between, and stays down without any.
 const ADDRESS: &str = r#"{ echo "link set eth0 down"; echo "address flush dev eth0"
-/// Replaces the addresses ($2, ...) of a namespace ($1). The interface is down in between, and down without any.
-const ADDRESS: &str = r#"file="$1"; shift
 for one in "$@"; do echo "address add $one dev eth0 nodad"; done
 [ $# -eq 0 ] || echo "link set eth0 up"; } | ip -batch -"#;
 

@@ -85,6 +85,7 @@ impl Course {
             self.collect(&controls).await?;
         }
         self.record.settings.idle_percent = idle.percent();
+        self.record.settings.failures.clone_from(&self.failures);
         self.record.settings.is_complete = self.failures.is_empty();
         Ok(())
     }

@@ -19,4 +19,4 @@ mod sessions;
 
 pub(crate) use self::idle::IdleMeter;
 pub use self::plan::Plan;
-pub use self::run::{End, run};
+pub use self::run::run;

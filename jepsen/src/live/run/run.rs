@@ -1,6 +1,5 @@
 //! Frame of a run: programs, signals, and a directory that is readable in each case.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -18,27 +17,19 @@ use super::sampler::Samples;
 use crate::checker::Record;
 use crate::history::Recorder;
 use crate::live::lab::{self, Lab, Programs};
+use crate::seeded::{Process, options_of};
 use crate::store;
 
 /// Threads of the driver; clients have threads of their own.
 const THREADS: usize = 2;
 
-/// End of a run.
-#[derive(Debug)]
-pub struct End {
-    /// Directory of the stored run.
-    pub dir: PathBuf,
-    /// Broken promises that no checker sees: a cluster that does not recover.
-    pub failures: Vec<String>,
-}
-
-/// Makes a run and stores it.
+/// Makes a run and stores it in the directory of its plan.
 ///
 /// SIGINT and SIGTERM end it early; the stored part stays readable and is marked as incomplete.
 ///
 /// # Errors
 /// If the run can't be made, or was interrupted.
-pub fn run(plan: &Plan) -> Result<End> {
+pub fn run(plan: &Plan) -> Result<()> {
     let workloads = plan.chosen_workloads()?.into_iter().map(Arc::from).collect();
     let nemeses = plan.chosen_nemeses()?;
     let version = version(plan)?;
@@ -64,7 +55,7 @@ pub fn run(plan: &Plan) -> Result<End> {
     course.record.samples = course.samples.all();
     store::write(&plan.store, &course.record)?;
     done.with_context(|| format!("the run in {} is incomplete", plan.store.display()))?;
-    Ok(End { dir: plan.store.clone(), failures: course.failures })
+    Ok(())
 }
 
 async fn until_signal(course: &mut Course) -> Result<()> {
@@ -92,12 +83,14 @@ async fn in_lab(course: &mut Course) -> Result<()> {
         members: plan.members,
         is_secure: plan.is_secure,
         seed: plan.seed,
-        test_options: plan.test_options.clone(),
+        test_options: options_of(Process::Member, &plan.test_options),
         programs: Programs::in_dir(&plan.bin_dir)?,
         dir: plan.store.clone(),
     });
     let lab = lab.await.context("the cluster can't be founded")?;
-    let nodes = Nodes::start(&lab).await.context("the agents can't be started")?;
+    let nodes = Nodes::start(&lab, &options_of(Process::Agent, &plan.test_options))
+        .await
+        .context("the agents can't be started")?;
     let mut bench = LiveBench { nodes, lab };
     course.progress.say(&format!("{} members and two nodes run", course.plan.members));
     let done = course.run(&mut bench).await;

@@ -3,7 +3,6 @@
 use crate::apply::work::{Search, Serving, Work};
 use crate::command::{Credential, Grant, Manager, Origin, Purpose, Refusal, Text};
 use crate::event::EventKind;
-use crate::seeded::SeededBug;
 use crate::space::Space;
 use crate::state::id::{CoolingId, NetworkId, PoolId};
 use crate::state::row::{Cooling, Meta, PoolState, WaitTarget};
@@ -93,11 +92,7 @@ impl Step<'_> {
         address: IpAddr,
         cooling_ms: u64,
     ) {
-        let mut until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
-        if SeededBug::LocalClock.is_on() {
-            // Members differ where the clock passes a second between them.
-            until_ms += crate::seeded::local_seconds() % 2;
-        }
+        let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
         self.state.write(id, Cooling { address, network, pool, until_ms });
         let space = self.state.space_mut(pool);
         space.cooling.insert(id);

@@ -126,7 +126,7 @@ impl Step<'_> {
             self.emit(EventKind::Released { of, cools });
         }
         if !self.remove_if_drained(row.pool) && is_reusable {
-            if cools && !SeededBug::IgnoredCooling.is_on() {
+            if cools {
                 self.cool(Id::new(revision), row.network, row.pool, address, cooling_ms);
             }
             self.shed(row.pool, address, false);
