@@ -24,6 +24,7 @@ pub(super) fn judge(dir: &Path) -> Result<Outcome> {
         std::fs::write(&path, bytes).with_context(|| path.display().to_string())
     };
     write(RESULTS, &serde_json::to_vec_pretty(&results)?)?;
+    write(PAGE, report::page(&record, &results).as_bytes())?;
     println!("{}", report::text(&results));
     Ok(outcome(results.valid))
 }
