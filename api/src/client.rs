@@ -165,7 +165,9 @@ impl Client {
                     let safe = problem.applied == Applied::No || call.repeatable;
                     maybe_applied |= problem.applied == Applied::Unknown;
                     if !again || !safe {
-                        return Err(*problem);
+                        // Without a key, the refusal of this copy is none of an earlier one.
+                        let is_open = maybe_applied && !call.has_key();
+                        return Err(if is_open { problem.maybe_applied() } else { *problem });
                     }
                     refusal = Some(problem);
                 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::number_in;
-use crate::brand::HEADER_REVISION;
+use crate::brand::{HEADER_IDEMPOTENCY_KEY, HEADER_REVISION};
 use crate::name::shown;
 use crate::{Code, Problem};
 
@@ -176,6 +176,11 @@ impl Call {
         });
         let known = condition.into_iter().chain(media_type).map(|(name, value)| (name.to_string(), value));
         known.chain(named).collect()
+    }
+
+    /// Returns true with an `Idempotency-Key`: all copies of the request get one answer.
+    pub(super) fn has_key(&self) -> bool {
+        self.headers.contains_key(HEADER_IDEMPOTENCY_KEY)
     }
 
     /// Media type of the body.

@@ -187,6 +187,32 @@ async fn a_slow_or_unrepeatable_call_is_not_cut_short() {
     }
 }
 
+/// Server that refuses each request.
+async fn refusing(problem: Problem) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let refuse = move || {
+        let (status, body) = (StatusCode::from_u16(problem.status).unwrap(), axum::Json(problem.clone()));
+        async move { (status, body) }
+    };
+    tokio::spawn(axum::serve(listener, Router::new().fallback(refuse)).into_future());
+    url
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_second_copy_is_none_of_the_first_without_a_key() {
+    let problem = Problem::new(Code::PoolExhausted, "full");
+    let (silent, refusing) = (Noting::start(true).await, refusing(problem).await);
+    let claim = Call::post("/v1/allocations").json(&serde_json::json!({"wait": true})).unwrap();
+    for (call, applied) in [(claim, Applied::Unknown), (write(), Applied::No)] {
+        let call = call.repeatable().within(Duration::from_secs(60));
+        let problem = send(&[&silent.url, &refusing], call.clone()).await.unwrap_err();
+        assert_eq!((problem.code, problem.applied), (Code::PoolExhausted, applied), "{call:?}");
+        let problem = send(&[&closed().await, &refusing], call).await.unwrap_err();
+        assert_eq!(problem.applied, Applied::No);
+    }
+}
+
 #[tokio::test]
 async fn a_write_of_unknown_fate_is_repeated_only_with_an_identity() {
     let within = Duration::from_secs(60);

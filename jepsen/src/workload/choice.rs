@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ipam_api::brand::HEADER_IDEMPOTENCY_KEY;
 use ipam_api::client::Call;
 use tokio::time::Instant;
 
@@ -73,7 +74,7 @@ impl Session {
     pub fn prepared(&mut self, call: Call, key: Option<&str>) -> Call {
         let call = call.within(self.timeout());
         match key {
-            Some(key) => match call.clone().header("idempotency-key", key) {
+            Some(key) => match call.clone().header(HEADER_IDEMPOTENCY_KEY, key) {
                 Ok(call) => call.repeatable(),
                 Err(_) => call,
             },

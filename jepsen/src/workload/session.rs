@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipam_api::Problem;
+use ipam_api::brand::HEADER_IDEMPOTENCY_REPLAYED;
 use ipam_api::client::{Answer, Call};
 use ipam_api::problem::Applied;
 use serde::de::DeserializeOwned;
@@ -60,9 +61,6 @@ pub struct Session {
     /// Number of idempotency keys that the session has made.
     keys: u64,
 }
-
-/// Header of servers that return the stored answer of an `Idempotency-Key`.
-const REPLAYED: &str = "idempotency-replayed";
 
 impl Session {
     /// A session of a workload.
@@ -147,7 +145,7 @@ impl Session {
         let invocation = self.recorder.begin(self.process, f, value.clone());
         let answer = server.send(call).await.and_then(|answer| {
             value.revision = answer.revision;
-            if answer.header(REPLAYED) == Some("true") {
+            if answer.header(HEADER_IDEMPOTENCY_REPLAYED) == Some("true") {
                 add_detail(&mut value, "replayed", true.into());
             }
             // The request took effect, though its answer is damaged.

@@ -22,9 +22,9 @@ const RUNS: &str = "runs";
 #[derive(Debug)]
 pub(super) struct Ended {
     at: Instant,
-    process: String,
+    pub(super) process: String,
     status: String,
-    is_expected: bool,
+    pub(super) is_expected: bool,
 }
 
 impl Lab {

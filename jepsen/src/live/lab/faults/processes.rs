@@ -20,22 +20,6 @@ const TRANSFER: Duration = Duration::from_secs(5);
 const STOP: Duration = Duration::from_secs(1);
 
 impl Lab {
-    pub(in crate::live::lab) async fn kill_members(&mut self, members: &[String]) -> Result<Vec<String>> {
-        self.reap()?;
-        // All get the signal before the first end is awaited.
-        for name in members {
-            self.member(name)?.signal(Signal::KILL)?;
-        }
-        let mut evidence = Vec::new();
-        for name in members {
-            // Without a look at the others, whose end would count as unexpected.
-            let Some(status) = self.member_mut(name)?.kill().await? else { continue };
-            self.note_end(name, status, true);
-            evidence.push(format!("{name}: {status}"));
-        }
-        Ok(evidence)
-    }
-
     pub(in crate::live::lab) async fn pause(&mut self, members: &[String]) -> Result<Vec<String>> {
         self.reap()?;
         let mut evidence = Vec::new();
