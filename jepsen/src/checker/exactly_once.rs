@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::intervals::Interval;
-use super::pairs::{Pairs, ended, figure, granted, is_keyed, may_grant};
+use super::pairs::{Pairs, ended, figure, granted, idempotency_key, may_grant};
 use super::{Anomaly, Checker, Record, Verdict};
 use crate::history::{Type, Value};
 
@@ -47,7 +47,7 @@ impl Checker for ExactlyOnce {
                 continue;
             }
             let calls: Vec<&Interval<'_>> = indexes.iter().filter_map(|at| pairs.call(*at)).collect();
-            let all_keyed = calls.iter().all(|call| is_keyed(call.begin.f));
+            let all_keyed = calls.iter().all(|call| idempotency_key(call).is_some());
             let (Some(first), Some(last)) = (indexes.first(), indexes.last()) else { continue };
             if !all_keyed {
                 continue;

@@ -8,6 +8,7 @@
 
 use super::block::endpoint_name;
 use super::intervals::Interval;
+use super::orphans;
 use super::pairs::{Pairs, figure, may_grant};
 use super::{Checker, Final, Record, Verdict};
 use crate::history::{Function, Type};
@@ -46,6 +47,7 @@ impl Checker for NoLeaks {
         for last in record.finals.iter().take(1) {
             leaks += check_left_over(&pairs, last, (healed_ns, over_ns), &mut verdict);
             overdue += check_leases(&pairs, last, (healed_ns, over_ns), &mut verdict);
+            orphans::check(&pairs, last, (healed_ns, over_ns), &mut verdict);
         }
         figure(&mut verdict, "leaked allocations", leaks);
         figure(&mut verdict, "overdue leases", overdue);

@@ -89,7 +89,13 @@ fn lease_problem(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, revision: u64) -> P
     let named: Vec<(usize, &Interval<'_>)> = pairs.calls_naming(lifetime.id).collect();
     let latest_ns = pairs.timeline.latest_ns(revision);
     let restored = pairs.journal.restores.iter().any(|restore| restore.begun < revision);
-    let acks = named.iter().filter(|(_, call)| call.kind() == Type::Ok && may_set_ttl(call.begin.f));
+    // Answers that name it: a renewal by endpoint may have renewed another one.
+    let tells = |at: usize, call: &Interval<'_>| {
+        let is_renewed = call.begin.f == Function::Renew
+            && call.value().grants.iter().any(|grant| grant.id == lifetime.id);
+        is_renewed || pairs.acks_of(at).any(|ack| ack.id == lifetime.id)
+    };
+    let acks = named.iter().filter(|(at, call)| call.kind() == Type::Ok && tells(*at, call));
     if !lifetime.is_prefix
         && acks.clone().next().is_some()
         && acks.clone().all(|(_, call)| may_grant(call.begin.f) && call.value().ttl_ms.is_none())
@@ -245,6 +251,14 @@ mod tests {
     fn a_lease_that_may_have_been_shortened_ends_earlier() {
         let mut run = leased(2_600, Type::Ok);
         run.at(1_600).call(1, Function::Renew).endpoint(A).ttl_ms(500).info();
+        assert_eq!(found(&run), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_renewal_of_the_next_allocation_is_none_of_this_one() {
+        let mut run = leased(3_600, Type::Ok);
+        let next = [grant(10, "10.0.0.1")];
+        run.call(1, Function::Renew).endpoint(A).grants(&[grant(1, "10.0.0.1")]).ttl_ms(2_000).ok(&next);
         assert_eq!(found(&run), Vec::<String>::new());
     }
 

@@ -6,6 +6,7 @@
 
 use super::intervals::Interval;
 use super::journal::Lifetime;
+use super::late_requests;
 use super::pairs::{Pairs, figure, may_grant, may_release};
 use super::releases::releases;
 use super::{Anomaly, Checker, Record, Verdict};
@@ -60,6 +61,7 @@ impl Checker for OwnEnds {
         verdict.checked += ends;
         figure(&mut verdict, "ends with an operation", ends);
         check_renewals(&pairs, &mut verdict);
+        late_requests::check(&pairs, &mut verdict);
         verdict
     }
 }
@@ -80,11 +82,12 @@ fn problem(
     let by_endpoint = || pairs.calls_of(&lifetime.holder).map(|(_, call)| call);
     let names = |call: &Interval<'_>| call.begin.value.grants.iter().any(|grant| grant.id == lifetime.id);
     let is_caused = match reason {
-        "allocation-released" | "released" => by_id().any(|call| {
-            may_release(call.begin.f) && call.begin.f != Function::Del && names(call) && can(call)
+        "allocation-released" | "released" => {
+            by_id().any(|call| may_release(call.begin.f) && !is_del(call) && names(call) && can(call))
+        }
+        "endpoint-released" => by_endpoint().any(|call| {
+            matches!(call.begin.f, Function::Release | Function::Transaction) && !is_del(call) && can(call)
         }),
-        "endpoint-released" => by_endpoint()
-            .any(|call| matches!(call.begin.f, Function::Release | Function::Transaction) && can(call)),
         "DEL" => return Some(problem_of_del(pairs, lifetime, latest_ns)),
         _ => return None,
     };
@@ -94,7 +97,7 @@ fn problem(
 /// A DEL ends an allocation of an ADD that didn't begin after the DEL ended. Agents may deliver it later.
 fn problem_of_del(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, latest_ns: u64) -> Result<(), &'static str> {
     let calls = || pairs.calls_of(&lifetime.holder).filter(|(_, call)| call.begin_ns() <= latest_ns);
-    let dels = calls().filter(|(_, call)| call.begin.f == Function::Del && call.kind() != Type::Fail);
+    let dels = calls().filter(|(_, call)| is_del(call) && call.kind() != Type::Fail);
     let Some(last_ns) = dels.map(|(_, call)| call.end_ns()).max() else {
         return Err("no DEL of its endpoint can have ended it then");
     };
@@ -111,6 +114,12 @@ fn problem_of_del(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, latest_ns: u64) ->
         Some(first_ns) if last_ns < first_ns => Err("all DELs of its endpoint ended before its ADD began"),
         _ => Ok(()),
     }
+}
+
+/// Returns true for a CNI DEL, and for the request of an agent.
+fn is_del(call: &Interval<'_>) -> bool {
+    let by_attachment = call.begin.value.detail.get("by").is_some_and(|by| by == "attachment");
+    call.begin.f == Function::Del || (call.begin.f == Function::Release && by_attachment)
 }
 
 fn check_renewals(pairs: &Pairs<'_>, verdict: &mut Verdict) {

@@ -70,11 +70,13 @@ pub fn may_release(f: Function) -> bool {
     matches!(f, Release | Del | Return | Transaction)
 }
 
-/// Returns true for a function whose key is an `Idempotency-Key`, not an attachment or a claim.
+/// `Idempotency-Key` of a call; none if its key is an attachment (`config/container/interface@node`) or a claim.
 #[must_use]
-pub fn is_keyed(f: Function) -> bool {
+pub fn idempotency_key<'a>(call: &Interval<'a>) -> Option<&'a str> {
     use Function::{Allocate, Delegate, Delete, Put, Release, Return, Transaction};
-    matches!(f, Allocate | Delegate | Delete | Put | Release | Return | Transaction)
+    let is_keyed =
+        matches!(call.begin.f, Allocate | Delegate | Delete | Put | Release | Return | Transaction);
+    call.begin.value.key.as_deref().filter(|key| is_keyed && !key.contains('@'))
 }
 
 /// Grants that the answer of a call gave: not those that it ended.
@@ -173,9 +175,8 @@ impl<'a> Pairs<'a> {
 
     /// Calls with the `Idempotency-Key` of a call, itself among them; none without a key.
     fn repetitions(&self, call: &Interval<'a>) -> impl Iterator<Item = &Interval<'a>> {
-        let key = call.begin.value.key.as_deref().filter(|_| is_keyed(call.begin.f));
-        let same = key.and_then(|key| self.by_key.get(key)).into_iter().flatten();
-        same.filter_map(|at| self.calls.get(*at)).filter(|call| is_keyed(call.begin.f))
+        let same = idempotency_key(call).and_then(|key| self.by_key.get(key)).into_iter().flatten();
+        same.filter_map(|at| self.calls.get(*at)).filter(|call| idempotency_key(call).is_some())
     }
 
     fn index_names(&mut self) {

@@ -9,7 +9,7 @@ use super::availability::merged;
 use super::promise::PromiseVerdict;
 use super::results::{RESULTS, Results, Validity};
 use super::text::{AVAILABILITY, availability_rows};
-use super::words::{markdown, milliseconds, thousands};
+use super::words::{counted, markdown, milliseconds, thousands};
 
 /// Reads the results of all runs below a directory, in the order of their paths.
 ///
@@ -184,10 +184,10 @@ fn problems(runs: &[Results]) -> String {
         for checked in run.checkers.iter().filter(|checked| !checked.verdict.holds()) {
             let first = checked.verdict.anomalies.first().map(|anomaly| anomaly.message.as_str());
             lines.push(format!(
-                "- {} {}, {} violations: {}: `{command}`",
+                "- {} {}, {}: {}: `{command}`",
                 checked.id,
                 checked.name,
-                thousands(checked.verdict.violations),
+                counted(checked.verdict.violations, "violation"),
                 first.unwrap_or_default()
             ));
         }

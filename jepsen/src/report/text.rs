@@ -2,7 +2,7 @@
 
 use super::availability::AvailabilityRow;
 use super::results::{Results, Validity};
-use super::words::{columns, microseconds, milliseconds, percent, thousands};
+use super::words::{columns, counted, microseconds, milliseconds, percent, thousands};
 
 /// Most operations that are named with one violation.
 const OPERATIONS_MAX: usize = 8;
@@ -30,7 +30,7 @@ fn head(results: &Results) -> String {
     let verdict = match results.valid {
         Validity::Yes => "VALID: no violation".to_owned(),
         Validity::Unknown => "UNDECIDED: no violation, but the run did too little".to_owned(),
-        Validity::No => format!("VIOLATED: {} violations", thousands(results.violations)),
+        Validity::No => format!("VIOLATED: {}", counted(results.violations, "violation")),
     };
     format!(
         "{verdict}\n{} members{}, {} workloads, {} nemeses, {}, seed {}, {} % idle\n\

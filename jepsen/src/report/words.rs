@@ -15,6 +15,11 @@ pub(super) fn thousands(number: u64) -> String {
     text
 }
 
+/// Number with its noun, whose plural has an s.
+pub(super) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
 /// Time in milliseconds, as seconds or milliseconds.
 pub(super) fn milliseconds(time_ms: u64) -> String {
     if time_ms < 1000 {

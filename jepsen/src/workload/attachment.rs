@@ -111,7 +111,7 @@ impl Attachment {
         self.run(session, "CHECK", held, Run::default()).await
     }
 
-    /// GC with a list of containers that lacks this one: like a DEL of this attachment, which `detail.gc` marks.
+    /// GC with a list of containers that lacks this one, recorded as a DEL of this attachment with `detail.gc`.
     pub(super) async fn collect(&self, session: &mut Session, held: &[IpAddr], valid: &[&Self]) -> Ended {
         let entry = |one: &&Self| json!({"containerID": one.container, "ifname": INTERFACE});
         let list: Vec<Json> = valid.iter().map(entry).collect();
@@ -238,7 +238,7 @@ fn detail(verb: &str, run: &Run) -> Json {
 fn note(value: &mut Value, verb: &str, ended: &Ended, is_late: bool) {
     match ended {
         Ended::Done(addresses) if verb == "ADD" => value.grants = Attachment::grants(addresses),
-        // A DEL doesn't say what it released.
+        // The result of a DEL is empty.
         Ended::Done(_) => {}
         Ended::Refused(code) => value.error = Some(code.clone()),
         Ended::Killed => value.error = Some("killed".to_owned()),

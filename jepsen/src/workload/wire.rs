@@ -1,4 +1,4 @@
-//! Containers on the wire: what workloads with nodes record as `farm`, and the pools that they use.
+//! Containers on the wire, whose addresses workloads record as `farm`, and their pools.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -135,8 +135,9 @@ impl Live {
         (self.answers, self.is_connected) = (false, false);
     }
 
-    /// Ends the container, and runs DEL until it succeeds, as a runtime does. The agent releases the attachments
-    /// of a host that has lost its power.
+    /// Ends the container, and runs DEL until it succeeds, as a runtime does.
+    ///
+    /// After a loss of power, the agent releases the attachments of the former boot.
     pub(super) async fn end(mut self, session: &mut Session) {
         self.vanish(session).await;
         while session.phase() != Phase::Over {

@@ -19,7 +19,7 @@ use super::servers::Endpoints;
 use super::settings;
 use crate::live::network::{Count, Host, Network};
 use crate::live::{Tools, WorkDir};
-use crate::nemesis::{Fault, System};
+use crate::nemesis::Fault;
 use crate::random::Random;
 
 /// Hosts besides those of members, with the numbers of their addresses: nodes, endpoint farm, clients.
@@ -52,8 +52,6 @@ pub struct Lab {
     pub(super) random: Random,
     pub(super) tools: Tools,
     pub(super) access: Option<Access>,
-    /// System that executes the faults of nodes.
-    pub(super) nodes: Option<Box<dyn System + Sync>>,
     /// Prefix of the paths of control groups.
     pub(super) groups: PathBuf,
     plan: Plan,
@@ -99,7 +97,6 @@ impl Lab {
             random: Random::new(plan.seed),
             tools,
             access,
-            nodes: None,
             groups,
             plan,
             network,
@@ -235,11 +232,6 @@ impl Lab {
         self.plan.dir.join("logs")
     }
 
-    /// Adds the system that executes the faults of agents, nodes and probes.
-    pub fn attach(&mut self, nodes: Box<dyn System + Sync>) {
-        self.nodes = Some(nodes);
-    }
-
     /// The ends of the logs of all members, for an error.
     pub(super) fn tails(&self, names: &[String]) -> String {
         let mut tails = String::new();
@@ -247,5 +239,13 @@ impl Lab {
             let _written = write!(tails, "\n{}", member.tail());
         }
         tails
+    }
+
+    /// Messages for people in a member's log.
+    #[cfg(test)]
+    pub(super) fn messages(&self, name: &str) -> String {
+        let log = self.member(name).map(|member| std::fs::read_to_string(&member.log)).unwrap().unwrap();
+        let lines = log.lines().filter(|line| line.contains("ipamd: ") || line.contains("ERROR"));
+        lines.map(|line| format!("\n{line}")).collect()
     }
 }

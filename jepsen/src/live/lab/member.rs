@@ -72,6 +72,8 @@ pub(super) struct Member {
     pub(super) cut: Option<Cut>,
     /// True if its data is lost: it returns as a new member.
     pub(super) must_rejoin: bool,
+    /// True if the suite has sent SIGKILL to its process.
+    pub(super) is_shot: bool,
     /// Exit codes that a fault explains.
     pub(super) excuses: BTreeSet<i32>,
     /// Delayed calls of fsync when its disk became slow.
@@ -94,6 +96,7 @@ impl Member {
             is_paused: false,
             cut: None,
             must_rejoin: false,
+            is_shot: false,
             excuses: BTreeSet::new(),
             delayed_before: 0,
             process: None,
@@ -127,6 +130,7 @@ impl Member {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
         let process = command.spawn().context("can't start nsenter; the package util-linux has it")?;
         self.process = Some(process);
+        self.is_shot = false;
         Ok(())
     }
 
@@ -223,6 +227,12 @@ impl Member {
         let Some(id) = self.process_id() else { return Ok(()) };
         let id = i32::try_from(id).ok().and_then(Pid::from_raw).context("a process id")?;
         kill_process(id, signal).with_context(|| format!("{} can't be signalled", self.name))
+    }
+
+    /// Sends SIGKILL, without waiting for the end.
+    pub(super) fn shoot(&mut self) -> Result<()> {
+        self.is_shot = self.is_started();
+        self.signal(Signal::KILL)
     }
 
     /// SIGKILL, and waits for the end. A frozen disk is thawed, because the process couldn't end.

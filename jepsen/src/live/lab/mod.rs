@@ -1,7 +1,7 @@
 //! Lab: members as real processes on disks of their own, in hosts of one network, with faults.
 //!
-//! [`Lab`] starts them and executes the faults of members and of the network. Faults of nodes are executed by
-//! the system that [`Lab::attach`] adds.
+//! [`Lab`] starts them and executes the faults of members and of the network; those of nodes are
+//! executed elsewhere.
 
 mod access;
 mod cluster;
@@ -16,6 +16,8 @@ mod reaper;
 mod servers;
 mod settings;
 mod system;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use self::cluster::Lab;

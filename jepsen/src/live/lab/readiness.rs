@@ -11,6 +11,8 @@ use crate::nemesis::Kind;
 
 /// Exit code of a member whose data directory is damaged.
 const DAMAGED: i32 = 4;
+/// Starts of a member until it counts as lost.
+const STARTS_MAX: usize = 3;
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time limit of one answer.
@@ -24,8 +26,10 @@ impl Lab {
     /// If some are not ready in time; the error has the ends of their logs.
     pub async fn ready(&mut self, limit: Duration) -> Result<()> {
         let until = Instant::now() + limit;
+        let ends = self.ends.len();
         loop {
             self.reap()?;
+            self.still_starts(ends)?;
             self.start_stopped().await?;
             if self.active.is_empty() {
                 self.rejoin_lost(until).await?;
@@ -44,6 +48,17 @@ impl Lab {
         }
         if self.active.is_empty() {
             self.members.iter_mut().for_each(|member| member.excuses.clear());
+        }
+        Ok(())
+    }
+
+    /// Fails if a member has ended again and again since `from`, without a fault that explains it.
+    fn still_starts(&self, from: usize) -> Result<()> {
+        for name in self.member_names() {
+            let ends = self.ends.iter().skip(from).filter(|end| end.process == name && !end.is_expected);
+            if ends.count() >= STARTS_MAX {
+                bail!("{name} doesn't start{}", self.tails(std::slice::from_ref(&name)));
+            }
         }
         Ok(())
     }
@@ -68,7 +83,8 @@ impl Lab {
         for at in 0..self.members.len() {
             let Some(member) = self.members.get_mut(at) else { continue };
             let Some(status) = member.ended()? else { continue };
-            let is_expected = status.code().is_some_and(|code| member.excuses.contains(&code));
+            let is_expected =
+                member.is_shot || status.code().is_some_and(|code| member.excuses.contains(&code));
             member.must_rejoin |= status.code() == Some(DAMAGED);
             let name = member.name.clone();
             self.note_end(&name, status, is_expected);
@@ -102,11 +118,24 @@ impl Lab {
         })
     }
 
+    /// Kills members at the same time, and notes their ends as expected.
+    pub(super) async fn kill_all(&mut self, names: &[String]) -> Result<Vec<String>> {
+        self.reap()?;
+        for name in names {
+            self.member_mut(name)?.shoot()?;
+        }
+        let mut ends = Vec::new();
+        for name in names {
+            if let Some(status) = self.member_mut(name)?.kill().await? {
+                self.note_end(name, status, true);
+                ends.push(format!("{name}: {status}"));
+            }
+        }
+        Ok(ends)
+    }
+
     /// Kills a member, and notes its end as expected.
     pub(super) async fn kill(&mut self, name: &str) -> Result<Option<String>> {
-        self.reap()?;
-        let Some(status) = self.member_mut(name)?.kill().await? else { return Ok(None) };
-        self.note_end(name, status, true);
-        Ok(Some(format!("{name}: {status}")))
+        Ok(self.kill_all(&[name.to_owned()]).await?.pop())
     }
 }

@@ -64,7 +64,7 @@ impl Lab {
         match &fault.kind {
             Kind::Partition { links } => Ok(self.cut_links(links)),
             Kind::Packets { hosts, .. } => Ok(self.impair(hosts, &fault.kind)),
-            Kind::Kill { members } => self.kill_members(members).await,
+            Kind::Kill { members } => self.kill_all(members).await,
             Kind::Pause { members } => self.pause(members).await,
             Kind::Restart { members } => self.restart(members, false).await,
             Kind::Upgrade { members } => self.restart(members, true).await,
@@ -83,13 +83,11 @@ impl Lab {
             Kind::TransferLeader { to } => self.transfer(to).await,
             Kind::Restore => self.back_up().await,
             Kind::Costly { cost, clients } => self.begin_costs(*cost, *clients),
+            // Nodes are no part of the lab.
             Kind::Agents { .. }
             | Kind::Nodes { .. }
             | Kind::BlindProbes { .. }
-            | Kind::ForeignStation { .. } => match &mut self.nodes {
-                Some(nodes) => nodes.inject(fault).await,
-                None => Ok(Vec::new()),
-            },
+            | Kind::ForeignStation { .. } => Ok(Vec::new()),
         }
     }
 
@@ -107,13 +105,11 @@ impl Lab {
             Kind::Cpu { members, .. } => self.release_cpu(members).await,
             Kind::Restore => self.restore().await,
             Kind::Costly { .. } => Ok(self.end_costs()),
+            // Nodes are no part of the lab.
             Kind::Agents { .. }
             | Kind::Nodes { .. }
             | Kind::BlindProbes { .. }
-            | Kind::ForeignStation { .. } => match &mut self.nodes {
-                Some(nodes) => nodes.heal(fault).await,
-                None => Ok(Vec::new()),
-            },
+            | Kind::ForeignStation { .. } => Ok(Vec::new()),
             // Members return when the lab recovers; some faults end by themselves.
             Kind::Kill { members }
             | Kind::Wipe { members }

@@ -74,6 +74,9 @@ impl Agent {
         command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "slave", "--"]);
         command.args(["sh", "-c", WITH_BOOT_ID, "sh"]).arg(self.boot_file());
         command.arg(&self.settings.agent).args(["serve", "--config"]).arg(self.config());
+        for option in &self.settings.test_options {
+            command.args(["--test-option", option]);
+        }
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("IPAM_AGENT_LOG", "info").process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

@@ -25,4 +25,6 @@ pub struct NodeSettings {
     pub token_file: Option<PathBuf>,
     /// Further lines of `agent.toml`.
     pub more: String,
+    /// Options of the test build of the agent, such as a seeded bug.
+    pub test_options: Vec<String>,
 }

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ipam_api::address::AddressRange;
+use ipam_api::address::{AddressRange, number};
 use ipam_api::client::Call;
-use ipam_api::resource::{Address, Page};
+use ipam_api::resource::{Address, Allocation, Page};
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 
@@ -20,7 +20,7 @@ const ADD: &str = r#"for one in "$@"; do echo "address add $one dev eth0 nodad";
 /// Removes addresses from it.
 const REMOVE: &str = r#"for one in "$@"; do echo "address del $one dev eth0"; done | ip -force -batch -"#;
 /// Addresses of a pool that are looked at to find free ones.
-const LOOKED_AT_MAX: u32 = 64;
+const LOOKED_AT_MAX: u128 = 64;
 
 /// Endpoint farm on a host without an agent. Its addresses answer with the MAC address of the host.
 #[derive(Debug)]
@@ -66,8 +66,9 @@ impl Station {
         let pools: Page<Json> = server.send(Call::get("/v1/pools?limit=1000")).await?.read()?;
         let probed: Vec<&Json> = pools.items.iter().filter(|pool| is_probed(pool)).collect();
         for (pool, left) in probed.iter().zip((1..=probed.len()).rev()) {
-            let first = pool.pointer("/ranges/0").and_then(Json::as_str).unwrap_or_default();
-            let candidates = next(first.parse::<AddressRange>()?.first_address(), LOOKED_AT_MAX);
+            let name = pool.get("name").and_then(Json::as_str).unwrap_or_default();
+            let range = pool.pointer("/ranges/0").and_then(Json::as_str).unwrap_or_default();
+            let candidates = next(range.parse()?, newest(server, name).await?);
             let share = count.saturating_sub(chosen.len()).div_ceil(left);
             chosen.extend(free(server, candidates, share).await?);
         }
@@ -105,14 +106,35 @@ async fn free(server: &dyn Server, candidates: Vec<IpAddr>, count: usize) -> Res
     Ok(free)
 }
 
-/// Addresses from one on.
-fn next(first: IpAddr, count: u32) -> Vec<IpAddr> {
-    (0..count)
-        .filter_map(|offset| match first {
-            IpAddr::V4(first) => first.to_bits().checked_add(offset).map(|bits| IpAddr::V4(bits.into())),
-            IpAddr::V6(first) => {
-                first.to_bits().checked_add(offset.into()).map(|bits| IpAddr::V6(bits.into()))
-            }
-        })
-        .collect()
+/// Address that a pool has allocated last.
+async fn newest(server: &dyn Server, pool: &str) -> Result<Option<IpAddr>> {
+    let call = Call::get("/v1/allocations?limit=1000").query("pool", pool);
+    let page: Page<Allocation> = server.send(call).await?.read()?;
+    let newest = page.items.iter().max_by_key(|allocation| allocation.id);
+    Ok(newest.map(|allocation| allocation.address.addr()))
+}
+
+/// Addresses of a range behind one of them, and then those before it.
+fn next(range: AddressRange, newest: Option<IpAddr>) -> Vec<IpAddr> {
+    let size = range.last().saturating_sub(range.first()).saturating_add(1).min(LOOKED_AT_MAX);
+    let behind = newest.map(|newest| number(newest).saturating_sub(range.first()).saturating_add(1));
+    let offset = |step| behind.unwrap_or_default().saturating_add(step).checked_rem(size).unwrap_or_default();
+    (0..size).map(|step| range.family().address(range.first().saturating_add(offset(step)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_behind_the_newest_one_come_first() {
+        let range = "10.0.0.10-10.0.0.13".parse().unwrap();
+        let shown = |newest: Option<&str>| {
+            let all = next(range, newest.map(|newest| newest.parse().unwrap()));
+            all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(shown(None), "10.0.0.10 10.0.0.11 10.0.0.12 10.0.0.13");
+        assert_eq!(shown(Some("10.0.0.11")), "10.0.0.12 10.0.0.13 10.0.0.10 10.0.0.11");
+        assert_eq!(shown(Some("10.0.0.13")), "10.0.0.10 10.0.0.11 10.0.0.12 10.0.0.13");
+    }
 }

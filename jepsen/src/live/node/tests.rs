@@ -68,6 +68,7 @@ impl Lab {
                     ca_file: None,
                     token_file: None,
                     more: String::new(),
+                    test_options: Vec::new(),
                 })
                 .unwrap(),
             )

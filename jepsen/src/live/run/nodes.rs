@@ -29,7 +29,7 @@ pub(super) struct Nodes {
 
 impl Nodes {
     /// Starts the agents.
-    pub(super) async fn start(lab: &Lab) -> Result<Self> {
+    pub(super) async fn start(lab: &Lab, test_options: &[String]) -> Result<Self> {
         let admin = lab.administrator()?;
         let mut nodes = Vec::new();
         for (name, number) in NODES {
@@ -55,6 +55,7 @@ impl Nodes {
                 ca_file: endpoints.options.ca_file,
                 token_file,
                 more: String::new(),
+                test_options: test_options.to_vec(),
             })?;
             node.start_agent().await?;
             nodes.push(Arc::new(node));

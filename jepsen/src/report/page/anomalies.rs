@@ -6,7 +6,7 @@ use super::html::{Cell, escaped, table};
 use crate::checker::{Anomaly, Record};
 use crate::history::{Operation, Process, Value};
 use crate::report::Results;
-use crate::report::words::thousands;
+use crate::report::words::counted;
 
 /// Most operations of one violation.
 const OPERATIONS_MAX: usize = 24;
@@ -18,10 +18,10 @@ pub(super) fn anomalies(record: &Record, results: &Results) -> String {
     let mut html = String::new();
     for checked in results.checkers.iter().filter(|checked| !checked.verdict.holds()) {
         html.push_str(&format!(
-            "<h3>{} {}: {} violations</h3><p>{}</p>\n",
+            "<h3>{} {}: {}</h3><p>{}</p>\n",
             escaped(&checked.id),
             escaped(&checked.name),
-            thousands(checked.verdict.violations),
+            counted(checked.verdict.violations, "violation"),
             escaped(&checked.about)
         ));
         for anomaly in &checked.verdict.anomalies {

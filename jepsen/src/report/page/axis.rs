@@ -53,11 +53,11 @@ pub(super) fn time_label(seconds: u64) -> String {
     }
 }
 
-/// Round number that is not below this one: 1, 2 or 5 times a power of ten.
+/// Round number that is not below this one, so that a quarter of it is round, too.
 pub(super) fn round_up(number: u64) -> u64 {
     let mut power = 1_u64;
     loop {
-        for factor in [1, 2, 5] {
+        for factor in [1, 2, 4, 6, 8] {
             let round = power.saturating_mul(factor);
             if round >= number {
                 return round;
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(Frame::new(60 * SECOND_NS).labels(), [0, 10, 20, 30, 40, 50, 60]);
         assert_eq!(Frame::new(7 * SECOND_NS).labels().len(), 8);
         assert_eq!(Frame::new(3600 * SECOND_NS).labels(), [0, 600, 1200, 1800, 2400, 3000, 3600]);
-        assert_eq!((round_up(0), round_up(3), round_up(180), round_up(u64::MAX)), (1, 5, 200, u64::MAX));
+        assert_eq!((round_up(0), round_up(3), round_up(650), round_up(u64::MAX)), (1, 4, 800, u64::MAX));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use super::tables;
 use crate::checker::Record;
 use crate::checker::availability::gaps;
 use crate::checker::intervals::{leaders, operations};
-use crate::report::words::{milliseconds, thousands};
-use crate::report::{Results, Validity};
+use crate::report::words::{counted, milliseconds, thousands};
+use crate::report::{AvailabilityRow, Results, Validity};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -83,7 +83,7 @@ fn verdict(results: &Results) -> String {
         Validity::Unknown => ("weak", "Undecided: no violation, but the run did too little".to_owned()),
         Validity::No => {
             let failures = results.failures.len() as u64;
-            ("bad", format!("Violated: {} violations", thousands(results.violations + failures)))
+            ("bad", format!("Violated: {}", counted(results.violations + failures, "violation")))
         }
     };
     let reasons: String = results
@@ -98,7 +98,7 @@ fn verdict(results: &Results) -> String {
 
 fn tiles(results: &Results) -> String {
     let [ok, fail, info] = results.ends();
-    let longest = results.availability.iter().filter_map(super::super::AvailabilityRow::max_ms).max();
+    let longest = results.availability.iter().filter_map(AvailabilityRow::max_ms).max();
     let tiles = [
         (thousands(ok), "operations ok"),
         (thousands(fail), "fail: no effect"),

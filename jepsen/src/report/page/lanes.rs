@@ -50,7 +50,7 @@ pub(super) fn lanes(frame: &Frame, gaps: &[FaultGap<'_>], leaders: &[Leader<'_>]
         bottom + 24.0
     );
     let mut y = TOP;
-    svg.push_str(&label(frame, y, "leader of term"));
+    svg.push_str(&label(frame, y, "leader"));
     svg.push_str(&leader_bars(frame, y, leaders));
     for (nemesis, faults) in &nemeses {
         y += LANE;

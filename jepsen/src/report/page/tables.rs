@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::html::{Cell, table};
 use crate::checker::availability::FaultGap;
 use crate::report::text::{AVAILABILITY, availability_rows};
-use crate::report::words::{microseconds, milliseconds, thousands};
+use crate::report::words::{counted, microseconds, milliseconds, thousands};
 use crate::report::{Checked, PromiseVerdict, Results};
 
 /// Most characters of the evidence of one fault.
@@ -42,7 +42,7 @@ pub(super) fn invariants(results: &Results) -> String {
             0 if !verdict.shortfalls.is_empty() => Cell::verdict("too weak", "weak"),
             0 if verdict.checked == 0 => Cell::verdict("nothing seen", "weak"),
             0 => Cell::verdict("holds", "good"),
-            count => Cell::verdict(&format!("{} violations", thousands(count)), "bad"),
+            count => Cell::verdict(&counted(count, "violation"), "bad"),
         };
         vec![
             Cell::text(&checked.id),

@@ -1,19 +1,20 @@
 //! The most expensive requests that limits allow, from clients on one host.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use ipam_api::Problem;
 use ipam_api::client::{Call, Client};
-use ipam_api::limits::{MAP_STEPS_MAX, PAGE_ITEMS_MAX, TRANSACTION_STEPS_MAX};
+use ipam_api::limits::{PAGE_ITEMS_MAX, TRANSACTION_STEPS_MAX};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::AbortHandle;
 
 use crate::live::lab::Lab;
 use crate::nemesis::Cost;
+use crate::sync::held;
 
 /// Host of the clients.
 const HOST: &str = "x1";
@@ -23,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Pause of a slow reader between two events.
 const SLOW: Duration = Duration::from_millis(20);
+/// Events until a slow reader begins again.
+const EVENTS: usize = 200;
 /// Characters of a description: all steps together stay below the limit of a request.
 const DESCRIPTION: usize = 800;
 
@@ -38,6 +41,8 @@ pub(in crate::live::lab) struct Costs {
 struct Counts {
     answered: AtomicU64,
     refused: AtomicU64,
+    /// Code of the last refusal.
+    refusal: Mutex<String>,
 }
 
 impl Drop for Costs {
@@ -74,7 +79,12 @@ impl Lab {
         if answered + refused == 0 {
             return Vec::new();
         }
-        vec![format!("answered requests: {answered}"), format!("refused requests: {refused}")]
+        let mut evidence = vec![format!("answered requests: {answered}")];
+        if refused > 0 {
+            let last = held(&self.costs.counts.refusal).clone();
+            evidence.push(format!("refused requests: {refused}, last by {last}"));
+        }
+        evidence
     }
 }
 
@@ -85,13 +95,15 @@ async fn spend(client: Client, cost: Cost, number: u8, counts: Arc<Counts>) {
             Cost::Transactions => write(&client, number, round, false).await,
             Cost::DryRuns => dry_run(&client, number, round).await,
             Cost::Reads => read(&client, round).await,
-            Cost::Streams => stream(&client).await,
+            Cost::Streams => stream(&client, &counts).await,
         };
-        if done.is_ok() {
-            counts.answered.fetch_add(1, Ordering::Relaxed);
-        } else {
-            counts.refused.fetch_add(1, Ordering::Relaxed);
-            tokio::time::sleep(PAUSE).await;
+        match done {
+            Ok(()) => _ = counts.answered.fetch_add(1, Ordering::Relaxed),
+            Err(problem) => {
+                counts.refused.fetch_add(1, Ordering::Relaxed);
+                *held(&counts.refusal) = format!("{} ({})", problem.code, problem.detail);
+                tokio::time::sleep(PAUSE).await;
+            }
         }
     }
 }
@@ -128,10 +140,10 @@ async fn dry_run(client: &Client, number: u8, round: u64) -> Result<(), Problem>
 }
 
 async fn read(client: &Client, round: u64) -> Result<(), Problem> {
-    let (items, steps) = (PAGE_ITEMS_MAX, MAP_STEPS_MAX);
+    let items = PAGE_ITEMS_MAX;
     let paths = [
         format!("/v1/allocations?limit={items}&count=true&sort=-updated_at"),
-        format!("/v1/networks/default/map?limit={steps}"),
+        format!("/v1/networks/default/map?limit={items}"),
         format!("/v1/events?limit={items}&reverse=true"),
         format!("/v1/endpoints?limit={items}&q=a"),
         "/metrics".to_owned(),
@@ -141,11 +153,12 @@ async fn read(client: &Client, round: u64) -> Result<(), Problem> {
     client.send(Call::get(path).within(PATIENCE)).await.map(drop)
 }
 
-/// Follows all events from the first revision, slowly.
-async fn stream(client: &Client) -> Result<(), Problem> {
+/// Follows all events from the first revision, slowly; each event counts as an answer.
+async fn stream(client: &Client, counts: &Counts) -> Result<(), Problem> {
     let mut events = client.events("/v1/events", Some("0.0".to_owned()), PATIENCE);
-    for _ in 0..100 {
+    for _ in 0..EVENTS {
         events.next().await?;
+        counts.answered.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(SLOW).await;
     }
     Ok(())

@@ -81,12 +81,13 @@ impl Lab {
         } else {
             self.tools.cut(cut, &places, &processes)?;
         }
-        for name in &names {
-            let end = self.kill(name).await?;
-            self.member_mut(name)?.cut = Some(cut);
-            let end = end.unwrap_or_else(|| format!("{name}: ended before"));
+        for end in self.kill_all(&names).await? {
             evidence.push(format!("{end}, no power"));
         }
+        for name in &names {
+            self.member_mut(name)?.cut = Some(cut);
+        }
+        evidence.push(format!("disks without power: {}", names.join(" ")));
         Ok(evidence)
     }
 

@@ -16,26 +16,12 @@ const GRACE: Duration = Duration::from_secs(20);
 const RETURN: Duration = Duration::from_secs(40);
 /// Time limit of a change of leaders.
 const TRANSFER: Duration = Duration::from_secs(5);
+/// Time limit until the feature level of an upgraded cluster rises.
+const RISE: Duration = Duration::from_secs(10);
 /// Time limit until a stopped process rests.
 const STOP: Duration = Duration::from_secs(1);
 
 impl Lab {
-    pub(in crate::live::lab) async fn kill_members(&mut self, members: &[String]) -> Result<Vec<String>> {
-        self.reap()?;
-        // All get the signal before the first end is awaited.
-        for name in members {
-            self.member(name)?.signal(Signal::KILL)?;
-        }
-        let mut evidence = Vec::new();
-        for name in members {
-            // Without a look at the others, whose end would count as unexpected.
-            let Some(status) = self.member_mut(name)?.kill().await? else { continue };
-            self.note_end(name, status, true);
-            evidence.push(format!("{name}: {status}"));
-        }
-        Ok(evidence)
-    }
-
     pub(in crate::live::lab) async fn pause(&mut self, members: &[String]) -> Result<Vec<String>> {
         self.reap()?;
         let mut evidence = Vec::new();
@@ -90,11 +76,25 @@ impl Lab {
             self.ready(RETURN).await?;
         }
         if upgrades {
-            let levels: Vec<String> =
-                self.shown().await.iter().map(|(name, shown)| format!("{name} {}", shown.level)).collect();
-            evidence.push(format!("feature levels: {}", levels.join(", ")));
+            evidence.push(format!("feature levels: {}", self.levels().await));
         }
         Ok(evidence)
+    }
+
+    /// Feature level of each member. If all have the next one, the cluster's level rises soon.
+    async fn levels(&self) -> String {
+        let begun = Instant::now();
+        let rises = self.members.iter().all(|member| member.is_upgraded);
+        loop {
+            let shown = self.shown().await;
+            let is_complete = shown.len() == self.members.len();
+            let has_risen = is_complete && shown.iter().all(|(_, shown)| shown.level > 1);
+            if has_risen || !rises || begun.elapsed() > RISE {
+                let levels = shown.iter().map(|(name, shown)| format!("{name} {}", shown.level));
+                return levels.collect::<Vec<_>>().join(", ");
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     pub(in crate::live::lab) async fn transfer(&mut self, to: &str) -> Result<Vec<String>> {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use ipam_api::client::Call;
 use ipam_api::cluster::{ConfirmRequest, Epoch};
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::live::lab::Lab;
@@ -38,13 +37,9 @@ impl Lab {
     /// Kills all members and restores the backup; the evidence has its revision and the new epoch.
     pub(in crate::live::lab) async fn restore(&mut self) -> Result<Vec<String>> {
         let (file, revision) = self.backup.take().context("there is no backup")?;
-        self.reap()?;
         let names = self.member_names();
+        self.kill_all(&names).await?;
         for name in &names {
-            self.member(name)?.signal(Signal::KILL)?;
-        }
-        for name in &names {
-            self.kill(name).await?;
             let member = self.member_mut(name)?;
             member.wipe()?;
             member.origin = Origin::Founder;

@@ -17,6 +17,7 @@ use super::sampler::Samples;
 use crate::checker::Record;
 use crate::history::Recorder;
 use crate::live::lab::{self, Lab, Programs};
+use crate::seeded::{Process, options_of};
 use crate::store;
 
 /// Threads of the driver; clients have threads of their own.
@@ -82,12 +83,14 @@ async fn in_lab(course: &mut Course) -> Result<()> {
         members: plan.members,
         is_secure: plan.is_secure,
         seed: plan.seed,
-        test_options: plan.test_options.clone(),
+        test_options: options_of(Process::Member, &plan.test_options),
         programs: Programs::in_dir(&plan.bin_dir)?,
         dir: plan.store.clone(),
     });
     let lab = lab.await.context("the cluster can't be founded")?;
-    let nodes = Nodes::start(&lab).await.context("the agents can't be started")?;
+    let nodes = Nodes::start(&lab, &options_of(Process::Agent, &plan.test_options))
+        .await
+        .context("the agents can't be started")?;
     let mut bench = LiveBench { nodes, lab };
     course.progress.say(&format!("{} members and two nodes run", course.plan.members));
     let done = course.run(&mut bench).await;
