@@ -9,6 +9,7 @@
 
 use super::block::endpoint_name;
 use super::intervals::Interval;
+use super::orphans;
 use super::pairs::{Pairs, figure, may_grant};
 use super::starving_claims::check_starving;
 use super::{Checker, Final, Record, Verdict};
@@ -49,6 +50,7 @@ impl Checker for NoLeaks {
             leaks += check_left_over(&pairs, last, (healed_ns, over_ns), &mut verdict);
             overdue += check_leases(&pairs, last, (healed_ns, over_ns), &mut verdict);
             starving += check_starving(record, &pairs, last, &mut verdict);
+            orphans::check(&pairs, last, (healed_ns, over_ns), &mut verdict);
         }
         figure(&mut verdict, "starving claims", starving);
         figure(&mut verdict, "leaked allocations", leaks);

@@ -240,4 +240,12 @@ impl Lab {
         }
         tails
     }
+
+    /// Messages for people in a member's log.
+    #[cfg(test)]
+    pub(super) fn messages(&self, name: &str) -> String {
+        let log = self.member(name).map(|member| std::fs::read_to_string(&member.log)).unwrap().unwrap();
+        let lines = log.lines().filter(|line| line.contains("ipamd: ") || line.contains("ERROR"));
+        lines.map(|line| format!("\n{line}")).collect()
+    }
 }

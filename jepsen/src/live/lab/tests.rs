@@ -131,7 +131,8 @@ impl Scene {
         let exits = self.lab.exits(0);
         assert!(!exits.is_empty());
         for exit in exits {
-            assert!(exit.is_expected && exit.complaints.is_empty(), "{exit:?}");
+            let is_fine = exit.is_expected && exit.complaints.is_empty();
+            assert!(is_fine, "{exit:?}{}", self.lab.messages(&exit.process));
         }
     }
 }

@@ -16,6 +16,8 @@ const GRACE: Duration = Duration::from_secs(20);
 const RETURN: Duration = Duration::from_secs(40);
 /// Time limit of a change of leaders.
 const TRANSFER: Duration = Duration::from_secs(5);
+/// Time limit until the feature level of an upgraded cluster rises.
+const RISE: Duration = Duration::from_secs(10);
 /// Time limit until a stopped process rests.
 const STOP: Duration = Duration::from_secs(1);
 
@@ -74,11 +76,25 @@ impl Lab {
             self.ready(RETURN).await?;
         }
         if upgrades {
-            let levels: Vec<String> =
-                self.shown().await.iter().map(|(name, shown)| format!("{name} {}", shown.level)).collect();
-            evidence.push(format!("feature levels: {}", levels.join(", ")));
+            evidence.push(format!("feature levels: {}", self.levels().await));
         }
         Ok(evidence)
+    }
+
+    /// Feature level of each member. If all have the next one, the cluster's level rises soon.
+    async fn levels(&self) -> String {
+        let begun = Instant::now();
+        let rises = self.members.iter().all(|member| member.is_upgraded);
+        loop {
+            let shown = self.shown().await;
+            let is_complete = shown.len() == self.members.len();
+            let has_risen = is_complete && shown.iter().all(|(_, shown)| shown.level > 1);
+            if has_risen || !rises || begun.elapsed() > RISE {
+                let levels = shown.iter().map(|(name, shown)| format!("{name} {}", shown.level));
+                return levels.collect::<Vec<_>>().join(", ");
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     pub(in crate::live::lab) async fn transfer(&mut self, to: &str) -> Result<Vec<String>> {
