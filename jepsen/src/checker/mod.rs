@@ -35,6 +35,7 @@ mod registers;
 mod registry;
 mod releases;
 pub mod space;
+mod starving_claims;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timeline;
