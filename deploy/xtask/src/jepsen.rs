@@ -26,7 +26,11 @@ const PROGRAMS: &[&str] = &["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
 /// Short runs over all workloads and nemeses.
 const SUITE: &str = "suite";
 /// Tasks that start the programs under test.
-const LIVE: [&str; 4] = ["live", "matrix", SUITE, "mutants"];
+const LIVE: [&str; 4] = ["live", "matrix", SUITE, MUTANTS];
+/// Runs with seeded bugs, which checkers must detect.
+const MUTANTS: &str = "mutants";
+/// Bugs of the tests: each is detected within half a minute.
+const BUGS: &str = "bug-partial-transaction,bug-missing-event,bug-miscounted-prefix";
 
 /// Builds the programs, and runs one task.
 pub(crate) fn build_and_run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
@@ -51,10 +55,19 @@ pub(crate) fn build_and_run(workspace: &Workspace, arguments: &Arguments) -> Res
     call(&mut command)
 }
 
-/// Stage of the tests: the suite. `bin_dir` has the programs under test.
-pub(crate) fn test(workspace: &Workspace, bin_dir: &Path) -> Result<()> {
-    let store = workspace.target.join("jepsen/suite");
-    call(jepsen(workspace)?.arg(SUITE).arg("--bin-dir").arg(bin_dir).arg("--store").arg(store))
+/// Stage of the tests: the suite, and with the test build some seeded bugs. `bin_dir` has the programs under test.
+pub(crate) fn test(workspace: &Workspace, bin_dir: &Path, shipped: bool) -> Result<()> {
+    let run = |task: &str, words: &[&str]| {
+        let store = workspace.target.join("jepsen").join(task);
+        let mut command = jepsen(workspace)?;
+        call(command.arg(task).args(words).arg("--bin-dir").arg(bin_dir).arg("--store").arg(store))
+    };
+    run(SUITE, &[])?;
+    // The shipped binaries have no seeded bugs.
+    if !shipped {
+        run(MUTANTS, &["--bug", BUGS])?;
+    }
+    Ok(())
 }
 
 /// The programs under test of a test run, built if they are not the shipped ones.

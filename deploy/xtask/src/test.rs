@@ -97,7 +97,7 @@ const STAGES: &[Stage<Checkout>] = &[
         |checkout| contract::run(&checkout.workspace, &checkout.ipamd()?),
     )),
     stage("jepsen", 360, "clusters under faults: each workload, each nemesis, all checkers", |checkout| {
-        jepsen::test(&checkout.workspace, &checkout.bin_dir()?)
+        jepsen::test(&checkout.workspace, &checkout.bin_dir()?, checkout.shipped)
     }),
 ];
 

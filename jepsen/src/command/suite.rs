@@ -49,14 +49,14 @@ const fn five(entry: Entry) -> Entry {
 /// The runs. All workloads meet in the mixed ones, so that the others may be short.
 const ENTRIES: &[Entry] = &[
     entry("kill,rolling-kill,transfer", "alloc-any,alloc-specific,idempotence,churn", 12),
-    secure(entry("partition,isolate-client,packets", "alloc-any,leases,reads,transactions", 14)),
+    secure(entry("partition,isolate-client,packets", "alloc-any,leases,reads,transactions", 18)),
     five(entry("pause,cpu,clock", "leases,exhaustion,dual-stack,prefixes", 12)),
     entry("power", "alloc-any,alloc-specific,transactions,prefixes,adopted", 14),
     entry("full-disk,failing-disk,slow-disk,stalled-disk", "churn,exhaustion,idempotence,admin", 14),
     entry("corruption,wipe,membership,upgrade", "alloc-any,reads,transactions", 16),
-    secure(entry("agents,nodes,probes", "cni,gc-probe,sticky", 14)),
+    secure(entry("agents,nodes,probes", "cni,gc-probe,sticky", 18)),
     entry("restore,costly", "alloc-any,alloc-specific,prefixes", 12),
-    entry("kill,partition,pause,power,clock,agents", "all", 18),
+    entry("kill,partition,pause,power,clock,agents", "all", 30),
 ];
 
 /// Makes the runs, and prints the figures of all.
