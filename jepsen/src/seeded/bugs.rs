@@ -28,6 +28,8 @@ pub struct Bug {
     pub checkers: &'static [&'static str],
     /// Commit that fixed the same defect, if it once was one.
     pub fixed_by: Option<&'static str>,
+    /// Reason for which no short run detects it yet. Such a bug runs only if it is named.
+    pub gap: Option<&'static str>,
 }
 
 const fn member(option: &'static str, defect: &'static str) -> Bug {
@@ -40,6 +42,7 @@ const fn member(option: &'static str, defect: &'static str) -> Bug {
         time_s: 15,
         checkers: &[],
         fixed_by: None,
+        gap: None,
     }
 }
 
@@ -55,8 +58,8 @@ pub const ALL: &[Bug] = &[
     Bug {
         workloads: "alloc-any,churn",
         nemeses: "power",
-        time_s: 30,
-        checkers: &["I3", "I1", "I2", "I6", "I10", "I13"],
+        time_s: 25,
+        checkers: &["I13", "I3", "I1", "I2", "I6", "I10"],
         fixed_by: Some("4ad47a4f"),
         ..member("bug-skipped-fsync", "the log confirms entries and votes without an fsync")
     },
@@ -70,7 +73,7 @@ pub const ALL: &[Bug] = &[
     Bug {
         workloads: "reads,alloc-specific",
         nemeses: "partition,pause",
-        time_s: 30,
+        time_s: 25,
         checkers: &["I10", "I2"],
         ..member("bug-unconfirmed-read", "the leader answers a read index without asking a majority")
     },
@@ -78,7 +81,8 @@ pub const ALL: &[Bug] = &[
         workloads: "alloc-any,churn,adopted",
         nemeses: "kill,pause",
         time_s: 30,
-        checkers: &["I6", "I4", "I3", "I2"],
+        checkers: &["I6", "I9", "I4", "I3", "I2"],
+        gap: Some("a connection between members must be lost in the middle of a write without an identity"),
         ..member("bug-repeated-forward", "a forwarded write with unknown outcome is sent once more")
     },
     Bug {
@@ -92,20 +96,20 @@ pub const ALL: &[Bug] = &[
     Bug {
         workloads: "idempotence",
         nemeses: "transfer",
-        time_s: 30,
+        time_s: 25,
         checkers: &["I5"],
         ..member("bug-forgotten-keys", "answers for repetitions are forgotten when a leadership begins")
     },
     Bug {
         workloads: "cni",
-        time_s: 30,
-        checkers: &["I15", "I9", "I4"],
+        time_s: 20,
+        checkers: &["I9", "I15", "I4"],
         fixed_by: Some("768f238b"),
         ..member("bug-late-grant", "an ADD that began before the DEL of its attachment is granted")
     },
     Bug {
         workloads: "cni",
-        time_s: 30,
+        time_s: 20,
         checkers: &["I9", "I15", "I3", "I1"],
         fixed_by: Some("042812dd"),
         ..member("bug-late-release", "a DEL releases an attachment that is newer than itself")
@@ -117,7 +121,7 @@ pub const ALL: &[Bug] = &[
     },
     Bug {
         workloads: "prefixes",
-        checkers: &["I12", "I1", "I2"],
+        checkers: &["I12", "I1", "I13"],
         ..member("bug-overlapping-prefix", "the last address of a delegated prefix remains free in its pool")
     },
     Bug {
@@ -132,7 +136,7 @@ pub const ALL: &[Bug] = &[
     },
     Bug {
         workloads: "leases",
-        checkers: &["I2", "I16", "I7", "I1"],
+        checkers: &["I2", "I1", "I3", "I16"],
         ..member("bug-missing-event", "the end of a lease has no event")
     },
     Bug {
@@ -150,6 +154,7 @@ pub const ALL: &[Bug] = &[
         nemeses: "agents",
         time_s: 40,
         checkers: &["I7"],
+        gap: Some("the smallest grace of silent nodes is 30 s, and no fault of an agent lasts that long"),
         ..member("bug-hasty-reclaim", "a silent node loses its addresses without a witness of the silence")
     },
     Bug {
@@ -171,13 +176,14 @@ pub const ALL: &[Bug] = &[
         nemeses: "isolate-client",
         time_s: 30,
         checkers: &["I8", "I15"],
+        gap: Some("I8 allows 15 s for the delivery of a DEL after the last fault, and runs end before"),
         ..member("bug-lost-del", "the agent forgets a DEL that the servers have not answered")
     },
     Bug {
         process: Process::Agent,
         workloads: "cni",
-        time_s: 30,
-        checkers: &["I15", "I9", "I4", "I3"],
+        time_s: 20,
+        checkers: &["I9", "I15", "I4", "I3"],
         ..member("bug-restamped-request", "the agent stamps a request with its arrival, not with its start")
     },
 ];
