@@ -55,7 +55,8 @@ pub(crate) fn build_and_run(workspace: &Workspace, arguments: &Arguments) -> Res
     call(&mut command)
 }
 
-/// Stage of the tests: the suite, and with the test build some seeded bugs. `bin_dir` has the programs under test.
+/// Stage of the tests: the suite, and with the test build some seeded bugs. `bin_dir` has the programs under
+/// test.
 pub(crate) fn test(workspace: &Workspace, bin_dir: &Path, shipped: bool) -> Result<()> {
     let run = |task: &str, words: &[&str]| {
         let store = workspace.target.join("jepsen").join(task);

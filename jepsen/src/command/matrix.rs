@@ -10,9 +10,9 @@ use super::{Outcome, names, report, time};
 
 /// Notes about the pieces of a campaign.
 const NOTES: &str = "\
-Every round makes one run for each nemesis, with all workloads, and one with all nemeses together. Odd rounds
-have five members. Every second run has TLS and tokens. Runs that the directory has already are skipped, so that
-a campaign can be made in pieces:
+Every round makes one run for each nemesis, with all workloads, and one with all nemeses together. Even rounds
+have five members. Every second run has TLS and tokens. Runs that the directory has already are skipped, so
+that a campaign can be made in pieces:
   ipam-jepsen matrix --rounds 1 --time 60s --store /var/tmp/jepsen
   ipam-jepsen matrix --rounds 3 --time 60s --store /var/tmp/jepsen     only rounds 2 and 3";
 

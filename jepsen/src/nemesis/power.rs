@@ -1,4 +1,4 @@
-//! Power cuts of one, a minority, a majority, the leader or all members, also during a snapshot or a start.
+//! Power cuts of one, several or all members, also during a snapshot or a start.
 
 use super::choice::{between, one_of};
 use super::targets::{self, ANY};
@@ -14,7 +14,7 @@ impl Nemesis for Power {
     }
 
     fn about(&self) -> &'static str {
-        "Power cuts of one, a minority, a majority, the leader or all members, also during a snapshot or a start."
+        "Power cuts of one, several or all members, also during a snapshot or a start."
     }
 
     fn next(&self, random: &mut Random, view: &View) -> Option<Fault> {

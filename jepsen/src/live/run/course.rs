@@ -40,7 +40,7 @@ const EQUAL: Duration = Duration::from_secs(60);
 /// Interval of looks.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// One run on a live system, and what it has left so far.
+/// One run on a live system, and its record so far.
 pub(super) struct Course {
     pub(super) plan: Plan,
     pub(super) workloads: Vec<Arc<dyn Workload>>,

@@ -60,7 +60,7 @@ pub fn run(plan: &Plan) -> Result<()> {
 
 async fn until_signal(course: &mut Course) -> Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Dropped at any point, the lab ends its processes and removes what it has made.
+    // Dropped at any point, the lab ends its processes and removes all that it has made.
     tokio::select! {
         done = in_lab(course) => done,
         _ = interrupt.recv() => Err(anyhow!("interrupted")),

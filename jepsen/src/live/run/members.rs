@@ -93,7 +93,7 @@ impl HostServers {
         Ok(Self { options, known: members, present, servers: Servers { all, each } })
     }
 
-    /// What sessions get.
+    /// Servers of new sessions.
     pub(super) fn servers(&self) -> Servers {
         self.servers.clone()
     }

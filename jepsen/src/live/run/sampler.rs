@@ -45,8 +45,8 @@ impl Samples {
 
 /// A sample, unless the member applies an entry meanwhile.
 ///
-/// Members before `daemon: read index and digest from one state` read the index first. If the next index is the
-/// same, then the digest is that of the state at this index.
+/// Members before `daemon: read index and digest from one state` read the index first. If the next index is
+/// the same, then the digest is that of the state at this index.
 async fn sample(member: &str, client: &Client, recorder: &Recorder) -> Option<Sample> {
     let shown: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
     let again: Cluster = client.call(Call::get("/v1/cluster").within(PATIENCE)).await.ok()?;
