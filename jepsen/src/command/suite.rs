@@ -51,7 +51,7 @@ const ENTRIES: &[Entry] = &[
     entry("kill,rolling-kill,transfer", "alloc-any,alloc-specific,idempotence,churn", 12),
     secure(entry("partition,isolate-client,packets", "alloc-any,leases,reads,transactions", 18)),
     five(entry("pause,cpu,clock", "leases,exhaustion,dual-stack,prefixes", 12)),
-    entry("power", "alloc-any,alloc-specific,transactions,prefixes,adopted", 14),
+    entry("power", "alloc-any,alloc-specific,transactions,prefixes,adopted", 20),
     entry("full-disk,failing-disk,slow-disk,stalled-disk", "churn,exhaustion,idempotence,admin", 14),
     entry("corruption,wipe,membership,upgrade", "alloc-any,reads,transactions", 16),
     secure(entry("agents,nodes,probes", "cni,gc-probe,sticky", 18)),

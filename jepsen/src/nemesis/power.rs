@@ -17,6 +17,11 @@ impl Nemesis for Power {
         "Power cuts of one, several or all members, also during a snapshot or a start."
     }
 
+    fn pause_ms(&self) -> (u64, u64) {
+        // Members need time to return, and clients to work.
+        (800, 2_500)
+    }
+
     fn next(&self, random: &mut Random, view: &View) -> Option<Fault> {
         let members = targets::members(random, view, ANY)?;
         let cut =
