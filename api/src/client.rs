@@ -166,7 +166,7 @@ impl Client {
                     maybe_applied |= problem.applied == Applied::Unknown;
                     if !again || !safe {
                         // Without a key, the refusal of this copy is none of an earlier one.
-                        let is_open = maybe_applied && !call.has_key();
+                        let is_open = maybe_applied && !(call.has_key() && knows_keys(&problem));
                         return Err(if is_open { problem.maybe_applied() } else { *problem });
                     }
                     refusal = Some(problem);
@@ -344,6 +344,12 @@ fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
         cause = error.source();
     }
     None
+}
+
+/// Returns true for a refusal of the state machine, which knows the keys of earlier requests. A server that is
+/// full, overloaded or about to stop refuses a request before that.
+fn knows_keys(problem: &Problem) -> bool {
+    problem.status < 500 && problem.code != Code::TooManyRequests
 }
 
 fn unreachable_problem(misses: &[(String, String)], after: Duration, maybe_applied: bool) -> Problem {

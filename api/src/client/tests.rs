@@ -214,6 +214,18 @@ async fn a_refusal_of_the_second_copy_is_none_of_the_first_without_a_key() {
 }
 
 #[tokio::test]
+async fn a_refusal_before_the_state_machine_is_none_of_an_earlier_copy_with_its_key() {
+    for code in [Code::StorageFull, Code::TooManyRequests, Code::JournalUnwritable] {
+        let (silent, refusing) = (Noting::start(true).await, refusing(Problem::new(code, "refused")).await);
+        let call = write().repeatable().within(Duration::from_secs(3));
+        let problem = send(&[&silent.url, &refusing], call.clone()).await.unwrap_err();
+        assert_eq!((problem.code, problem.applied), (code, Applied::Unknown));
+        let problem = send(&[&closed().await, &refusing], call).await.unwrap_err();
+        assert_eq!(problem.applied, Applied::No);
+    }
+}
+
+#[tokio::test]
 async fn a_write_of_unknown_fate_is_repeated_only_with_an_identity() {
     let within = Duration::from_secs(60);
     let (bad, good) = (hanging_up().await, Noting::start(false).await);

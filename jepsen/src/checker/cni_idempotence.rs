@@ -43,8 +43,9 @@ impl Checker for CniIdempotence {
     fn check(&self, record: &Record) -> Verdict {
         let mut verdict = Verdict::default();
         let operations = operations(&record.history);
-        check_adds(&Lifetimes::of(&record.journal), &operations, &mut verdict);
-        check_dels(&operations, &faults(&record.history), &mut verdict);
+        let faults = faults(&record.history);
+        check_adds(&Lifetimes::of(&record.journal), &operations, &faults, &mut verdict);
+        check_dels(&operations, &faults, &mut verdict);
         verdict
     }
 }
@@ -104,7 +105,21 @@ struct Added<'a> {
     interval: Interval<'a>,
 }
 
-fn check_adds(lifetimes: &Lifetimes, operations: &[Interval<'_>], verdict: &mut Verdict) {
+fn check_adds(
+    lifetimes: &Lifetimes,
+    operations: &[Interval<'_>],
+    faults: &[FaultInterval<'_>],
+    verdict: &mut Verdict,
+) {
+    // A restore undoes ADDs without an event.
+    let restores: Vec<(u64, u64)> = faults
+        .iter()
+        .filter(|fault| fault.fault.kind == Kind::Restore)
+        .map(|fault| (fault.begin_ns(), fault.end_ns()))
+        .collect();
+    let is_undone = |first: &Interval<'_>, second: &Interval<'_>| {
+        restores.iter().any(|(from, to)| first.begin_ns() <= *to && *from <= second.end_ns())
+    };
     let mut adds: BTreeMap<&str, Vec<Added<'_>>> = BTreeMap::new();
     for interval in operations {
         let Some(key) = interval.begin.value.key.as_deref() else { continue };
@@ -119,6 +134,9 @@ fn check_adds(lifetimes: &Lifetimes, operations: &[Interval<'_>], verdict: &mut 
             verdict.checked += 1;
             if first.addresses == second.addresses {
                 repeated += 1;
+                continue;
+            }
+            if is_undone(&first.interval, &second.interval) {
                 continue;
             }
             let is_before = first.interval.end_ns() < second.interval.begin_ns();

@@ -16,8 +16,12 @@ use crate::workload;
 #[derive(Debug)]
 pub(super) struct Coverage;
 
-/// Least number of successful operations of each function of each workload under faults.
+/// Least number of successful operations of each function of each workload under faults, in a long run.
 const OK_MIN: u64 = 3;
+/// Time for which one of them is needed.
+const OK_MS: u64 = 20_000;
+/// Least number of successful operations under faults.
+const UNDER_FAULTS_MIN: u64 = 50;
 /// Least number of successful operations of a run.
 const RUN_MIN: u64 = 200;
 /// Least number of successful operations per second.
@@ -196,19 +200,22 @@ fn check_work(record: &Record, faults: &[FaultInterval<'_>], demands: &Demands, 
     if total < least {
         verdict.shortfall(format!("{total} operations succeeded; a run of this time needs {least}"));
     }
+    if under < UNDER_FAULTS_MIN {
+        verdict.shortfall(format!("{under} operations succeeded under faults; it needs {UNDER_FAULTS_MIN}"));
+    }
+    let least = (record.settings.time_ms / OK_MS).clamp(1, OK_MIN);
     for name in &record.settings.workloads {
         let Some((name, functions)) = demands.get_key_value(name.as_str()) else {
             verdict.shortfall(format!("the workload {name} is unknown"));
             continue;
         };
-        for function in *functions {
-            verdict.checked += 1;
-            let count = counts.get(&(*name, *function)).copied().unwrap_or_default();
-            if count < OK_MIN {
-                verdict.shortfall(format!(
-                    "{name}: {count} operations {function} succeeded under faults; it needs {OK_MIN}"
-                ));
-            }
+        let count = |function: &Function| counts.get(&(*name, *function)).copied().unwrap_or_default();
+        verdict.checked += functions.len() as u64;
+        let rare = functions.iter().filter(|function| count(function) < least);
+        let rare: Vec<String> = rare.map(|function| format!("{function} {}", count(function))).collect();
+        if !rare.is_empty() {
+            let rare = rare.join(", ");
+            verdict.shortfall(format!("{name}: fewer than {least} successes under faults: {rare}"));
         }
     }
     verdict.figure("successful operations", total);
@@ -274,7 +281,10 @@ mod tests {
         assert!(weak[1].contains("nemeses without a fault that took hold: kill"), "{weak:?}");
         let weak = shortfalls(&record(&script(&["signal 9"], 2, &["n2"])));
         assert!(weak[0].contains("2 operations succeeded"), "{weak:?}");
-        assert!(weak[1].contains("hot: 2 operations allocate"), "{weak:?}");
+        assert!(weak[1].contains("2 operations succeeded under faults"), "{weak:?}");
+        let mut one = record(&script(&["signal 9"], 0, &["n2"]));
+        one.settings.time_ms = 50_000;
+        assert!(shortfalls(&one)[2].contains("hot: fewer than 2 successes under faults: allocate 0"));
     }
 
     #[test]

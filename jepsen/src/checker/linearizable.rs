@@ -229,6 +229,20 @@ mod tests {
     }
 
     #[test]
+    fn a_restore_ends_the_searched_part() {
+        let mut run = run();
+        let epoch = 1 << 41;
+        let held = [grant(3, "10.0.0.1")];
+        run.call(1, Function::Allocate).endpoint(A).ok(&held);
+        run.call(2, Function::Read).target("10.0.0.9").revision(4).ok(&[]);
+        // The release after the backup of revision 4 is undone.
+        run.call(1, Function::Release).endpoint(A).grants(&held).revision(6).ok(&held);
+        run.other(epoch + 1, "epoch.begun", "2", "restored from revision 4");
+        run.call(2, Function::Read).target("10.0.0.1").revision(epoch + 1).ok(&held);
+        assert_eq!(messages(&run), Vec::<String>::new());
+    }
+
+    #[test]
     fn an_endpoint_gets_one_address_for_concurrent_requests() {
         let mut run = run();
         let first = run.call(1, Function::Allocate).endpoint(A).pools(&["web"]).begin();

@@ -2,13 +2,16 @@
 //!
 //! After the last fault, leases whose owners have stopped to renew them end within their TTL and a bound. In the
 //! final states, each allocation of an endpoint of the history has an operation that may have left it: one that no
-//! acknowledged release followed. An ADD that began before the DEL of its attachment never leaves anything.
+//! acknowledged release followed. An ADD that began before the DEL of its attachment never leaves anything. No
+//! claim waits there for a pool with free addresses.
 //!
 //! Log time stands still in an outage, so that only the time after the last fault counts.
 
 use super::block::endpoint_name;
 use super::intervals::Interval;
+use super::orphans;
 use super::pairs::{Pairs, figure, may_grant};
+use super::starving_claims::check_starving;
 use super::{Checker, Final, Record, Verdict};
 use crate::history::{Function, Type};
 
@@ -34,7 +37,7 @@ impl Checker for NoLeaks {
     }
 
     fn about(&self) -> &'static str {
-        "Dead leases end within their TTL and a bound after the last fault, and no allocation is left over."
+        "Dead leases end within a bound, no allocation is left over, and no claim starves beside free addresses."
     }
 
     fn check(&self, record: &Record) -> Verdict {
@@ -42,11 +45,14 @@ impl Checker for NoLeaks {
         let mut verdict = Verdict::default();
         let over_ns = record.history.last().map_or(0, |operation| operation.time_ns);
         let healed_ns = pairs.faults.iter().map(|fault| fault.end_ns().min(over_ns)).max().unwrap_or(0);
-        let (mut leaks, mut overdue) = (0_u64, 0_u64);
+        let (mut leaks, mut overdue, mut starving) = (0_u64, 0_u64, 0_u64);
         for last in record.finals.iter().take(1) {
             leaks += check_left_over(&pairs, last, (healed_ns, over_ns), &mut verdict);
             overdue += check_leases(&pairs, last, (healed_ns, over_ns), &mut verdict);
+            starving += check_starving(record, &pairs, last, &mut verdict);
+            orphans::check(&pairs, last, (healed_ns, over_ns), &mut verdict);
         }
+        figure(&mut verdict, "starving claims", starving);
         figure(&mut verdict, "leaked allocations", leaks);
         figure(&mut verdict, "overdue leases", overdue);
         verdict

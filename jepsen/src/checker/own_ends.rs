@@ -6,6 +6,7 @@
 
 use super::intervals::Interval;
 use super::journal::Lifetime;
+use super::late_requests;
 use super::pairs::{Pairs, figure, may_grant, may_release};
 use super::releases::releases;
 use super::{Anomaly, Checker, Record, Verdict};
@@ -60,6 +61,7 @@ impl Checker for OwnEnds {
         verdict.checked += ends;
         figure(&mut verdict, "ends with an operation", ends);
         check_renewals(&pairs, &mut verdict);
+        late_requests::check(&pairs, &mut verdict);
         verdict
     }
 }

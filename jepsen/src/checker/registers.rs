@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use ipam_api::address::AddressRange;
 
 use super::block::{block, is_single};
+use super::intervals::Interval;
 use super::journal::Lifetime;
 use super::pairs::{Pairs, ended, figure, may_grant};
 use super::wgl::{Found, Register, Timed, search};
@@ -63,14 +64,40 @@ impl Operations {
     }
 }
 
+/// Part of the history that no restore has undone: the operations that ended before the backup.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    end_ns: u64,
+    revision: u64,
+}
+
+impl Known {
+    fn of(pairs: &Pairs<'_>) -> Self {
+        match pairs.journal.restores.first() {
+            None => Self { end_ns: u64::MAX, revision: u64::MAX },
+            Some(restore) => {
+                let end_ns = pairs.timeline.earliest_ns(restore.from.saturating_add(1));
+                Self { end_ns, revision: restore.from }
+            }
+        }
+    }
+
+    /// Returns the call if it belongs to this part and is not one of several with one key, whose answers may be
+    /// those of earlier ones.
+    fn write<'p, 'a>(self, pairs: &'p Pairs<'a>, at: usize) -> Option<&'p Interval<'a>> {
+        pairs.call(at).filter(|call| call.end_ns() <= self.end_ns && !pairs.is_repeated(call))
+    }
+}
+
 /// Searches all registers.
 pub(super) fn check_registers(pairs: &Pairs<'_>, verdict: &mut Verdict) {
     let (mut undecided, mut searched) = (0_u64, 0_u64);
-    // Without a complete journal, writes are missing; a restore undoes some.
-    if pairs.journal.is_complete && pairs.journal.restores.is_empty() {
-        let addresses = by_address(pairs).into_iter();
+    // Without a complete journal, writes are missing.
+    if pairs.journal.is_complete {
+        let known = Known::of(pairs);
+        let addresses = by_address(pairs, known).into_iter();
         let addresses = addresses.map(|((network, address), ops)| (format!("{address} of {network}"), ops));
-        let owners = by_owner(pairs).into_iter().map(|(owner, ops)| (owner.to_owned(), ops));
+        let owners = by_owner(pairs, known).into_iter().map(|(owner, ops)| (owner.to_owned(), ops));
         for (name, operations) in addresses.chain(owners) {
             searched += 1;
             verdict.checked += operations.timed.len() as u64;
@@ -86,17 +113,17 @@ pub(super) fn check_registers(pairs: &Pairs<'_>, verdict: &mut Verdict) {
 }
 
 /// Operations of each address that a client named.
-fn by_address<'a>(pairs: &Pairs<'a>) -> BTreeMap<(&'a str, AddressRange), Operations> {
+fn by_address<'a>(pairs: &Pairs<'a>, known: Known) -> BTreeMap<(&'a str, AddressRange), Operations> {
     let mut registers: BTreeMap<(&str, AddressRange), Operations> = BTreeMap::new();
     for ack in pairs.acks.iter().filter(|ack| ack.id != 0 && is_single(&ack.block)) {
-        let Some(call) = pairs.call(ack.call).filter(|call| !pairs.is_repeated(call)) else { continue };
+        let Some(call) = known.write(pairs, ack.call) else { continue };
         let place = (ack.grant.network.as_str(), ack.block);
         let (begin_ns, end_ns) = (call.begin_ns(), call.end_ns());
         registers.entry(place).or_default().add(begin_ns, end_ns, Act::Take(ack.id), Some(ack.call));
     }
     for (at, call) in pairs.calls.iter().enumerate() {
         let (begin_ns, end_ns) = (call.begin_ns(), call.end_ns());
-        if !pairs.is_repeated(call) {
+        if known.write(pairs, at).is_some() {
             for grant in ended(call) {
                 let Some(address) = address_of(pairs, grant.id, &grant.address) else { continue };
                 let register = registers.entry((&grant.network, address)).or_default();
@@ -105,6 +132,7 @@ fn by_address<'a>(pairs: &Pairs<'a>) -> BTreeMap<(&'a str, AddressRange), Operat
         }
         let value = call.value();
         let is_read = call.begin.f == Function::Read && call.kind() == Type::Ok && !value.is_stale;
+        let is_read = is_read && end_ns <= known.end_ns;
         if let Some(address) = call.begin.value.target.as_deref().filter(|_| is_read)
             && let Some(address) = block(address, false)
         {
@@ -116,7 +144,7 @@ fn by_address<'a>(pairs: &Pairs<'a>) -> BTreeMap<(&'a str, AddressRange), Operat
     }
     for lifetime in pairs.journal.lifetimes.values().filter(|lifetime| !lifetime.is_prefix) {
         if let Some(register) = registers.get_mut(&(lifetime.network, lifetime.block)) {
-            add_untold(pairs, lifetime, register);
+            add_untold(pairs, known, lifetime, register);
         }
     }
     registers
@@ -131,7 +159,10 @@ fn address_of(pairs: &Pairs<'_>, id: u64, text: &str) -> Option<AddressRange> {
 }
 
 /// Adds the begin and the end of an allocation as far as no answer tells them.
-fn add_untold(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, register: &mut Operations) {
+fn add_untold(pairs: &Pairs<'_>, known: Known, lifetime: &Lifetime<'_>, register: &mut Operations) {
+    if lifetime.begun.revision > known.revision {
+        return;
+    }
     let bounds = |revision| (pairs.timeline.earliest_ns(revision), pairs.timeline.latest_ns(revision));
     let tells = |act: Act| register.timed.iter().any(|operation| operation.act == act);
     let (taken, freed) = (tells(Act::Take(lifetime.id)), tells(Act::Free(lifetime.id)));
@@ -139,14 +170,14 @@ fn add_untold(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, register: &mut Operati
         let (begin_ns, end_ns) = bounds(lifetime.begun.revision);
         register.add(begin_ns, end_ns, Act::Take(lifetime.id), None);
     }
-    if let Some(end) = lifetime.ended.filter(|_| !freed) {
+    if let Some(end) = lifetime.ended.filter(|end| !freed && end.revision <= known.revision) {
         let (begin_ns, end_ns) = bounds(end.revision);
         register.add(begin_ns, end_ns, Act::Free(lifetime.id), None);
     }
 }
 
 /// Operations of each endpoint that asks for one address only, with the same arguments each time.
-fn by_owner<'a>(pairs: &Pairs<'a>) -> BTreeMap<&'a str, Operations> {
+fn by_owner<'a>(pairs: &Pairs<'a>, known: Known) -> BTreeMap<&'a str, Operations> {
     let mut lifetimes: BTreeMap<&str, Vec<&Lifetime<'_>>> = BTreeMap::new();
     for lifetime in pairs.journal.lifetimes.values() {
         lifetimes.entry(&lifetime.holder).or_default().push(lifetime);
@@ -158,7 +189,7 @@ fn by_owner<'a>(pairs: &Pairs<'a>) -> BTreeMap<&'a str, Operations> {
         }
         let mut register = Operations::default();
         for at in calls {
-            let Some(call) = pairs.call(*at).filter(|call| !pairs.is_repeated(call)) else { continue };
+            let Some(call) = known.write(pairs, *at) else { continue };
             let (begin_ns, end_ns) = (call.begin_ns(), call.end_ns());
             for ack in pairs.acks_of(*at).filter(|ack| ack.id != 0) {
                 register.add(begin_ns, end_ns, Act::Take(ack.id), Some(*at));
@@ -168,7 +199,7 @@ fn by_owner<'a>(pairs: &Pairs<'a>) -> BTreeMap<&'a str, Operations> {
             }
         }
         for lifetime in lifetimes.get(owner).into_iter().flatten() {
-            add_untold(pairs, lifetime, &mut register);
+            add_untold(pairs, known, lifetime, &mut register);
         }
         registers.insert(*owner, register);
     }

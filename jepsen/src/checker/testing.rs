@@ -202,6 +202,12 @@ impl Call<'_> {
         self
     }
 
+    /// Sets the error of the end.
+    pub(crate) fn error(mut self, error: &str) -> Self {
+        self.value.error = Some(error.to_owned());
+        self
+    }
+
     /// Sets the TTL.
     pub(crate) fn ttl_ms(mut self, ttl_ms: u64) -> Self {
         self.value.ttl_ms = Some(ttl_ms);

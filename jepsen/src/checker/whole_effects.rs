@@ -19,6 +19,9 @@ use crate::history::{Function, Type};
 /// Reasons of allocations that requests cause.
 const REQUESTED: [&str; 5] = ["requested", "ADD", "waited", "claimed", "moved"];
 
+/// Reason of the end of an allocation whose address a foreign station answers.
+const CONFLICT: &str = "conflict";
+
 /// Checker of I6.
 pub(super) struct WholeEffects;
 
@@ -65,8 +68,11 @@ fn check_causes(pairs: &Pairs<'_>, verdict: &mut Verdict) {
         }
         checked += 1;
         let latest_ns = pairs.timeline.latest_ns(lifetime.begun.revision);
-        let mut causes = calls()
-            .filter(|(at, call)| call.begin_ns() <= latest_ns && is_cause(pairs, *at, call, lifetime.id));
+        // An ADD replaces an address that a foreign station answers; its answer names the last one only.
+        let is_replaced = lifetime.ended.and_then(|end| end.reason.as_deref()) == Some(CONFLICT);
+        let mut causes = calls().filter(|(at, call)| {
+            call.begin_ns() <= latest_ns && (is_replaced || is_cause(pairs, *at, call, lifetime.id))
+        });
         match causes.next() {
             Some((_, call)) => resolved += u64::from(call.kind() == Type::Info),
             None => {

@@ -224,5 +224,5 @@ fn packets_power_membership_and_corruption_have_all_kinds() {
         shown.collect::<BTreeSet<_>>().len()
     };
     let counts = ["power", "corruption", "membership", "upgrade", "costly", "probes"].map(kinds);
-    assert_eq!(counts, [9, 4, 3, 2, 4, 2]);
+    assert_eq!(counts, [9, 3, 3, 2, 4, 2]);
 }

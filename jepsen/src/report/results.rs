@@ -105,7 +105,7 @@ pub fn results(record: &Record, checkers: Vec<Checked>) -> Results {
         shortfalls,
         failures: Vec::new(),
         settings: record.settings.clone(),
-        duration_ms: ends.map_or(0, |(first, last)| (last.time_ns - first.time_ns) / 1_000_000),
+        duration_ms: ends.map_or(0, |(first, last)| last.time_ns.saturating_sub(first.time_ns) / 1_000_000),
         operations: operation_counts(&operations),
         faults: fault_counts(&faults),
         pairs: pair_counts(&operations, &faults),

@@ -107,7 +107,7 @@ mod tests {
     fn a_row_names_what_was_detected() {
         let bug = ALL.iter().find(|bug| bug.option == "bug-local-read").unwrap();
         let shown = row(bug, &["I10".to_owned(), "I2".to_owned()], Duration::from_millis(31_900));
-        assert_eq!(shown, "| `bug-local-read` | reads,alloc-specific | none | I10, I2 | 31 |");
+        assert_eq!(shown, "| `bug-local-read` | reads,alloc-specific | partition | I10, I2 | 31 |");
         assert!(row(bug, &[], Duration::ZERO).contains("| nothing |"));
     }
 }

@@ -1,8 +1,9 @@
 //! Workload `gc-probe`: containers appear on the wire, fall silent, answer late, and vanish without a DEL.
 //!
 //! The pools are probed. `farm` operations are the ground truth: no address that answers may be reclaimed, and
-//! each address of a container that is gone must be.
+//! each address of a container that is gone must be. The last operations read some of the latter.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::attachment::Attachment;
 use super::wire::{Live, Segment, prepare};
-use super::{Server, Session, Workload};
+use super::{At, Phase, Server, Session, Workload};
 use crate::history::Function;
 
 const NAME: &str = "gc-probe";
@@ -23,6 +24,10 @@ const POOLS: [&str; 2] = ["gc-probe", "gc-probe-6"];
 const CONTAINERS_MAX: usize = 6;
 /// Longest time until a late container answers.
 const LATE_MS_MAX: usize = 2_500;
+/// Time for the release of orphans before the end of a run.
+const ORPHANS: Duration = Duration::from_secs(6);
+/// Addresses that a session reads at the end.
+const READS: usize = 4;
 /// Mean pause between two steps.
 const PAUSE_MS: usize = 200;
 
@@ -73,6 +78,7 @@ impl Workload for GcProbe {
 async fn run(mut session: Session) {
     let mut count = 0_u64;
     let mut all: Vec<Live> = Vec::new();
+    let mut gone: Vec<IpAddr> = Vec::new();
     while session.works() {
         bury(&mut session, &mut all).await;
         let at = session.random.below(all.len());
@@ -90,7 +96,11 @@ async fn run(mut session: Session) {
                     }
                 }
             }
-            6 | 7 if !all.is_empty() => all.swap_remove(at).vanish(&mut session).await,
+            6 | 7 if !all.is_empty() => {
+                let mut live = all.swap_remove(at);
+                gone.extend(&live.addresses);
+                live.vanish(&mut session).await;
+            }
             8 if !all.is_empty() => all.swap_remove(at).end(&mut session).await,
             _ => {}
         }
@@ -98,7 +108,16 @@ async fn run(mut session: Session) {
         session.pause(milliseconds(pause)).await;
     }
     for live in all {
+        gone.extend(&live.addresses);
         live.end(&mut session).await;
+    }
+    // Orphans have had their time before the last operation.
+    session.pause(ORPHANS).await;
+    for address in gone.iter().rev().take(READS) {
+        if session.phase() == Phase::Over {
+            return;
+        }
+        let _ = session.read_address(At::All, &address.to_string(), false).await;
     }
 }
 

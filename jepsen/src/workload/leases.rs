@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use futures::future::{BoxFuture, FutureExt as _};
 use ipam_api::Code;
+use ipam_api::problem::Applied;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -138,6 +139,10 @@ async fn serve(session: &mut Session, mut lease: Leased) -> Option<Leased> {
         }
         _ => session.renew(at, &lease.endpoint, &lease.grants, None, None).await.map(drop),
     };
+    if renewed.as_ref().is_err_and(|problem| problem.applied == Applied::Unknown) {
+        // A repeated request may have made a new allocation, even of the same address.
+        lease.grants.clear();
+    }
     match renewed {
         Ok(()) => lease.due = Instant::now() + wait(lease.ttl_ms, lease.is_renewed),
         Err(problem) if matches!(problem.code, Code::NotFound | Code::AllocationChanged) => return None,

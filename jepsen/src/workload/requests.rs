@@ -19,6 +19,13 @@ pub(super) fn endpoint_of(kind: &str, workload: &str, name: &str) -> String {
     format!("{kind}/default/{workload}/{workload}-{name}")
 }
 
+/// Returns true for an endpoint that several sessions use. A session does not know what it holds at present:
+/// another one may have released it and allocated the same address again.
+#[must_use]
+pub(super) fn is_shared(endpoint: &str) -> bool {
+    endpoint.contains("-shared-")
+}
+
 /// Addresses that an endpoint asks for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
@@ -154,7 +161,8 @@ impl Session {
         key: Option<&str>,
     ) -> Result<Released, Problem> {
         let call = self.prepared(Call::delete(format!("/v1/endpoints/{endpoint}")), key);
-        let value = release_of(endpoint, grants.to_vec(), key, "endpoint");
+        let grants = if is_shared(endpoint) { Vec::new() } else { grants.to_vec() };
+        let value = release_of(endpoint, grants, key, "endpoint");
         self.call(at, Function::Release, value, call, ended).await
     }
 

@@ -9,8 +9,13 @@ use std::time::Instant;
 use super::cluster::Lab;
 use crate::checker::Exit;
 
-/// Parts of lines by which a process reports a defect of its own.
+/// Parts of lines, in lower case, by which a process reports a defect of its own.
 const COMPLAINTS: [&str; 4] = ["panicked", "invariant broken", "diverged", "stack overflow"];
+/// Status of a member that ended because of its disk.
+const FAILED_DISK: &str = "exit status: 3";
+/// Parts of the lines about the store of rows, which panics at a disk that fails; the member then ends with
+/// [`FAILED_DISK`].
+const ROWS: [&str; 2] = ["thread 'ipamd-rows'", "the thread of the rows has panicked"];
 /// Most complaints of one process.
 const COMPLAINTS_MAX: usize = 20;
 /// Longest complaint.
@@ -54,7 +59,12 @@ impl Lab {
             self.members.iter().map(|member| (member.name.clone(), member.log.clone())).collect();
         for (name, log) in logs {
             let from = self.searched.entry(name.clone()).or_default();
-            let complaints = search(&log, from);
+            let mut complaints = search(&log, from);
+            let failed_disk =
+                |exit: &Exit| exit.process == name && exit.is_expected && exit.status == FAILED_DISK;
+            if exits.iter().any(failed_disk) {
+                complaints.retain(|line| !ROWS.iter().any(|part| line.contains(part)));
+            }
             if complaints.is_empty() {
                 continue;
             }
@@ -84,7 +94,7 @@ fn search(log: &Path, from: &mut u64) -> Vec<String> {
     let Ok(read) = read else { return Vec::new() };
     *from += u64::try_from(read).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let complains = |line: &&str| COMPLAINTS.iter().any(|complaint| line.contains(complaint));
+    let complains = |line: &&str| COMPLAINTS.iter().any(|complaint| line.to_lowercase().contains(complaint));
     let lines = text.lines().filter(complains).take(COMPLAINTS_MAX);
     lines.map(|line| line.chars().take(COMPLAINT_CHARS_MAX).collect()).collect()
 }
@@ -102,7 +112,7 @@ mod tests {
         std::fs::write(&log, "fine\nthread 'a' panicked at b.rs:1\n").unwrap();
         assert_eq!(search(&log, &mut from), ["thread 'a' panicked at b.rs:1"]);
         assert!(search(&log, &mut from).is_empty());
-        std::fs::write(&log, "fine\nthread 'a' panicked at b.rs:1\ninvariant broken: x\n").unwrap();
-        assert_eq!(search(&log, &mut from), ["invariant broken: x"]);
+        std::fs::write(&log, "fine\nthread 'a' panicked at b.rs:1\nINVARIANT BROKEN: x\n").unwrap();
+        assert_eq!(search(&log, &mut from), ["INVARIANT BROKEN: x"]);
     }
 }

@@ -90,6 +90,8 @@ impl Host {
 
     /// Runs work inside, on a thread of its own, and waits for it.
     ///
+    /// A child that it starts with a parent-death signal ends with this thread; use [`Self::command`] for it.
+    ///
     /// # Errors
     /// The error of the work, or missing rights.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {

@@ -1,6 +1,7 @@
 //! Members that the driver and clients talk to at present: some join and leave while a run goes on.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
@@ -26,9 +27,9 @@ impl Controls {
         let mut clients = held(&self.clients);
         clients.retain(|name, _| names.contains(name));
         for name in names {
-            if !clients.contains_key(&name) {
-                let client = Arc::new(bench.control(&name)?);
-                clients.insert(name, client);
+            if let Entry::Vacant(place) = clients.entry(name) {
+                let client = bench.control(place.key())?;
+                place.insert(Arc::new(client));
             }
         }
         Ok(())

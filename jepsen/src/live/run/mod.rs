@@ -3,6 +3,7 @@
 mod bench;
 mod course;
 mod finals;
+mod frame;
 mod history_file;
 mod idle;
 mod journal;
@@ -12,11 +13,10 @@ mod members;
 mod nodes;
 mod plan;
 mod progress;
-mod run;
 mod sampler;
 mod schedule;
 mod sessions;
 
+pub use self::frame::run;
 pub(crate) use self::idle::IdleMeter;
 pub use self::plan::Plan;
-pub use self::run::run;

@@ -220,8 +220,7 @@ mod tests {
         let mut system = Noted { active: Vec::new(), log: Arc::default() };
         schedule.run(&mut system, |_| Ok(())).await.unwrap();
         assert!(system.active.is_empty() && Instant::now() >= until && schedule.failures.is_empty());
-        let log = held(&system.log).clone();
-        log
+        held(&system.log).clone()
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,6 +11,8 @@ use crate::workload::At;
 use crate::workload::requests::{Wanted, endpoint_key};
 
 const ENDPOINT: &str = "machine/default/test/test-1";
+/// Endpoint of several sessions.
+const SHARED: &str = "machine/default/test/test-shared-1";
 
 fn last(operations: &[Operation]) -> &Operation {
     operations.last().unwrap()
@@ -84,6 +86,9 @@ async fn a_release_names_the_grants_whose_addresses_it_freed() {
     assert_eq!(operations[0].value.grants, grants);
     assert_eq!(operations[1].value.grants, grants[1..]);
     assert_eq!(operations[1].value.detail, json!({"by": "endpoint", "addresses": ["10.0.0.2"]}));
+    // The ids of what others have allocated meanwhile are unknown.
+    session.release_endpoint(At::All, SHARED, &grants, None).await.unwrap();
+    assert_eq!(last(&lines.operations()).value.grants, []);
 }
 
 #[tokio::test]
