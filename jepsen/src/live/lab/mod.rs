@@ -22,4 +22,5 @@ mod view;
 
 pub use self::cluster::Lab;
 pub use self::plan::{Plan, Programs};
+pub(crate) use self::reaper::mark;
 pub use self::servers::Endpoints;

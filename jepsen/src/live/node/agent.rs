@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::script::inside;
 use super::settings::NodeSettings;
+use crate::live::lab::mark;
 
 /// Shell script that binds a boot id over the kernel's in a mount namespace, and executes the agent.
 const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
@@ -79,6 +80,7 @@ impl Agent {
         }
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("IPAM_AGENT_LOG", "info").process_group(0);
+        mark(command.as_std_mut());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.process = Some(command.spawn().context("can't start nsenter; the package util-linux has it")?);
         self.serves().await

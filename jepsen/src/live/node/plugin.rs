@@ -11,6 +11,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Child;
 
 use super::script::inside;
+use crate::live::lab::mark;
 use crate::workload::{Plugin, PluginEnd};
 
 /// Stops the process that becomes the plugin before the plugin's first instruction.
@@ -35,6 +36,8 @@ pub(super) async fn run(program: &Path, netns: &Path, plugin: &Plugin) -> Result
         .env("CNI_PATH", "/opt/cni/bin")
         .env("CNI_ARGS", &plugin.arguments)
         .env("IPAM_CNI_DEADLINE_MS", DEADLINE_MS.to_string());
+    // A stopped one would outlive a killed suite.
+    mark(command.as_std_mut());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("can't start nsenter; the package util-linux has it")?;
     let id = child.id();
