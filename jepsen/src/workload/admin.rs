@@ -17,6 +17,8 @@ const SPACE: Space = Space(12);
 const SESSIONS: usize = 3;
 /// Pools that come and go.
 const POOLS: usize = 3;
+/// Pool with few allocations: it is often empty and can be deleted.
+const SELDOM: usize = POOLS - 1;
 /// Addresses of a pool.
 const SIZES: [u8; 4] = [8, 16, 32, 64];
 const HELD_MAX: usize = 14;
@@ -74,11 +76,15 @@ async fn run(mut session: Session) {
             0..=1 => resize(&mut session, at).await,
             2 => create(&mut session, at).await,
             3 => cordon(&mut session, at).await,
-            4 => delete(&mut session, at).await,
+            4 => {
+                let at = if session.chance(50) { SELDOM } else { at };
+                delete(&mut session, at).await;
+            }
             5 => reserve(&mut session, at).await,
             6 => holdings.clear_doubt(&mut session).await,
             7..=13 if holdings.len() < HELD_MAX => {
                 count += 1;
+                let at = if at == SELDOM && session.chance(80) { 0 } else { at };
                 let endpoint = endpoint_of("machine", NAME, &format!("{}-{count}", session.number));
                 let wanted = Wanted::one(endpoint, &pool_name(at));
                 let _ = holdings.allocate(&mut session, &wanted).await;

@@ -165,7 +165,12 @@ impl Holdings {
     pub(super) async fn settle(&mut self, session: &mut Session, deadline: Instant) {
         let end = self.len() / 2;
         while self.len() > end && session.settles(deadline) {
+            let before = self.len();
             self.release_one(session).await;
+            if self.len() == before {
+                // A refusal may come at once.
+                session.rest().await;
+            }
         }
     }
 }

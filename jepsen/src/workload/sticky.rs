@@ -121,6 +121,7 @@ impl Controllers {
                 && Instant::now() < deadline
             {
                 self.detach_one(number).await;
+                self.session.rest().await;
             }
         }
     }
