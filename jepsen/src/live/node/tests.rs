@@ -69,7 +69,6 @@ impl Lab {
                     token_file: None,
                     more: String::new(),
                     test_options: Vec::new(),
-                    test_options: Vec::new(),
                 })
                 .unwrap(),
             )
