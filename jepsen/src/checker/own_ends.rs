@@ -97,7 +97,7 @@ fn problem(
 /// A DEL ends an allocation of an ADD that didn't begin after the DEL ended. Agents may deliver it later.
 fn problem_of_del(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, latest_ns: u64) -> Result<(), &'static str> {
     let calls = || pairs.calls_of(&lifetime.holder).filter(|(_, call)| call.begin_ns() <= latest_ns);
-    let dels = calls().filter(|(_, call)| is_del(call) && call.kind() != Type::Fail);
+    let dels = calls().filter(|(_, call)| may_end_attachment(call) && call.kind() != Type::Fail);
     let Some(last_ns) = dels.map(|(_, call)| call.end_ns()).max() else {
         return Err("no DEL of its endpoint can have ended it then");
     };
@@ -114,6 +114,12 @@ fn problem_of_del(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, latest_ns: u64) ->
         Some(first_ns) if last_ns < first_ns => Err("all DELs of its endpoint ended before its ADD began"),
         _ => Ok(()),
     }
+}
+
+/// Returns true for a DEL, and for an ADD without success: its agent ends the attachment if another station has
+/// the addresses, or if it can't probe them.
+fn may_end_attachment(call: &Interval<'_>) -> bool {
+    is_del(call) || (call.begin.f == Function::Add && call.kind() != Type::Ok)
 }
 
 /// Returns true for a CNI DEL, and for the request of an agent.

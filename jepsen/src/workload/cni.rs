@@ -58,7 +58,13 @@ impl Workload for Cni {
             (four, "10.77.192.0/19", "10.77.193.0-10.77.193.99"),
             (six, "fd77:0:0:0:c000::/67", "fd77:0:0:0:c000::100-fd77:0:0:0:c000::163"),
         ]
-        .map(|(name, cidr, range)| Segment { name, cidr, range, probing: probing.clone() });
+        .map(|(name, cidr, range)| Segment {
+            name,
+            cidr,
+            gateway: None,
+            range,
+            probing: probing.clone(),
+        });
         async move { prepare(admin, &segments).await }.boxed()
     }
 

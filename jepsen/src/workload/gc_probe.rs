@@ -20,6 +20,8 @@ const NAME: &str = "gc-probe";
 const SESSIONS: usize = 4;
 /// Pools, both probed.
 const POOLS: [&str; 2] = ["gc-probe", "gc-probe-6"];
+/// Gateways of their subnets.
+const GATEWAYS: [&str; 2] = ["10.77.128.1", "fd77:0:0:0:8000::1"];
 /// Containers of a session at a time.
 const CONTAINERS_MAX: usize = 6;
 /// Longest time until a late container answers.
@@ -58,12 +60,13 @@ impl Workload for GcProbe {
     fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>> {
         let [four, six] = POOLS;
         let segments = [
-            (four, "10.77.128.0/18", "10.77.129.0-10.77.129.63"),
-            (six, "fd77:0:0:0:8000::/66", "fd77:0:0:0:8000::100-fd77:0:0:0:8000::13f"),
+            (four, "10.77.128.0/18", GATEWAYS[0], "10.77.129.0-10.77.129.63"),
+            (six, "fd77:0:0:0:8000::/66", GATEWAYS[1], "fd77:0:0:0:8000::100-fd77:0:0:0:8000::13f"),
         ]
-        .map(|(name, cidr, range)| Segment {
+        .map(|(name, cidr, gateway, range)| Segment {
             name,
             cidr,
+            gateway: Some(gateway),
             range,
             probing: json!({"conflicts": true}),
         });
@@ -73,6 +76,12 @@ impl Workload for GcProbe {
     fn run(&self, session: Session) -> BoxFuture<'_, ()> {
         run(session).boxed()
     }
+}
+
+/// Gateways of the probed subnets, which a host of the network has to have.
+#[must_use]
+pub fn gateways() -> Vec<IpAddr> {
+    GATEWAYS.iter().filter_map(|gateway| gateway.parse().ok()).collect()
 }
 
 async fn run(mut session: Session) {

@@ -35,6 +35,7 @@ mod wire;
 
 pub use self::choice::PACE;
 pub use self::definition::Workload;
+pub use self::gc_probe::gateways;
 pub use self::node::{Node, Plugin, PluginEnd};
 pub use self::registry::all;
 pub use self::server::{Seen, Server};

@@ -23,6 +23,8 @@ pub(super) struct Segment<'a> {
     pub(super) name: &'a str,
     /// CIDR of the subnet, on the link of all nodes.
     pub(super) cidr: &'a str,
+    /// Gateway of the subnet.
+    pub(super) gateway: Option<&'a str>,
     /// Range of the pool.
     pub(super) range: &'a str,
     /// Probes of the subnet.
@@ -31,8 +33,11 @@ pub(super) struct Segment<'a> {
 
 /// Creates subnets with pools whose freed addresses can be allocated again at once.
 pub(super) async fn prepare(admin: &dyn Server, all: &[Segment<'_>]) -> Result<()> {
-    for Segment { name, cidr, range, probing } in all {
-        let subnet = json!({"name": name, "cidr": cidr, "probing": probing});
+    for Segment { name, cidr, gateway, range, probing } in all {
+        let mut subnet = json!({"name": name, "cidr": cidr, "probing": probing});
+        if let (Some(gateway), Some(subnet)) = (gateway, subnet.as_object_mut()) {
+            subnet.insert("gateway".to_owned(), json!(gateway));
+        }
         make(admin, "subnets", name, subnet).await?;
         make_pool(admin, name, name, json!({"ranges": [range]})).await?;
     }

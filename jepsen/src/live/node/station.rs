@@ -36,6 +36,15 @@ impl Station {
         Self { netns, addresses: Mutex::default() }
     }
 
+    /// Gives the host the gateways of the probed subnets for good: their answers prove that a link works, without
+    /// which the silence of a node proves nothing.
+    ///
+    /// # Errors
+    /// If the kernel refuses one of them.
+    pub async fn be_gateway(&self) -> Result<()> {
+        self.batch(ADD, &crate::workload::gateways()).await
+    }
+
     /// Lets the host answer at addresses, from now on.
     ///
     /// # Errors

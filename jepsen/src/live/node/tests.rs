@@ -85,6 +85,7 @@ impl Lab {
         let runtime = lab.client.runtime(2).unwrap();
         let inside = Arc::clone(&lab);
         let task = runtime.spawn(async move {
+            inside.station.be_gateway().await.unwrap();
             for node in &inside.nodes {
                 node.start_agent().await.unwrap();
             }

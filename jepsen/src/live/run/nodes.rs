@@ -61,6 +61,7 @@ impl Nodes {
             nodes.push(Arc::new(node));
         }
         let station = Station::new(lab.host(STATION)?.netns().to_owned());
+        station.be_gateway().await?;
         Ok(Self { nodes, station, blinded: 0 })
     }
 
