@@ -18,7 +18,12 @@ const PAGE: &str = "report.html";
 pub(super) fn judge(dir: &Path) -> Result<Outcome> {
     let record = store::read(dir)?;
     let checked = report::run_checkers(&record);
-    let results = report::results(&record, checked).with_failures(&record.settings.failures);
+    let settings = &record.settings;
+    let mut results = report::results(&record, checked).with_failures(&settings.failures);
+    if !settings.is_complete && settings.failures.is_empty() {
+        // An interrupted run has no journal, without which checkers may err.
+        results.valid = Validity::Unknown;
+    }
     let write = |name: &str, bytes: &[u8]| {
         let path = dir.join(name);
         std::fs::write(&path, bytes).with_context(|| path.display().to_string())

@@ -50,7 +50,7 @@ const fn five(entry: Entry) -> Entry {
 const ENTRIES: &[Entry] = &[
     entry("kill,rolling-kill,transfer", "alloc-any,alloc-specific,idempotence,churn", 12),
     secure(entry("partition,isolate-client,packets", "alloc-any,leases,reads,transactions", 18)),
-    five(entry("pause,cpu,clock", "leases,exhaustion,dual-stack,prefixes", 12)),
+    five(entry("pause,cpu,clock", "leases,exhaustion,dual-stack,prefixes", 16)),
     entry("power", "alloc-any,alloc-specific,transactions,prefixes,adopted", 20),
     entry("full-disk,failing-disk,slow-disk,stalled-disk", "churn,exhaustion,idempotence,admin", 14),
     entry("corruption,wipe,membership,upgrade", "alloc-any,reads,transactions", 16),
