@@ -346,8 +346,8 @@ fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
     None
 }
 
-/// Returns true for a refusal of the state machine, which knows the keys of earlier requests. A server that is
-/// full, overloaded or about to stop refuses a request before that.
+/// Returns true for a refusal of the state machine, which knows the keys of earlier requests. A server that
+/// is full, overloaded or about to stop refuses a request before that.
 fn knows_keys(problem: &Problem) -> bool {
     problem.status < 500 && problem.code != Code::TooManyRequests
 }

@@ -1,8 +1,8 @@
 //! I15: a repeated ADD of a live attachment keeps its addresses, and a DEL never fails with a running agent.
 //!
-//! Results of CNI have no allocation ids. So an ADD whose addresses differ from those of an earlier ADD of the
-//! attachment is compared with the journal: the earlier addresses must have been released before the later ones
-//! were allocated to the same endpoint. Other checkers judge the release itself.
+//! Results of CNI have no allocation ids. So an ADD whose addresses differ from those of an earlier ADD of
+//! the attachment is compared with the journal: the earlier addresses must have been released before the
+//! later ones were allocated to the same endpoint. Other checkers judge the release itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,8 +79,8 @@ impl Lifetimes {
         lifetimes
     }
 
-    /// Returns true if the address may have been released before one of the others was allocated, or at all if
-    /// there are no others.
+    /// Returns true if the address may have been released before one of the others was allocated, or at all
+    /// if there are no others.
     fn may_precede(&self, endpoint: &str, address: &str, others: &[&str]) -> bool {
         let all = |address: &str| {
             let key = (endpoint.to_owned(), address.to_owned());

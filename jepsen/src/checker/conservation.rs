@@ -29,7 +29,7 @@ impl Checker for Conservation {
     }
 
     fn about(&self) -> &'static str {
-        "Counts of each pool add up and match the lists, prefixes and addresses are disjoint, pairs are whole."
+        "Counts of each pool add up and match the lists; prefixes and addresses are disjoint; pairs whole."
     }
 
     fn check(&self, record: &Record) -> Verdict {
@@ -100,7 +100,8 @@ fn bounds(prefix: &Prefix) -> Option<(u128, u128)> {
     prefix.cidr.map(|cidr| (number(cidr.network()), number(cidr.broadcast())))
 }
 
-/// Checks that addresses have one holder, and that prefixes are disjoint from them and nested by parents only.
+/// Checks that addresses have one holder, and that prefixes are disjoint from them and nested by parents
+/// only.
 fn check_disjoint(last: &Final, verdict: &mut Verdict) {
     let mut holders: BTreeMap<(&str, IpAddr), &Allocation> = BTreeMap::new();
     for allocation in &last.allocations {

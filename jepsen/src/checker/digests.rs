@@ -49,7 +49,7 @@ impl Checker for Digests {
             if first.0 != digest {
                 let (epoch, applied) = at;
                 let message = format!(
-                    "at applied index {applied} of epoch {epoch}, {} has digest {}, and {member} has {digest}",
+                    "at applied index {applied} of epoch {epoch}, {} has digest {}, {member} has {digest}",
                     first.1, first.0
                 );
                 verdict.violated(message, []);

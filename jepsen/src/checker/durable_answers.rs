@@ -1,8 +1,8 @@
 //! I3: what was acknowledged is not lost.
 //!
-//! Each acknowledged grant is in the journal with its address and holder, and in the final state of every member
-//! unless the journal ends it. Each acknowledged release is effective: the grant has an end in the journal and is
-//! in no final state. What a restore has undone is exempt.
+//! Each acknowledged grant is in the journal with its address and holder, and in the final state of every
+//! member unless the journal ends it. Each acknowledged release is effective: the grant has an end in the
+//! journal and is in no final state. What a restore has undone is exempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,8 @@
 //!
 //! `value.detail` of an operation `events`:
 //!
-//! - `from`: position after which the reader began, as `REVISION.NUMBER`, or `REVISION` for the end of a revision
+//! - `from`: position after which the reader began, as `REVISION.NUMBER`, or `REVISION` for the end of a
+//!   revision
 //! - `to`: position up to which it saw all events
 //! - `ids`: ids of the events that it saw
 //! - `filter`: fields and values of the request; absent for all events

@@ -1,8 +1,8 @@
 //! I5: a repeated request has the same answer and one effect.
 //!
-//! All calls with one `Idempotency-Key` and the same arguments that succeed name the same grants. Other arguments
-//! under a used key are refused. The journal has at most one effect for all of them, also for lost ones. Servers
-//! remember a bounded number of keys, so that calls far from each other are exempt.
+//! All calls with one `Idempotency-Key` and the same arguments that succeed name the same grants. Other
+//! arguments under a used key are refused. The journal has at most one effect for all of them, also for lost
+//! ones. Servers remember a bounded number of keys, so that calls far from each other are exempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use super::pairs::{Pairs, ended, figure, granted, idempotency_key, may_grant};
 use super::{Anomaly, Checker, Record, Verdict};
 use crate::history::{Type, Value};
 
-/// Calls between two with one key that surely don't displace it: servers keep 10,000 keys and 16 MiB of answers
-/// for each principal.
+/// Calls between two with one key that surely don't displace it: servers keep 10,000 keys and 16 MiB of
+/// answers for each principal.
 const REMEMBERED_CALLS: usize = 2_000;
 
 /// Checker of I5.
@@ -41,8 +41,8 @@ impl Checker for ExactlyOnce {
         let effects = effects(&pairs);
         let (mut repeated, mut forgotten) = (0_u64, 0_u64);
         for (key, indexes) in &pairs.by_key {
-            // The key of an attachment, `config/container/interface@node`, is no `Idempotency-Key`: its release
-            // has the same one.
+            // The key of an attachment, `config/container/interface@node`, is no `Idempotency-Key`: its
+            // release has the same one.
             if key.contains('@') {
                 continue;
             }

@@ -1,13 +1,13 @@
 //! I1: no two grants hold one address at the same time.
 //!
-//! A hold is *definite* from the first answer that names its grant to the earliest instant at which anything can
-//! have ended it. Two definite holds of one address, of a prefix and an address in it, or of two prefixes of
-//! which the inner one is older, never overlap. Grants of one id are one hold: a sticky endpoint with several
-//! attachments is one holder.
+//! A hold is *definite* from the first answer that names its grant to the earliest instant at which anything
+//! can have ended it. Two definite holds of one address, of a prefix and an address in it, or of two prefixes
+//! of which the inner one is older, never overlap. Grants of one id are one hold: a sticky endpoint with
+//! several attachments is one holder.
 //!
-//! The end of a hold is the later of two lower bounds: the begin of the first operation that may have released
-//! it, and the earliest commit time of the event that ended it. A grant that the journal doesn't end is held
-//! until the run ends.
+//! The end of a hold is the later of two lower bounds: the begin of the first operation that may have
+//! released it, and the earliest commit time of the event that ended it. A grant that the journal doesn't end
+//! is held until the run ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 

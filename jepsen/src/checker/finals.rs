@@ -6,7 +6,8 @@ use super::{Final, Verdict};
 
 /// Compares the model at the revision of a final state with it.
 ///
-/// Background tasks may have gone on while the state was read: grants that later events begin or end are exempt.
+/// Background tasks may have gone on while the state was read: grants that later events begin or end are
+/// exempt.
 pub(super) fn compare_finals(pairs: &Pairs<'_>, model: &Model<'_>, last: &Final, verdict: &mut Verdict) {
     let lifetimes = &pairs.journal.lifetimes;
     verdict.checked += (last.allocations.len() + last.prefixes.len()) as u64;

@@ -1,7 +1,9 @@
-//! Late requests, a part of I9: a process that started before another operation and was sent after its answer.
+//! Late requests, a part of I9: a process that started before another operation and was sent after its
+//! answer.
 //!
-//! Workloads mark them by `detail.late`. An ADD that a DEL of its attachment has overtaken never succeeds. A DEL
-//! that an ADD has overtaken releases nothing, so that the next CHECK of the attachment finds its addresses.
+//! Workloads mark them by `detail.late`. An ADD that a DEL of its attachment has overtaken never succeeds. A
+//! DEL that an ADD has overtaken releases nothing, so that the next CHECK of the attachment finds its
+//! addresses.
 
 use super::intervals::Interval;
 use super::pairs::{Pairs, figure, may_grant};

@@ -1,9 +1,10 @@
 //! I2: the history is linearizable, and the journal is a legal order of all changes.
 //!
-//! Three checks. An independent model replays the journal: each event must be legal, and the last state must be
-//! that of every member. Each read that states a revision, stale or not, must show the model's state at that
-//! revision. And the history of each address and of each owner of one address must be linearizable by real time,
-//! as a register: indeterminate operations are replaced by the events that they caused, or by nothing.
+//! Three checks. An independent model replays the journal: each event must be legal, and the last state must
+//! be that of every member. Each read that states a revision, stale or not, must show the model's state at
+//! that revision. And the history of each address and of each owner of one address must be linearizable by
+//! real time, as a register: indeterminate operations are replaced by the events that they caused, or by
+//! nothing.
 
 use super::finals::compare_finals;
 use super::model::{Model, PoolSpecs};

@@ -1,9 +1,9 @@
 //! I8: what is dead is reclaimed, and nothing is leaked.
 //!
-//! After the last fault, leases whose owners have stopped to renew them end within their TTL and a bound. In the
-//! final states, each allocation of an endpoint of the history has an operation that may have left it: one that no
-//! acknowledged release followed. An ADD that began before the DEL of its attachment never leaves anything. No
-//! claim waits there for a pool with free addresses.
+//! After the last fault, leases whose owners have stopped to renew them end within their TTL and a bound. In
+//! the final states, each allocation of an endpoint of the history has an operation that may have left it:
+//! one that no acknowledged release followed. An ADD that began before the DEL of its attachment never leaves
+//! anything. No claim waits there for a pool with free addresses.
 //!
 //! Log time stands still in an outage, so that only the time after the last fault counts.
 
@@ -37,7 +37,7 @@ impl Checker for NoLeaks {
     }
 
     fn about(&self) -> &'static str {
-        "Dead leases end within a bound, no allocation is left over, and no claim starves beside free addresses."
+        "Dead leases end within a bound, no allocation is left over, no claim starves beside free addresses."
     }
 
     fn check(&self, record: &Record) -> Verdict {
@@ -153,7 +153,8 @@ fn check_leases(
             overdue += 1;
             let late_ms = (over_ns - due_ns) / 1_000_000;
             let message = format!(
-                "lease {} of {} to {holder} was last renewed {} ms before the end and is there still, {late_ms} ms \
+                "lease {} of {} to {holder} was last renewed {} ms before the end and is there still, \
+                 {late_ms} ms \
                  after its bound",
                 row.id,
                 row.address.addr(),

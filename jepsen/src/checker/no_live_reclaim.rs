@@ -1,9 +1,9 @@
 //! I7: no task reclaims what is alive.
 //!
 //! A lease that was renewed doesn't end before its TTL has passed since the begin of the renewal: log time is
-//! never faster than the clients' monotonic clock. An allocation without a TTL doesn't end as a lease, and one
-//! that is on no node isn't reclaimed with a node. An address that answered on the wire for some time isn't
-//! reclaimed for silence, nor because its namespace were gone.
+//! never faster than the clients' monotonic clock. An allocation without a TTL doesn't end as a lease, and
+//! one that is on no node isn't reclaimed with a node. An address that answered on the wire for some time
+//! isn't reclaimed for silence, nor because its namespace were gone.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! I9: an operation ends and renews only what it names.
+//! I9: an operation ends and renews only the grants that it names.
 //!
-//! Each release in the journal has an operation that named this allocation, its endpoint or its attachment and
-//! that can have taken effect at that time. A DEL that ended before the ADD of an allocation began never ends it.
-//! A renewal names only leases that are its own and not released.
+//! Each release in the journal has an operation that named this allocation, its endpoint or its attachment
+//! and that can have taken effect at that time. A DEL that ended before the ADD of an allocation began never
+//! ends it. A renewal names only leases that are its own and not released.
 
 use super::intervals::Interval;
 use super::journal::Lifetime;
@@ -116,8 +116,8 @@ fn problem_of_del(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, latest_ns: u64) ->
     }
 }
 
-/// Returns true for a DEL, and for an ADD without success: its agent ends the attachment if another station has
-/// the addresses, or if it can't probe them.
+/// Returns true for a DEL, and for an ADD without success: its agent ends the attachment if another station
+/// has the addresses, or if it can't probe them.
 fn may_end_attachment(call: &Interval<'_>) -> bool {
     is_del(call) || (call.begin.f == Function::Add && call.kind() != Type::Ok)
 }

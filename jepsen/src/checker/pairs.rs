@@ -1,7 +1,7 @@
 //! Pairs: operations of a run with an index by grant, endpoint and key, and their outcomes by the journal.
 //!
-//! Checkers I1 to I9 share it. A grant that an answer names without an id, as CNI results do, gets its id from
-//! the journal by address and time.
+//! Checkers I1 to I9 share it. A grant that an answer names without an id, as CNI results do, gets its id
+//! from the journal by address and time.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,8 @@ pub fn may_release(f: Function) -> bool {
     matches!(f, Release | Del | Return | Transaction)
 }
 
-/// `Idempotency-Key` of a call; none if its key is an attachment (`config/container/interface@node`) or a claim.
+/// `Idempotency-Key` of a call; none if its key is an attachment (`config/container/interface@node`) or a
+/// claim.
 #[must_use]
 pub fn idempotency_key<'a>(call: &Interval<'a>) -> Option<&'a str> {
     use Function::{Allocate, Delegate, Delete, Put, Release, Return, Transaction};
@@ -281,7 +282,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Ids that a grant without one may have: of allocations of its address and holder at the time of its call.
+    /// Ids that a grant without one may have: of allocations of its address and holder at the time of its
+    /// call.
     pub fn candidates(&self, ack: &Ack<'a>) -> impl Iterator<Item = u64> {
         let place =
             (ack.id == 0).then(|| self.places.get(&(ack.grant.network.as_str(), ack.block))).flatten();

@@ -1,7 +1,7 @@
 //! Registers: the history of each address, and of each owner of one address, as a linearizable register.
 //!
-//! A register holds the id of an allocation or nothing, and ids only rise. Writes that no answer tells, such as
-//! lost releases, expiry and reclaims, come from the journal with the bounds of their commit times.
+//! A register holds the id of an allocation or nothing, and ids only rise. Writes that no answer tells, such
+//! as lost releases, expiry and reclaims, come from the journal with the bounds of their commit times.
 
 use std::collections::BTreeMap;
 
@@ -82,8 +82,8 @@ impl Known {
         }
     }
 
-    /// Returns the call if it belongs to this part and is not one of several with one key, whose answers may be
-    /// those of earlier ones.
+    /// Returns the call if it belongs to this part and is not one of several with one key, whose answers may
+    /// be those of earlier ones.
     fn write<'p, 'a>(self, pairs: &'p Pairs<'a>, at: usize) -> Option<&'p Interval<'a>> {
         pairs.call(at).filter(|call| call.end_ns() <= self.end_ns && !pairs.is_repeated(call))
     }

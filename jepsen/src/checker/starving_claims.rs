@@ -1,7 +1,7 @@
 //! Starving claims: they wait at the end of a run, though their pool has free addresses.
 //!
-//! The command that frees an address serves the claims that wait for it, so none may be left over. Only claims
-//! of one pool are judged: a claim of several may wait for another one.
+//! The command that frees an address serves the claims that wait for it, so none may be left over. Only
+//! claims of one pool are judged: a claim of several may wait for another one.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Timeline: bounds of the time at which a revision was committed.
 //!
-//! The journal has revisions and wall times of leaders, the history has monotonic times of clients. Both meet in
-//! two facts: an answer that states a revision came after its commit, and a linearizable read that states a
-//! revision began before the commit of every later one.
+//! The journal has revisions and wall times of leaders, the history has monotonic times of clients. Both meet
+//! in two facts: an answer that states a revision came after its commit, and a linearizable read that states
+//! a revision began before the commit of every later one.
 
 /// Bounds of commit times, by revision.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,10 @@
 //! Linearizability of one register, by the search of Wing, Gong and Lowe.
 //!
-//! The search passes over the begins and ends of operations in the order of time and keeps all configurations: a
-//! state of the register with the set of open operations that have taken effect in it. Before an operation ends,
-//! it must have taken effect. Equal configurations are kept once, as Lowe's memo does. The cost depends on the
-//! number of operations that are open at the same time, not on the length of the history.
+//! The search passes over the begins and ends of operations in the order of time and keeps all
+//! configurations: a state of the register with the set of open operations that have taken effect in it.
+//! Before an operation ends, it must have taken effect. Equal configurations are kept once, as Lowe's memo
+//! does. The cost depends on the number of operations that are open at the same time, not on the length of
+//! the history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,8 +48,8 @@ type Configuration<State> = (State, BTreeSet<usize>);
 
 /// Searches an order for the operations of one register.
 ///
-/// `states_max` bounds the number of configurations at one time and the number of steps per operation, so that
-/// the result doesn't depend on the speed of the machine.
+/// `states_max` bounds the number of configurations at one time and the number of steps per operation, so
+/// that the result doesn't depend on the speed of the machine.
 #[must_use]
 pub fn search<R: Register>(initial: R::State, operations: &[Timed<R::Act>], states_max: usize) -> Found {
     let mut turns: Vec<(u64, bool, usize)> = Vec::with_capacity(operations.len() * 2);

@@ -1,9 +1,9 @@
 //! I6: each operation has its whole effect or none.
 //!
-//! Each allocation in the journal has an operation that may have made it: a refused request has no effect, and
-//! nothing is allocated that nobody asked for. The grants of one answer come from one command. A transaction
-//! without an answer has all its effects at one revision, or none. An interface that asked for both families gets
-//! both at once.
+//! Each allocation in the journal has an operation that may have made it: a refused request has no effect,
+//! and each allocation has a request. The grants of one answer come from one command. A
+//! transaction without an answer has all its effects at one revision, or none. An interface that asked for
+//! both families gets both at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! History as EDN, as Jepsen 0.3 reads it: one map a line.
 //!
-//! Keys and the words of the protocol (`:type`, `:f`, the nemesis, kinds of faults) are keywords in kebab case.
-//! Names and addresses stay strings: not each of them would be a valid keyword.
+//! Keys and the words of the protocol (`:type`, `:f`, the nemesis, kinds of faults) are keywords in kebab
+//! case. Names and addresses stay strings: not each of them would be a valid keyword.
 
 use std::io::{self, Write};
 
@@ -224,7 +224,8 @@ mod tests {
     #[test]
     fn values_survive_a_round_trip() {
         let detail = json!({
-            "text": "quote \" backslash \\ lines\n\r\t bell \u{7} ä 𝄞", "null": null, "list": [1, -2, 2.5, []],
+            "text": "quote \" backslash \\ lines\n\r\t bell \u{7} ä 𝄞", "null": null,
+            "list": [1, -2, 2.5, []],
             "10.0.0.1": { "not a keyword": false }, "snake_case": "10/24",
         });
         let mut script = Script::default();

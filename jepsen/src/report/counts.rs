@@ -1,4 +1,5 @@
-//! Counts: operations by workload and function, faults by nemesis, and operations of a workload under a nemesis.
+//! Counts: operations by workload and function, faults by nemesis, and operations of a workload under a
+//! nemesis.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Report of stored runs: `results.json`, a summary as text, one self-contained page, and sums over many runs.
+//! Report of stored runs: `results.json`, a summary as text, one self-contained page, and sums over many
+//! runs.
 
 mod aggregate;
 mod availability;

@@ -147,7 +147,7 @@ pub const ALL: &[Bug] = &[
     Bug {
         workloads: "leases",
         checkers: &["I11", "I13"],
-        ..member("bug-local-clock", "the end of a lease depends on the clock of the applying member")
+        ..member("bug-local-lease", "the end of a lease depends on the process that applies it")
     },
     Bug {
         workloads: "gc-probe",

@@ -40,8 +40,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Prepares members in `dir`, which holds the control file `disk`; none is up. `program` is ipamd with its
-    /// prefix.
+    /// Prepares members in `dir`, which holds the control file `disk`; none is up. `program` is ipamd with
+    /// its prefix.
     pub(crate) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
         fs::create_dir_all(dir)?;
         // All of 127/8 is this machine's: an address for each cluster keeps them apart.

@@ -32,7 +32,7 @@ impl Workload for Admin {
     }
 
     fn about(&self) -> &'static str {
-        "pools are created, grown, shrunk, cordoned and deleted, with If-Match, while others allocate from them"
+        "pools are created, grown, shrunk, cordoned and deleted, with If-Match, while others use them"
     }
 
     fn sessions(&self) -> usize {

@@ -111,7 +111,8 @@ impl Attachment {
         self.run(session, "CHECK", held, Run::default()).await
     }
 
-    /// GC with a list of containers that lacks this one, recorded as a DEL of this attachment with `detail.gc`.
+    /// GC with a list of containers that lacks this one, recorded as a DEL of this attachment with
+    /// `detail.gc`.
     pub(super) async fn collect(&self, session: &mut Session, held: &[IpAddr], valid: &[&Self]) -> Ended {
         let entry = |one: &&Self| json!({"containerID": one.container, "ifname": INTERFACE});
         let list: Vec<Json> = valid.iter().map(entry).collect();
@@ -204,8 +205,8 @@ impl Attachment {
 }
 
 impl Run {
-    /// Run that is held while another operation overtakes it. If that was answered in time, `detail.late` marks
-    /// the held operation: its process started first, and sent its request last.
+    /// Run that is held while another operation overtakes it. If that was answered in time, `detail.late`
+    /// marks the held operation: its process started first, and sent its request last.
     pub(super) fn held(hold: Duration, overtaking: &Arc<Overtaking>) -> Self {
         Self { hold: Some(hold), overtaking: Some(Arc::clone(overtaking)), kill_after: None }
     }
@@ -251,6 +252,7 @@ fn note(value: &mut Value, verb: &str, ended: &Ended, is_late: bool) {
 
 /// Result that a runtime remembers of an ADD.
 fn previous(held: &[IpAddr]) -> Json {
-    let ip = |address: &IpAddr| json!({"address": format!("{address}/{}", if address.is_ipv4() { 16 } else { 64 })});
+    let length = |address: &IpAddr| if address.is_ipv4() { 16 } else { 64 };
+    let ip = |address: &IpAddr| json!({"address": format!("{address}/{}", length(address))});
     json!({"cniVersion": "1.1.0", "ips": held.iter().map(ip).collect::<Vec<_>>()})
 }

@@ -25,13 +25,13 @@ impl Session {
         self.pause(milliseconds(time)).await;
     }
 
-    /// Time at which the session stops to release what it holds, at the end of a run.
+    /// Time at which the session stops to release its grants, at the end of a run.
     #[must_use]
     pub fn settle_deadline(&self) -> Instant {
         Instant::now() + SETTLE
     }
 
-    /// Returns true while the session may release what it holds.
+    /// Returns true while the session may release its grants.
     #[must_use]
     pub fn settles(&self, deadline: Instant) -> bool {
         self.phase() == Phase::Settle && Instant::now() < deadline

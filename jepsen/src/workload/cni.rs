@@ -21,8 +21,8 @@ const NAME: &str = "cni";
 const SESSIONS: usize = 6;
 /// Pools.
 const POOLS: [&str; 2] = ["cni", "cni-6"];
-/// Longest time after which a plugin is killed, in microseconds, doubled up to three times: from before `exec` to
-/// after its end, also on a busy machine.
+/// Longest time after which a plugin is killed, in microseconds, doubled up to three times: from before
+/// `exec` to after its end, also on a busy machine.
 const KILL_US_MAX: usize = 30_000;
 /// Range of times for which a plugin is held.
 const HOLD_MS: (usize, usize) = (300, 900);

@@ -27,7 +27,7 @@ impl Workload for DualStack {
     }
 
     fn about(&self) -> &'static str {
-        "endpoints with one to three interfaces, each with an IPv4 and an IPv6 address; the IPv4 pool is small"
+        "endpoints with one to three interfaces, each with addresses of both families; the IPv4 pool is small"
     }
 
     fn sessions(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Workload `gc-probe`: containers appear on the wire, fall silent, answer late, and vanish without a DEL.
 //!
-//! The pools are probed. `farm` operations are the ground truth: no address that answers may be reclaimed, and
-//! each address of a container that is gone must be. The last operations read some of the latter.
+//! The pools are probed. `farm` operations are the ground truth: no address that answers may be reclaimed,
+//! and each address of a container that is gone must be. The last operations read some of the latter.
 
 use std::net::IpAddr;
 use std::time::Duration;

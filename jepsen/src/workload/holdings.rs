@@ -1,4 +1,4 @@
-//! Holdings: what a session holds, and what it may hold after an unknown outcome.
+//! Holdings: grants of a session, and those that it may have after an unknown outcome.
 
 use ipam_api::Problem;
 use ipam_api::problem::Applied;

@@ -40,7 +40,7 @@ impl Workload for Idempotence {
     }
 
     fn about(&self) -> &'static str {
-        "every write is sent one to three times with the same key to different members, some with another body"
+        "each write is sent one to three times with its key to different members, some with another body"
     }
 
     fn sessions(&self) -> usize {

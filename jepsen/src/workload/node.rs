@@ -18,9 +18,9 @@ pub trait Node: Send + Sync {
     /// Runs the plugin to its end, or kills it.
     fn run_plugin(&self, plugin: Plugin) -> BoxFuture<'_, Result<PluginEnd>>;
 
-    /// Lets the endpoint farm answer ARP and NDP at addresses of a container, from now on. The kernel answers,
-    /// with the MAC address of the container's station. The list replaces an earlier one; an empty list
-    /// silences the container.
+    /// Lets the endpoint farm answer ARP and NDP at addresses of a container, from now on. The kernel
+    /// answers, with the MAC address of the container's station. The list replaces an earlier one; an empty
+    /// list silences the container.
     fn plug_in<'a>(&'a self, container: &'a str, addresses: &'a [IpAddr]) -> BoxFuture<'a, Result<()>>;
 
     /// Ends the container: its addresses no longer answer, and its network namespace is gone.

@@ -36,7 +36,7 @@ impl Workload for Prefixes {
     }
 
     fn about(&self) -> &'static str {
-        "prefixes (/28 and /64, and /30 and /80 inside) are delegated beside single addresses of the same pools"
+        "prefixes (/28 and /64, /30 and /80 inside) are delegated beside addresses of the same pools"
     }
 
     fn sessions(&self) -> usize {

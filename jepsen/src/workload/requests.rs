@@ -19,7 +19,7 @@ pub(super) fn endpoint_of(kind: &str, workload: &str, name: &str) -> String {
     format!("{kind}/default/{workload}/{workload}-{name}")
 }
 
-/// Returns true for an endpoint that several sessions use. A session does not know what it holds at present:
+/// Returns true for an endpoint that several sessions use. A session does not know its present grants:
 /// another one may have released it and allocated the same address again.
 #[must_use]
 pub(super) fn is_shared(endpoint: &str) -> bool {
@@ -240,8 +240,8 @@ pub(super) fn shown(endpoint: &ipam_api::resource::EndpointKey) -> String {
     format!("{}/{}/{}/{}", endpoint.kind, endpoint.realm, endpoint.namespace, endpoint.name)
 }
 
-/// Arguments of a release. `detail.by` is `id` or `endpoint`: the latter ends all that the endpoint holds, also
-/// grants that the session does not know.
+/// Arguments of a release. `detail.by` is `id` or `endpoint`: the latter ends all that the endpoint holds,
+/// also grants that the session does not know.
 fn release_of(endpoint: &str, grants: Vec<Grant>, key: Option<&str>, by: &str) -> Value {
     let (endpoint, key) = (Some(endpoint.to_owned()), key.map(str::to_owned));
     Value { endpoint, key, grants, detail: json!({"by": by}), ..Value::default() }

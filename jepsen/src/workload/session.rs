@@ -193,7 +193,8 @@ impl Session {
         server.send(call).await?.read()
     }
 
-    /// Records an operation that is no request, such as a run of a plugin or several requests. `act` returns the kind of the end.
+    /// Records an operation that is no request, such as a run of a plugin or several requests. `act` returns
+    /// the kind of the end.
     pub async fn record<T>(
         &mut self,
         f: Function,

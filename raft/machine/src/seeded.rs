@@ -4,7 +4,7 @@
 //! the feature `testing`, [`SeededBug::is_on`] is constantly false, and the compiler removes the defect.
 //!
 //! **Invariant:** the state depends on the log alone, as long as all members have the same options. The
-//! exception is [`SeededBug::LocalClock`], whose defect is that it doesn't.
+//! exception is [`SeededBug::LocalLease`], whose defect is that it doesn't.
 
 /// Names the bugs: each is a variant with its option.
 macro_rules! bugs {
@@ -54,8 +54,8 @@ bugs! {
     MissingEvent = "bug-missing-event";
     /// Waiting claims are not served when addresses become free.
     ForgottenClaim = "bug-forgotten-claim";
-    /// The end of a lease depends on the clock of the member that applies the renewal.
-    LocalClock = "bug-local-clock";
+    /// The end of a lease depends on the process that applies the renewal.
+    LocalLease = "bug-local-lease";
     /// A silent node loses its addresses without a witness that found them silent.
     HastyReclaim = "bug-hasty-reclaim";
     /// An event stream goes on after the revision of the state, not after that of its last page.
@@ -80,10 +80,9 @@ impl SeededBug {
     }
 }
 
-/// Seconds of this process's clock, for [`SeededBug::LocalClock`].
-pub(crate) fn local_seconds() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
+/// Number that differs between members, for [`SeededBug::LocalLease`].
+pub(crate) fn local_number() -> u64 {
+    u64::from(std::process::id())
 }
 
 #[cfg(feature = "testing")]

@@ -1,4 +1,5 @@
-//! Gap of a fault: the longest time without an accepted write, from the fault until writes are accepted again.
+//! Gap of a fault: the longest time without an accepted write, from the fault until writes are accepted
+//! again.
 
 use super::target::Target;
 use super::writes::Writes;

@@ -1,7 +1,7 @@
 //! Model: an independent implementation of the rules of allocation, driven by the journal.
 //!
-//! It shares no code with the state machine. Each event must be legal in its state, and its last state must be
-//! that of every member.
+//! It shares no code with the state machine. Each event must be legal in its state, and its last state must
+//! be that of every member.
 
 mod apply;
 mod compare;

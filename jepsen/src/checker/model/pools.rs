@@ -1,7 +1,8 @@
 //! Pools of a run: their addresses at each time.
 //!
-//! Events tell the changes of pools but not the specs of new ones. The specs at creation follow from the final
-//! states and the changes before them, in reverse. A deleted pool whose ranges never changed stays unknown.
+//! Events tell the changes of pools but not the specs of new ones. The specs at creation follow from the
+//! final states and the changes before them, in reverse. A deleted pool whose ranges never changed stays
+//! unknown.
 
 use std::collections::BTreeMap;
 

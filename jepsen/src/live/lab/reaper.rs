@@ -1,8 +1,8 @@
-//! Reaper: a process that outlives the suite by moments and removes what it left behind.
+//! Reaper: a process that outlives the suite by moments and removes its remains.
 //!
-//! Its standard input is a pipe of the suite. The pipe ends with the suite, also after a kill. Then the reaper
-//! thaws the disks, kills all processes with the mark of the suite in their environment, removes their control
-//! groups, and removes the work directory.
+//! Its standard input is a pipe of the suite. The pipe ends with the suite, also after a kill. Then the
+//! reaper thaws the disks, kills all processes with the mark of the suite in their environment, removes their
+//! control groups, and removes the work directory.
 
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};

@@ -36,8 +36,8 @@ impl Station {
         Self { netns, addresses: Mutex::default() }
     }
 
-    /// Gives the host the gateways of the probed subnets for good: their answers prove that a link works, without
-    /// which the silence of a node proves nothing.
+    /// Gives the host the gateways of the probed subnets for good: their answers prove that a link works,
+    /// without which the silence of a node proves nothing.
     ///
     /// # Errors
     /// If the kernel refuses one of them.

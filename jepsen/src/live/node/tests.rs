@@ -1,6 +1,7 @@
 //! Tests of nodes and their workloads against a cluster of three members in a network of their own.
 //!
-//! They need root, `/dev/net/tun`, iproute2 and the programs of the workspace: `cargo build --workspace --bins`.
+//! They need root, `/dev/net/tun`, iproute2 and the programs of the workspace: `cargo build --workspace
+//! --bins`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -126,7 +126,8 @@ fn open(name: &str, bands: &[Band], frame: &Frame) -> String {
     for band in bands {
         let (from, to) = (frame.x(band.begin_ns), frame.x(band.end_ns));
         svg.push_str(&format!(
-            "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title>\
+            "<rect class=\"band\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\">\
+             <title>{}</title>\
              </rect>\n",
             (to - from).max(1.0),
             BOTTOM - TOP,

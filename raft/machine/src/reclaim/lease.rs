@@ -14,8 +14,7 @@ use crate::state::row::{Allocation, Lease};
 impl Step<'_> {
     /// A lease that begins now.
     pub(crate) fn new_lease(&self, ttl_ms: u64) -> Lease {
-        // Members differ where their clock passes a second between them.
-        let local_ms = if SeededBug::LocalClock.is_on() { crate::seeded::local_seconds() % 2 } else { 0 };
+        let local_ms = if SeededBug::LocalLease.is_on() { crate::seeded::local_number() } else { 0 };
         Lease {
             ttl_ms,
             until_ms: self.state.log_time_ms().saturating_add(ttl_ms).saturating_add(local_ms),
