@@ -17,6 +17,7 @@ pub(crate) mod command_line;
 mod command_output;
 mod command_watch;
 mod command_words;
+mod digests;
 mod events;
 mod explain;
 mod failover;
