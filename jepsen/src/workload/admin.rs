@@ -74,15 +74,18 @@ async fn run(mut session: Session) {
         let at = session.random.below(POOLS);
         match session.random.below(20) {
             0..=1 => resize(&mut session, at).await,
-            2 => create(&mut session, at).await,
-            3 => cordon(&mut session, at).await,
-            4 => {
+            2 => {
                 let at = if session.chance(50) { SELDOM } else { at };
+                create(&mut session, at).await;
+            }
+            3 => cordon(&mut session, at).await,
+            4 | 7 => {
+                let at = if session.chance(60) { SELDOM } else { at };
                 delete(&mut session, at).await;
             }
             5 => reserve(&mut session, at).await,
             6 => holdings.clear_doubt(&mut session).await,
-            7..=13 if holdings.len() < HELD_MAX => {
+            8..=13 if holdings.len() < HELD_MAX => {
                 count += 1;
                 let at = if at == SELDOM && session.chance(80) { 0 } else { at };
                 let endpoint = endpoint_of("machine", NAME, &format!("{}-{count}", session.number));
