@@ -34,12 +34,9 @@ async fn members_show_one_digest_for_one_applied_index_under_load() {
     while repeated < REPEATED {
         for client in &clients {
             let shown: Shown = client.call(Call::get("/v1/cluster").within(LONG)).await.unwrap();
-            match digests.insert(shown.applied, shown.digest.clone()) {
-                Some(before) => {
-                    assert_eq!(before, shown.digest, "at applied index {}", shown.applied);
-                    repeated += 1;
-                }
-                None => {}
+            if let Some(before) = digests.insert(shown.applied, shown.digest.clone()) {
+                assert_eq!(before, shown.digest, "at applied index {}", shown.applied);
+                repeated += 1;
             }
         }
     }

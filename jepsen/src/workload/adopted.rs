@@ -18,8 +18,8 @@ const SESSIONS: usize = 2;
 /// Addresses that are adopted: half of them are reserved, so that nothing else takes them.
 const ADDRESSES: usize = 120;
 /// Addresses of one import.
-const IMPORT: (usize, usize) = (3, 15);
-const HELD_MAX: usize = 40;
+const IMPORT: (usize, usize) = (2, 6);
+const HELD_MAX: usize = 16;
 
 /// Adoption of existing addresses.
 pub(super) struct Adopted;

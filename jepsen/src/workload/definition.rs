@@ -23,7 +23,7 @@ pub trait Workload: Send + Sync {
     /// Functions of which some must succeed while faults are active; else the run is invalid.
     fn functions(&self) -> &'static [Function];
 
-    /// Returns true if its sessions need a [`Node`].
+    /// Returns true if its sessions need a [`super::Node`].
     fn needs_node(&self) -> bool {
         false
     }
@@ -31,6 +31,6 @@ pub trait Workload: Send + Sync {
     /// Creates the resources, before any fault.
     fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>>;
 
-    /// One session until [`Session::phase`] is [`Phase::Over`].
+    /// One session until [`Session::phase`] is [`super::Phase::Over`].
     fn run(&self, session: Session) -> BoxFuture<'_, ()>;
 }
