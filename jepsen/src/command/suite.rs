@@ -25,6 +25,9 @@ pub struct Arguments {
     only: Vec<usize>,
 }
 
+/// Most attempts of a run to do enough.
+const ATTEMPTS: u32 = 3;
+
 /// A run of the suite.
 struct Entry {
     nemesis: &'static str,
@@ -67,14 +70,28 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let began = Instant::now();
     let mut worst = Outcome::Held;
     for run in runs(arguments) {
-        eprintln!("\n{}: {}", run.name, run.shown());
-        let (outcome, took) = run.make()?;
-        eprintln!("{}: {outcome:?} after {} s", run.name, took.as_secs());
-        worst = worst.max(outcome);
+        worst = worst.max(make(&run)?);
     }
     worst = worst.max(report::print(&arguments.store)?);
     eprintln!("all runs: {worst:?} after {} s", began.elapsed().as_secs());
     Ok(worst)
+}
+
+/// Makes a run, and repeats one that did too little: on a busy machine, rare operations may not meet a fault.
+///
+/// A violation is never repeated.
+fn make(run: &Run) -> Result<Outcome> {
+    let mut last = Outcome::Undecided;
+    for attempt in 1..=ATTEMPTS {
+        eprintln!("\n{}, attempt {attempt}: {}", run.name, run.shown());
+        let (outcome, took) = run.make()?;
+        eprintln!("{}: {outcome:?} after {} s", run.name, took.as_secs());
+        last = outcome;
+        if outcome != Outcome::Undecided {
+            break;
+        }
+    }
+    Ok(last)
 }
 
 fn runs(arguments: &Arguments) -> Vec<Run> {

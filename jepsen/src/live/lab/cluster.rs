@@ -54,7 +54,7 @@ pub struct Lab {
     pub(super) access: Option<Access>,
     /// Prefix of the paths of control groups.
     pub(super) groups: PathBuf,
-    plan: Plan,
+    pub(super) plan: Plan,
     network: Network,
     work_dir: WorkDir,
     /// Dropped last.
@@ -239,13 +239,5 @@ impl Lab {
             let _written = write!(tails, "\n{}", member.tail());
         }
         tails
-    }
-
-    /// Messages for people in a member's log.
-    #[cfg(test)]
-    pub(super) fn messages(&self, name: &str) -> String {
-        let log = self.member(name).map(|member| std::fs::read_to_string(&member.log)).unwrap().unwrap();
-        let lines = log.lines().filter(|line| line.contains("ipamd: ") || line.contains("ERROR"));
-        lines.map(|line| format!("\n{line}")).collect()
     }
 }

@@ -16,8 +16,6 @@ mod reaper;
 mod servers;
 mod settings;
 mod system;
-#[cfg(test)]
-mod tests;
 mod view;
 
 pub use self::cluster::Lab;

@@ -34,6 +34,13 @@ impl Programs {
             ipamctl: find("ipamctl")?,
         })
     }
+
+    /// Returns true if members can be upgraded: the shipped program has no options of tests.
+    pub(super) async fn know_next_level(&self) -> bool {
+        let mut command = tokio::process::Command::new(&self.ipamd);
+        command.args(["serve", "--test-option", "next-level", "--help"]);
+        command.output().await.is_ok_and(|output| output.status.success())
+    }
 }
 
 /// Plan of a lab.

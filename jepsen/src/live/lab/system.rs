@@ -67,7 +67,11 @@ impl Lab {
             Kind::Kill { members } => self.kill_all(members).await,
             Kind::Pause { members } => self.pause(members).await,
             Kind::Restart { members } => self.restart(members, false).await,
-            Kind::Upgrade { members } => self.restart(members, true).await,
+            // A program that ships has no next version, so each member restarts.
+            Kind::Upgrade { members } => {
+                let upgrades = self.plan.programs.know_next_level().await;
+                self.restart(members, upgrades).await
+            }
             Kind::Power { members, cut, moment } => self.cut_power(members, *cut, *moment).await,
             Kind::FullDisk { members } => self.fill_disks(members),
             Kind::FailingDisk { members } => self.fail_disks(members).await,

@@ -8,8 +8,6 @@ mod plugin;
 mod script;
 mod settings;
 mod station;
-#[cfg(test)]
-mod tests;
 mod token;
 
 pub use self::faults::{boot_nodes, kill_agents, lose_nodes, pause_agents, start_agents};
