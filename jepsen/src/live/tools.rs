@@ -1,6 +1,7 @@
 //! Programs of the system that the bench calls, and the little one in C that it compiles for itself.
 
 use std::ffi::OsStr;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -76,7 +77,10 @@ pub(crate) fn call<S: AsRef<OsStr>>(
 ) -> Result<()> {
     let program = program.as_ref();
     let shown = program.display();
-    let output = Command::new(program).args(words).stdin(Stdio::null()).output().with_context(|| {
+    let mut command = Command::new(program);
+    // Ctrl-C is for this process, whose cleanup needs the program.
+    command.args(words).stdin(Stdio::null()).process_group(0);
+    let output = command.output().with_context(|| {
         format!("can't start {shown}; the packages e2fsprogs, mount and util-linux have it")
     })?;
     if !output.status.success() {
