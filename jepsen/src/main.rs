@@ -36,7 +36,7 @@ enum Task {
     Powercut(powercut::Arguments),
     /// Kill leaders of clusters on slow disks, and measure the time to the next accepted write.
     SlowDisks(slow_disks::Arguments),
-    /// Start members and agents with one seeded bug after another, each of which a checker must detect.
+    /// Start members and agents with one seeded bug after another. A checker must detect each bug.
     Mutants(seeded::Arguments),
     /// Kill and pause leaders of ipamd and of etcd in turn, and compare the times without accepted writes.
     Failover(failover::Arguments),

@@ -1,8 +1,8 @@
 //! I1: no two grants hold one address at the same time.
 //!
 //! A hold is *definite* from the first answer that names its grant to the earliest instant at which anything
-//! can have ended it. Two definite holds of one address, of a prefix and an address in it, or of two prefixes
-//! of which the inner one is older, never overlap. Grants of one id are one hold: a sticky endpoint with
+//! can have ended it. Two definite holds of one address, or of a prefix and an address in it, never overlap,
+//! nor does a prefix overlap an older prefix inside it. Grants of one id are one hold: a sticky endpoint with
 //! several attachments is one holder.
 //!
 //! The end of a hold is the later of two lower bounds: the begin of the first operation that may have

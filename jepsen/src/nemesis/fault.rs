@@ -74,6 +74,38 @@ pub enum Kind {
     Costly { cost: Cost, clients: u8 },
 }
 
+impl Kind {
+    /// Members that the fault names in a list; none for faults of links, hosts, or the whole cluster.
+    #[must_use]
+    pub fn members(&self) -> Option<&[String]> {
+        match self {
+            Self::Kill { members }
+            | Self::Pause { members }
+            | Self::Restart { members }
+            | Self::Upgrade { members }
+            | Self::Power { members, .. }
+            | Self::FullDisk { members }
+            | Self::FailingDisk { members }
+            | Self::SlowDisk { members, .. }
+            | Self::StalledDisk { members }
+            | Self::Clock { members, .. }
+            | Self::Cpu { members, .. }
+            | Self::Corrupt { members, .. }
+            | Self::Wipe { members } => Some(members),
+            Self::Partition { .. }
+            | Self::Packets { .. }
+            | Self::Membership { .. }
+            | Self::TransferLeader { .. }
+            | Self::Restore
+            | Self::Agents { .. }
+            | Self::Nodes { .. }
+            | Self::BlindProbes { .. }
+            | Self::ForeignStation { .. }
+            | Self::Costly { .. } => None,
+        }
+    }
+}
+
 /// Direction between two hosts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Link {

@@ -5,7 +5,7 @@ use super::targets::is_whole;
 use super::{Change, Fault, Kind, Nemesis, View};
 use crate::random::Random;
 
-/// Fewest members, of which one may be lost.
+/// Fewest members with which the cluster can lose one.
 const FEWEST: usize = 3;
 /// Number of members from which on none joins.
 const MOST: usize = 6;

@@ -45,26 +45,6 @@ fn faults(name: &str, view: &View) -> Vec<Fault> {
     (0..SEEDS).filter_map(|seed| nemesis.next(&mut Random::new(seed), view)).collect()
 }
 
-/// Members of a fault, if it names some.
-fn targets(kind: &Kind) -> Option<&Vec<String>> {
-    match kind {
-        Kind::Kill { members }
-        | Kind::Pause { members }
-        | Kind::Restart { members }
-        | Kind::Upgrade { members }
-        | Kind::Power { members, .. }
-        | Kind::FullDisk { members }
-        | Kind::FailingDisk { members }
-        | Kind::SlowDisk { members, .. }
-        | Kind::StalledDisk { members }
-        | Kind::Clock { members, .. }
-        | Kind::Cpu { members, .. }
-        | Kind::Corrupt { members, .. }
-        | Kind::Wipe { members } => Some(members),
-        _ => None,
-    }
-}
-
 fn has_duplicates<T: Ord>(some: &[T]) -> bool {
     some.iter().collect::<BTreeSet<_>>().len() != some.len()
 }
@@ -73,7 +53,7 @@ fn assert_legal(fault: &Fault, view: &View) {
     assert!(fault.lasts_ms <= 5_000, "{fault:?}");
     let is_whole = view.healthy == view.members && view.running == view.members && view.leader.is_some();
     assert!(is_whole || !fault.is_exclusive(), "{fault:?} in {view:?}");
-    if let Some(members) = targets(&fault.kind) {
+    if let Some(members) = fault.kind.members() {
         assert!(!members.is_empty() && !has_duplicates(members), "{fault:?}");
         assert!(members.iter().all(|member| view.running.contains(member)), "{fault:?} in {view:?}");
     }
@@ -138,9 +118,9 @@ fn faults_reach_one_a_minority_a_majority_the_leader_and_all() {
         let mut leader_alone = 0;
         let faults = faults(name, &view);
         for fault in &faults {
-            let members = targets(&fault.kind).expect("members");
+            let members = fault.kind.members().expect("members");
             counts.insert(members.len());
-            leader_alone += usize::from(members == &["n2"]);
+            leader_alone += usize::from(members == ["n2"]);
         }
         assert_eq!(counts, BTreeSet::from([1, 2, 3, 5]), "{name}");
         // By chance alone it would be 2 of 25.

@@ -24,7 +24,7 @@ pub struct Bug {
     pub nemeses: &'static str,
     /// Time of the run under faults, in seconds.
     pub time_s: u64,
-    /// Checkers of which one must report it; the first is the one that names the broken promise.
+    /// Checkers: one of them must report the bug. The first names the broken promise.
     pub checkers: &'static [&'static str],
     /// Commit that fixed the same defect, if it once was one.
     pub fixed_by: Option<&'static str>,

@@ -20,7 +20,7 @@ pub trait Workload: Send + Sync {
     /// Number of sessions that run at the same time.
     fn sessions(&self) -> usize;
 
-    /// Functions of which some must succeed while faults are active; else the run is invalid.
+    /// Functions: each must succeed while faults are active, or the run is invalid.
     fn functions(&self) -> &'static [Function];
 
     /// Returns true if its sessions need a [`super::Node`].

@@ -89,25 +89,7 @@ pub(super) fn hit(kind: &Kind) -> &[String] {
         | Kind::Agents { hosts }
         | Kind::Nodes { hosts }
         | Kind::BlindProbes { hosts } => hosts,
-        Kind::Kill { members }
-        | Kind::Pause { members }
-        | Kind::Restart { members }
-        | Kind::Upgrade { members }
-        | Kind::Power { members, .. }
-        | Kind::FullDisk { members }
-        | Kind::FailingDisk { members }
-        | Kind::SlowDisk { members, .. }
-        | Kind::StalledDisk { members }
-        | Kind::Clock { members, .. }
-        | Kind::Cpu { members, .. }
-        | Kind::Corrupt { members, .. }
-        | Kind::Wipe { members } => members,
-        Kind::Partition { .. }
-        | Kind::Membership { .. }
-        | Kind::TransferLeader { .. }
-        | Kind::Restore
-        | Kind::ForeignStation { .. }
-        | Kind::Costly { .. } => &[],
+        other => other.members().unwrap_or_default(),
     }
 }
 

@@ -65,29 +65,9 @@ pub(super) fn touched(kind: &Kind) -> Vec<String> {
             links.iter().flat_map(|link| [link.from.clone(), link.to.clone()]).collect()
         }
         Kind::Packets { hosts, .. } => hosts.clone(),
-        Kind::Kill { members }
-        | Kind::Pause { members }
-        | Kind::Restart { members }
-        | Kind::Upgrade { members }
-        | Kind::Power { members, .. }
-        | Kind::FullDisk { members }
-        | Kind::FailingDisk { members }
-        | Kind::SlowDisk { members, .. }
-        | Kind::StalledDisk { members }
-        | Kind::Clock { members, .. }
-        | Kind::Cpu { members, .. }
-        | Kind::Corrupt { members, .. }
-        | Kind::Wipe { members } => members.clone(),
         Kind::Membership { change: Change::Remove { member } | Change::Replace { member } } => {
             vec![member.clone()]
         }
-        Kind::Membership { change: Change::Add }
-        | Kind::TransferLeader { .. }
-        | Kind::Restore
-        | Kind::Agents { .. }
-        | Kind::Nodes { .. }
-        | Kind::BlindProbes { .. }
-        | Kind::ForeignStation { .. }
-        | Kind::Costly { .. } => Vec::new(),
+        other => other.members().unwrap_or_default().to_vec(),
     }
 }

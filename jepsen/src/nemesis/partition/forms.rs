@@ -19,7 +19,7 @@ pub(super) enum Form {
     OneWay,
     /// One member that neither members nor clients reach.
     Single,
-    /// Members of which none reaches another.
+    /// Members that do not reach each other.
     Shattered,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn links(form: Form, random: &mut Random, view: &View) -> Vec<Link> {
     }
 }
 
-/// Fewest members of which a ring leaves some links out.
+/// Fewest members with which a ring lacks some links.
 const RING_MIN: usize = 4;
 
 fn between(some: Option<&[String]>, others: Option<&[String]>) -> Vec<Link> {
