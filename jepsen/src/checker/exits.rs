@@ -1,7 +1,8 @@
 //! I13: no process panics, breaks an invariant or ends without a fault that explains it.
 
-use super::intervals::faults;
-use super::{Checker, Record, Verdict};
+use super::intervals::{FaultInterval, faults};
+use super::{Checker, Exit, Record, Verdict};
+use crate::nemesis::{Corruption, Kind};
 
 /// Checker of I13.
 #[derive(Debug)]
@@ -9,6 +10,11 @@ pub(super) struct Exits;
 
 /// Longest time between the end of a process and a fault that is shown with it.
 const NEAR_NS: u64 = 5_000_000_000;
+
+/// Status of a process that has ended by itself.
+const EXIT_STATUS: &str = "exit status";
+/// Parts of lines about damaged rows: sled panics, and the member builds its rows again.
+const ROWS: [&str; 2] = ["/sled-0.34", "the row store panicked"];
 
 impl Checker for Exits {
     fn id(&self) -> &'static str {
@@ -42,12 +48,14 @@ impl Checker for Exits {
                 .map(|fault| fault.inject.index)
                 .collect();
             let time_s = seconds(exit.time_ns);
-            if !exit.is_expected {
+            if !exit.is_expected && !faults.iter().any(|fault| ends_by(fault, exit)) {
                 let message =
                     format!("{} ended with {} after {time_s} without a cause", exit.process, exit.status);
                 verdict.violated(message, near.iter().copied());
             }
-            for complaint in &exit.complaints {
+            let has_damage = faults.iter().any(|fault| is_damaged_by(fault, exit));
+            let open = |line: &&String| !has_damage || !ROWS.iter().any(|part| line.contains(part));
+            for complaint in exit.complaints.iter().filter(open) {
                 complaints += 1;
                 let message = format!("log of {} until {time_s}: {complaint}", exit.process);
                 verdict.violated(message, near.iter().copied());
@@ -59,6 +67,21 @@ impl Checker for Exits {
     }
 }
 
+/// True for a member that ends by itself or can't start, because its disk fails at that time.
+fn ends_by(fault: &FaultInterval<'_>, exit: &Exit) -> bool {
+    let (Kind::Power { members, .. } | Kind::FailingDisk { members }) = &fault.fault.kind else {
+        return false;
+    };
+    let is_during = fault.begin_ns() <= exit.time_ns && exit.time_ns <= fault.end_ns();
+    members.contains(&exit.process) && is_during && exit.status.starts_with(EXIT_STATUS)
+}
+
+/// True for a member whose rows were damaged before.
+fn is_damaged_by(fault: &FaultInterval<'_>, exit: &Exit) -> bool {
+    let Kind::Corrupt { members, corruption: Corruption::RowsFlip } = &fault.fault.kind else { return false };
+    members.contains(&exit.process) && fault.begin_ns() <= exit.time_ns
+}
+
 fn seconds(time_ns: u64) -> String {
     format!("{}.{:03} s", time_ns / 1_000_000_000, time_ns / 1_000_000 % 1000)
 }
@@ -66,9 +89,8 @@ fn seconds(time_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::Exit;
     use crate::checker::fixtures::Script;
-    use crate::nemesis::Kind;
+    use crate::nemesis::{Cut, Kind, Moment};
 
     fn exit(is_expected: bool, complaints: &[&str]) -> Exit {
         Exit {
@@ -96,5 +118,35 @@ mod tests {
         assert_eq!(verdict.violations, 2);
         assert_eq!(verdict.anomalies[0].operations, [0]);
         assert!(verdict.anomalies[1].message.contains("panicked"));
+    }
+
+    #[test]
+    fn a_disk_without_power_explains_the_end_of_its_own_member_alone() {
+        let mut script = Script::default();
+        let (cut, moment) = (Cut::Flushed, Moment::Starting);
+        let kind = Kind::Power { members: vec!["n1".to_owned()], cut, moment };
+        script.at(1000).inject("power", 1000, kind, None, &["disks without power: n1"]);
+        let history = script.history();
+        let ended = Exit { status: "exit status: 1".to_owned(), ..exit(false, &[]) };
+        let of_another = Exit { process: "n2".to_owned(), ..ended.clone() };
+        let killed = exit(false, &[]);
+        let exits = vec![ended, of_another, killed];
+        let verdict = Exits.check(&Record { history, exits, ..Record::default() });
+        let messages: Vec<_> = verdict.anomalies.iter().map(|anomaly| anomaly.message.as_str()).collect();
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert!(messages[0].starts_with("n2 ended") && messages[1].contains("signal 9"), "{messages:?}");
+    }
+
+    #[test]
+    fn damaged_rows_may_be_rebuilt_and_nothing_else_may_panic() {
+        let mut script = Script::default();
+        let (members, corruption) = (vec!["n1".to_owned()], Corruption::RowsFlip);
+        let kind = Kind::Corrupt { members, corruption };
+        script.at(1000).inject("corruption", 1000, kind, None, &["rows"]);
+        let history = script.history();
+        let lines = ["panicked at /registry/sled-0.34.7/src/a.rs:1", "panicked at raft/src/lib.rs:1"];
+        let exits = vec![exit(true, &lines), Exit { process: "n2".to_owned(), ..exit(true, &lines[..1]) }];
+        let verdict = Exits.check(&Record { history, exits, ..Record::default() });
+        assert_eq!(verdict.violations, 2, "{:?}", verdict.anomalies);
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use ipam_api::address::AddressRange;
+use ipam_api::limits::PREFIX_DAMPING_MS_MAX;
 
 use super::block::block;
 use super::intervals::Interval;
@@ -111,7 +112,10 @@ fn lease_problem(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, revision: u64) -> P
         // Another operation may have shortened the lease meanwhile or later.
         let shortest =
             others(pairs, lifetime, call.begin_ns()).filter_map(|other| other.value().ttl_ms).min();
-        let ttl_ns = shortest.unwrap_or(ttl_ms).min(ttl_ms).saturating_mul(1_000_000);
+        let ttl_ms = shortest.unwrap_or(ttl_ms).min(ttl_ms);
+        // A repetition that would extend the prefix by less has no effect.
+        let damping_ms = if is_repetition(call) { PREFIX_DAMPING_MS_MAX.min(ttl_ms / 4) } else { 0 };
+        let ttl_ns = ttl_ms.saturating_sub(damping_ms).saturating_mul(1_000_000);
         let bound_ns = call.begin_ns().saturating_add(ttl_ns);
         if latest_ns.saturating_add(SKEW_NS) < bound_ns {
             let early_ms = (bound_ns - latest_ns) / 1_000_000;
@@ -119,6 +123,12 @@ fn lease_problem(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, revision: u64) -> P
         }
     }
     None
+}
+
+/// True for a delegation that has returned an existing prefix.
+fn is_repetition(call: &Interval<'_>) -> bool {
+    call.begin.f == Function::Delegate
+        && call.value().detail.get("repeated").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
 fn may_set_ttl(f: Function) -> bool {
@@ -252,6 +262,24 @@ mod tests {
         let mut run = leased(2_600, Type::Ok);
         run.at(1_600).call(1, Function::Renew).endpoint(A).ttl_ms(500).info();
         assert_eq!(found(&run), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_repeated_delegation_that_gains_little_has_no_effect() {
+        let early = |repeated_at_ms| {
+            let mut run = Run::default();
+            run.prefix(1, "prefix.delegated", 1, "10.0.0.0/28");
+            run.prefix(9, "prefix.released", 1, "10.0.0.0/28");
+            run.last_event().reason = Some("not-refreshed".to_owned());
+            let held = [grant(1, "10.0.0.0/28")];
+            run.call(1, Function::Delegate).endpoint(A).ttl_ms(2_000).ok(&held);
+            let repeated = run.at(repeated_at_ms).call(1, Function::Delegate).endpoint(A).ttl_ms(2_000);
+            repeated.detail(json!({"repeated": true})).ok(&held);
+            run.at(2_100).call(2, Function::Read).target("10.0.0.1").revision(9).ok(&[]);
+            found(&run)
+        };
+        assert_eq!(early(400), Vec::<String>::new());
+        assert!(early(800)[0].contains("too early"));
     }
 
     #[test]
