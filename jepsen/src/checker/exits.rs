@@ -53,9 +53,7 @@ impl Checker for Exits {
                     format!("{} ended with {} after {time_s} without a cause", exit.process, exit.status);
                 verdict.violated(message, near.iter().copied());
             }
-            let has_damage = faults.iter().any(|fault| is_damaged_by(fault, exit));
-            let open = |line: &&String| !has_damage || !ROWS.iter().any(|part| line.contains(part));
-            for complaint in exit.complaints.iter().filter(open) {
+            for complaint in unexplained(&faults, exit) {
                 complaints += 1;
                 let message = format!("log of {} until {time_s}: {complaint}", exit.process);
                 verdict.violated(message, near.iter().copied());
@@ -65,6 +63,20 @@ impl Checker for Exits {
         verdict.figure("complaints in logs", complaints);
         verdict
     }
+}
+
+/// Number of panics that no fault explains.
+pub(crate) fn panics(record: &Record) -> u64 {
+    let faults = faults(&record.history);
+    let complaints = record.exits.iter().flat_map(|exit| unexplained(&faults, exit));
+    complaints.filter(|complaint| complaint.contains("panicked")).count() as u64
+}
+
+/// Complaints in a log that no fault explains.
+fn unexplained<'a>(faults: &[FaultInterval<'_>], exit: &'a Exit) -> impl Iterator<Item = &'a String> {
+    let has_damage = faults.iter().any(|fault| is_damaged_by(fault, exit));
+    let is_open = move |line: &&String| !has_damage || !ROWS.iter().any(|part| line.contains(part));
+    exit.complaints.iter().filter(is_open)
 }
 
 /// True for a member that ends by itself or can't start, because its disk fails at that time.
@@ -146,7 +158,9 @@ mod tests {
         let history = script.history();
         let lines = ["panicked at /registry/sled-0.34.7/src/a.rs:1", "panicked at raft/src/lib.rs:1"];
         let exits = vec![exit(true, &lines), Exit { process: "n2".to_owned(), ..exit(true, &lines[..1]) }];
-        let verdict = Exits.check(&Record { history, exits, ..Record::default() });
+        let record = Record { history, exits, ..Record::default() };
+        let verdict = Exits.check(&record);
         assert_eq!(verdict.violations, 2, "{:?}", verdict.anomalies);
+        assert_eq!(panics(&record), 2);
     }
 }

@@ -44,6 +44,7 @@ pub mod wgl;
 mod whole_effects;
 
 pub use self::definition::Checker;
+pub(crate) use self::exits::panics;
 pub use self::record::{Exit, Final, Record, Sample, Settings};
 pub use self::registry::all;
 pub use self::verdict::{Anomaly, Verdict};

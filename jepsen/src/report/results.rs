@@ -13,7 +13,7 @@ use super::latency::{Latency, latencies};
 use super::promise::{PromiseResult, promises};
 use crate::checker::availability::gaps;
 use crate::checker::intervals::{FaultTimes, faults, leaders, operations};
-use crate::checker::{Record, Settings};
+use crate::checker::{Record, Settings, panics};
 
 /// Name of the file in the directory of a run.
 pub const RESULTS: &str = "results.json";
@@ -71,7 +71,7 @@ pub struct Results {
     pub power_cuts: u64,
     /// Number of changes of the leader.
     pub leader_changes: u64,
-    /// Number of panics in the logs.
+    /// Number of panics in the logs that no fault explains.
     pub panics: u64,
     /// Number of leaked addresses (I8).
     pub leaks: u64,
@@ -96,7 +96,6 @@ pub fn results(record: &Record, checkers: Vec<Checked>) -> Results {
         checkers.iter().flat_map(|checked| checked.verdict.shortfalls.iter().cloned()).collect();
     let violations = checkers.iter().map(|checked| checked.verdict.violations).sum();
     let ends = record.history.first().zip(record.history.last());
-    let complaints = record.exits.iter().flat_map(|exit| &exit.complaints);
     let leaks = checkers.iter().filter(|checked| checked.id == LEAKS);
     Results {
         valid: validity(violations, &shortfalls),
@@ -111,7 +110,7 @@ pub fn results(record: &Record, checkers: Vec<Checked>) -> Results {
         pairs: pair_counts(&operations, &faults),
         power_cuts: power_cuts(&faults),
         leader_changes: leaders(&record.samples).len().saturating_sub(1) as u64,
-        panics: complaints.filter(|complaint| complaint.contains("panicked")).count() as u64,
+        panics: panics(record),
         leaks: leaks.map(|checked| checked.verdict.violations).sum(),
         events: record.journal.len() as u64,
         latencies: latencies(&operations, &times),
