@@ -114,6 +114,7 @@ async fn run(
     let raft =
         RaftHandle::new(me.member_id, Arc::new(config), Network(peers.clone()), log.clone(), machine).await;
     let raft = raft.map_err(|error| StartError::Raft(error.to_string()))?;
+    inner.state.allow_lag();
     let (publish_leadership, own_leadership) = watch::channel(None);
     let (state, counted) = (inner.state.clone(), counters.clone());
     let driver = LeadershipDriver {

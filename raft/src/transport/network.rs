@@ -15,7 +15,7 @@ use openraft::raft::{
     VoteResponse,
 };
 use openraft::type_config::alias::SnapshotOf;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::append::{Span, divide};
 use super::channel::{CallError, Channel, Pending};
@@ -28,6 +28,10 @@ use crate::types::{Member, Types, Vote};
 /// Time for a peer to write entries down. Far longer than openraft's own patience (a heartbeat): the
 /// connection has its own sign of life, and entries sent twice make a slow disk slower.
 const APPEND_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Time for which a leader keeps a commit without new entries. The next entries usually carry it before, and
+/// so do heartbeats, also those of a linearizable read: a message of its own would double the messages.
+const COMMIT_DELAY: Duration = Duration::from_millis(10);
 
 /// Makes the links.
 #[derive(Clone)]
@@ -100,6 +104,8 @@ struct Pipeline<'a, S> {
     input: S,
     exhausted: bool,
     divided: VecDeque<Append>,
+    /// A commit without entries, and the time until which it waits for some.
+    commit: Option<(Append, Instant)>,
     sent: VecDeque<(Span, Pending, Instant)>,
 }
 
@@ -125,10 +131,27 @@ impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
                     let (span, ..) = self.sent.pop_front()?;
                     return Some(self.judge(span, answer));
                 }
-                more = self.input.next(), if wants_more => match more {
-                    Some(append) => self.divided = divide(append),
-                    None => self.exhausted = true,
-                },
+                more = self.input.next(), if wants_more => self.take(more),
+                () = until_due(self.commit.as_ref()) => self.divided.extend(self.commit.take().map(|(append, _)| append)),
+            }
+        }
+    }
+
+    /// Takes the next append of raft, or the end of all.
+    fn take(&mut self, append: Option<Append>) {
+        match append {
+            None => {
+                self.exhausted = true;
+                self.divided.extend(self.commit.take().map(|(append, _)| append));
+            }
+            Some(append) if append.entries.is_empty() && self.link.appends == Purpose::Append => {
+                let due = self.commit.take().map_or_else(|| Instant::now() + COMMIT_DELAY, |(_, due)| due);
+                self.commit = Some((append, due));
+            }
+            // It has a newer commit.
+            Some(append) => {
+                self.commit = None;
+                self.divided = divide(append);
             }
         }
     }
@@ -150,6 +173,13 @@ impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
             Ok(_) => Err(unreachable("it gave an answer that doesn't fit")),
             Err(error) => Err(self.link.failure(error, RPCTypes::AppendEntries, self.patience)),
         }
+    }
+}
+
+async fn until_due(commit: Option<&(Append, Instant)>) {
+    match commit {
+        Some((_, due)) => sleep_until(*due).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -195,6 +225,7 @@ impl RaftNetworkV2<Types> for Link {
             input,
             exhausted: false,
             divided: VecDeque::new(),
+            commit: None,
             sent: VecDeque::new(),
         };
         let answers = stream::unfold(Some(pipeline), |pipeline| async move {

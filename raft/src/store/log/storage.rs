@@ -74,6 +74,12 @@ impl LogStore {
         self.ask(|done| Command::Close { done }).await
     }
 
+    /// Writes the committed index to the page cache, without entries.
+    #[cfg(test)]
+    pub(in crate::store) async fn write_commit(&self) -> io::Result<()> {
+        self.ask(|done| Command::Commit { done }).await
+    }
+
     /// Queues a command, and waits for its answer.
     async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> io::Result<T> {
         let (done, wait) = oneshot::channel();
@@ -152,10 +158,10 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), io::Error> {
-        let Some(committed) = committed else { return Ok(()) };
+        // Written with the next entries: a write of its own would wake the thread for each entry once more.
         let mut view = self.writable()?;
-        view.committed = view.committed.max(Some(committed));
-        self.send(Command::Commit(committed))
+        view.committed = view.committed.max(committed);
+        Ok(())
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, io::Error> {

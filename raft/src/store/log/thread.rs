@@ -38,7 +38,6 @@ pub(super) enum Command {
         vote: Vote,
         done: Answer<()>,
     },
-    Commit(LogId),
     Truncate {
         keep: Option<LogId>,
     },
@@ -51,6 +50,11 @@ pub(super) enum Command {
         done: Answer<Vec<Entry>>,
     },
     Close {
+        done: Answer<()>,
+    },
+    /// Writes the committed index.
+    #[cfg(test)]
+    Commit {
         done: Answer<()>,
     },
     /// Stands still until the other end is dropped, so that a test can let a group gather.
@@ -78,7 +82,7 @@ struct Group {
     closing: Vec<Answer<()>>,
     /// Something must reach the disk.
     sync: bool,
-    /// Something may ride along, or go to the page cache alone.
+    /// Records go to the page cache alone.
     unsynced: bool,
 }
 
@@ -127,6 +131,7 @@ impl LogThread {
             Command::Append { entries, number, done } => {
                 group.appends.push(done);
                 group.sync = true;
+                self.commit()?;
                 let records = entries.into_iter().map(|e| (WalLogId(e.log_id), WalPayload(e.payload)));
                 self.end = end_of(self.log.append(records)?);
                 held(&self.view).pass_on(number);
@@ -144,7 +149,6 @@ impl LogThread {
                 }
                 self.end = end_of(self.log.save_vote(WalVote(vote))?);
             }
-            Command::Commit(log_id) => self.commit(log_id, group)?,
             Command::Truncate { keep } => {
                 group.sync = true;
                 self.end = end_of(self.log.truncate(next(keep))?);
@@ -159,6 +163,12 @@ impl LogThread {
             Command::Close { done } => {
                 group.closing.push(done);
                 group.sync = true;
+                self.commit()?;
+            }
+            #[cfg(test)]
+            Command::Commit { done } => {
+                self.commit()?;
+                let _gone = done.send(self.log.flush(false, None).and_then(|()| self.log.wait_worker_idle()));
             }
             #[cfg(test)]
             Command::Hold(until) => drop(until.recv()),
@@ -166,14 +176,16 @@ impl LogThread {
         Ok(())
     }
 
-    /// Records the committed index. It isn't needed for safety and only shortens the replay at a start.
-    /// raft-log refuses to go backwards or beyond its end.
-    fn commit(&mut self, log_id: LogId, group: &mut Group) -> io::Result<()> {
+    /// Records the committed index, on the way of other records. It isn't needed for safety and only shortens
+    /// the replay at a start. raft-log refuses to go backwards or beyond its end.
+    fn commit(&mut self) -> io::Result<()> {
+        let committed = held(&self.view).committed.map(WalLogId);
         let state = self.log.log_state();
-        let Some(log_id) = state.last().map(|last| WalLogId(log_id).min(*last)) else { return Ok(()) };
-        if state.committed().is_none_or(|before| *before < log_id) {
+        let committed = committed.min(state.last().copied());
+        if let Some(log_id) = committed
+            && state.committed() < Some(&log_id)
+        {
             self.end = end_of(self.log.commit(log_id)?);
-            group.unsynced = true;
         }
         Ok(())
     }
@@ -272,9 +284,9 @@ fn refuse(command: Command, group: &mut Group) {
         Command::Vote { vote, done } => group.votes.push((vote, done)),
         Command::Close { done } => group.closing.push(done),
         // A reader sees its channel close.
-        Command::Read { .. } | Command::Commit(_) | Command::Truncate { .. } | Command::Purge { .. } => {}
+        Command::Read { .. } | Command::Truncate { .. } | Command::Purge { .. } => {}
         #[cfg(test)]
-        Command::Hold(_) => {}
+        Command::Hold(_) | Command::Commit { .. } => {}
     }
 }
 

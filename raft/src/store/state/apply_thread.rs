@@ -5,7 +5,6 @@
 //! elections, heartbeats, or readers of the published state.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 use std::{io, thread};
 
@@ -14,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::board::Board;
 use super::entry::Ready;
+use super::jobs::{self, JobReceiver, JobSender};
 use super::live::Live;
 use crate::store::directory::{StoreCounters, StoreFailure};
 use crate::types::Types;
@@ -32,8 +32,8 @@ pub(super) enum Job {
     Apply {
         /// In the order of the log.
         entries: Vec<EntryResponder<Types>>,
-        /// The answer once all is published.
-        done: oneshot::Sender<io::Result<()>>,
+        /// The answer once all is published; nothing for entries that no client waits for.
+        done: Option<oneshot::Sender<io::Result<()>>>,
     },
     /// Changes the state outside the log, publishes it, then notifies the waiter.
     Change(Change),
@@ -57,30 +57,43 @@ impl Drop for ApplyThread {
 
 impl ApplyThread {
     /// Starts the thread. It ends with the last sender of jobs.
-    pub(super) fn start(self) -> io::Result<Sender<Job>> {
-        let (jobs, queue) = channel();
+    pub(super) fn start(self) -> io::Result<JobSender> {
+        let (jobs, queue) = jobs::queue();
         thread::Builder::new().name("ipamd-apply".to_owned()).spawn(move || self.run(&queue))?;
         Ok(jobs)
     }
 
-    fn run(mut self, jobs: &Receiver<Job>) {
-        for job in jobs {
-            match job {
-                Job::Apply { entries, done } => {
-                    // The receiver is gone: raft has ended.
-                    let _gone = done.send(self.apply(entries));
-                }
-                Job::Change(change) => {
-                    if let Ok(tell) = self.board.guard(|| change(&mut self.live)) {
-                        self.board.publish(&mut self.live, 0);
-                        tell();
-                    }
+    fn run(mut self, queue: &JobReceiver) {
+        while let Some(jobs) = queue.take() {
+            for job in jobs {
+                self.execute(job);
+                // What the machine was changing is neither the state before nor the one after, and is never
+                // published.
+                if self.board.broken().is_some() {
+                    return;
                 }
             }
-            // What the machine was changing is neither the state before nor the one after, and is never
-            // published.
-            if self.board.broken().is_some() {
-                return;
+        }
+    }
+
+    fn execute(&mut self, job: Job) {
+        match job {
+            Job::Apply { entries, done } => match (self.apply(entries), done) {
+                (applied, Some(done)) => {
+                    // The receiver is gone: raft has ended.
+                    let _gone = done.send(applied);
+                }
+                (Ok(()), None) => {}
+                // Raft isn't told by an answer, so the member is.
+                (Err(error), None) => {
+                    self.board.fail(StoreFailure::Disk(format!("an entry can't be applied: {error}")));
+                }
+            },
+            Job::Change(change) => {
+                if let Ok(tell) = self.board.guard(|| change(&mut self.live)) {
+                    self.board.publish(&mut self.live, 0);
+                    tell();
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ mod apply_thread;
 mod board;
 mod checkpoints;
 mod entry;
+mod jobs;
 mod live;
 mod rebuild;
 mod row_writer;

@@ -7,6 +7,8 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak, mpsc};
 use std::task::Poll;
 
@@ -16,6 +18,7 @@ use tokio::sync::{oneshot, watch};
 use super::apply_thread::{ApplyThread, Job, Tell};
 use super::board::{Board, Taken};
 use super::checkpoints::Checkpoint;
+use super::jobs::JobSender;
 use super::live::Live;
 use crate::store::directory::{StoreCounters, StoreFailure};
 use crate::store::journal::{JournalSource, Recent, View};
@@ -46,7 +49,9 @@ impl WeakState {
 
 struct Inner {
     board: Arc<Board>,
-    jobs: mpsc::Sender<Job>,
+    jobs: JobSender,
+    /// True once entries that no client waits for may lag.
+    may_lag: AtomicBool,
 }
 
 impl SharedState {
@@ -63,7 +68,7 @@ impl SharedState {
         let live = Live::of(first);
         let board = Arc::new(Board::new(&live, notifier, failed));
         let jobs = ApplyThread { live, board: Arc::clone(&board), counters }.start()?;
-        Ok(Self { inner: Arc::new(Inner { board, jobs }) })
+        Ok(Self { inner: Arc::new(Inner { board, jobs, may_lag: AtomicBool::new(false) }) })
     }
 
     pub(in crate::store) fn downgrade(&self) -> WeakState {
@@ -102,6 +107,7 @@ impl SharedState {
     /// When the thread that applies has ended.
     pub(crate) async fn until(&self, holds: impl FnMut(&Arc<Live>) -> bool) -> io::Result<Arc<Live>> {
         let mut published = self.inner.board.published.subscribe();
+        let _waiting = self.inner.jobs.wait();
         // Cloned at once: a publication waits for readers.
         let found = published.wait_for(holds).await.map(|live| Arc::clone(&live));
         found.map_err(|_| ended())
@@ -112,14 +118,34 @@ impl SharedState {
         self.inner.board.events.subscribe()
     }
 
-    /// Applies entries in order, after all earlier requests. The answer arrives once they are published. The
-    /// answer comes when they are published.
+    /// Lets entries that no client waits for lag: from the end of the replay of the log on.
+    pub(crate) fn allow_lag(&self) {
+        self.inner.may_lag.store(true, Relaxed);
+    }
+
+    /// Applies entries in order, after all earlier requests. Returns once they are published, or at once if
+    /// no client waits for them.
     ///
     /// # Errors
     /// If an entry can't be decoded, or the thread has ended.
     pub(super) async fn apply(&self, entries: Vec<EntryResponder<Types>>) -> io::Result<()> {
+        let jobs = &self.inner.jobs;
+        let lags = self.inner.may_lag.load(Relaxed) && entries.iter().all(|(_, client)| client.is_none());
+        let entries = if lags { jobs.send_later(entries).map_err(|_| ended())? } else { Some(entries) };
+        let Some(entries) = entries else { return Ok(()) };
         let (done, answer) = oneshot::channel();
-        self.inner.jobs.send(Job::Apply { entries, done }).map_err(|_| ended())?;
+        jobs.send(Job::Apply { entries, done: Some(done) }).map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+
+    /// Waits until all earlier entries are applied and published.
+    ///
+    /// # Errors
+    /// If an entry can't be decoded, or the thread has ended.
+    pub(super) async fn settle(&self) -> io::Result<()> {
+        let (done, answer) = oneshot::channel();
+        let job = Job::Apply { entries: Vec::new(), done: Some(done) };
+        self.inner.jobs.send(job).map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
     }
 

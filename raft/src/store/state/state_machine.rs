@@ -55,6 +55,8 @@ impl RaftStateMachine<Types> for MachineStore {
     }
 
     async fn get_snapshot_builder(&mut self) -> Builder {
+        // If the thread has ended, the member ends; until then the last state is as good as any.
+        let _ended = self.shared.settle().await;
         let live = self.shared.live();
         Builder { point: live.point(), install_count: live.install_count, machine: self.clone() }
     }

@@ -111,10 +111,12 @@ pub(in crate::store) async fn apply(store: &mut Store, entries: Vec<Entry>) {
     store.machine.apply(stream::iter(items)).await.unwrap();
 }
 
-/// Appends, commits and applies, as openraft would.
+/// Appends, commits and applies, as openraft would. The commit is written, as the next
+/// entries would do.
 pub(in crate::store) async fn run(store: &mut Store, entries: Vec<Entry>) {
     append(&mut store.log, entries.clone()).await;
     store.log.save_committed(entries.last().map(|entry| entry.log_id)).await.unwrap();
+    store.log.write_commit().await.unwrap();
     apply(store, entries).await;
 }
 

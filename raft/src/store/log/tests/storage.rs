@@ -67,19 +67,22 @@ async fn acknowledged_entries_survive_a_kill() {
     store.machine.try_create_snapshot_builder(true).await.unwrap().build_snapshot().await.unwrap();
     store.log.purge(log_id(1, 4)).await.unwrap();
     store.log.save_committed(Some(log_id(2, 20))).await.unwrap();
+    append(&mut store.log, entries(2, 30..31)).await;
+    store.log.save_committed(Some(log_id(2, 30))).await.unwrap();
     store.log.save_vote(&vote(3, true)).await.unwrap();
     kill(store).await;
 
     let mut store = open(dir.path()).await.unwrap();
-    let expected = [entries(1, 5..15), entries(2, 15..30)].concat();
+    let expected = [entries(1, 5..15), entries(2, 15..31)].concat();
     assert_eq!(read_all(&mut store.log).await, expected);
     assert_eq!(store.log.read_vote().await.unwrap(), Some(vote(3, true)));
-    assert_eq!(store.log.read_committed().await.unwrap(), Some(log_id(2, 20)));
+    let committed = store.log.read_committed().await.unwrap();
+    assert_eq!(committed, Some(log_id(2, 20)), "each commit is written with the next entries");
     let state = store.log.get_log_state().await.unwrap();
-    let expected = LogState { last_purged_log_id: Some(log_id(1, 4)), last_log_id: Some(log_id(2, 29)) };
+    let expected = LogState { last_purged_log_id: Some(log_id(1, 4)), last_log_id: Some(log_id(2, 30)) };
     assert_eq!(state, expected);
-    append(&mut store.log, entries(3, 30..31)).await;
-    assert_eq!(read_all(&mut store.log).await.len(), 26, "what is on disk and what is in memory, joined");
+    append(&mut store.log, entries(3, 31..32)).await;
+    assert_eq!(read_all(&mut store.log).await.len(), 27, "what is on disk and what is in memory, joined");
     stop(store).await;
 }
 
