@@ -157,11 +157,17 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     }
     #[cfg(feature = "testing")]
     flags.test_options.iter().for_each(|option| option.turn_on());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build()?;
     let served = runtime.block_on(serve(config, flags, reloads, handle));
     // An unresponsive disk, or a cancelled start, doesn't delay the exit.
     runtime.shutdown_background();
     served
+}
+
+/// Number of threads for requests: the thread of raft has a core for itself, so that neither delays the other.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }
 
 async fn serve(

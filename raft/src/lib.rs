@@ -16,6 +16,7 @@ mod rate_limit;
 pub mod socket;
 mod store;
 mod sync;
+mod threads;
 mod transport;
 mod types;
 

@@ -20,6 +20,7 @@ use super::status::Status;
 use super::{disks, fetching, founding, handing_over, leaving, members, membership, starting};
 use crate::store::{self, Closer, Identity, StoreError, lock_dir};
 use crate::sync::held;
+use crate::threads::TaskThread;
 use crate::transport::serve;
 use crate::types::{Member, MemberInfo};
 use ipam_machine::State;
@@ -39,6 +40,8 @@ pub struct Node {
 struct Handle {
     inner: Arc<Inner>,
     closer: Mutex<Option<Closer>>,
+    /// Thread of all tasks of the member.
+    thread: Option<TaskThread>,
 }
 
 impl Drop for Handle {
@@ -47,13 +50,13 @@ impl Drop for Handle {
         self.inner.leadership.leads.send_replace(None);
         let running = self.inner.lifecycle.running.send_replace(None);
         if let Some(running) = running
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && let Some(thread) = self.thread.take()
         {
-            // The directory stays locked until raft has ended.
-            let inner = self.inner.clone();
-            runtime.spawn(async move {
+            // The directory stays locked until raft has ended, and the thread runs until then.
+            let (inner, tasks) = (self.inner.clone(), thread.tasks());
+            tasks.spawn(async move {
                 let _ = running.raft.shutdown().await;
-                drop((running, inner));
+                drop((running, inner, thread));
             });
         }
     }
@@ -72,6 +75,17 @@ impl Node {
     /// When the configuration can't work or the data directory can't be used.
     pub async fn start(config: NodeConfig) -> Result<Self, StartError> {
         config.check()?;
+        let thread = TaskThread::start("ipamd-raft").map_err(StoreError::thread)?;
+        let tasks = thread.tasks();
+        match tasks.spawn(Self::start_on(thread, config)).await {
+            Ok(started) => started,
+            Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
+            Err(ended) => Err(StartError::Raft(ended.to_string())),
+        }
+    }
+
+    /// Starts the member; runs on its thread.
+    async fn start_on(thread: TaskThread, config: NodeConfig) -> Result<Self, StartError> {
         let raft_config = config.raft()?;
         let addresses = config.addresses();
         let mut initial_members: Vec<String> =
@@ -134,7 +148,8 @@ impl Node {
         tasks.spawn(disks::run(lifecycle.clone(), gate, config.timing));
         tasks.spawn(lifecycle.clone().follow_store());
         tasks.spawn(serve(config.peer_port, inner.clone()));
-        let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
+        let (closer, thread) = (Mutex::new(Some(store.closer)), Some(thread));
+        let node = Self { handle: Arc::new(Handle { inner, closer, thread }) };
         if belongs {
             let running = starting::resume(node.inner()).await?;
             node.inner().profile.check_reachable(&running).await?;

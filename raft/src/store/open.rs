@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::RaftStateMachine as _;
@@ -19,6 +19,7 @@ use crate::store::rows::{Notifier, Wakeup};
 use crate::store::snapshot::{self, SnapshotDir};
 use crate::store::start_source::{begin, is_near, sound_rows};
 use crate::store::state::{Behind, MachineStore, SharedState};
+use crate::threads;
 use ipam_machine::Broken;
 use ipam_machine::level::check_known;
 
@@ -135,10 +136,8 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         failed,
         pending: notifier.pending(),
     };
-    let rows_thread = thread::Builder::new()
-        .name("ipamd-rows".to_owned())
-        .spawn(move || behind.run(&wakeups))
-        .map_err(StoreError::io(dir))?;
+    let rows_thread =
+        threads::start("ipamd-rows", move || behind.run(&wakeups)).map_err(StoreError::io(dir))?;
     // Rows that must be made afresh don't wait for the first change.
     notifier.changed();
     let reader = Journal::new(Arc::new(shared.clone()), Arc::clone(&journal));

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::failure::unwind;
 use crate::rate_limit::RateLimit;
+use crate::threads;
 use ipam_machine::Broken;
 
 /// Niceness of this work; 19 would be last of all.
@@ -31,7 +32,7 @@ pub(in crate::store) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (done, wait) = oneshot::channel();
-    thread::Builder::new().name("ipamd-snapshot".to_owned()).spawn(move || {
+    threads::start("ipamd-snapshot", move || {
         step_back();
         // No receiver: the member stops.
         let _gone = done.send(Broken::catch(work));

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::disk;
 use crate::sync::held;
+use crate::threads;
 
 /// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(250);
@@ -139,16 +140,14 @@ impl Headroom {
         }
         self.look();
         let weak = Arc::downgrade(self);
-        std::thread::Builder::new()
-            .name("ipamd-disk".to_owned())
-            .spawn(move || {
-                loop {
-                    std::thread::sleep(LOOK);
-                    let Some(headroom) = weak.upgrade() else { return };
-                    headroom.look();
-                }
-            })
-            .map(drop)
+        let looking = move || {
+            loop {
+                std::thread::sleep(LOOK);
+                let Some(headroom) = weak.upgrade() else { return };
+                headroom.look();
+            }
+        };
+        threads::start("ipamd-disk", looking).map(drop)
     }
 
     /// The disk as it was when it was last looked at.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use super::background;
+use crate::threads;
 
 /// Bytes that are freed at once.
 const STEP_BYTES: u64 = 4 << 20;
@@ -91,7 +92,7 @@ fn free_behind(file: File) {
         background::step_back();
         free(&file);
     };
-    let _none = thread::Builder::new().name("ipamd-freeing".to_owned()).spawn(freeing);
+    let _none = threads::start("ipamd-freeing", freeing);
 }
 
 fn free(file: &File) {

@@ -18,6 +18,7 @@ use super::view::View;
 use crate::store::directory::{Durable, Headroom, StoreCounters, StoreError, StoreFailure};
 use crate::store::rows::Notifier;
 use crate::sync::held;
+use crate::threads;
 use crate::types::{Entry, LogId, Types, Vote};
 
 /// The newest entries, for replication, in memory. The log's own cache holds its open file besides.
@@ -62,10 +63,7 @@ impl LogStore {
             headroom,
             counters,
         };
-        let thread = std::thread::Builder::new()
-            .name("ipamd-log".to_owned())
-            .spawn(move || thread.run(&queue))
-            .map_err(StoreError::io(dir))?;
+        let thread = threads::start("ipamd-log", move || thread.run(&queue)).map_err(StoreError::io(dir))?;
         Ok((Self { view, commands }, thread))
     }
 

@@ -16,6 +16,7 @@ use super::entry::Ready;
 use super::jobs::{self, JobReceiver, JobSender};
 use super::live::Live;
 use crate::store::directory::{StoreCounters, StoreFailure};
+use crate::threads;
 use crate::types::Types;
 
 /// Commands after which the state is published, at the next end of an entry.
@@ -59,7 +60,7 @@ impl ApplyThread {
     /// Starts the thread. It ends with the last sender of jobs.
     pub(super) fn start(self) -> io::Result<JobSender> {
         let (jobs, queue) = jobs::queue();
-        thread::Builder::new().name("ipamd-apply".to_owned()).spawn(move || self.run(&queue))?;
+        threads::start("ipamd-apply", move || self.run(&queue))?;
         Ok(jobs)
     }
 
