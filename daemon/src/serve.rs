@@ -165,7 +165,7 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     served
 }
 
-/// Number of threads for requests: the thread of raft has a core for itself, so that neither delays the other.
+/// Number of threads for requests. The thread of raft has a core for itself.
 fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
 }

@@ -132,7 +132,7 @@ impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
                     return Some(self.judge(span, answer));
                 }
                 more = self.input.next(), if wants_more => self.take(more),
-                () = until_due(self.commit.as_ref()) => self.divided.extend(self.commit.take().map(|(append, _)| append)),
+                () = until_due(self.commit.as_ref()) => self.send_commit(),
             }
         }
     }
@@ -142,7 +142,7 @@ impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
         match append {
             None => {
                 self.exhausted = true;
-                self.divided.extend(self.commit.take().map(|(append, _)| append));
+                self.send_commit();
             }
             Some(append) if append.entries.is_empty() && self.link.appends == Purpose::Append => {
                 let due = self.commit.take().map_or_else(|| Instant::now() + COMMIT_DELAY, |(_, due)| due);
@@ -154,6 +154,10 @@ impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
                 self.divided = divide(append);
             }
         }
+    }
+
+    fn send_commit(&mut self) {
+        self.divided.extend(self.commit.take().map(|(append, _)| append));
     }
 
     fn send(&mut self, append: Append) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod turn;
 mod view;
 mod wal;
 

@@ -76,6 +76,8 @@ fn open_files(dir: &Path) -> io::Result<RaftLog<Wal>> {
             truncate_incomplete_record: Some(false),
             // Our own thread forms the groups; another wait would only add to the latency.
             flush_batch_wait: Some(std::time::Duration::ZERO),
+            // The thread that writes the groups forms them, too, and must not wait for itself.
+            flush_queue_max_bytes: Some(usize::MAX / 2),
             ..chunked_wal::Config::new(dir.display())
         },
         log_cache_max_items: Some(CACHE_ENTRIES_MAX),

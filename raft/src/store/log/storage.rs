@@ -14,6 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::open::Opened;
 use super::thread::{Answer, Command, LogThread};
+use super::turn;
 use super::view::View;
 use crate::store::directory::{Durable, Headroom, StoreCounters, StoreError, StoreFailure};
 use crate::store::rows::Notifier;
@@ -54,6 +55,7 @@ impl LogStore {
         let view = Arc::new(Mutex::new(view));
         let (commands, queue) = channel();
         let thread = LogThread {
+            commands: queue,
             log,
             end: mark.end,
             view: Arc::clone(&view),
@@ -63,7 +65,9 @@ impl LogStore {
             headroom,
             counters,
         };
-        let thread = threads::start("ipamd-log", move || thread.run(&queue)).map_err(StoreError::io(dir))?;
+        let (ended, end) = channel();
+        turn::begin(thread, ended).map_err(StoreError::io(dir))?;
+        let thread = threads::start("ipamd-log-end", move || turn::end(&end)).map_err(StoreError::io(dir))?;
         Ok((Self { view, commands }, thread))
     }
 

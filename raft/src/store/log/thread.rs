@@ -1,11 +1,12 @@
-//! The thread that owns the log's files.
+//! Execution of commands on the log's files.
 //!
-//! It takes everything that waits, writes it, syncs once, answers, and begins again: while one sync is under
-//! way the next group gathers by itself, so the disk sets the pace and a lone writer waits for no other.
+//! The thread takes all commands that wait, writes them, syncs once, answers, and begins again ([`Turn`]).
+//! While one sync is under way the next group gathers by itself, so the disk sets the pace and a lone writer
+//! waits for no other.
 
 use std::io;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter as _;
 use tokio::sync::{oneshot, watch};
 
+use super::turn::Turn;
 use super::view::{View, next};
 use super::wal::{Wal, WalLogId, WalPayload, WalVote};
 use crate::store::directory::{Durable, Headroom, LogMark, StoreCounters, StoreFailure};
@@ -64,6 +66,7 @@ pub(super) enum Command {
 
 /// The thread's state.
 pub(super) struct LogThread {
+    pub(super) commands: Receiver<Command>,
     pub(super) log: RaftLog<Wal>,
     pub(super) end: u64,
     pub(super) view: Arc<Mutex<View>>,
@@ -76,50 +79,68 @@ pub(super) struct LogThread {
 
 /// Callers that wait for the sync of the current group.
 #[derive(Default)]
-struct Group {
+pub(super) struct Group {
     appends: Vec<IOFlushed<Types>>,
     votes: Vec<(Vote, Answer<()>)>,
     closing: Vec<Answer<()>>,
-    /// Something must reach the disk.
-    sync: bool,
-    /// Records go to the page cache alone.
-    unsynced: bool,
+    /// Records must reach the disk.
+    pub(super) sync: bool,
+    /// Records are written.
+    is_written: bool,
+    /// Instant at which the group was handed to the disk.
+    begun: Option<Instant>,
+    #[cfg(test)]
+    commits: Vec<Answer<()>>,
 }
 
 impl LogThread {
-    /// Serves commands until `Close`, or until the last handle is dropped.
-    pub(super) fn run(mut self, commands: &Receiver<Command>) {
-        let mut closing = Vec::new();
-        while closing.is_empty() {
-            let Ok(first) = commands.recv() else { break };
+    /// Executes commands until a group of them has to be written, and returns that. None if the log is closed
+    /// or its last handle is dropped.
+    pub(super) fn next_group(&mut self) -> io::Result<Option<Group>> {
+        loop {
+            let Ok(first) = self.commands.recv() else { return Ok(None) };
             self.counters.flush.begin();
             let mut group = Group::default();
             let mut outcome = self.take(first, &mut group);
             for _ in 1..GROUP_COMMANDS_MAX {
-                match commands.try_recv() {
+                match self.commands.try_recv() {
                     Ok(command) if outcome.is_ok() => outcome = self.take(command, &mut group),
                     Ok(command) => refuse(command, &mut group),
                     Err(_) => break,
                 }
             }
-            outcome = outcome.and_then(|()| self.flush(&group));
+            if outcome.is_err() || group.is_written {
+                group.begun = Some(Instant::now());
+                return match outcome {
+                    Ok(()) => Ok(Some(group)),
+                    Err(error) => Err(self.fail(group, error)),
+                };
+            }
             self.counters.flush.end();
-            if outcome.is_ok() {
-                closing = std::mem::take(&mut group.closing);
-            }
-            let failed = outcome.is_err();
-            self.answer(group, outcome);
-            if failed {
-                break;
-            }
+            group.grant(&self.view);
         }
-        // Never written again after an error: the kernel may have dropped the dirty pages, and a second fsync
-        // would then succeed without them. What still comes is refused until the process ends.
-        drop(self);
-        for done in closing {
-            let _gone = done.send(Ok(()));
+    }
+
+    /// Notes the end of a group's write. Returns the answers of those that wait for the end of the thread, if
+    /// any does.
+    pub(super) fn written(&mut self, group: Group, outcome: io::Result<()>) -> io::Result<Vec<Answer<()>>> {
+        self.counters.flush.end();
+        if let Err(error) = outcome {
+            return Err(self.fail(group, error));
         }
-        for command in commands {
+        if group.sync {
+            self.synced(&group);
+        }
+        let mut group = group;
+        let closing = std::mem::take(&mut group.closing);
+        group.grant(&self.view);
+        Ok(closing)
+    }
+
+    /// Refuses all commands until the last handle is dropped. The log is never written again after an error:
+    /// the kernel may have dropped the dirty pages, and a second fsync would then succeed without them.
+    pub(super) fn refuse_all(&self) {
+        for command in &self.commands {
             let mut group = Group::default();
             refuse(command, &mut group);
             group.refuse("the log is closed");
@@ -130,7 +151,7 @@ impl LogThread {
         match command {
             Command::Append { entries, number, done } => {
                 group.appends.push(done);
-                group.sync = true;
+                group.sync();
                 self.commit()?;
                 let records = entries.into_iter().map(|e| (WalLogId(e.log_id), WalPayload(e.payload)));
                 self.end = end_of(self.log.append(records)?);
@@ -143,18 +164,18 @@ impl LogThread {
                 // less on each side.
                 let known = self.log.log_state().vote().map(|known| known.0.leader_id);
                 if vote.committed && known == Some(vote.leader_id) {
-                    group.unsynced = true;
+                    group.is_written = true;
                 } else {
-                    group.sync = true;
+                    group.sync();
                 }
                 self.end = end_of(self.log.save_vote(WalVote(vote))?);
             }
             Command::Truncate { keep } => {
-                group.sync = true;
+                group.sync();
                 self.end = end_of(self.log.truncate(next(keep))?);
             }
             Command::Purge { upto } => {
-                group.sync = true;
+                group.sync();
                 self.end = end_of(self.log.purge(WalLogId(upto))?);
             }
             Command::Read { range, bytes_max, done } => {
@@ -162,13 +183,14 @@ impl LogThread {
             }
             Command::Close { done } => {
                 group.closing.push(done);
-                group.sync = true;
+                group.sync();
                 self.commit()?;
             }
             #[cfg(test)]
             Command::Commit { done } => {
                 self.commit()?;
-                let _gone = done.send(self.log.flush(false, None).and_then(|()| self.log.wait_worker_idle()));
+                group.is_written = true;
+                group.commits.push(done);
             }
             #[cfg(test)]
             Command::Hold(until) => drop(until.recv()),
@@ -204,33 +226,31 @@ impl LogThread {
         Ok(entries)
     }
 
-    fn flush(&mut self, group: &Group) -> io::Result<()> {
-        if !group.sync {
-            return if group.unsynced { self.log.flush(false, None) } else { Ok(()) };
+    /// Hands a group to the disk; `turn` continues once it is there.
+    pub(super) fn write(&mut self, sync: bool, turn: Turn) -> io::Result<()> {
+        if sync {
+            self.headroom.make_room(self.end.saturating_sub(self.durable.log().end));
+            #[cfg(feature = "testing")]
+            self.counters.flush.linger();
         }
-        self.headroom.make_room(self.end.saturating_sub(self.durable.log().end));
-        let (done, wait) = sync_channel(1);
-        let begun = Instant::now();
-        #[cfg(feature = "testing")]
-        self.counters.flush.linger();
-        self.log.flush(!SeededBug::SkippedFsync.is_on(), Some(done))?;
-        wait.recv().map_err(|_| io::Error::other("the log's writer gave up without an answer"))??;
-        let took = begun.elapsed();
-        self.counters.fsync.observe(took);
-        self.counters.flush.took(took);
+        self.log.flush(sync && !SeededBug::SkippedFsync.is_on(), Some(turn))
+    }
+
+    /// Notes what is durable from now on.
+    fn synced(&self, group: &Group) {
+        if let Some(begun) = group.begun {
+            let took = begun.elapsed();
+            self.counters.fsync.observe(took);
+            self.counters.flush.took(took);
+        }
         let state = self.log.log_state();
         let (last, vote) = (state.last().map(|id| id.0), state.vote().map(|vote| vote.0));
         self.durable.set_log(LogMark { end: self.end, last, vote });
-        if group.votes.is_empty() {
-            self.notifier.changed()
-        } else {
-            self.notifier.soon()
-        }
-        Ok(())
+        if group.votes.is_empty() { self.notifier.changed() } else { self.notifier.soon() }
     }
 
-    fn answer(&self, group: Group, outcome: io::Result<()>) {
-        let Err(error) = outcome else { return group.grant(&self.view) };
+    /// Ends the log, and refuses the group. Returns the error.
+    pub(super) fn fail(&self, group: Group, error: io::Error) -> io::Error {
         let reason = format!("the log can't be written: {error}");
         tracing::error!(reason, "the process must be started again; nothing acknowledged is lost");
         held(&self.view).failed = Some(reason.clone());
@@ -238,26 +258,40 @@ impl LogThread {
         // Recorded first, so that an observer of raft's end finds the reason.
         self.failed.send_replace(Some(StoreFailure::Disk(reason.clone())));
         group.refuse(&reason);
+        error
+    }
+
+    /// Reports a panic of the thread.
+    pub(super) fn panicked(&self) {
+        let why = "the thread of the log has panicked".to_owned();
+        self.failed.send_replace(Some(StoreFailure::Disk(why)));
     }
 }
 
 impl Drop for LogThread {
     fn drop(&mut self) {
         self.durable.end();
+        while let Ok(command) = self.commands.try_recv() {
+            let mut group = Group::default();
+            refuse(command, &mut group);
+            group.refuse("the log is closed");
+        }
         let mut view = held(&self.view);
         if view.failed.is_none() {
             view.failed = Some("the log is closed".to_owned());
-        }
-        drop(view);
-        if std::thread::panicking() {
-            let why = "the thread of the log has panicked".to_owned();
-            self.failed.send_replace(Some(StoreFailure::Disk(why)));
         }
     }
 }
 
 impl Group {
+    fn sync(&mut self) {
+        self.sync = true;
+        self.is_written = true;
+    }
+
     fn grant(self, view: &Mutex<View>) {
+        #[cfg(test)]
+        self.commits.into_iter().for_each(|done| done.send(Ok(())).unwrap_or_default());
         for done in self.appends {
             done.io_completed(Ok(()));
         }
@@ -267,7 +301,7 @@ impl Group {
         }
     }
 
-    fn refuse(self, reason: &str) {
+    pub(super) fn refuse(self, reason: &str) {
         for done in self.appends {
             done.io_completed(Err(io::Error::other(reason)));
         }

@@ -5,13 +5,13 @@
 //! ids have a fixed length, and the payload's length has a checksum of its own.
 
 use std::io::{self, Read, Write};
-use std::sync::mpsc::SyncSender;
 
 use codeq::{Decode, Encode};
 use openraft::EntryPayload;
 use openraft::vote::RaftLeaderId as _;
 use raft_log::RaftWalTypes;
 
+use super::turn::Turn;
 use crate::store::directory::frame;
 use crate::types::{Entry, LogId, Member, Types, Vote};
 use ipam_machine::batch::Batch;
@@ -34,9 +34,7 @@ impl raft_log::Types for Wal {
     type LogId = WalLogId;
     type LogPayload = WalPayload;
     type Vote = WalVote;
-    // A plain channel: it owns nothing of the log (a callback that did would make the log's thread join
-    // itself), and when it is dropped unanswered, the other end sees it.
-    type Callback = SyncSender<io::Result<()>>;
+    type Callback = Turn;
     type UserData = ();
 
     fn log_index(log_id: &WalLogId) -> u64 {
