@@ -1,13 +1,16 @@
 //! Names, validated when they are parsed.
 
 mod foreign;
+mod shared;
 mod wildcard;
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
+use arcstr::ArcStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use self::shared::SharedText;
 
 use crate::limits::{
     INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX, SPIFFE_PATTERN_CHARS_MAX,
@@ -19,7 +22,7 @@ macro_rules! checked_string {
     ($(#[$doc:meta])* $type:ident, $check:path) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $type(Arc<str>);
+        pub struct $type(ArcStr);
 
         impl $type {
             /// Checks `text` and keeps it.
@@ -28,7 +31,7 @@ macro_rules! checked_string {
             /// `invalid-field`, saying what a name of this type looks like.
             pub fn new(text: &str) -> Result<Self, Problem> {
                 $check(text)?;
-                Ok(Self(Arc::from(text)))
+                Ok(Self(ArcStr::from(text)))
             }
 
             /// The text.
@@ -71,12 +74,19 @@ macro_rules! checked_string {
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                Self::new(&text).map_err(|problem| match problem.code {
-                    Code::InvalidField => serde::de::Error::custom(problem.detail),
-                    // With its code, which `strict` finds again.
-                    _ => serde::de::Error::custom(problem),
-                })
+                deserializer.deserialize_str(shared::NameVisitor(Self::new))
+            }
+        }
+
+        impl SharedText for $type {
+            fn text(&self) -> &ArcStr {
+                &self.0
+            }
+
+            fn share(&mut self, text: &ArcStr) {
+                if self.0 == *text {
+                    self.0 = ArcStr::clone(text);
+                }
             }
         }
     };
@@ -144,13 +154,13 @@ checked_string! {
 
 impl From<&Name> for ResourceName {
     fn from(name: &Name) -> Self {
-        Self(Arc::clone(&name.0))
+        Self(ArcStr::clone(&name.0))
     }
 }
 
 impl From<&ResourceName> for ResourceName {
     fn from(name: &ResourceName) -> Self {
-        Self(Arc::clone(&name.0))
+        Self(ArcStr::clone(&name.0))
     }
 }
 
@@ -158,26 +168,26 @@ impl ResourceName {
     /// The name of something that is called `name` in `realm`.
     #[must_use]
     pub fn in_realm(realm: &Name, name: &ObjectName) -> Self {
-        Self(Arc::from(format!("{realm}/{name}")))
+        Self(ArcStr::from(format!("{realm}/{name}")))
     }
 
     /// The name, if it is in no realm.
     #[must_use]
     pub fn name(&self) -> Option<Name> {
-        (!self.0.contains('/')).then(|| Name(Arc::clone(&self.0)))
+        (!self.0.contains('/')).then(|| Name(ArcStr::clone(&self.0)))
     }
 
     /// The realm, and the name in it.
     #[must_use]
     pub fn parts(&self) -> Option<(Name, ObjectName)> {
         let (realm, name) = self.0.split_once('/')?;
-        Some((Name(Arc::from(realm)), ObjectName(Arc::from(name))))
+        Some((Name(ArcStr::from(realm)), ObjectName(ArcStr::from(name))))
     }
 
     /// Lower bound of all names with this prefix; not always a valid name.
     #[must_use]
     pub fn lowest_beginning(prefix: &str) -> Self {
-        Self(Arc::from(prefix))
+        Self(ArcStr::from(prefix))
     }
 }
 
@@ -185,7 +195,7 @@ impl Name {
     /// Lower bound of all names; not itself a valid name.
     #[must_use]
     pub fn lower_bound() -> Self {
-        Self(Arc::from(""))
+        Self(ArcStr::from(""))
     }
 }
 
@@ -193,19 +203,19 @@ impl ObjectName {
     /// Lower bound of all names; not itself a valid name.
     #[must_use]
     pub fn lower_bound() -> Self {
-        Self(Arc::from(""))
+        Self(ArcStr::from(""))
     }
 }
 
 impl From<&Name> for NamePattern {
     fn from(name: &Name) -> Self {
-        Self(Arc::clone(&name.0))
+        Self(ArcStr::clone(&name.0))
     }
 }
 
 impl From<&ObjectName> for NetworkAttachment {
     fn from(name: &ObjectName) -> Self {
-        Self(Arc::clone(&name.0))
+        Self(ArcStr::clone(&name.0))
     }
 }
 
@@ -213,7 +223,7 @@ impl NamePattern {
     /// The name, if it stands for no other.
     #[must_use]
     pub fn name(&self) -> Option<Name> {
-        (self.prefix().len() == self.0.len()).then(|| Name(Arc::clone(&self.0)))
+        (self.prefix().len() == self.0.len()).then(|| Name(ArcStr::clone(&self.0)))
     }
 
     /// Literal prefix of the pattern, which all matching names share.
@@ -234,7 +244,7 @@ impl Name {
     /// The default name: `default`.
     #[must_use]
     pub fn default_name() -> Self {
-        Self(Arc::from(crate::brand::DEFAULT))
+        Self(ArcStr::from(crate::brand::DEFAULT))
     }
 }
 
@@ -248,7 +258,7 @@ impl Name {
     /// The name that no other sorts before.
     #[must_use]
     pub fn lowest() -> Self {
-        Self(Arc::from("0"))
+        Self(ArcStr::from("0"))
     }
 }
 
@@ -256,7 +266,7 @@ impl ObjectName {
     /// The default namespace: `default`.
     #[must_use]
     pub fn default_name() -> Self {
-        Self(Arc::from(crate::brand::DEFAULT))
+        Self(ArcStr::from(crate::brand::DEFAULT))
     }
 }
 

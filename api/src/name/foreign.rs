@@ -1,7 +1,7 @@
 //! Names of other systems, converted to [`Name`]s.
 
+use arcstr::ArcStr;
 use std::iter;
-use std::sync::Arc;
 
 use super::{Name, ObjectName, check_name};
 use crate::limits::NAME_CHARS_MAX;
@@ -22,7 +22,7 @@ impl Name {
     #[must_use]
     pub fn from_foreign(foreign: &ObjectName) -> Self {
         if check_name(foreign.as_str()).is_ok() {
-            Self(Arc::clone(&foreign.0))
+            Self(ArcStr::clone(&foreign.0))
         } else {
             converted(&foreign.0)
         }
@@ -51,7 +51,7 @@ fn converted(text: &str) -> Name {
     };
     let rest = rest.unwrap_or_default().chars().map(permitted);
     let beginning: String = iter::once(first).chain(rest).take(NAME_CHARS_MAX - ENDING_CHARS).collect();
-    Name(Arc::from(format!("{beginning}-{:08x}", fnv1a(text.as_bytes()))))
+    Name(ArcStr::from(format!("{beginning}-{:08x}", fnv1a(text.as_bytes()))))
 }
 
 /// The 32-bit FNV-1a hash (IETF draft-eastlake-fnv).

@@ -52,7 +52,7 @@ impl Member {
 impl Servers for Member {
     async fn send(&self, caller: &Caller, call: Call) -> Result<Answer, Problem> {
         match self.0.clients.get() {
-            Some(clients) => clients.with_principal(Arc::clone(&caller.0)).send(call).await,
+            Some(clients) => clients.with_principal(&caller.0).send(call).await,
             None => Err(Problem::new(Code::NoLeader, "not ready: it is starting")),
         }
     }
@@ -75,7 +75,7 @@ pub(super) struct Own {
 
 impl Servers for Own {
     async fn send(&self, caller: &Caller, call: Call) -> Result<Answer, Problem> {
-        self.local.with_principal(Arc::clone(&caller.0)).send(call).await
+        self.local.with_principal(&caller.0).send(call).await
     }
 
     fn conduits(&self) -> Receiver<u64> {

@@ -81,7 +81,7 @@ const WALLS: [Wall; 7] = [
     },
     Wall {
         applies: |path| path.starts_with(MACHINE) && path != TEXT && path != BROKEN,
-        words: &["Text::given(", ": String,", "<String>,", ": &'static str,", ": Arc<str>,"],
+        words: &["Text::given(", ": String,", "<String>,", ": &'static str,", ": Arc<str>,", ": ArcStr,"],
         why: "rows, events and outcomes hold codes and typed context; sentences are made where they are shown",
     },
     Wall {

@@ -36,8 +36,9 @@ impl LocalServer {
 
     /// Serves requests of another principal, with the same rights.
     #[must_use]
-    pub fn with_principal(&self, principal: impl Into<Arc<str>>) -> Self {
-        let caller = LocalCaller { principal: Text::given(principal), ..self.caller.clone() };
+    pub fn with_principal(&self, principal: impl AsRef<str>) -> Self {
+        let principal = Text::given(principal.as_ref());
+        let caller = LocalCaller { principal, ..self.caller.clone() };
         Self { router: self.router.clone(), caller }
     }
 

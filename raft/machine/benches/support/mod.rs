@@ -1,6 +1,8 @@
 //! Common fixtures of the benchmarks.
 #![allow(dead_code, reason = "each needs another part of it")]
 
+pub(crate) mod fill;
+
 use ipam_machine::command::Text;
 use std::hint::black_box;
 

@@ -144,7 +144,7 @@ impl Step<'_> {
         };
         // Another host may have taken the address while it was kept.
         row.checked &= reason != Reason::Reattached;
-        row.also_attached.extend(row.attachment.replace(attachment));
+        row.also_attached.change(|others| others.extend(row.attachment.replace(attachment)));
         row.node = request.place().cloned();
         row.mac = request.mac_of(&row.interface).or(row.mac);
         // The routing of the first ADD holds until a later request changes it.

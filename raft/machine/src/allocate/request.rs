@@ -13,6 +13,7 @@ use crate::invariant::PROMISED_ADDRESS;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
 use crate::state::row::{Allocation, Attachment, Endpoint, PoolState, Source};
 use crate::state::{Occupant, State};
+use crate::value::{IdList, RareList};
 use ipam_api::Family;
 use ipam_api::address::number;
 use ipam_api::resource::Lifecycle;
@@ -102,7 +103,7 @@ impl Step<'_> {
             let route_config = route_configs.of(Which::Pick(place));
             ids.push(self.write_allocation(request, (endpoint_id, &row), to, pick, route_config));
         }
-        row.allocations.extend_from_slice(&ids);
+        row.allocations.change(|own| own.extend_from_slice(&ids));
         if request.attachment.is_none() && ids.is_empty() {
             self.state.tick();
         }
@@ -115,8 +116,8 @@ impl Step<'_> {
                 self.state.allocations.get(*id).is_some_and(|row| request.is_own(&row.interface))
             });
             let (key, started) = (key.clone(), started.clone());
-            let row = Attachment { key, started, endpoint: endpoint_id, allocations: ids };
-            self.state.write(id, row);
+            let allocations = IdList::from(ids);
+            self.state.write(id, Attachment { key, started, endpoint: endpoint_id, allocations });
             ids = self.state.asked_for(request, endpoint_id, id);
         }
         self.stop_waiting(endpoint_id, request);
@@ -130,7 +131,7 @@ impl Step<'_> {
             uid: request.uid.clone(),
             controller: None,
             sticky: None,
-            allocations: Vec::new(),
+            allocations: IdList::default(),
             waiting: None,
         };
         request.updated_endpoint(&row)
@@ -169,10 +170,10 @@ impl Step<'_> {
             endpoint,
             interface: pick.interface.clone(),
             attachment,
-            also_attached: Vec::new(),
+            also_attached: RareList::default(),
             node: request.place().cloned(),
             lifecycle: request.lifecycle,
-            lease: request.options.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
+            lease: request.options.ttl_ms.map(|ttl_ms| Box::new(self.new_lease(ttl_ms))),
             checked: self.state.use_check(pick.pool, pick.address),
             mac: request.mac_of(&pick.interface),
             metadata: request.options.metadata.clone(),

@@ -7,9 +7,9 @@ use crate::space::Space;
 use crate::state::id::{CoolingId, NetworkId, PoolId};
 use crate::state::row::{Cooling, Meta, PoolState, WaitTarget};
 use crate::state::{Occupant, State};
-use crate::value::At;
 use crate::value::condition::Readiness;
 use crate::value::level::FIRST_LEVEL;
+use crate::value::{At, RareList};
 use ipam_api::RangeSet;
 use ipam_api::address::number;
 use std::net::IpAddr;
@@ -56,7 +56,7 @@ impl Step<'_> {
             created_by: Text::clone(&by),
             updated_wall_ms: self.at.wall_ms,
             updated_by: by,
-            updated_fields: Vec::new(),
+            updated_fields: RareList::default(),
         }
     }
 

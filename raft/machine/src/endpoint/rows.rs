@@ -32,7 +32,7 @@ impl Step<'_> {
     /// Removes an allocation from an endpoint, and the endpoint with its last one.
     pub(crate) fn forget_in_endpoint(&mut self, endpoint: EndpointId, allocation: AllocationId) {
         let mut row = self.state.endpoints.named(endpoint).clone();
-        row.allocations.retain(|id| *id != allocation);
+        row.allocations.change(|ids| ids.retain(|id| *id != allocation));
         let is_left = !row.allocations.is_empty();
         self.state.write(endpoint, row);
         if !is_left {
@@ -50,7 +50,7 @@ impl Step<'_> {
 
     pub(crate) fn forget_in_attachment(&mut self, attachment: AttachmentId, allocation: AllocationId) {
         let Some(mut row) = self.state.attachments.get(attachment).cloned() else { return };
-        row.allocations.retain(|id| *id != allocation);
+        row.allocations.change(|ids| ids.retain(|id| *id != allocation));
         if row.allocations.is_empty() {
             self.state.erase::<Attachment>(attachment);
         } else {

@@ -35,9 +35,9 @@ impl Step<'_> {
         let mut row = self.state.allocations.named(id).clone();
         let gone = self.state.attachments.named(attachment).key.node.clone();
         self.state.tick();
-        row.also_attached.retain(|other| *other != attachment);
+        row.also_attached.change(|others| others.retain(|other| *other != attachment));
         if row.attachment == Some(attachment) {
-            row.attachment = row.also_attached.pop();
+            row.attachment = row.also_attached.change(Vec::pop);
         }
         let remaining = row.attachment.and_then(|id| self.state.attachments.get(id));
         row.node = remaining.map(|attachment| attachment.key.node.clone());

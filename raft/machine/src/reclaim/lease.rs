@@ -51,7 +51,7 @@ impl Step<'_> {
                 self.state.tick();
             }
             let Some(mut row) = self.state.allocations.get(*id).cloned() else { continue };
-            row.lease = Some(lease);
+            row.lease = Some(Box::new(lease));
             self.state.rewrite_allocation(*id, row);
         }
     }

@@ -149,8 +149,8 @@ impl State {
         };
         let family = space.family;
         space.reshape(shape, |first, last| {
-            let range = (network, family.address(first))..=(network, family.address(last));
-            let addresses = occupants.range(range).map(|((_, address), _)| number(*address));
+            let addresses = occupants.range(network, family.address(first), family.address(last));
+            let addresses = addresses.map(|(address, _)| number(address));
             let addresses = addresses.map(|address| (address, address));
             let cut = crate::state::division::blocks_within(blocks, id.into(), first, last);
             addresses.chain(cut.map(move |(start, (end, _))| (start.max(first), end.min(last))))

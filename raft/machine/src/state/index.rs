@@ -3,7 +3,6 @@
 use crate::command::{Kind, SecretHash, Text};
 use crate::space::Space;
 use crate::space::free_set::FreeSet;
-use crate::state::Occupant;
 use crate::state::attachment_index::ByAttachment;
 use crate::state::division::Division;
 use crate::state::id::{
@@ -16,9 +15,11 @@ use crate::state::key::{
     Waiter,
 };
 use crate::state::lease_index::LeaseIndex;
+use crate::state::occupants::Occupants;
 use crate::state::row::{
     Attachment, NodeReport, PrefixOwner, QuotaScope, ReportedPod, ReportedRealm, Tombstone, WaitTarget,
 };
+use crate::state::tree::Tree;
 use imbl::{OrdMap, OrdSet};
 use ipam_api::access::NodeKey;
 use ipam_api::name::{Name, ObjectName, ResourceName};
@@ -43,6 +44,12 @@ impl<K: Ord + Clone, V: Clone> Part for OrdMap<K, V> {
 impl<T: Ord + Clone> Part for OrdSet<T> {
     fn take_in(&mut self, other: Self) {
         *self = std::mem::take(self).union(other);
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Part for Tree<K, V> {
+    fn take_in(&mut self, other: Self) {
+        Self::take_in(self, other);
     }
 }
 
@@ -74,6 +81,14 @@ macro_rules! index {
             pub fn index_differences(&self, other: &Self) -> Vec<&'static str> {
                 let parts = [$((stringify!($part), self.index.$part == other.index.$part)),*];
                 parts.into_iter().filter_map(|(part, is_same)| (!is_same).then_some(part)).collect()
+            }
+        }
+
+        #[cfg(feature = "testing")]
+        impl Index {
+            /// Parts with their names, to be dropped one after another.
+            pub(super) fn into_parts(self) -> Vec<(&'static str, Box<dyn std::any::Any>)> {
+                vec![$((stringify!($part), Box::new(self.$part))),*]
             }
         }
     };
@@ -113,11 +128,11 @@ index! {
     /// Default pools by their selector keys, the most specific first.
     default_pools: OrdSet<DefaultKey>;
     spaces: OrdMap<PoolId, Arc<Space>>;
-    occupants: OrdMap<(NetworkId, IpAddr), Occupant>;
+    occupants: Occupants;
     /// Incarnations, the newest last.
-    endpoints: OrdSet<(EndpointKey, EndpointId)>;
+    endpoints: Tree<(EndpointKey, EndpointId), ()>;
     /// Incarnations of hosts by realm and name, in all namespaces.
-    hosts: OrdSet<(Name, ObjectName, EndpointId)>;
+    hosts: Tree<(Name, ObjectName, EndpointId), ()>;
     /// Sticky endpoints by what makes them.
     controllers: OrdSet<(ControllerKey, EndpointId)>;
     attachments: ByAttachment<Attachment>;

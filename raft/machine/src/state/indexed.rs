@@ -10,11 +10,15 @@ use crate::state::index::Index;
 use crate::state::key::{ControllerKey, Waiter, node_of};
 use crate::state::row::*;
 use crate::state::shape::all_unassigned;
+use crate::state::shared_names::SharedNames;
+use crate::state::table::bytes_of;
+use crate::state::tree::Tree;
 use crate::state::{Occupant, State};
 use crate::value::Text;
 use imbl::{OrdMap, OrdSet};
+use ipam_api::access::NodeKey;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::resource::EndpointKind;
+use ipam_api::resource::{EndpointKey, EndpointKind};
 use std::fmt::Display;
 use std::ops::{Add, Sub};
 use std::panic::Location;
@@ -37,6 +41,13 @@ impl Change {
         }
     }
 
+    pub(crate) fn in_tree<K: Ord + Clone, V: Clone>(self, tree: &mut Tree<K, V>, key: K, value: V) {
+        match self {
+            Change::Enter => drop(tree.insert(key, value)),
+            Change::Leave => drop(tree.remove(&key)),
+        }
+    }
+
     pub(crate) fn in_set<T: Ord + Clone>(self, set: &mut OrdSet<T>, item: T) {
         match self {
             Change::Enter => drop(set.insert(item)),
@@ -55,35 +66,39 @@ impl Change {
 
 /// A row that is found through the index.
 pub(crate) trait Indexed: InRows {
-    /// Adds or removes the entries of a row of `bytes` bytes.
-    fn change(&self, _id: Self::Id, _bytes: u64, _index: &mut Index, _change: Change) {}
+    /// Adds or removes the entries of a row.
+    fn change(&self, _id: Self::Id, _index: &mut Index, _change: Change) {}
 
     /// True if the row has the entries of `old`, the row that it replaces.
     fn is_found_as(&self, _old: &Self) -> bool {
         false
     }
+
+    /// Lets names that many rows have share their memory. For tables that grow with the number of allocations.
+    fn share_names(&mut self, _names: &mut SharedNames) {}
 }
 
 impl State {
     /// Writes a row and its entries of the index.
-    pub(crate) fn write<T: Indexed>(&mut self, id: T::Id, row: T) {
-        let Self { rows, index, ledger, .. } = self;
+    pub(crate) fn write<T: Indexed>(&mut self, id: T::Id, mut row: T) {
+        let Self { rows, index, ledger, names, .. } = self;
+        row.share_names(names);
         let table = T::table_mut(rows);
         let old = table.put(id, row, ledger);
-        let Some((row, bytes)) = table.entry(id) else { broken(ROW_OF_ID, format!("{} {id}", T::WORD)) };
-        if let Some((old, old_bytes)) = old {
+        let row = table.named(id);
+        if let Some(old) = old {
             if row.is_found_as(&old) {
                 return;
             }
-            old.change(id, old_bytes, index, Change::Leave);
+            old.change(id, index, Change::Leave);
         }
-        row.change(id, bytes, index, Change::Enter);
+        row.change(id, index, Change::Enter);
     }
 
     /// Removes a row and its entries of the index.
     pub(crate) fn erase<T: Indexed>(&mut self, id: T::Id) -> Option<Arc<T>> {
-        let (row, bytes) = T::table_mut(&mut self.rows).remove(id, &mut self.ledger)?;
-        row.change(id, bytes, &mut self.index, Change::Leave);
+        let row = T::table_mut(&mut self.rows).remove(id, &mut self.ledger)?;
+        row.change(id, &mut self.index, Change::Leave);
         Some(row)
     }
 
@@ -98,8 +113,8 @@ impl State {
 
     /// Derives the entries of all rows of a table.
     pub(super) fn enter_all<T: Indexed>(&mut self) {
-        for (id, row, bytes) in T::table(&self.rows).entries() {
-            row.change(id, bytes, &mut self.index, Change::Enter);
+        for (id, row) in T::table(&self.rows).iter() {
+            row.change(id, &mut self.index, Change::Enter);
         }
     }
 }
@@ -128,9 +143,7 @@ impl State {
     pub(crate) fn write_of_any_size<T: Indexed>(&mut self, id: T::Id, row: T) {
         let table = T::table_mut(&mut self.rows);
         table.put_of_any_size(id, row, &mut self.ledger);
-        if let Some((row, bytes)) = table.entry(id) {
-            row.change(id, bytes, &mut self.index, Change::Enter);
-        }
+        table.named(id).change(id, &mut self.index, Change::Enter);
     }
 }
 
@@ -155,7 +168,7 @@ pub(crate) fn less<N: Number>(count: &mut N, less: N) {
 macro_rules! found_by_name {
     ($($type:ident)*) => {
         $(impl Indexed for $type {
-            fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+            fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
                 change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
             }
 
@@ -169,7 +182,7 @@ macro_rules! found_by_name {
 found_by_name! { Network Node Namespace HostPolicy }
 
 impl Indexed for Reservation {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
         let Some(endpoint) = &self.spec.endpoint else { return };
         change.in_set(&mut index.records_of, (endpoint.clone(), id));
@@ -192,7 +205,7 @@ impl Indexed for Member {}
 impl Indexed for Epoch {}
 
 impl Indexed for Subnet {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         let cidr = AddressRange::of_cidr(self.spec.cidr);
         change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
         change.in_map(&mut index.subnet_starts, (self.network, cidr.family(), cidr.first()), id);
@@ -209,7 +222,7 @@ impl Indexed for Subnet {
 }
 
 impl Indexed for Pool {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
         change.in_set(&mut index.pools_of_subnet, (self.subnet, self.automatic.is_some(), id));
         if let Some(automatic) = &self.automatic {
@@ -229,10 +242,10 @@ impl Indexed for Pool {
 }
 
 impl Indexed for Endpoint {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
-        change.in_set(&mut index.endpoints, (self.key.clone(), id));
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
+        change.in_tree(&mut index.endpoints, (self.key.clone(), id), ());
         if self.key.kind == EndpointKind::Host {
-            change.in_set(&mut index.hosts, (self.key.realm.clone(), self.key.name.clone(), id));
+            change.in_tree(&mut index.hosts, (self.key.realm.clone(), self.key.name.clone(), id), ());
         }
         if let Some(key) = ControllerKey::of(self) {
             change.in_set(&mut index.controllers, (key, id));
@@ -254,10 +267,18 @@ impl Indexed for Endpoint {
             && self.controller == old.controller
             && self.sticky.is_some() == old.sticky.is_some()
     }
+
+    fn share_names(&mut self, names: &mut SharedNames) {
+        let EndpointKey { realm, kind: _, namespace, name: _ } = &mut self.key;
+        names.share(realm);
+        names.share(namespace);
+        names.share(&mut self.meta.created_by);
+        names.share(&mut self.meta.updated_by);
+    }
 }
 
 impl Indexed for Attachment {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         index.attachments.change(&self.key, id, change);
         let node = node_of(&self.key);
         index.usage.change(&node, |usage| change.in_count(&mut usage.attachments, 1));
@@ -268,11 +289,16 @@ impl Indexed for Attachment {
     fn is_found_as(&self, old: &Self) -> bool {
         self.allocations == old.allocations
     }
+
+    fn share_names(&mut self, names: &mut SharedNames) {
+        names.share_attachment(&mut self.key);
+        names.share(&mut self.started.boot_id);
+    }
 }
 
 impl Indexed for Allocation {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
-        change.in_map(&mut index.occupants, (self.network, self.address), Occupant::Allocation(id));
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
+        index.occupants.change(self.network, self.address, Occupant::Allocation(id), change);
         if let Source::Node(node) = &self.source {
             index.usage.change(node, |usage| change.in_count(&mut usage.allocations, 1));
         }
@@ -282,10 +308,20 @@ impl Indexed for Allocation {
     fn is_found_as(&self, _: &Self) -> bool {
         true
     }
+
+    fn share_names(&mut self, names: &mut SharedNames) {
+        names.share(&mut self.interface);
+        names.share(&mut self.created_by);
+        self.node.iter_mut().for_each(|node| names.share(node));
+        if let Source::Node(NodeKey { realm, name }) = &mut self.source {
+            names.share(realm);
+            names.share(name);
+        }
+    }
 }
 
 impl Indexed for Tombstone {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         index.tombstones.change(&self.key, id, change);
         change.in_set(&mut index.tombstones_of_node, (self.node, id));
         let count = index.tombstone_counts.entry(self.node).or_insert(0);
@@ -294,18 +330,23 @@ impl Indexed for Tombstone {
             index.tombstone_counts.remove(&self.node);
         }
     }
+
+    fn share_names(&mut self, names: &mut SharedNames) {
+        names.share_attachment(&mut self.key);
+        self.releases.iter_mut().for_each(|release| names.share(&mut release.boot_id));
+    }
 }
 
 impl Indexed for Cooling {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
-        change.in_map(&mut index.occupants, (self.network, self.address), Occupant::Cooling(id));
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
+        index.occupants.change(self.network, self.address, Occupant::Cooling(id), change);
         change.in_set(&mut index.unheld, (self.network, self.address));
         change.in_set(&mut index.cooling_until, (self.until_ms, id));
     }
 }
 
 impl Indexed for BootHistory {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.boots, (self.realm.clone(), self.name.clone()), id);
     }
 
@@ -316,7 +357,7 @@ impl Indexed for BootHistory {
 }
 
 impl Indexed for NodeReport {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.reports, self.node.clone(), id);
         change.in_set(&mut index.heard, (self.heard_ms, id));
         for Link { network, cidr } in &self.links {
@@ -336,7 +377,7 @@ impl Indexed for NodeReport {
 }
 
 impl Indexed for ReportedPod {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.pod_uids, (self.endpoint.realm.clone(), Text::clone(&self.uid)), id);
     }
 
@@ -347,15 +388,15 @@ impl Indexed for ReportedPod {
 }
 
 impl Indexed for ReportedRealm {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.pod_realms, self.realm.clone(), id);
         change.in_set(&mut index.verified_until, (self.until_ms, id));
     }
 }
 
 impl Indexed for Quarantine {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
-        change.in_map(&mut index.occupants, (self.network, self.address), Occupant::Quarantine(id));
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
+        index.occupants.change(self.network, self.address, Occupant::Quarantine(id), change);
         change.in_set(&mut index.unheld, (self.network, self.address));
         change.in_set(&mut index.quarantined, (self.network, self.address));
         if self.confirmed_by.is_none() {
@@ -370,13 +411,13 @@ impl Indexed for Quarantine {
 }
 
 impl Indexed for Check {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_set(&mut index.checks_until, (self.until_ms, id));
     }
 }
 
 impl Indexed for Neighbor {
-    fn change(&self, id: AllocationId, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: AllocationId, index: &mut Index, change: Change) {
         if self.other.is_some() {
             change.in_set(&mut index.collisions, (self.pool, id));
         }
@@ -384,7 +425,7 @@ impl Indexed for Neighbor {
 }
 
 impl Indexed for Token {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
         change.in_map(&mut index.token_secrets, self.secret_hash, id);
         if let Some(until_ms) = self.expires_ms {
@@ -397,7 +438,8 @@ impl Indexed for Token {
 }
 
 impl Indexed for Replay {
-    fn change(&self, id: Id<Self>, bytes: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
+        let bytes = bytes_of(self);
         change.in_map(&mut index.replays, (self.principal.clone(), self.key.clone()), id);
         change.in_set(&mut index.replays_of, (self.principal.clone(), id));
         index.use_for_replays(&self.principal, |usage| {
@@ -409,7 +451,7 @@ impl Indexed for Replay {
 }
 
 impl Indexed for Prefix {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         let range = AddressRange::of_cidr(self.cidr);
         change.in_map(&mut index.blocks, (self.parent, range.first()), (range.last(), id));
         change.in_map(&mut index.prefix_owners, (self.parent, self.owner.clone()), id);
@@ -421,7 +463,7 @@ impl Indexed for Prefix {
 }
 
 impl Indexed for PrefixClaim {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_map(&mut index.waiting, id.get(), Waiter::Prefix(id));
         change.in_map(&mut index.prefix_claims, self.path(), id);
         change.in_set(&mut index.claims_from, (self.source(), id));
@@ -440,7 +482,7 @@ impl Indexed for PrefixClaim {
 }
 
 impl Indexed for PrefixCooling {
-    fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
+    fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         change.in_set(&mut index.prefix_coolings_of, (self.parent, id));
         change.in_map(&mut index.prefix_cooling_at, (self.parent, number(self.address)), id);
         change.in_map(&mut index.prefix_cooling_owners, (self.parent, self.owner.clone()), id);

@@ -5,7 +5,8 @@ use crate::state::id::{AttachmentId, Id};
 use crate::state::index::Part;
 use crate::state::indexed::Change;
 use crate::state::row::Attachment;
-use imbl::{OrdMap, OrdSet};
+use crate::state::tree::Tree;
+use imbl::OrdMap;
 use ipam_api::access::NodeKey;
 use ipam_api::node_report::Inventory;
 use std::ops::Bound;
@@ -16,7 +17,7 @@ pub(crate) struct Inventories(OrdMap<NodeKey, OfNode>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OfNode {
-    attachments: OrdSet<AttachmentId>,
+    attachments: Tree<AttachmentId, ()>,
     inventory: Inventory,
 }
 
@@ -29,7 +30,7 @@ impl Part for Inventories {
 impl Inventories {
     pub(crate) fn change(&mut self, node: NodeKey, id: AttachmentId, row: &Attachment, change: Change) {
         let of_node = self.0.entry(node.clone()).or_default();
-        change.in_set(&mut of_node.attachments, id);
+        change.in_tree(&mut of_node.attachments, id, ());
         let allocations = row.allocations.iter().map(|id| id.get());
         match change {
             Change::Enter => of_node.inventory.add(&row.key, allocations),
@@ -54,9 +55,9 @@ impl State {
         node: &NodeKey,
         after: Option<AttachmentId>,
     ) -> impl Iterator<Item = (AttachmentId, &Attachment)> {
-        let from = Bound::Excluded(after.unwrap_or(Id::MIN));
+        let after = after.unwrap_or(Id::MIN);
         let of_node = self.index.inventories.0.get(node).into_iter();
-        let ids = of_node.flat_map(move |of_node| of_node.attachments.range((from, Bound::Unbounded)));
-        ids.map(|id| (*id, self.attachments.named(*id)))
+        let ids = of_node.flat_map(move |of_node| of_node.attachments.iter_from(Bound::Excluded(&after)));
+        ids.map(|(id, ())| (*id, self.attachments.named(*id)))
     }
 }

@@ -53,7 +53,7 @@ impl Loading {
                 }
                 Ok(())
             }
-            _ => state.rows.load(key, bytes, &mut state.ledger),
+            _ => state.rows.load(key, bytes, &mut state.ledger, &mut state.names),
         }
     }
 
@@ -98,9 +98,10 @@ impl Indexed {
 impl State {
     /// Merges the rows of another lane, which are of other tables.
     fn take_in(&mut self, other: Self) {
-        let Self { header: _, rows, ledger, index } = other;
+        let Self { header: _, rows, ledger, index, names } = other;
         self.rows.take_in(rows);
         self.ledger.digest = self.ledger.digest.wrapping_add(ledger.digest);
         self.index.take_in(index);
+        self.names.take_in(names);
     }
 }

@@ -9,6 +9,7 @@ use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
 use crate::state::key::{Application, ControllerKey};
 use crate::state::refuse::not_found;
 use crate::state::row::{Automatic, AutomaticStanding, Epoch, Meta, Namespace, Network, Node, Pool, Subnet};
+use crate::value::RareList;
 use ipam_api::Family;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 
@@ -24,7 +25,7 @@ impl State {
             created_by: Text::clone(&founder),
             updated_wall_ms: 0,
             updated_by: founder,
-            updated_fields: Vec::new(),
+            updated_fields: RareList::default(),
         };
         let spec = NetworkSpec {
             name: Name::default_name(),

@@ -17,6 +17,7 @@ pub(crate) mod lease_index;
 pub mod loading;
 mod lookup;
 mod named;
+pub(crate) mod occupants;
 pub(crate) mod owners;
 pub(crate) mod prefix_claims;
 mod prefix_coolings;
@@ -31,8 +32,10 @@ pub(crate) mod row_key;
 pub(crate) mod scopes;
 mod selectors;
 pub(crate) mod shape;
+pub(crate) mod shared_names;
 mod sound;
 pub mod table;
+pub(crate) mod tree;
 
 pub use root::*;
 pub use row::Rows;

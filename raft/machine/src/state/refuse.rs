@@ -23,7 +23,7 @@ pub(crate) fn check_expected(
             name: name.into(),
             current: meta.revision,
             by: Text::clone(&meta.updated_by),
-            fields: meta.updated_fields.clone(),
+            fields: meta.updated_fields.to_vec(),
             expected,
         },
     };

@@ -9,6 +9,7 @@ use crate::state::index::Index;
 use crate::state::loading::Loading;
 use crate::state::row::{Attachment, Rows, Subnet};
 use crate::state::row_key::RowKey;
+use crate::state::shared_names::SharedNames;
 use crate::state::table::{Ledger, encode, hash};
 use crate::value::level::FIRST_LEVEL;
 use crate::value::row::{JournalHead, RELEASED_MS};
@@ -20,7 +21,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use std::ops::Deref;
+use std::ops::{Bound, Deref};
 
 /// Bits of a revision below those of its epoch.
 const EPOCH_SHIFT: u32 = 40;
@@ -72,6 +73,7 @@ pub struct State {
     pub(super) rows: Rows,
     pub(crate) ledger: Ledger,
     pub(crate) index: Index,
+    pub(super) names: SharedNames,
 }
 
 /// Reads access the tables directly; without `DerefMut`, writes must go through the index.
@@ -113,6 +115,7 @@ impl State {
             rows: Rows::default(),
             ledger: Ledger::default(),
             index: Index::default(),
+            names: SharedNames::default(),
         }
     }
 
@@ -231,7 +234,7 @@ impl State {
 
     #[must_use]
     pub fn occupant(&self, network: NetworkId, address: IpAddr) -> Option<Occupant> {
-        self.index.occupants.get(&(network, address)).copied()
+        self.index.occupants.get(network, address)
     }
 
     /// The occupied addresses of a network between two numbers.
@@ -240,19 +243,23 @@ impl State {
         network: NetworkId,
         range: AddressRange,
     ) -> impl Iterator<Item = (IpAddr, Occupant)> + '_ {
-        let (from, to) = ((network, range.first_address()), (network, range.last_address()));
-        self.index.occupants.range(from..=to).map(|((_, address), occupant)| (*address, *occupant))
+        self.index.occupants.range(network, range.first_address(), range.last_address())
     }
 
     /// The incarnations of an endpoint, oldest first.
     pub fn incarnations(&self, key: &EndpointKey) -> impl DoubleEndedIterator<Item = EndpointId> {
-        self.index.endpoints.range((key.clone(), Id::MIN)..=(key.clone(), Id::MAX)).map(|(_, id)| *id)
+        let all = self.index.endpoints.iter_from(Bound::Included(&(key.clone(), Id::MIN)));
+        let of_key = all.map(|(entry, ())| entry).take_while(|(own, _)| own == key);
+        // Mostly one.
+        of_key.map(|(_, id)| *id).collect::<Vec<_>>().into_iter()
     }
 
     /// Incarnations of the hosts with a name, in all namespaces of a realm.
     pub fn hosts_named(&self, node: &NodeKey) -> impl Iterator<Item = EndpointId> {
-        let key = |id| (node.realm.clone(), node.name.clone(), id);
-        self.index.hosts.range(key(Id::MIN)..=key(Id::MAX)).map(|(.., id)| *id)
+        let from = (node.realm.clone(), node.name.clone(), Id::MIN);
+        let all = self.index.hosts.iter_from(Bound::Included(&from)).map(|(entry, ())| entry);
+        let named = all.take_while(|(realm, name, _)| (realm, name) == (&node.realm, &node.name));
+        named.map(|(.., id)| *id)
     }
 
     /// Incarnations of all endpoints after one of them, in order.
@@ -260,9 +267,9 @@ impl State {
         &self,
         after: Option<(&EndpointKey, EndpointId)>,
     ) -> impl Iterator<Item = (&EndpointKey, EndpointId)> {
-        use std::ops::Bound;
-        let from = after.map_or(Bound::Unbounded, |(key, id)| Bound::Excluded((key.clone(), id)));
-        self.index.endpoints.range((from, Bound::Unbounded)).map(|(key, id)| (key, *id))
+        let from = after.map(|(key, id)| (key.clone(), id));
+        let from = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.index.endpoints.iter_from(from).map(|((key, id), ())| (key, *id))
     }
 
     /// An attachment that lives.
@@ -305,5 +312,19 @@ impl State {
             loading.put(key, &bytes)?;
         }
         loading.finish()
+    }
+}
+
+#[cfg(feature = "testing")]
+impl State {
+    /// Tables and parts of the index with their names, to measure them by dropping one after another.
+    #[must_use]
+    pub fn into_parts(self) -> Vec<(&'static str, Box<dyn std::any::Any>)> {
+        let Self { header: _, rows, ledger, index, names } = self;
+        drop(ledger);
+        let mut parts = rows.into_parts();
+        parts.extend(index.into_parts());
+        parts.push(("names", Box::new(names)));
+        parts
     }
 }

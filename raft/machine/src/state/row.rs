@@ -9,12 +9,13 @@ use crate::state::id::*;
 use crate::state::index::Index;
 pub(crate) use crate::state::named::Named;
 use crate::state::row_key::RowKey;
+use crate::state::shared_names::SharedNames;
 use crate::state::table::{Ledger, Row, Table};
 use crate::value::Text;
 pub use crate::value::prefix::PrefixOwner;
 pub use crate::value::quota::QuotaScope;
 pub use crate::value::row::*;
-pub use crate::value::{ReportedPod, ReportedRealm};
+pub use crate::value::{IdList, RareList, ReportedPod, ReportedRealm};
 
 /// The answer to a request that had a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,9 +81,15 @@ macro_rules! rows {
             }
 
             /// Takes a row in that is stored.
-            pub(super) fn load(&mut self, key: RowKey, bytes: &[u8], ledger: &mut Ledger) -> Result<(), Damaged> {
+            pub(super) fn load(
+                &mut self,
+                key: RowKey,
+                bytes: &[u8],
+                ledger: &mut Ledger,
+                names: &mut SharedNames,
+            ) -> Result<(), Damaged> {
                 match key.table {
-                    $($number => self.$table.load(key, bytes, ledger),)*
+                    $($number => self.$table.load(key, bytes, ledger, names),)*
                     other => Err(Damaged(format!("table {other} is not known to this version"))),
                 }
             }
@@ -90,6 +97,14 @@ macro_rules! rows {
             /// Merges the rows of other tables.
             pub(super) fn take_in(&mut self, other: Self) {
                 $(self.$table.take_in(other.$table);)*
+            }
+        }
+
+        #[cfg(feature = "testing")]
+        impl Rows {
+            /// Tables with their names, to be dropped one after another.
+            pub(super) fn into_parts(self) -> Vec<(&'static str, Box<dyn std::any::Any>)> {
+                vec![$((stringify!($table), Box::new(self.$table))),*]
             }
         }
 

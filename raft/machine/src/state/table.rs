@@ -3,19 +3,24 @@
 use crate::broken::broken;
 use crate::invariant::{ENCODING, ROW_OF_ID, ROW_SIZE};
 use crate::state::damaged::Damaged;
+use crate::state::indexed::Indexed;
 use crate::state::row_key::RowKey;
+use crate::state::shared_names::SharedNames;
+use crate::state::tree::Tree;
 use crate::value::row::Journaled;
-use imbl::OrdMap;
 use ipam_api::limits::ROW_BYTES_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::{self, Debug, Display};
+use std::ops::Bound;
 use std::panic::Location;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Version of a row's encoding; its first byte.
 const ROW_VERSION: u8 = 1;
+/// Bytes that most encoded rows don't exceed.
+const ROW_BYTES_USUAL: usize = 256;
 
 /// Row of a table.
 pub trait Row: Serialize + DeserializeOwned + Clone {
@@ -30,15 +35,7 @@ pub trait Row: Serialize + DeserializeOwned + Clone {
 /// Rows of one type by their id. A clone costs nothing and is not touched by later changes.
 #[derive(Clone)]
 pub struct Table<T: Row> {
-    rows: OrdMap<T::Id, Slot<T>>,
-}
-
-#[derive(Clone)]
-struct Slot<T> {
-    row: Arc<T>,
-    hash: u128,
-    /// Of the row as it is written. It takes no room: the hash leaves some.
-    bytes: u32,
+    rows: Tree<T::Id, Arc<T>>,
 }
 
 impl<T: Row> Debug for Table<T> {
@@ -49,7 +46,7 @@ impl<T: Row> Debug for Table<T> {
 
 impl<T: Row> Default for Table<T> {
     fn default() -> Self {
-        Self { rows: OrdMap::new() }
+        Self { rows: Tree::default() }
     }
 }
 
@@ -97,17 +94,7 @@ impl<T: Row> Table<T> {
     /// One row.
     #[must_use]
     pub fn get(&self, id: T::Id) -> Option<&T> {
-        self.rows.get(&id).map(|slot| &*slot.row)
-    }
-
-    /// One row with its stored bytes.
-    pub(super) fn entry(&self, id: T::Id) -> Option<(&T, u64)> {
-        self.rows.get(&id).map(|slot| (&*slot.row, slot.bytes.into()))
-    }
-
-    /// All rows, oldest first, with their bytes.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (T::Id, &T, u64)> {
-        self.rows.iter().map(|(id, slot)| (*id, &*slot.row, slot.bytes.into()))
+        self.rows.get(&id).map(|row| &**row)
     }
 
     /// The row of an id that another row or the index names.
@@ -121,33 +108,31 @@ impl<T: Row> Table<T> {
 
     /// All rows, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (T::Id, &T)> {
-        self.rows.iter().map(|(id, slot)| (*id, &*slot.row))
+        self.rows.iter().map(|(id, row)| (*id, &**row))
     }
 
     /// The rows with an id above `after`, oldest first.
     pub fn iter_after(&self, after: T::Id) -> impl Iterator<Item = (T::Id, &T)> {
-        self.rows
-            .range((std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded))
-            .map(|(id, slot)| (*id, &*slot.row))
+        self.rows.iter_from(Bound::Excluded(&after)).map(|(id, row)| (*id, &**row))
     }
 
     /// The oldest row.
     #[must_use]
     pub fn first(&self) -> Option<(T::Id, &T)> {
-        self.rows.get_min().map(|(id, slot)| (*id, &*slot.row))
+        self.rows.first().map(|(id, row)| (*id, &**row))
     }
 
     /// The newest row.
     #[must_use]
     pub fn last(&self) -> Option<(T::Id, &T)> {
-        self.rows.get_max().map(|(id, slot)| (*id, &*slot.row))
+        self.rows.last().map(|(id, row)| (*id, &**row))
     }
 
-    /// Writes a row; returns the one before it with the bytes that it had.
+    /// Writes a row; returns the one before it.
     ///
     /// Commands refuse a row that no snapshot carries: a member with one could neither make a snapshot nor be
     /// recovered from.
-    pub(super) fn put(&mut self, id: T::Id, row: T, ledger: &mut Ledger) -> Option<(Arc<T>, u64)> {
+    pub(super) fn put(&mut self, id: T::Id, row: T, ledger: &mut Ledger) -> Option<Arc<T>> {
         let encoded = encode(&row);
         if encoded.len() > ROW_BYTES_MAX {
             broken(ROW_SIZE, format!("{} {id} has {} bytes", T::WORD, encoded.len()));
@@ -162,33 +147,28 @@ impl<T: Row> Table<T> {
         self.put_encoded(id, row, &encoded, ledger);
     }
 
-    fn put_encoded(
-        &mut self,
-        id: T::Id,
-        row: T,
-        encoded: &[u8],
-        ledger: &mut Ledger,
-    ) -> Option<(Arc<T>, u64)> {
+    fn put_encoded(&mut self, id: T::Id, row: T, encoded: &[u8], ledger: &mut Ledger) -> Option<Arc<T>> {
         let key = RowKey { table: T::TABLE, id: id.into() };
         let hash = hash(key, encoded);
-        let old = self.rows.insert(id, Slot { row: Arc::new(row), hash, bytes: length(encoded) });
-        let old_hash = old.as_ref().map_or(0, |slot| slot.hash);
+        let old = self.rows.insert(id, Arc::new(row));
+        let old_hash = old.as_ref().map_or(0, |old| hash_of(key, &**old));
         ledger.digest = ledger.digest.wrapping_sub(old_hash).wrapping_add(hash);
         ledger.touched.push(key);
-        old.map(|slot| (slot.row, slot.bytes.into()))
+        old
     }
 
-    /// Removes a row; returns it with the bytes that it had.
-    pub(super) fn remove(&mut self, id: T::Id, ledger: &mut Ledger) -> Option<(Arc<T>, u64)> {
-        let slot = self.rows.remove(&id)?;
-        ledger.digest = ledger.digest.wrapping_sub(slot.hash);
-        ledger.touched.push(RowKey { table: T::TABLE, id: id.into() });
-        Some((slot.row, slot.bytes.into()))
+    /// Removes a row and returns it.
+    pub(super) fn remove(&mut self, id: T::Id, ledger: &mut Ledger) -> Option<Arc<T>> {
+        let row = self.rows.remove(&id)?;
+        let key = RowKey { table: T::TABLE, id: id.into() };
+        ledger.digest = ledger.digest.wrapping_sub(hash_of(key, &*row));
+        ledger.touched.push(key);
+        Some(row)
     }
 
     /// Merges the rows of another table with other ids. Costs as much as the smaller one is large.
     pub(super) fn take_in(&mut self, other: Self) {
-        self.rows = std::mem::take(&mut self.rows).union(other.rows);
+        self.rows.take_in(other.rows);
     }
 
     pub(crate) fn encoded(&self, id: T::Id) -> Option<Vec<u8>> {
@@ -199,29 +179,32 @@ impl<T: Row> Table<T> {
         self.iter().map(|(id, row)| (RowKey { table: T::TABLE, id: id.into() }, encode(row)))
     }
 
-    pub(super) fn load(&mut self, key: RowKey, bytes: &[u8], ledger: &mut Ledger) -> Result<(), Damaged> {
-        let row: T = decode(bytes).ok_or_else(|| {
+    pub(super) fn load(
+        &mut self,
+        key: RowKey,
+        bytes: &[u8],
+        ledger: &mut Ledger,
+        names: &mut SharedNames,
+    ) -> Result<(), Damaged>
+    where
+        T: Indexed,
+    {
+        let mut row: T = decode(bytes).ok_or_else(|| {
             Damaged(format!("the row of {} {} can't be read by this version", T::WORD, key.id))
         })?;
-        let mut hashed = Vec::with_capacity(RowKey::BYTES + bytes.len());
-        hashed.extend_from_slice(&key.to_bytes());
-        hashed.push(ROW_VERSION);
-        let hashed = encode_onto(hashed, &row);
+        row.share_names(names);
+        let hashed = hash_input(key, &row, bytes.len());
         // The digest covers bytes: a differently encoded row would give the same state another digest.
         if hashed.get(RowKey::BYTES..) != Some(bytes) {
             return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
         }
         let hash = xxh3_128(&hashed);
         ledger.digest = ledger.digest.wrapping_add(hash);
-        match self.rows.insert(key.id.into(), Slot { row: Arc::new(row), hash, bytes: length(bytes) }) {
+        match self.rows.insert(key.id.into(), Arc::new(row)) {
             None => Ok(()),
             Some(_) => Err(Damaged(format!("the row of {} {} is there twice", T::WORD, key.id))),
         }
     }
-}
-
-fn length(encoded: &[u8]) -> u32 {
-    u32::try_from(encoded.len()).unwrap_or(u32::MAX)
 }
 
 /// A row as bytes: the version, then postcard.
@@ -243,6 +226,25 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     (*version == ROW_VERSION).then(|| postcard::from_bytes(body).ok()).flatten()
 }
 
+/// Length of an encoded row.
+pub(super) fn bytes_of<T: Row>(row: &T) -> u64 {
+    encode(row).len() as u64
+}
+
+/// Hash of a row. No table keeps it: a row is hashed again when it is replaced or removed, which costs less than
+/// the memory of millions of hashes.
+fn hash_of<T: Row>(key: RowKey, row: &T) -> u128 {
+    xxh3_128(&hash_input(key, row, ROW_BYTES_USUAL))
+}
+
+/// Key and encoding of a row, with room for an encoding of `bytes` bytes.
+fn hash_input<T: Row>(key: RowKey, row: &T, bytes: usize) -> Vec<u8> {
+    let mut input = Vec::with_capacity(RowKey::BYTES + bytes);
+    input.extend_from_slice(&key.to_bytes());
+    input.push(ROW_VERSION);
+    encode_onto(input, row)
+}
+
 pub(crate) fn hash(key: RowKey, bytes: &[u8]) -> u128 {
     let mut input = Vec::with_capacity(RowKey::BYTES + bytes.len());
     input.extend_from_slice(&key.to_bytes());
@@ -255,7 +257,7 @@ mod tests {
     use super::*;
     use crate::broken::Broken;
     use crate::command::{Metadata, NetworkSpec, Text};
-    use crate::state::row::{Meta, Network};
+    use crate::state::row::{Meta, Network, RareList};
 
     fn network(bytes: usize) -> Network {
         let meta = Meta {
@@ -265,7 +267,7 @@ mod tests {
             created_by: Text::given("me"),
             updated_wall_ms: 1,
             updated_by: Text::given("me"),
-            updated_fields: Vec::new(),
+            updated_fields: RareList::default(),
         };
         let metadata = Metadata { description: Text::given("x".repeat(bytes)), ..Metadata::default() };
         Network { meta, spec: NetworkSpec { metadata, ..crate::fixtures::network("blue") } }
@@ -276,7 +278,7 @@ mod tests {
         let around = encode(&network(ROW_BYTES_MAX)).len() - ROW_BYTES_MAX;
         let mut table = Table::default();
         table.put(7.into(), network(ROW_BYTES_MAX - around), &mut Ledger::default());
-        assert_eq!(table.entry(7.into()).unwrap().1, ROW_BYTES_MAX as u64);
+        assert_eq!(table.encoded(7.into()).unwrap().len(), ROW_BYTES_MAX);
     }
 
     #[test]

@@ -8,8 +8,9 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
+use arcstr::ArcStr;
+use ipam_api::name::SharedText;
 use serde::{Deserialize, Serialize};
 
 /// Characters of unbounded text in a refusal: one above the shown number, so the cut is visible.
@@ -18,17 +19,17 @@ const EXCERPT_CHARS: usize = 81;
 /// Text that is shared rather than copied.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Text(Arc<str>);
+pub struct Text(ArcStr);
 
 impl Text {
     /// Text of a request, a configuration or a peer.
     #[must_use]
-    pub fn given(text: impl Into<Arc<str>>) -> Self {
+    pub fn given(text: impl Into<ArcStr>) -> Self {
         Self(text.into())
     }
 
     /// Identifier: a principal or a request id of the machine, or a label of a selector.
-    pub(crate) fn identifier(text: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn identifier(text: impl Into<ArcStr>) -> Self {
         Self(text.into())
     }
 
@@ -44,6 +45,18 @@ impl Text {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl SharedText for Text {
+    fn text(&self) -> &ArcStr {
+        &self.0
+    }
+
+    fn share(&mut self, text: &ArcStr) {
+        if self.0 == *text {
+            self.0 = ArcStr::clone(text);
+        }
     }
 }
 

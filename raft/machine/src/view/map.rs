@@ -270,8 +270,8 @@ impl State {
         from: u128,
         to: u128,
     ) -> Option<(u128, Occupant)> {
-        let range = (network, family.address(from))..=(network, family.address(to));
-        self.index.occupants.range(range).next().map(|((_, address), occupant)| (number(*address), *occupant))
+        let mut occupied = self.index.occupants.range(network, family.address(from), family.address(to));
+        occupied.next().map(|(address, occupant)| (number(address), occupant))
     }
 
     /// The first prefix of a pool with something between two numbers: its ends.

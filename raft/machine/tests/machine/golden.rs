@@ -326,14 +326,14 @@ fn rows_that_name_a_missing_endpoint_allocation_or_pool_are_damaged() {
         (
             |state, rows| {
                 let (id, row) = state.attachments.first().unwrap();
-                rows.put(id.get(), &Attachment { allocations: vec![7.into()], ..row.clone() });
+                rows.put(id.get(), &Attachment { allocations: vec![7.into()].into(), ..row.clone() });
             },
             "allocation 7 is named by a row and not there",
         ),
         (
             |state, rows| {
                 let (id, row) = state.endpoints.first().unwrap();
-                rows.put(id.get(), &Endpoint { allocations: vec![7.into()], ..row.clone() });
+                rows.put(id.get(), &Endpoint { allocations: vec![7.into()].into(), ..row.clone() });
             },
             "allocation 7 is named by a row and not there",
         ),

@@ -2,8 +2,7 @@
 
 use crate::value::cause::NamedPrefix;
 use crate::value::id::{
-    AllocationId, AttachmentId, BootHistoryId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, SubnetId,
-    TokenId,
+    AttachmentId, BootHistoryId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, SubnetId, TokenId,
 };
 use crate::value::prefix::PrefixOwner;
 use crate::value::quota::QuotaScope;
@@ -25,8 +24,8 @@ use crate::value::condition::{Readiness, WaitReason};
 use crate::value::field_name::FieldName;
 use crate::value::{
     AgentReadiness, Allocate, AllocationMetadata, Cause, Controller, Credential, Delegate, Grant,
-    HostPolicySpec, Link, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Purpose, ReportedBoot,
-    ReservationSpec, RouteConfig, SecretHash, Started, SubnetSpec, Text,
+    HostPolicySpec, IdList, Link, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Purpose, RareList,
+    ReportedBoot, ReservationSpec, RouteConfig, SecretHash, Started, SubnetSpec, Text,
 };
 
 /// Identity and history of a spec.
@@ -45,7 +44,7 @@ pub struct Meta {
     /// Principal of the last change.
     pub updated_by: Text,
     /// Fields that the last change changed; none if it is as it was created.
-    pub updated_fields: Vec<FieldName>,
+    pub updated_fields: RareList<FieldName>,
 }
 
 /// An address space.
@@ -170,7 +169,7 @@ pub struct Endpoint {
     /// Stickiness; none for other endpoints.
     pub sticky: Option<Box<Sticky>>,
     /// Ids of its allocations, oldest first.
-    pub allocations: Vec<AllocationId>,
+    pub allocations: IdList<Allocation>,
     /// Its wait, if it waits.
     pub waiting: Option<Box<Waiting>>,
 }
@@ -228,7 +227,7 @@ pub struct Attachment {
     pub started: Started,
     pub endpoint: EndpointId,
     /// Ids of its allocations.
-    pub allocations: Vec<AllocationId>,
+    pub allocations: IdList<Allocation>,
 }
 
 /// One address held by one interface of one endpoint.
@@ -243,13 +242,13 @@ pub struct Allocation {
     /// Id of its attachment; of several the newest. None while it waits for the return of its endpoint.
     pub attachment: Option<AttachmentId>,
     /// Ids of the others, the oldest first.
-    pub also_attached: Vec<AttachmentId>,
+    pub also_attached: RareList<AttachmentId>,
     /// The node where it is.
     pub node: Option<ObjectName>,
     /// Lifecycle of the allocation.
     pub lifecycle: Lifecycle,
     /// Lease, if the allocation ends by log time.
-    pub lease: Option<Lease>,
+    pub lease: Option<Box<Lease>>,
     /// True if a probe found no other holder on the wire.
     pub checked: bool,
     /// The interface's hardware address.

@@ -129,7 +129,7 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
         let claim = endpoint.claim.as_ref().map(|claim| (&claim.request, claim.why));
         assert_eq!(row.waiting.as_ref().map(|waiting| (&waiting.request, waiting.why)), claim);
         let held = model.held.iter().filter(|one| one.endpoint == endpoint.number);
-        assert_eq!(row.allocations, held.map(|one| Id::new(one.id)).collect::<Vec<_>>());
+        assert_eq!(*row.allocations, *held.map(|one| Id::new(one.id)).collect::<Vec<_>>());
         assert!(row.allocations.iter().all(|one| state.allocations.get(*one).unwrap().endpoint == own));
         assert!(state.incarnations(&row.key).any(|one| one == own));
     }
@@ -141,7 +141,7 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
         let (own, row) = state.attachment(key).unwrap();
         assert_eq!((&row.key, &row.started), (key, started));
         let held = || model.held.iter().filter(|one| one.attachments.contains(key));
-        assert_eq!(row.allocations, held().map(|one| Id::new(one.id)).collect::<Vec<_>>());
+        assert_eq!(*row.allocations, *held().map(|one| Id::new(one.id)).collect::<Vec<_>>());
         assert!(held().all(|one| one.endpoint == *endpoint));
         assert!(row.allocations.iter().all(|one| {
             let allocation = state.allocations.get(*one).unwrap();

@@ -357,7 +357,7 @@ fn meta(id: u64) -> Meta {
         created_by: Text::given("alice"),
         updated_wall_ms: 12,
         updated_by: Text::given("bob"),
-        updated_fields: vec![FieldName::Ranges],
+        updated_fields: vec![FieldName::Ranges].into(),
     }
 }
 

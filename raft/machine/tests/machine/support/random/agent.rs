@@ -49,7 +49,7 @@ impl Draw<'_> {
         let with_uid: Vec<_> = rows.into_iter().filter(|row| row.uid.is_some()).collect();
         let place = self.dice.below(with_uid.len().max(1) as u64);
         let Some(row) = with_uid.get(usize::try_from(place).unwrap()) else { return self.orphans() };
-        let mut allocations = row.allocations.clone();
+        let mut allocations = row.allocations.to_vec();
         if self.dice.chance(20) {
             allocations.pop();
         }
@@ -89,7 +89,7 @@ impl Draw<'_> {
             let mut key = self.attachment();
             (key.realm, key.node) = (node.realm.clone(), node.name.clone());
             let mut allocations =
-                self.state.attachment(&key).map_or_else(Vec::new, |(_, row)| row.allocations.clone());
+                self.state.attachment(&key).map_or_else(Vec::new, |(_, row)| row.allocations.to_vec());
             if self.dice.chance(20) {
                 allocations.pop();
             }

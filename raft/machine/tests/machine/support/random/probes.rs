@@ -168,7 +168,7 @@ impl Draw<'_> {
             _ => ReclaimReason::NodeSilent { grace_ms: 30_000 },
         };
         let on_node = self.state.attachments_on(&node, None);
-        let mut allocations: Vec<_> = on_node.flat_map(|(_, row)| row.allocations.clone()).collect();
+        let mut allocations: Vec<_> = on_node.flat_map(|(_, row)| row.allocations.to_vec()).collect();
         if let (true, [_, ..]) = (self.dice.chance(15), self.issued) {
             allocations.push(self.issued[self.at(self.issued.len())].into());
         }
@@ -228,7 +228,7 @@ impl Draw<'_> {
 
     fn result_of_add(&mut self, node: &NodeKey) -> Option<ProbeResult> {
         let on_node = self.state.attachments_on(node, None);
-        let mut ids: Vec<_> = on_node.flat_map(|(_, row)| row.allocations.clone()).collect();
+        let mut ids: Vec<_> = on_node.flat_map(|(_, row)| row.allocations.to_vec()).collect();
         if self.dice.chance(10) {
             ids = self.state.allocations.iter().map(|(id, _)| id).collect();
         }

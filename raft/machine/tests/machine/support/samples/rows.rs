@@ -83,7 +83,7 @@ pub(crate) fn all_rows() -> Rows {
         uid,
         controller,
         sticky,
-        allocations: vec![107.into()],
+        allocations: vec![107.into()].into(),
         waiting,
     };
     rows.put(105, &row);
@@ -91,7 +91,7 @@ pub(crate) fn all_rows() -> Rows {
         key: key.clone(),
         started: started(),
         endpoint: 105.into(),
-        allocations: vec![107.into()],
+        allocations: vec![107.into()].into(),
     };
     rows.put(106, &row);
     let row = Allocation {
@@ -101,10 +101,10 @@ pub(crate) fn all_rows() -> Rows {
         endpoint: 105.into(),
         interface: key.interface.clone(),
         attachment: Some(106.into()),
-        also_attached: Vec::new(),
+        also_attached: Vec::new().into(),
         node: Some(key.node.clone()),
         lifecycle: Lifecycle::Attached,
-        lease: Some(lease()),
+        lease: Some(Box::new(lease())),
         checked: true,
         mac: request().interfaces[0].mac.clone(),
         metadata: allocation_metadata(),
