@@ -41,7 +41,8 @@ fn chart(title: &str, loads: &[(String, Load)]) -> String {
     let height = BOTTOM + 60.0 + BAR * f64::from(count);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n\
+         font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n\
          <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{title}: latency by percentile, and operations per \
          second</text>\n"
     );

@@ -42,7 +42,7 @@ pub(super) async fn measure(
         Kind::Add(is_many) => adds(lab, subject, if is_many { plan.attachments } else { 0 }, plan.adds).await,
         Kind::Syscalls => syscalls(lab, subject, plan.times).await,
         Kind::Overload => overload(lab, subject, plan.times).await,
-        Kind::Million => million(lab, plan.held, plan.times).await,
+        Kind::Million => million(lab, plan.held, plan.listen).await,
         Kind::Failover => failover(lab, subject).await,
         Kind::AgentAtRest => agent_at_rest(lab, plan).await,
         Kind::Heartbeats => heartbeats(lab, plan).await,

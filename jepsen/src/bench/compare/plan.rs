@@ -13,6 +13,8 @@ pub(in crate::bench) struct Plan {
     pub(in crate::bench) times: Times,
     /// Durations of the bulk load.
     pub(in crate::bench) bulk: Times,
+    /// Durations of single allocations beside background work of a large state.
+    pub(in crate::bench) listen: Times,
     /// Addresses of a large state.
     pub(in crate::bench) held: u64,
     /// ADDs of each plugin in a round.
@@ -33,6 +35,7 @@ impl Plan {
             rounds: 5,
             times: Times { warm_up: seconds(1), measured: seconds(5) },
             bulk: Times { warm_up: seconds(1), measured: seconds(30) },
+            listen: Times { warm_up: seconds(1), measured: seconds(30) },
             held: 1_000_000,
             adds: 200,
             attachments: 2000,
@@ -49,6 +52,7 @@ impl Plan {
             rounds: 1,
             times,
             bulk: times,
+            listen: times,
             held: 10_000,
             adds: 20,
             attachments: 50,

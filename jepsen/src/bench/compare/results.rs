@@ -50,9 +50,10 @@ impl Results {
         Measurement::ALL.iter().map(|measurement| measurement.name).filter(|name| has(name)).collect()
     }
 
-    /// Returns true if no measurement failed, and no call of a burst.
+    /// Returns true if no measurement failed, and no call of a load.
     pub(in crate::bench) fn is_whole(&self) -> bool {
-        self.failures.is_empty()
+        let mut loads = self.rounds.values().flatten().flat_map(|measured| &measured.loads);
+        self.failures.is_empty() && loads.all(|(_, load)| load.failures == 0)
     }
 
     /// All figures and histograms for programs.
@@ -94,5 +95,17 @@ mod tests {
         assert_eq!(results.median("burst", Subject::Ipamd, "per_s"), None);
         assert_eq!(results.median("burst", Subject::Etcd, "p50_ms"), None);
         assert_eq!(median(vec![1.0, 2.0]), Some(1.0));
+    }
+
+    #[test]
+    fn a_failed_call_or_measurement_makes_results_incomplete() {
+        let of = |failures| {
+            let mut results = Results::default();
+            results.add("burst", Subject::Etcd, Measured::of(Load { failures, ..Load::default() }));
+            results
+        };
+        assert!(of(0).is_whole() && !of(1).is_whole());
+        let results = Results { failures: vec!["add: no agent".to_owned()], ..of(0) };
+        assert!(!results.is_whole());
     }
 }

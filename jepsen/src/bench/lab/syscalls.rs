@@ -1,5 +1,6 @@
-//! System calls of a process during some time, counted by `perf stat`. Where `perf` is not permitted, `strace`
-//! counts them.
+//! System calls of a process during some time, counted by `perf stat`.
+//!
+//! Where `perf` is not permitted, `strace` counts them.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
