@@ -1,5 +1,6 @@
-//! Fault injection for ipamd: breaks clusters of real processes, and reports lost data.
+//! Fault injection for ipamd: breaks clusters of real processes, and reports lost data. Also measures them.
 
+pub mod bench;
 pub mod checker;
 pub mod command;
 pub mod failover;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use ipam_jepsen::command::{Outcome, check, list, live, matrix, preflight, report, suite};
-use ipam_jepsen::{failover, powercut, seeded, slow_disks};
+use ipam_jepsen::{bench, failover, powercut, seeded, slow_disks};
 
 /// Breaks clusters of real ipamd processes on purpose, and reports each broken promise.
 #[derive(Debug, Parser)]
@@ -40,6 +40,8 @@ enum Task {
     Mutants(seeded::Arguments),
     /// Kill and pause leaders of ipamd and of etcd in turn, and compare the times without accepted writes.
     Failover(failover::Arguments),
+    /// Measure ipamd under load, alone or beside etcd, host-local and an older build.
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Task::SlowDisks(arguments) => slow_disks::run(&arguments).map(Outcome::of),
         Task::Mutants(arguments) => seeded::run(&arguments),
         Task::Failover(arguments) => failover::run(&arguments).map(Outcome::of),
+        Task::Bench(arguments) => bench::run(&arguments).map(Outcome::of),
     };
     match done {
         Ok(outcome) => outcome.into(),

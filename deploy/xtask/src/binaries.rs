@@ -57,31 +57,33 @@ pub(crate) fn build_quickly(workspace: &Workspace, programs: &[&str]) -> Result<
     Ok(workspace.target.join("debug"))
 }
 
-/// Programs that measure, by package: run by hand, never by the tests.
-pub(crate) const MEASURES: [(&str, &str); 3] =
-    [("ipam-raft", "machine"), ("ipam-raft", "selecting"), ("ipamd", "measure")];
+/// Programs that measure the state machine, by package: run by hand, never by the tests.
+pub(crate) const MACHINE: [(&str, &str); 2] = [("ipam-machine", "machine"), ("ipam-machine", "selecting")];
 
-/// The one with the figures of the node agent.
-pub(crate) const AGENT: [(&str, &str); 1] = [("ipamd", "measure")];
+/// The one with ADDs through `macvlan` and their probes.
+pub(crate) const PROBES: [(&str, &str); 1] = [("ipamd", "probes")];
 
 /// The one with the figures of the front end for Meridio.
 pub(crate) const MERIDIO: [(&str, &str); 1] = [("ipamd", "meridio")];
 
-/// The one that takes long.
-pub(crate) const MILLION: [(&str, &str); 1] = [("ipamd", "million")];
-
-/// Builds the binaries that ship, then runs programs that measure, each with these arguments.
-pub(crate) fn measure(workspace: &Workspace, measures: &[(&str, &str)], arguments: &[&str]) -> Result<()> {
+/// Builds the binaries that ship, then runs programs that measure.
+pub(crate) fn measure(workspace: &Workspace, measures: &[(&str, &str)]) -> Result<()> {
     build(workspace)?;
     let triple = host_triple()?;
     for (package, bench) in measures {
         let mut command = workspace.cargo(["bench", "--locked", "--package", package, "--bench", bench]);
         command.args(["--target", &triple]).env(ENCODED_RUSTFLAGS, rustflags(workspace)?);
         command.env("IPAMD_BIN_DIR", workspace.dist());
-        command.arg("--").args(arguments);
         call(&mut command)?;
     }
     Ok(())
+}
+
+/// Builds one program that does not ship, optimised; returns its path. Cargo calls package and program alike.
+pub(crate) fn build_optimised(workspace: &Workspace, name: &str) -> Result<PathBuf> {
+    let triple = host_triple()?;
+    call(&mut cargo_build(workspace, &triple, name, &[name])?)?;
+    Ok(workspace.target.join(triple).join("release").join(name))
 }
 
 fn cargo_build(workspace: &Workspace, triple: &str, package: &str, names: &[&str]) -> Result<Command> {

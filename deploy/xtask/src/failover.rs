@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
 }
 
 /// Unpacks etcd into `target/tools/etcd`, unless it is there.
-fn etcd(workspace: &Workspace) -> Result<PathBuf> {
+pub(crate) fn etcd(workspace: &Workspace) -> Result<PathBuf> {
     let home = workspace.target.join("tools/etcd");
     if home.join(PROGRAM).exists() {
         return Ok(home);

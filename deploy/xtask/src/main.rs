@@ -1,10 +1,11 @@
-//! The project's own tools: `cargo xtask build | chart | commits | dev | failover | image | jepsen |
+//! The project's own tools: `cargo xtask bench | build | chart | commits | dev | failover | image | jepsen |
 //! measure | powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
 //! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
 //! out in silence.
 
+mod bench;
 mod binaries;
 mod clients;
 mod commits;
@@ -47,6 +48,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Build the programs, then measure ipamd beside etcd, host-local and an older build.
+    Bench(bench::Arguments),
     /// Make the binaries that ship, static and optimised, in target/dist.
     Build,
     /// Write the Helm chart anew, from the Kubernetes manifests.
@@ -59,16 +62,13 @@ enum Task {
     Image(image::Arguments),
     /// Build what is needed, then inject faults into clusters of real processes, and check the histories.
     Jepsen(jepsen::Arguments),
-    /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
+    /// Measure parts that the bench does not measure: the state machine, probes, calls of Meridio's clients.
     Measure {
-        /// Instead, fill three members with a million allocations and see what that costs.
+        /// Instead, measure ADD through macvlan with and without probes, in network namespaces.
         #[arg(long)]
-        million: bool,
-        /// Measure the plugin and the node agent only; exit with 1 if a figure exceeds its limit.
-        #[arg(long, conflicts_with = "million")]
-        agent: bool,
-        /// Measure calls of Meridio's clients beside the same requests over REST.
-        #[arg(long, conflicts_with_all = ["million", "agent"])]
+        probes: bool,
+        /// Instead, measure calls of Meridio's clients beside the same requests over REST.
+        #[arg(long, conflicts_with = "probes")]
         meridio: bool,
     },
     /// Build what is needed, then cut the power of members under load, and say what they lost.
@@ -83,16 +83,16 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = Workspace::find().and_then(|workspace| match Arguments::parse().task {
+        Task::Bench(arguments) => bench::run(&workspace, &arguments),
         Task::Build => binaries::build(&workspace).map(|_| ()),
         Task::Chart => kubernetes::write_chart(&workspace),
         Task::Commits => commits::run(&workspace.root),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
         Task::Image(arguments) => image::write(&workspace, &arguments),
         Task::Jepsen(arguments) => jepsen::build_and_run(&workspace, &arguments),
-        Task::Measure { million: true, .. } => binaries::measure(&workspace, &binaries::MILLION, &[]),
-        Task::Measure { agent: true, .. } => binaries::measure(&workspace, &binaries::AGENT, &["--agent"]),
-        Task::Measure { meridio: true, .. } => binaries::measure(&workspace, &binaries::MERIDIO, &[]),
-        Task::Measure { .. } => binaries::measure(&workspace, &binaries::MEASURES, &[]),
+        Task::Measure { probes: true, .. } => binaries::measure(&workspace, &binaries::PROBES),
+        Task::Measure { meridio: true, .. } => binaries::measure(&workspace, &binaries::MERIDIO),
+        Task::Measure { .. } => binaries::measure(&workspace, &binaries::MACHINE),
         Task::Powercut(arguments) => powercut::build_and_run(&workspace, powercut::POWERCUT, &arguments),
         Task::SlowDisks(arguments) => powercut::build_and_run(&workspace, powercut::SLOW_DISKS, &arguments),
         Task::Failover(arguments) => failover::run(&workspace, &arguments),

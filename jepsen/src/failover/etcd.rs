@@ -1,7 +1,7 @@
 //! etcd of Debian with its default settings, over its JSON gateway.
 
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -26,12 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 struct Member {
     name: String,
+    client: SocketAddr,
     client_url: String,
     peer_url: String,
     process: Option<Child>,
 }
 
-pub(super) struct Etcd {
+/// Cluster of etcd.
+pub(crate) struct Etcd {
     program: PathBuf,
     dir: PathBuf,
     members: Vec<Member>,
@@ -39,7 +41,8 @@ pub(super) struct Etcd {
 }
 
 impl Etcd {
-    pub(super) fn start(dir: &Path, unpacked: &Path) -> Result<Self> {
+    /// Starts three members in a directory.
+    pub(crate) fn start(dir: &Path, unpacked: &Path) -> Result<Self> {
         let program = unpacked.join(PROGRAM);
         let program = fs::canonicalize(&program)
             .with_context(|| format!("no {}; first: cargo xtask failover", program.display()))?;
@@ -49,12 +52,12 @@ impl Etcd {
         // All ports are bound at once, so that they differ.
         let bound = (0..2 * MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
         let addresses = bound.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
-        let urls: Vec<String> = addresses.iter().map(|address| format!("http://{address}")).collect();
-        let members = urls.chunks(2).zip(1..).filter_map(|(urls, number)| match urls {
+        let members = addresses.chunks(2).zip(1..).filter_map(|(addresses, number)| match *addresses {
             [client, peer] => Some(Member {
                 name: format!("e{number}"),
-                client_url: client.clone(),
-                peer_url: peer.clone(),
+                client,
+                client_url: format!("http://{client}"),
+                peer_url: format!("http://{peer}"),
                 process: None,
             }),
             _ => None,
@@ -64,6 +67,16 @@ impl Etcd {
         drop(bound);
         (0..MEMBERS).try_for_each(|at| etcd.spawn(at))?;
         Ok(etcd)
+    }
+
+    /// Addresses of all members for clients.
+    pub(crate) fn client_addresses(&self) -> Vec<SocketAddr> {
+        self.members.iter().map(|member| member.client).collect()
+    }
+
+    /// Processes of all members; none for one that does not run.
+    pub(crate) fn pids(&self) -> Vec<Option<u32>> {
+        self.members.iter().map(|member| member.process.as_ref().map(Child::id)).collect()
     }
 
     fn spawn(&mut self, at: usize) -> Result<()> {

@@ -10,10 +10,12 @@ use serde_json::Value;
 use super::system::System;
 use crate::slow_disks::{Cluster, allocation};
 
-pub(super) struct Ipamd(Cluster);
+/// Cluster of ipamd.
+pub(crate) struct Ipamd(Cluster);
 
 impl Ipamd {
-    pub(super) fn start(dir: &Path, program: PathBuf) -> Result<Self> {
+    /// Starts three members in a directory.
+    pub(crate) fn start(dir: &Path, program: PathBuf) -> Result<Self> {
         let mut cluster = Cluster::make(dir, &[program])?;
         cluster.start_all()?;
         Ok(Self(cluster))

@@ -13,3 +13,7 @@ mod system;
 mod table;
 
 pub use self::arguments::{Arguments, run};
+pub(crate) use self::etcd::Etcd;
+pub(crate) use self::ipamd::Ipamd;
+pub(crate) use self::rounds::{Fault, round};
+pub(crate) use self::system::System;

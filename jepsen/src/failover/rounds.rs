@@ -17,7 +17,7 @@ const OBSERVED: Duration = Duration::from_secs(1);
 
 /// Loss of a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// SIGKILL.
     Kill,
     /// SIGSTOP, and SIGCONT once another member has accepted writes.
@@ -25,9 +25,11 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 2] = [Self::Kill, Self::Pause];
+    /// All faults.
+    pub(crate) const ALL: [Self; 2] = [Self::Kill, Self::Pause];
 
-    pub(super) fn name(self) -> &'static str {
+    /// Name in tables.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Kill => "leader kill -9",
             Self::Pause => "leader SIGSTOP",
@@ -36,7 +38,7 @@ impl Fault {
 }
 
 /// Loses the leader once, and returns the gap.
-pub(super) async fn round(system: &mut dyn System, fault: Fault, clients: usize) -> Result<Duration> {
+pub(crate) async fn round(system: &mut dyn System, fault: Fault, clients: usize) -> Result<Duration> {
     let clients = Clients::start(clients, &system.urls(), system.body())?;
     let begun = Instant::now();
     if !clients.wait(WRITES, begun, begun + GAP_MAX).await {

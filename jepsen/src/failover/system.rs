@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// Three members of one system. Dropped, all of its processes are killed.
-pub(super) trait System {
+pub(crate) trait System {
     /// Name in the table.
     fn name(&self) -> &'static str;
 
