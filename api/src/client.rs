@@ -29,7 +29,7 @@ pub use self::server::unresolved_host;
 use self::server::{Place, Server, builder};
 pub use self::stream::EventStream;
 use crate::brand::{HEADER_BUDGET_MS, HEADER_LEADER};
-use crate::limits::{ATTEMPT_MS_FIRST, ATTEMPT_MS_MAX, BODY_BYTES_MAX};
+use crate::limits::{ATTEMPT_MS_FIRST, ATTEMPT_MS_MAX, BODY_BYTES_MAX, RETRY_AFTER_MS_MAX};
 use crate::problem::{Applied, Code, Problem, Retry};
 
 /// Shortest and longest pause between two rounds over all servers.
@@ -158,10 +158,14 @@ impl Client {
                 break;
             }
             let limit = left.min(self.patience(&call, at, &silent));
+            let mut asked_pause = None;
             match self.attempt(server, &call, limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Refused(problem)) => {
-                    let again = problem.retry == Retry::Same || problem.code == Code::Overloaded;
+                    asked_pause = pause_of(&problem);
+                    let again = problem.retry == Retry::Same
+                        || problem.code == Code::Overloaded
+                        || asked_pause.is_some();
                     let safe = problem.applied == Applied::No || call.repeatable;
                     maybe_applied |= problem.applied == Applied::Unknown;
                     if !again || !safe {
@@ -183,8 +187,14 @@ impl Client {
             }
             at += 1;
             self.preferred.store(at % self.servers.len(), Ordering::Relaxed);
-            if attempt.is_multiple_of(self.servers.len()) {
-                let left = call.deadline.saturating_sub(start.elapsed());
+            let left = call.deadline.saturating_sub(start.elapsed());
+            if let Some(pause) = asked_pause {
+                // The pause is about the whole cluster: another server has no other answer.
+                if left < pause + Duration::from_millis(ATTEMPT_MS_MIN) {
+                    break;
+                }
+                tokio::time::sleep(pause).await;
+            } else if attempt.is_multiple_of(self.servers.len()) {
                 tokio::time::sleep(Duration::from_millis(pause_ms).min(left)).await;
                 pause_ms = (pause_ms * 2).min(PAUSE_MS.1);
             }
@@ -293,6 +303,12 @@ fn stranger(status: StatusCode) -> Miss {
 
 fn unknown(error: &reqwest::Error) -> Miss {
     Miss::Unknown { why: reason(error), is_silent: error.is_timeout() }
+}
+
+/// Pause that a server asks for before the next attempt.
+fn pause_of(problem: &Problem) -> Option<Duration> {
+    let pause_ms = problem.context.as_ref()?.retry_after_ms?;
+    Some(Duration::from_millis(pause_ms.min(RETRY_AFTER_MS_MAX)))
 }
 
 /// A header's number, quoted or not.

@@ -558,8 +558,22 @@ pub const GRPC_CONDUIT_WAITS_PER_CALLER_MAX: usize = 1_024;
 pub const REQUESTS_IN_FLIGHT_PER_CALLER_MAX: usize = 512;
 /// Dry runs and explanations of one principal that wait at one member.
 pub const TRIALS_PER_PRINCIPAL_MAX: usize = 4;
-/// Proposals that wait for the log on one member; more are refused as `overloaded`.
+/// Proposals that wait on one member; large ones count more. Each requester gets a share of the places, and
+/// more proposals are refused as `overloaded`.
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
+/// ADDs of one node that its agent sends to the members at once. Others wait for their turn.
+pub const AGENT_ADDS_AT_ONCE_MAX: usize = 256;
+/// ADDs of one node that wait for their turn; more are refused as `overloaded`.
+pub const AGENT_ADDS_WAITING_MAX: usize = 4096;
+/// Bytes of the proposals that wait on one member.
+pub const PROPOSAL_BYTES_WAITING_MAX: usize = 128 << 20;
+/// Longest expected wait in the leader's queue, in milliseconds; proposals that would wait for longer are
+/// refused as `overloaded`.
+pub const PROPOSAL_WAIT_MS_MAX: u64 = 2_000;
+/// Shortest pause that an overloaded member asks for, in milliseconds.
+pub const RETRY_AFTER_MS_MIN: u64 = 100;
+/// Longest pause that an overloaded member asks for, in milliseconds.
+pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
 /// Commands in one log entry.
 pub const COMMANDS_PER_ENTRY_MAX: usize = 1024;
 /// Bytes of one frame of a file of the store: of the log, a snapshot, a backup, the journal.
@@ -699,6 +713,14 @@ const _: () = assert!(
     JOURNAL_BLOCK_BYTES + JOURNAL_FRAME_BYTES_MAX + BODY_BYTES_MAX < STORE_FRAME_BYTES_MAX,
     "a block of the journal fits into a snapshot"
 );
+const _: () = assert!(
+    AGENT_ADDS_AT_ONCE_MAX < REQUESTS_IN_FLIGHT_PER_CALLER_MAX,
+    "the ADDs of an agent leave room for its reports"
+);
+const _: () = assert!(BODY_BYTES_MAX * 6 < PROPOSAL_BYTES_WAITING_MAX, "the largest command fits a share");
+const _: () =
+    assert!(PROPOSAL_WAIT_MS_MAX < BUDGET_MS_DEFAULT, "a refused request has time for another attempt");
+const _: () = assert!(2 * RETRY_AFTER_MS_MIN < RETRY_AFTER_MS_MAX && RETRY_AFTER_MS_MAX <= BUDGET_MS_DEFAULT);
 const _: () = assert!(PEER_PING_MS * 3 < PEER_SILENCE_MS_MAX);
 const _: () =
     assert!(PEER_LAST_WORD_MS < PEER_PING_MS, "a stopped leader is waited for no longer than a ping");

@@ -368,6 +368,16 @@ impl Problem {
         self
     }
 
+    /// The same with the pause before a repetition has a chance.
+    #[must_use]
+    pub fn retry_after(self, retry_after_ms: u64) -> Self {
+        let seconds = retry_after_ms.div_ceil(1_000);
+        let help = format!(
+            "Retry in {seconds} s; container runtimes do so by themselves. If it persists: ipamctl status."
+        );
+        self.help(help).with(|context| context.retry_after_ms = Some(retry_after_ms))
+    }
+
     /// The same for a request that may have been applied.
     #[must_use]
     pub fn maybe_applied(mut self) -> Self {

@@ -13,6 +13,7 @@ pub mod fuzzing;
 pub mod node;
 pub mod progress;
 mod rate_limit;
+pub mod retry_after;
 pub mod socket;
 mod store;
 mod sync;

@@ -234,3 +234,40 @@ async fn a_write_of_unknown_fate_is_repeated_only_with_an_identity() {
     send(&[&bad, &good.url], write().repeatable().within(within)).await.unwrap();
     assert_eq!(good.copies().len(), 1);
 }
+
+/// Server that counts its requests, and refuses each.
+async fn counting(problem: Problem) -> (String, Arc<Mutex<usize>>) {
+    let count: Arc<Mutex<usize>> = Arc::default();
+    let counted = Arc::clone(&count);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let refuse = move || {
+        *counted.lock().unwrap() += 1;
+        let (status, body) = (StatusCode::from_u16(problem.status).unwrap(), axum::Json(problem.clone()));
+        async move { (status, body) }
+    };
+    tokio::spawn(axum::serve(listener, Router::new().fallback(refuse)).into_future());
+    (url, count)
+}
+
+#[tokio::test]
+async fn an_overloaded_server_gets_the_pause_that_it_asks_for() {
+    for code in [Code::Overloaded, Code::TooManyRequests] {
+        let (url, count) = counting(Problem::new(code, "busy").retry_after(400)).await;
+        let call = write().repeatable().within(Duration::from_millis(1_500));
+        let problem = send(&[&url, &url], call).await.unwrap_err();
+        assert_eq!((problem.code, problem.applied), (code, Applied::No));
+        // Without the pauses there would be a dozen.
+        let count = *count.lock().unwrap();
+        assert!((2..=4).contains(&count), "{count} attempts in 1.5 s, with pauses of 0.4 s");
+    }
+}
+
+#[tokio::test]
+async fn a_pause_longer_than_the_remaining_time_ends_the_call_at_once() {
+    let (url, count) = counting(Problem::new(Code::Overloaded, "busy").retry_after(9_000)).await;
+    let call = write().repeatable().within(Duration::from_secs(8));
+    let problem = send(&[&url, &url], call).await.unwrap_err();
+    assert_eq!((problem.code, *count.lock().unwrap()), (Code::Overloaded, 1));
+    assert!(problem.help.contains("Retry in 9 s"), "{}", problem.help);
+}

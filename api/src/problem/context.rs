@@ -43,6 +43,9 @@ pub struct Context {
     /// With `pool-exhausted`: milliseconds of log time until the first cooling ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_free_ms: Option<u64>,
+    /// With `overloaded` and `too-many-requests`: milliseconds before a repetition has a chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
     /// With `pool-exhausted` and similar codes: the rejection of each pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolVerdict>,

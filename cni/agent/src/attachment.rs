@@ -138,6 +138,8 @@ pub async fn add(
         // The cluster must see the DEL first.
         deliver(&node, &deletion, budget).await?;
     }
+    // Before the journal has it: what is refused here has no effect at all.
+    let turn = node.turns.take(budget.saturating_sub(began.elapsed())).await?;
     let flight = node.adding.enter(&key);
     let netns = match netns {
         Some(netns) => netns::observed(netns).await,
@@ -160,6 +162,8 @@ pub async fn add(
     let left = budget.saturating_sub(began.elapsed());
     let call = Call::post("/v1/allocations").json(&body)?.repeatable().within(left);
     let result = node.cluster.send(call).await;
+    // A probe takes long, and asks the members little.
+    drop(turn);
     receipt.synced().await?;
     let outcome = match &result {
         Ok(answer) => {

@@ -46,3 +46,4 @@ pub mod socket;
 pub mod status;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod turns;

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::journal::{Journal, Key};
 use crate::pods::PodView;
 use crate::possible_orphans::PossibleOrphans;
+use crate::turns::Turns;
 
 /// This node.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct Node {
     pub pods: Option<Arc<PodView>>,
     /// ADDs that wait for their answer, by attachment.
     pub adding: InFlight,
+    /// Turns of ADDs at the members.
+    pub turns: Turns,
     /// Attachments that seem to have lost their container.
     pub possible_orphans: Mutex<PossibleOrphans>,
     /// Wakes the delivery of DELs.
@@ -51,6 +54,7 @@ impl Node {
             journal,
             pods,
             adding: InFlight::default(),
+            turns: Turns::default(),
             possible_orphans: Mutex::default(),
             undelivered: Notify::new(),
             has_probes: watch::Sender::new(false),

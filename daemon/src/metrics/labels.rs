@@ -23,6 +23,7 @@ macro_rules! labels {
 labels! {
     RouteLabels { route: String, code: u16 }
     RouteOnly { route: String }
+    ReasonLabels { reason: &'static str }
     CodeLabels { code: &'static str }
     AllocationLabels { family: &'static str, outcome: &'static str }
     PeerLabels { peer: String }

@@ -4,6 +4,7 @@ mod catalogue;
 mod elections;
 mod labels;
 mod number;
+mod queue;
 mod registry;
 mod shown;
 

@@ -23,6 +23,7 @@ use super::labels::{
     ShownLabels, TaskLabels,
 };
 use super::number::{Number, raise};
+use super::queue::Queue;
 use super::shown::{Pools, Seconds};
 use crate::http::connection::tls::ClientTls;
 
@@ -43,7 +44,7 @@ pub struct Metrics {
     term: Number,
     elections: Elections,
     peer_lag: Family<PeerLabels, Number>,
-    proposals_waiting: Number,
+    queue: Queue,
     commit_seconds: Seconds,
     fsync_seconds: Seconds,
     apply_seconds: Seconds,
@@ -104,7 +105,7 @@ impl Metrics {
             ),
             fsync_seconds: all.plain("log_fsync_seconds", "Seconds of an fsync of a group of log entries"),
             apply_seconds: all.plain("apply_seconds", "Seconds to apply a batch of log entries"),
-            proposals_waiting: all.plain("proposals_waiting", "Proposals waiting for the log"),
+            queue: Queue::new(&mut all),
             requests: all.by("http_requests", "HTTP requests by route and status code"),
             request_seconds: all.add(
                 "http_request_seconds",
@@ -253,7 +254,7 @@ impl Metrics {
                 self.peer_lag.get_or_create(&PeerLabels { peer: member.name }).set(behind);
             }
         }
-        self.proposals_waiting.set(counters.proposals_waiting);
+        self.queue.set(&counters);
         self.commit_seconds.set(counters.commit);
         self.fsync_seconds.set(counters.fsync);
         self.apply_seconds.set(counters.apply);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
 use ipam_api::client::{Call, Client};
-use ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
+use ipam_api::limits::{REQUESTS_IN_FLIGHT_PER_CALLER_MAX, RETRY_AFTER_MS_MIN};
 use ipam_api::resource::{Network, NetworkStatus, Resource};
 use ipam_api::token::Token;
 use ipam_api::{Code, Problem};
@@ -418,7 +418,9 @@ async fn red_team_one_caller_can_not_take_the_place_of_all_others() {
     })
     .await;
     assert_eq!(refused.problem().code, Code::TooManyRequests);
-    assert!(refused.headers.contains_key("retry-after"));
+    assert_eq!(refused.headers["retry-after"], "1");
+    let pause_ms = refused.problem().context.unwrap().retry_after_ms.unwrap();
+    assert!((RETRY_AFTER_MS_MIN..2 * RETRY_AFTER_MS_MIN).contains(&pause_ms), "{pause_ms}");
     // Another one is served meanwhile, and this one again once some of its own have ended.
     let _: Value = get(&root(&cluster), "/v1/pools").await.unwrap();
     begun.truncate(REQUESTS_IN_FLIGHT_PER_CALLER_MAX / 2);

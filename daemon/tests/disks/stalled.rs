@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 
 use ipam_api::Code;
 use ipam_api::client::Call;
+use ipam_api::problem::Applied;
 use ipam_api::request::Allocated;
 use serde_json::Value;
 
 use super::scene::{Scene, allocate_soon};
+use crate::support::agent::Agent;
 use crate::support::ask::{allocate, allocate_call, allocate_request};
+use crate::support::plugin::Plugin;
 use crate::support::raw::ask;
 use crate::support::{LONG, until};
 
@@ -129,12 +132,52 @@ async fn requests_whose_budget_passes_in_a_stopped_leader_are_not_granted() {
     scene.all_run();
 }
 
+/// The disks of both followers accept writes and complete none, so no entry is committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_majority_of_stalled_disks_keeps_nobody_waiting_and_nothing_queued() {
+    const FLOOD: usize = 100;
+    let mut scene = Scene::up(3).await;
+    let leader = scene.cluster.leader().await;
+    let followers: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
+    let agent = Agent::up(&scene.cluster.urls(), "node-1", "heartbeat_interval_ms = 3600000").await;
+    let conf = agent.network(&["web"]);
+    followers.iter().for_each(|at| scene.disks[*at].freeze());
+    let flood: Vec<_> = (0..FLOOD)
+        .map(|at| {
+            let call = allocate_call(&allocate_request(&format!("h{at}"), &["web"]));
+            let (client, call) = (scene.cluster.at(leader), call.within(Duration::from_secs(2)));
+            tokio::spawn(async move { client.call::<Allocated>(call).await })
+        })
+        .collect();
+    let mut unknown = 0;
+    for one in flood {
+        let problem = one.await.unwrap().unwrap_err();
+        assert_eq!(problem.code.entry().cni, 11, "{problem}");
+        unknown += u64::from(problem.applied == Applied::Unknown);
+    }
+    // Each request has left the queue with its client.
+    scene.waits(leader, 0).await;
+    let added = Plugin::new("ADD", "c001", &conf).deadline_ms(1_000).run().await.fails(11);
+    assert!(added.contains("Retry"), "{added}");
+    followers.iter().for_each(|at| scene.disks[*at].thaw());
+    scene.cluster.ready().await;
+    // At most those that were in the log already, and the ADD, which the log may have got at its end.
+    let allocated = scene.cluster.settled().await.addresses.allocated;
+    assert!(allocated <= unknown + 1, "{allocated} allocated, {unknown} of unknown outcome");
+    scene.all_run();
+}
+
 impl Scene {
     /// Waits until this many proposals wait at the first member.
     async fn waiting(&self, count: usize) {
+        self.waits(0, count).await;
+    }
+
+    /// Waits until this many proposals wait at a member.
+    async fn waits(&self, at: usize, count: usize) {
         let expected = format!("ipamd_proposals_waiting {count}");
         until(&expected, async || {
-            let text = ask(self.cluster.members[0].client, "GET", "/metrics", &[], &Value::Null).await.body;
+            let text = ask(self.cluster.members[at].client, "GET", "/metrics", &[], &Value::Null).await.body;
             let line = text.lines().find(|line| line.starts_with("ipamd_proposals_waiting"));
             match line {
                 Some(line) if line == expected => Ok(()),

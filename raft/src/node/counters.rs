@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use ipam_api::limits::PROPOSALS_WAITING_MAX;
-
 use crate::durations::{DurationCounts, Durations};
+use crate::retry_after::RetryAfter;
 use crate::store::StoreCounters;
+use crate::transport::{Busy, Declined};
 
 /// Declares the node's counters, and their readable form beside values that are measured otherwise.
 macro_rules! counters {
@@ -18,6 +18,8 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
             /// Time from proposing an entry to its outcome.
             pub commit: DurationCounts,
+            /// Time that proposals waited in the queue for an entry.
+            pub queued: DurationCounts,
             /// Time from handing a group of entries to the disk until it is on it.
             pub fsync: DurationCounts,
             /// Time to apply the entries that come together.
@@ -34,6 +36,8 @@ macro_rules! counters {
         pub(super) struct Counters {
             $(pub(super) $name: AtomicU64,)*
             commit: Durations,
+            queued: Durations,
+            retry_after: RetryAfter,
             pub(super) store: Arc<StoreCounters>,
         }
 
@@ -42,6 +46,7 @@ macro_rules! counters {
                 NodeMetrics {
                     $($name: self.$name.load(Relaxed),)*
                     commit: self.commit.read(),
+                    queued: self.queued.read(),
                     fsync: self.store.fsync.read(),
                     apply: self.store.apply.read(),
                     rows_rebuilt: self.store.rows_rebuilt.load(Relaxed),
@@ -60,6 +65,12 @@ counters! {
     proposals_forwarded,
     /// Proposals without an outcome.
     proposals_failed,
+    /// Proposals refused because their requester held its share of the places.
+    proposals_over_share,
+    /// Proposals refused because the queue would not have served them in time.
+    proposals_too_late,
+    /// Proposals that left the queue before the log: their deadlines passed, or their callers went away.
+    proposals_abandoned,
     /// Log entries proposed by this member as the leader.
     batches,
     /// Commands in them.
@@ -109,17 +120,29 @@ impl Counters {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Counts a waiting proposal; none above the limit.
-    pub(super) fn wait(&self) -> Option<Waiting<'_>> {
-        let before = self.proposals_waiting.fetch_add(1, Relaxed);
-        let waiting = Waiting(&self.proposals_waiting);
-        (before < PROPOSALS_WAITING_MAX as u64).then_some(waiting)
+    /// Counts a waiting proposal.
+    pub(super) fn wait(&self) -> Waiting<'_> {
+        self.proposals_waiting.fetch_add(1, Relaxed);
+        Waiting(&self.proposals_waiting)
+    }
+
+    /// Counts a refusal, and asks for a pause of at least `base`.
+    pub(super) fn refuse(&self, why: Busy, base: Duration) -> Declined {
+        Self::add(match why {
+            Busy::Share => &self.proposals_over_share,
+            Busy::Wait => &self.proposals_too_late,
+        });
+        Declined::Busy { why, retry_after_ms: self.retry_after.spread_ms(base) }
     }
 
     pub(super) fn proposed(&self, commands: usize, bytes: usize) {
         self.batches.fetch_add(1, Relaxed);
         self.commands.fetch_add(commands as u64, Relaxed);
         self.batch_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn queued(&self, waited: Duration) {
+        self.queued.observe(waited);
     }
 
     pub(super) fn committed(&self, after: Duration) {

@@ -1,10 +1,10 @@
 //! Errors of the node, and the conclusions that a client may draw.
 
-use ipam_api::limits::PROPOSALS_WAITING_MAX;
+use ipam_api::limits::{PROPOSAL_WAIT_MS_MAX, RETRY_AFTER_MS_MIN};
 use ipam_api::{Code, Problem};
 
 use crate::store::{StoreError, StoreFailure};
-use crate::transport::Declined;
+use crate::transport::{Busy, Declined};
 
 /// A member that can't start.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +55,14 @@ pub enum ProposeError {
     /// There was no leader until the deadline; nothing was appended.
     #[error("no member leads")]
     NoLeader,
-    /// Too many proposals wait; nothing was appended.
-    #[error("{PROPOSALS_WAITING_MAX} proposals wait already")]
-    Overloaded,
+    /// The queue takes no proposal of this requester now; nothing was appended.
+    #[error("{}", busy(*.why))]
+    Overloaded {
+        /// Reason.
+        why: Busy,
+        /// Pause before a repetition has a chance.
+        retry_after_ms: u64,
+    },
     /// The proposal exceeds a log entry; nothing was appended.
     #[error("the command has {bytes} bytes")]
     TooLarge {
@@ -93,6 +98,17 @@ pub enum ProposeError {
     DiskFull,
 }
 
+fn busy(why: Busy) -> String {
+    match why {
+        Busy::Share => {
+            "other requests of this principal and namespace hold their share of the queue".to_owned()
+        }
+        Busy::Wait => {
+            format!("the queue can't serve the request in time, or within {PROPOSAL_WAIT_MS_MAX} ms")
+        }
+    }
+}
+
 fn leads(leader: Option<&str>) -> String {
     leader.map(|name| format!("; {name} leads now")).unwrap_or_default()
 }
@@ -101,7 +117,9 @@ impl From<Declined> for ProposeError {
     fn from(declined: Declined) -> Self {
         match declined {
             Declined::NoLeader => Self::NoLeader,
-            Declined::Overloaded => Self::Overloaded,
+            // Of a member of an older version.
+            Declined::Overloaded => Self::Overloaded { why: Busy::Wait, retry_after_ms: RETRY_AFTER_MS_MIN },
+            Declined::Busy { why, retry_after_ms } => Self::Overloaded { why, retry_after_ms },
             Declined::ShuttingDown => Self::ShuttingDown,
             Declined::Expired { maybe_applied } => Self::DeadlineExceeded { maybe_applied },
             Declined::Unknown => Self::Unknown { leader: None },
@@ -115,7 +133,9 @@ impl From<ProposeError> for Problem {
     fn from(error: ProposeError) -> Self {
         let (code, maybe_applied) = match error {
             ProposeError::NoLeader => (Code::NoLeader, false),
-            ProposeError::Overloaded => (Code::Overloaded, false),
+            ProposeError::Overloaded { retry_after_ms, .. } => {
+                return Self::new(Code::Overloaded, error.to_string()).retry_after(retry_after_ms);
+            }
             ProposeError::TooLarge { .. } => (Code::TooLarge, false),
             ProposeError::DeadlineExceeded { maybe_applied } => (Code::DeadlineExceeded, maybe_applied),
             ProposeError::Unknown { .. } => (Code::NoLeader, true),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use ipam_api::limits::{PEER_CALLS_MAX, PROPOSALS_WAITING_MAX};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
 
@@ -15,6 +16,7 @@ use super::gate::Gate;
 use super::inner::{Inner, RaftParts};
 use super::leadership::Leadership;
 use super::lifecycle::Lifecycle;
+use super::places::Places;
 use super::profile::Profile;
 use super::status::Status;
 use super::{disks, fetching, founding, handing_over, leaving, members, membership, starting};
@@ -137,6 +139,8 @@ impl Node {
             parts: AsyncMutex::new(Some(parts)),
             state: store.shared,
             journal: store.journal,
+            places: Places::new(Arc::clone(&counters), PROPOSALS_WAITING_MAX),
+            forwards: Places::new(Arc::clone(&counters), PEER_CALLS_MAX),
             counters,
             gate: Arc::clone(&gate),
         });

@@ -216,8 +216,9 @@ impl Inner {
         if self.integrity.trust.is_quarantined() {
             return Err(Declined::NoLeader);
         }
-        let _waiting = self.counters.wait().ok_or(Declined::Overloaded)?;
         let bytes = postcard::experimental::serialized_size(&command).unwrap_or(COMMAND_BYTES_MAX);
+        let _share = self.places.take(&command, bytes)?;
+        let _waiting = self.counters.wait();
         let decided = running.proposals.propose(command, bytes, deadline).await;
         decided.map(|(outcome, _timing)| outcome)
     }

@@ -10,6 +10,7 @@ use super::digests::Integrity;
 use super::gate::Gate;
 use super::leadership::Leadership;
 use super::lifecycle::Lifecycle;
+use super::places::Places;
 use super::profile::Profile;
 use super::snapshots::SnapshotPolicy;
 use crate::store::{EntrySizes, Journal, LogStore, MachineStore, SharedState};
@@ -37,6 +38,10 @@ pub(super) struct Inner {
     pub(super) journal: Journal,
     pub(super) counters: Arc<Counters>,
     pub(super) gate: Arc<Gate>,
+    /// Places of all proposals that wait here.
+    pub(super) places: Places,
+    /// Places of those among them that the leader has: it reads that many at once.
+    pub(super) forwards: Places,
 }
 
 impl Inner {

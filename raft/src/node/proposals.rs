@@ -1,23 +1,26 @@
-//! Proposals on the leader: waiting proposals are batched into one entry (`queue.rs` selects them).
+//! Proposals on the leader: waiting proposals are batched into one entry (`waiting.rs` selects them).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ipam_api::limits::{BODY_BYTES_MAX, PROPOSALS_WAITING_MAX};
+use ipam_api::limits::BODY_BYTES_MAX;
 use ipam_api::time::Timestamp;
 use openraft::errors::ClientWriteError;
 use openraft::impls::ProgressResponder;
 use openraft::raft::ClientWriteResult;
 use openraft::type_config::alias::OneshotReceiverOf;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::gate::Gate;
 use super::own_leadership::OwnLeadership;
 use super::proposal_timing::ProposalTiming;
-use super::queue::{Costs, Queue, Queued, take};
+use super::queue::Costs;
 use super::raft::RaftHandle;
+use super::requester::Requester;
+use super::shares::Size;
+use super::waiting::{Arrival, Closed, Waiting};
 use crate::durations::as_ms;
 use crate::store::SharedState;
 use crate::sync::held;
@@ -39,15 +42,8 @@ struct Proposal {
     command: Command,
     /// The leadership that it belongs to alone; none for what any leadership may decide.
     leadership: Option<u64>,
-    bytes: usize,
     deadline: Instant,
     proposer: Proposer,
-}
-
-impl Proposal {
-    fn queued(self) -> Queued<Self> {
-        Queued { principal: Text::clone(&self.command.origin.principal), bytes: self.bytes, item: self }
-    }
 }
 
 /// An outcome, and where its time went.
@@ -56,6 +52,7 @@ type Decided = (Outcome, ProposalTiming);
 /// The proposer's end of a proposal.
 struct Proposer {
     principal: Text,
+    weight: usize,
     stage: Stage,
     since: Instant,
     reply: oneshot::Sender<Result<Decided>>,
@@ -70,9 +67,15 @@ impl Proposer {
 
 /// The queue of proposals.
 pub(super) struct Proposals {
-    queue: mpsc::Sender<Proposal>,
+    waiting: Arc<Waiting<Proposal>>,
     own_leadership: watch::Receiver<Option<OwnLeadership>>,
     gate: Arc<Gate>,
+}
+
+impl Drop for Proposals {
+    fn drop(&mut self) {
+        self.waiting.close();
+    }
 }
 
 impl Proposals {
@@ -84,10 +87,10 @@ impl Proposals {
         counters: Arc<Counters>,
         state: SharedState,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (queue, waiting) = mpsc::channel(PROPOSALS_WAITING_MAX);
+        let waiting = Arc::new(Waiting::new(Arc::clone(&counters)));
         (
-            Self { queue, own_leadership: own_leadership.clone(), gate },
-            run(raft, own_leadership, waiting, counters, state),
+            Self { waiting: Arc::clone(&waiting), own_leadership: own_leadership.clone(), gate },
+            run(raft, own_leadership, Closed(waiting), counters, state),
         )
     }
 
@@ -111,13 +114,13 @@ impl Proposals {
         self.gate.admit(&command.action)?;
         let (reply, mut answer) = oneshot::channel();
         let stage = Stage::default();
-        let principal = Text::clone(&command.origin.principal);
-        let proposer = Proposer { principal, stage: stage.clone(), since: Instant::now(), reply };
-        match self.queue.try_send(Proposal { command, leadership, bytes, deadline, proposer }) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(_)) => return Err(Declined::Overloaded),
-            Err(mpsc::error::TrySendError::Closed(_)) => return Err(Declined::ShuttingDown),
-        }
+        let (requester, size) = (Requester::of(&command), Size::of(&command.action, bytes));
+        let (principal, weight) = (Text::clone(&requester.principal), size.weight);
+        let proposer = Proposer { principal, weight, stage: stage.clone(), since: Instant::now(), reply };
+        let item = Proposal { command, leadership, deadline, proposer };
+        let arrival = Arrival { requester, size, deadline, stage: stage.clone(), item };
+        // It leaves the queue when this future ends, also when its caller goes away.
+        let _place = self.waiting.enter(arrival, Instant::now())?;
         match timeout_at(deadline, &mut answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) if stage.try_give_up() => Err(Declined::ShuttingDown),
@@ -130,26 +133,16 @@ impl Proposals {
 async fn run(
     raft: RaftHandle,
     own_leadership: watch::Receiver<Option<OwnLeadership>>,
-    mut arriving: mpsc::Receiver<Proposal>,
+    waiting: Closed<Proposal>,
     counters: Arc<Counters>,
     state: SharedState,
 ) {
     let places = if SeededBug::EarlyAck.is_on() { 1 } else { ENTRIES_IN_FLIGHT_MAX };
     let in_flight = Arc::new(Semaphore::new(places));
     let costs = Arc::new(Mutex::new(Costs::default()));
-    let mut queue = Queue::default();
     // First a slot, then the proposals: the longer the wait for a slot, the larger the batch.
     while let Ok(place) = in_flight.clone().acquire_owned().await {
-        if queue.is_empty() {
-            let Some(first) = arriving.recv().await else { return };
-            queue.push_back(first.queued());
-        }
-        while queue.len() < PROPOSALS_WAITING_MAX
-            && let Ok(more) = arriving.try_recv()
-        {
-            queue.push_back(more.queued());
-        }
-        let taken = take(&mut queue, &held(&costs));
+        let Some(taken) = waiting.0.take(&costs).await else { return };
         let taken = taken.into_iter().map(|queued| queued.item);
         // One instant for the budgets and the entry's log time: a pause of the process between them can't let
         // in what is late by then.
@@ -260,7 +253,7 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
     {
         let mut costs = held(&costs);
         for (proposer, took) in proposers.iter().zip(each) {
-            costs.note(&proposer.principal, took);
+            costs.note(&proposer.principal, proposer.weight, took);
         }
     }
     drop(place);
@@ -274,6 +267,7 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
     let mut outcomes = outcomes.into_iter();
     for proposer in proposers {
         let queue = begun.saturating_duration_since(proposer.since);
+        counters.queued(queue);
         let timing = ProposalTiming::Here { queue, log: took.saturating_sub(apply), apply };
         proposer.answer(match outcomes.next() {
             // Another leadership of the same term began first: nothing was changed.
@@ -312,8 +306,8 @@ mod tests {
         let command = fixtures::command(Action::Expire);
         let (reply, answer) = oneshot::channel();
         let (principal, stage) = (Text::given("test"), Stage::default());
-        let proposer = Proposer { principal, stage, since: deadline, reply };
-        (Proposal { command, leadership, bytes: 1, deadline, proposer }, answer)
+        let proposer = Proposer { principal, weight: 1, stage, since: deadline, reply };
+        (Proposal { command, leadership, deadline, proposer }, answer)
     }
 
     /// The runtime's timers have not fired yet, as after a pause of the process.

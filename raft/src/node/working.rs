@@ -44,9 +44,12 @@ impl Node {
     ) -> Result<(Outcome, ProposalTiming), ProposeError> {
         let inner = self.inner();
         let bytes = admit(inner, &command)?;
-        let outcome = match inner.counters.wait() {
-            Some(_waiting) => propose_until(inner, command, bytes, bounded(deadline)).await,
-            None => Err(Declined::Overloaded),
+        let outcome = match inner.places.take(&command, bytes) {
+            Ok(_share) => {
+                let _waiting = inner.counters.wait();
+                propose_until(inner, command, bytes, bounded(deadline)).await
+            }
+            Err(declined) => Err(declined),
         };
         outcome.map_err(|declined| {
             Counters::add(&inner.counters.proposals_failed);
@@ -221,6 +224,7 @@ async fn ask(
         // Under another leader, too, this member's log determines the outcome of an entry.
         Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
         Leader::Other(id, member) => {
+            let _share = inner.forwards.take(command, bytes)?;
             Counters::add(&inner.counters.proposals_forwarded);
             let begun = Instant::now();
             let outcome = pass_on(running, id, &member, command.clone(), deadline).await;

@@ -149,6 +149,21 @@ pub(crate) enum Declined {
         /// Bytes of the answer.
         bytes: u64,
     },
+    /// It takes no proposals of this requester now; nothing was appended.
+    Busy {
+        why: Busy,
+        /// Pause before a repetition has a chance.
+        retry_after_ms: u64,
+    },
+}
+
+/// The reason for which a queue takes in no more. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Busy {
+    /// The requester holds its share of the places.
+    Share,
+    /// The queue can't serve the proposal in time.
+    Wait,
 }
 
 /// A refusal to hand leadership over. Variants are only ever appended.

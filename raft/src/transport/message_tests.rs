@@ -81,6 +81,7 @@ fn answers() -> Vec<Answer> {
         Answer::Report(Box::new(Report { checkpoints: vec![checkpoint], waits: true, peer_report })),
         Answer::SnapshotSent,
         Answer::Propose(Err(Declined::TooLarge { bytes: 70 << 20 })),
+        Answer::Propose(Err(Declined::Busy { why: Busy::Wait, retry_after_ms: 250 })),
     ]
 }
 

@@ -38,6 +38,7 @@ mod tls_tests;
 pub(crate) use append::{Span, check as check_append};
 pub(crate) use channel::{CallError, Channel};
 pub(crate) use host::Host;
+pub use message::Busy;
 pub(crate) use message::{Answer, Append, Declined, NotHandedOver, PeerReport, Report, Request};
 pub(crate) use network::Network;
 pub(crate) use peers::{Own, Peers, hello_at};

@@ -23,6 +23,11 @@ impl Stage {
         self.move_to(Self::GIVEN_UP)
     }
 
+    /// True once the waiter has given up.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.0.load(Ordering::Acquire) == Self::GIVEN_UP
+    }
+
     fn move_to(&self, stage: u8) -> bool {
         self.0.compare_exchange(Self::WAITING, stage, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

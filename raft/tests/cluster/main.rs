@@ -22,6 +22,7 @@ mod leadership;
 mod leading;
 mod links;
 mod members;
+mod overload;
 mod oversize;
 mod slow_disks;
 mod snapshot_rows;

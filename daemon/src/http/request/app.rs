@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use ipam_api::limits::{EVENT_STREAMS_MAX, EVENT_STREAMS_PER_CALLER_MAX, REQUESTS_IN_FLIGHT_PER_CALLER_MAX};
 use ipam_raft::node::Node;
+use ipam_raft::retry_after::RetryAfter;
 use tokio::sync::{Mutex, Semaphore};
 
 use super::in_flight::InFlight;
@@ -23,6 +24,8 @@ pub struct App {
     /// Begin of the ticks in which heartbeats are gathered.
     pub(in crate::http) started: Instant,
     pub(super) in_flight: InFlight,
+    /// Pauses of callers with too many requests in progress.
+    pub(super) retry_after: Arc<RetryAfter>,
     pub(in crate::http) trials: Trials,
     /// The states that lists are being read from.
     pub(in crate::http) lists: Kept,
@@ -53,6 +56,7 @@ impl App {
             access,
             started: Instant::now(),
             in_flight: InFlight::new(REQUESTS_IN_FLIGHT_PER_CALLER_MAX),
+            retry_after: Arc::default(),
             trials: Trials::default(),
             lists: Kept::default(),
             streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),

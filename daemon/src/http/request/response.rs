@@ -1,6 +1,6 @@
 //! Common parts of all responses: problems, revision, leader, request id and timing.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::body::Body;
@@ -13,7 +13,7 @@ use ipam_api::brand::{
     HEADER_DRY_RUN, HEADER_IDEMPOTENCY_REPLAYED, HEADER_LEADER, HEADER_REQUEST_ID, HEADER_REVISION,
     HEADER_SERVER_TIMING, HEADER_STALE_MS,
 };
-use ipam_api::limits::BODY_READ_MS_MAX;
+use ipam_api::limits::{BODY_READ_MS_MAX, RETRY_AFTER_MS_MIN};
 use ipam_api::problem::Retry;
 use ipam_api::{Code, Problem};
 use serde::Serialize;
@@ -116,7 +116,8 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
         None => {
             let limit = ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
             let detail = format!("the caller has {limit} requests on their way already");
-            ApiError(Problem::new(Code::TooManyRequests, detail)).into_response()
+            let pause_ms = app.retry_after.spread_ms(Duration::from_millis(RETRY_AFTER_MS_MIN));
+            ApiError(Problem::new(Code::TooManyRequests, detail).retry_after(pause_ms)).into_response()
         }
     };
     drop(flight);
@@ -194,8 +195,13 @@ pub(in crate::http) fn render(problem: &Problem) -> Response {
     if let Some(current) = problem.context.as_ref().and_then(|context| context.current.as_ref()) {
         set(response.headers_mut(), ETAG.as_str(), &format!("\"{current}\""));
     }
-    if matches!(problem.status, 429 | 503) || (problem.status == 409 && problem.retry == Retry::After) {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    let pause_ms = problem.context.as_ref().and_then(|context| context.retry_after_ms);
+    if pause_ms.is_some()
+        || matches!(problem.status, 429 | 503)
+        || (problem.status == 409 && problem.retry == Retry::After)
+    {
+        let seconds = pause_ms.map_or(1, |ms| ms.div_ceil(1_000));
+        set(response.headers_mut(), RETRY_AFTER.as_str(), &seconds.to_string());
     }
     response
 }
