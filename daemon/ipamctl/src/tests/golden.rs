@@ -81,6 +81,8 @@ async fn tables_are_what_they_were() {
         "endpoint show pod/prod-eu/web/frontend-7",
         "allocation list",
         "allocation show 48190233",
+        "allocation bulk vm/lab/build-0 vm/lab/build-1 --pool rack-12",
+        "allocation release 48190233 48190234 --yes",
         "token list",
         "token show ci",
         "cluster members",

@@ -20,12 +20,15 @@ impl Action {
             // An attachment, or an endpoint's claim to addresses or to a block.
             Action::Allocate(_)
             | Action::AllocateOnLinks(_)
+            | Action::AllocateMany(_)
             | Action::ReleaseAttachment(_)
             | Action::ReleaseAttachmentOf(_)
             | Action::Delegate(_)
             | Action::DelegateOrWait(_) => true,
             // A token that works once, with the secret that it was used for; a data directory.
             Action::Join { .. } | Action::JoinMember(_) => true,
+            // Ids of allocations never recur: a second copy finds none of them.
+            Action::ReleaseAllocations { .. } => true,
             // A second copy comes too soon after the first to change anything.
             Action::RenewToken => true,
             // A second copy would undo what another caller has changed since.

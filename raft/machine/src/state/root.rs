@@ -249,6 +249,12 @@ impl State {
         self.index.endpoints.range((key.clone(), Id::MIN)..=(key.clone(), Id::MAX)).map(|(_, id)| *id)
     }
 
+    /// Newest incarnation of an endpoint.
+    pub(crate) fn newest_incarnation(&self, key: &EndpointKey) -> Option<EndpointId> {
+        let (found, id) = self.index.endpoints.get_prev(&(key.clone(), Id::MAX))?;
+        (found == key).then_some(*id)
+    }
+
     /// Incarnations of the hosts with a name, in all namespaces of a realm.
     pub fn hosts_named(&self, node: &NodeKey) -> impl Iterator<Item = EndpointId> {
         let key = |id| (node.realm.clone(), node.name.clone(), id);

@@ -16,6 +16,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// Version of a row's encoding; its first byte.
 const ROW_VERSION: u8 = 1;
+/// Room for most rows, so that their encoding does not grow its buffer step by step.
+const ROW_BYTES_USUAL: usize = 256;
 
 /// Row of a table.
 pub trait Row: Serialize + DeserializeOwned + Clone {
@@ -148,30 +150,30 @@ impl<T: Row> Table<T> {
     /// Commands refuse a row that no snapshot carries: a member with one could neither make a snapshot nor be
     /// recovered from.
     pub(super) fn put(&mut self, id: T::Id, row: T, ledger: &mut Ledger) -> Option<(Arc<T>, u64)> {
-        let encoded = encode(&row);
-        if encoded.len() > ROW_BYTES_MAX {
-            broken(ROW_SIZE, format!("{} {id} has {} bytes", T::WORD, encoded.len()));
+        let keyed = Keyed::of(id, &row);
+        if keyed.row_bytes() > ROW_BYTES_MAX {
+            broken(ROW_SIZE, format!("{} {id} has {} bytes", T::WORD, keyed.row_bytes()));
         }
-        self.put_encoded(id, row, &encoded, ledger)
+        self.put_encoded(id, row, &keyed, ledger)
     }
 
     /// Writes a row of any size, as a defect would.
     #[cfg(feature = "testing")]
     pub(super) fn put_of_any_size(&mut self, id: T::Id, row: T, ledger: &mut Ledger) {
-        let encoded = encode(&row);
-        self.put_encoded(id, row, &encoded, ledger);
+        let keyed = Keyed::of(id, &row);
+        self.put_encoded(id, row, &keyed, ledger);
     }
 
     fn put_encoded(
         &mut self,
         id: T::Id,
         row: T,
-        encoded: &[u8],
+        keyed: &Keyed,
         ledger: &mut Ledger,
     ) -> Option<(Arc<T>, u64)> {
-        let key = RowKey { table: T::TABLE, id: id.into() };
-        let hash = hash(key, encoded);
-        let old = self.rows.insert(id, Slot { row: Arc::new(row), hash, bytes: length(encoded) });
+        let Keyed { key, .. } = *keyed;
+        let hash = xxh3_128(&keyed.bytes);
+        let old = self.rows.insert(id, Slot { row: Arc::new(row), hash, bytes: length(keyed.row_bytes()) });
         let old_hash = old.as_ref().map_or(0, |slot| slot.hash);
         ledger.digest = ledger.digest.wrapping_sub(old_hash).wrapping_add(hash);
         ledger.touched.push(key);
@@ -203,30 +205,53 @@ impl<T: Row> Table<T> {
         let row: T = decode(bytes).ok_or_else(|| {
             Damaged(format!("the row of {} {} can't be read by this version", T::WORD, key.id))
         })?;
-        let mut hashed = Vec::with_capacity(RowKey::BYTES + bytes.len());
-        hashed.extend_from_slice(&key.to_bytes());
-        hashed.push(ROW_VERSION);
-        let hashed = encode_onto(hashed, &row);
+        let keyed = Keyed::with(key, &row);
         // The digest covers bytes: a differently encoded row would give the same state another digest.
-        if hashed.get(RowKey::BYTES..) != Some(bytes) {
+        if keyed.bytes.get(RowKey::BYTES..) != Some(bytes) {
             return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
         }
-        let hash = xxh3_128(&hashed);
+        let hash = xxh3_128(&keyed.bytes);
         ledger.digest = ledger.digest.wrapping_add(hash);
-        match self.rows.insert(key.id.into(), Slot { row: Arc::new(row), hash, bytes: length(bytes) }) {
+        let slot = Slot { row: Arc::new(row), hash, bytes: length(keyed.row_bytes()) };
+        match self.rows.insert(key.id.into(), slot) {
             None => Ok(()),
             Some(_) => Err(Damaged(format!("the row of {} {} is there twice", T::WORD, key.id))),
         }
     }
 }
 
-fn length(encoded: &[u8]) -> u32 {
-    u32::try_from(encoded.len()).unwrap_or(u32::MAX)
+fn length(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// A row as the digest covers it: its key, then the row as bytes.
+struct Keyed {
+    key: RowKey,
+    bytes: Vec<u8>,
+}
+
+impl Keyed {
+    fn of<T: Row>(id: T::Id, row: &T) -> Self {
+        Self::with(RowKey { table: T::TABLE, id: id.into() }, row)
+    }
+
+    fn with<T: Row>(key: RowKey, row: &T) -> Self {
+        let mut bytes = Vec::with_capacity(RowKey::BYTES + ROW_BYTES_USUAL);
+        bytes.extend_from_slice(&key.to_bytes());
+        bytes.push(ROW_VERSION);
+        Self { key, bytes: encode_onto(bytes, row) }
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.bytes.len().saturating_sub(RowKey::BYTES)
+    }
 }
 
 /// A row as bytes: the version, then postcard.
 pub(crate) fn encode<T: Serialize>(row: &T) -> Vec<u8> {
-    encode_onto(vec![ROW_VERSION], row)
+    let mut bytes = Vec::with_capacity(ROW_BYTES_USUAL);
+    bytes.push(ROW_VERSION);
+    encode_onto(bytes, row)
 }
 
 /// Appends a value in postcard. The types of the machine (integers, text, lists, maps) are all such that it

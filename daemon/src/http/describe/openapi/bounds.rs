@@ -226,7 +226,7 @@ fn place(is_step: bool) -> String {
     }
     let endpoint =
         format!("endpoints/(pod|vm|host|machine|claim|container)/{name}/{object}/{object}(/renew)?");
-    let all = "networks|subnets|pools|reservations|host-policies|nodes|namespaces|allocations|prefixes|attachments/release|controllers/(scale|end)";
+    let all = "networks|subnets|pools|reservations|host-policies|nodes|namespaces|allocations(/bulk|/release)?|prefixes|attachments/release|controllers/(scale|end)";
     format!(
         "^/v1/(({named})(\\?drain=(true|false))?|{all}|allocations/{id}(/renew)?|prefixes/{id}|{endpoint})$"
     )

@@ -330,7 +330,11 @@ impl Run {
             });
         }
         Some(match dice.below(10) {
-            0 | 1 => Action::ReleaseAllocation { id },
+            0 => Action::ReleaseAllocation { id },
+            1 => {
+                let other = usize::try_from(dice.below(rows.len() as u64)).unwrap();
+                Action::ReleaseAllocations { ids: vec![id, rows[other].0] }
+            }
             2 => Action::Renew(Renew {
                 which: Leases::Allocation(id),
                 ttl_ms: dice.chance(50).then_some(60_000),
@@ -400,6 +404,8 @@ fn word(action: &Action) -> &'static str {
         Action::ReleaseAttachment(_) => "release-attachment",
         Action::ReleaseAttachmentOf(_) => "release-attachment-of",
         Action::ReleaseAllocation { .. } => "release-allocation",
+        Action::AllocateMany(_) => "allocate-many",
+        Action::ReleaseAllocations { .. } => "release-allocations",
         Action::ReleaseEndpoint { .. } => "release-endpoint",
         Action::Renew(_) => "renew",
         Action::ScaleController(_) | Action::EndController(_) => "scale",
@@ -441,7 +447,9 @@ fn random_requests_of_a_node_have_effects_of_each_kind() {
         "allocate",
         "release-attachment",
         "release-attachment-of",
+        "allocate-many",
         "release-allocation",
+        "release-allocations",
         "release-endpoint",
         "renew",
         "scale",
