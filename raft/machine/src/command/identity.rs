@@ -27,8 +27,6 @@ impl Action {
             | Action::DelegateOrWait(_) => true,
             // A token that works once, with the secret that it was used for; a data directory.
             Action::Join { .. } | Action::JoinMember(_) => true,
-            // Ids of allocations never recur: a second copy finds none of them.
-            Action::ReleaseAllocations { .. } => true,
             // A second copy comes too soon after the first to change anything.
             Action::RenewToken => true,
             // A second copy would undo what another caller has changed since.
@@ -54,6 +52,8 @@ impl Action {
             | Action::RotateToken { .. }
             | Action::ChangeMembers(_)
             | Action::Transaction(_) => false,
+            // A second copy finds none of them, and counts other allocations as gone than the first.
+            Action::ReleaseAllocations { .. } => false,
             // A second copy meets a newer quarantine, allocation or incarnation.
             Action::EndQuarantine(_) | Action::Reclaim(_) | Action::EndIncarnation(_) => false,
             // The agent or the watcher repeats it. A second copy could report an old readiness or pod, or

@@ -75,6 +75,11 @@ impl Actor {
                 // Automatic pools have a test of their own.
                 request.automatic_pool = None;
             }
+            Action::AllocateMany(many) => {
+                many.request.endpoint.realm = Name::default_name();
+                many.request.node = Some(place);
+                many.request.automatic_pool = None;
+            }
             Action::ReleaseAttachment(release) => {
                 (release.key.realm, release.key.node) = (Name::default_name(), place);
             }
@@ -407,6 +412,7 @@ fn word(action: &Action) -> &'static str {
         Action::AllocateMany(_) => "allocate-many",
         Action::ReleaseAllocations { .. } => "release-allocations",
         Action::ReleaseEndpoint { .. } => "release-endpoint",
+        Action::EndIncarnation(_) => "end-incarnation",
         Action::Renew(_) => "renew",
         Action::ScaleController(_) | Action::EndController(_) => "scale",
         Action::Transaction(_) => "transaction",

@@ -58,7 +58,7 @@ fn actions(world: &mut World) -> Vec<Action> {
         Action::Allocate(add("n1", "pod/web/new", "web")),
         Action::ReleaseAllocation { id: id.into() },
         Action::AllocateMany(Box::new(AllocateMany {
-            request: hold(None, "pod/web/many", "web"),
+            request: hold(Some("n1"), "pod/web/many", "web"),
             others: vec!["more".parse().unwrap()],
         })),
         Action::ReleaseAllocations { ids: vec![id.into()] },
