@@ -151,6 +151,10 @@ pub const ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX: usize = 2;
 pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
 /// Steps and preconditions of one transaction.
 pub const TRANSACTION_STEPS_MAX: usize = 1024;
+/// Endpoints of one bulk allocation. Above the work of one command, fewer are possible.
+pub const BULK_ENDPOINTS_MAX: usize = 4096;
+/// Allocations of one bulk release.
+pub const BULK_ALLOCATIONS_MAX: usize = 4096;
 /// Networks, subnets, pools and reservations, each.
 pub const RESOURCES_MAX: usize = 100_000;
 /// Longest cooling of a pool: a week.

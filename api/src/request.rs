@@ -1,6 +1,7 @@
 //! Requests of clients for allocations and attachments.
 
 mod automatic;
+mod bulk;
 mod prefix;
 
 use std::net::IpAddr;
@@ -15,6 +16,9 @@ use crate::resource::{
 };
 
 pub use automatic::{AutomaticPool, EndRequest};
+pub use bulk::{
+    BulkAllocateRequest, BulkAllocated, BulkAllocation, BulkPool, BulkReleaseRequest, BulkReleased,
+};
 pub use prefix::{
     DelegateRequest, Delegated, PrefixLevel, PrefixReleased, PrefixesSet, ReleasedPrefix, SetPrefixesRequest,
 };

@@ -14,7 +14,13 @@ use crate::problem::{Code, Problem};
 /// `malformed-body` when it isn't JSON or not an object; `unknown-field` with the nearest known name;
 /// `invalid-field` with the reason and the pointer.
 pub fn from_slice<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    from_object(object(body)?)
+    let is_object = body.trim_ascii_start().first() == Some(&b'{');
+    // Only a body that can't be read as it is needs its values one by one: for `meta` and `status`, and for
+    // the place of what is wrong.
+    match is_object.then(|| serde_json::from_slice(body)) {
+        Some(Ok(read)) => Ok(read),
+        _ => from_object(object(body)?),
+    }
 }
 
 /// Reads a body as the object that it must be.

@@ -200,11 +200,19 @@ impl Metrics {
 
     /// Counts allocations. Of an attachment, those of its own interface: the others are counted with theirs.
     pub fn allocated<'a>(&self, interfaces: impl Iterator<Item = &'a GivenInterface>, repeated: bool) {
-        let outcome = if repeated { "repeated" } else { "given" };
         for given in interfaces.flat_map(|interface| &interface.addresses) {
-            let family = if given.address.addr().is_ipv4() { "ipv4" } else { "ipv6" };
-            self.allocations.get_or_create(&AllocationLabels { family, outcome }).inc();
+            self.allocated_many(ipam_api::Family::of(given.address.addr()), repeated, 1);
         }
+    }
+
+    /// Counts allocations of a family.
+    pub fn allocated_many(&self, family: ipam_api::Family, repeated: bool, count: u64) {
+        let outcome = if repeated { "repeated" } else { "given" };
+        let family = match family {
+            ipam_api::Family::V4 => "ipv4",
+            ipam_api::Family::V6 => "ipv6",
+        };
+        self.allocations.get_or_create(&AllocationLabels { family, outcome }).inc_by(count);
     }
 
     /// A task has run, and all it had to do was done.

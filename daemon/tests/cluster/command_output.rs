@@ -205,6 +205,7 @@ const LINES: &[(&str, &str)] = &[
     ("endpoint end apps/Deployment/own --uid s", "Released"),
     ("endpoint list", "EndpointPage"),
     ("endpoint list --limit 1", "EndpointPage"),
+    ("allocation bulk vm/lab/build-0 vm/lab/build-1 --pool web6", "BulkAllocated"),
     ("allocation list", "AllocationPage"),
     ("allocation list --limit 1", "AllocationPage"),
     ("prefix allocate rack --pool web6 --length 120", "Delegated"),
@@ -283,6 +284,7 @@ async fn data_is_what_the_api_describes() {
         (format!("prefix release {prefix} --yes"), "PrefixReleased"),
         ("pool delete web --drain --yes".to_owned(), "PoolView"),
         (format!("release {id} --yes"), "Released"),
+        (format!("allocation release {id} --yes"), "BulkReleased"),
         (format!("allocation delete {} --yes", page["items"][1]["id"]), "Released"),
         ("endpoint delete pod/web/frontend-7 --yes".to_owned(), "Released"),
     ] {

@@ -212,7 +212,23 @@ def allocations(member):
     expect("released address", released.addresses, [ip])
     member.call("allocations.post_v1_allocations", 201, body=request)
     member.call("endpoints.delete_v1_endpoints_kind_realm_namespace_name", 200, *name)
+    bulk(member)
     attached(member)
+
+
+def bulk(member):
+    eth0 = models.InterfaceRequest(name="eth0", ipv4_pools=["web"])
+    request = models.BulkAllocateRequest(
+        kind=models.EndpointKind.VM, names=["build-0", "build-1"], interface=eth0
+    )
+    given = member.call("allocations.post_v1_allocations_bulk", 201, body=request)
+    expect("names", [one.name for one in given.allocations], ["build-0", "build-1"])
+    expect("pools", [one.name for one in given.pools], ["web"])
+    again = member.call("allocations.post_v1_allocations_bulk", 200, body=request)
+    expect("repeated", [one.repeated for one in again.allocations], [True, True])
+    ids = models.BulkReleaseRequest(allocations=[one.allocation for one in given.allocations])
+    released = member.call("allocations.post_v1_allocations_release", 200, body=ids)
+    expect("released addresses", (len(released.addresses), released.gone), (2, 0))
 
 
 def attached(member):

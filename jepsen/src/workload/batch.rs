@@ -2,11 +2,12 @@
 
 use ipam_api::Problem;
 use ipam_api::client::Call;
-use ipam_api::request::{Allocated, Released};
+use ipam_api::request::{Allocated, BulkAllocated, BulkAllocation, Released};
 use ipam_api::transaction::{StepResult, TransactionAnswer};
 use serde_json::{Value as Json, json};
 
-use super::requests::{Wanted, grants_of};
+use super::requests::{Wanted, endpoint_key, grants_of};
+use super::resources::NETWORK;
 use super::session::add_detail;
 use super::{At, Session};
 use crate::history::{Function, Grant, Value};
@@ -16,6 +17,8 @@ use crate::history::{Function, Grant, Value};
 pub(super) enum Step {
     /// Allocation for an endpoint.
     Allocate(Wanted),
+    /// Allocations for endpoints of a kind and namespace in one bulk; they differ in their names only.
+    AllocateMany(Vec<Wanted>),
     /// Release of one allocation of an endpoint.
     Release(String, Grant),
     /// Any other step, as in `TransactionRequest`.
@@ -37,6 +40,9 @@ impl Batch {
             Step::Allocate(wanted) => {
                 json!({"method": "POST", "path": "/v1/allocations", "body": wanted.body()})
             }
+            Step::AllocateMany(all) => {
+                json!({"method": "POST", "path": "/v1/allocations/bulk", "body": bulk_body(all)})
+            }
             Step::Release(_, grant) => {
                 json!({"method": "DELETE", "path": format!("/v1/allocations/{}", grant.id)})
             }
@@ -57,6 +63,10 @@ impl Batch {
                     allocates.push(Json::from(wanted.endpoint.clone()));
                     value.pools.extend(wanted.pools.iter().cloned());
                 }
+                Step::AllocateMany(all) => {
+                    allocates.extend(all.iter().map(|wanted| Json::from(wanted.endpoint.clone())));
+                    value.pools.extend(all.iter().flat_map(|wanted| wanted.pools.iter().cloned()));
+                }
                 Step::Release(endpoint, grant) => {
                     value.grants.push(Grant { endpoint: Some(endpoint.clone()), ..grant.clone() });
                 }
@@ -76,6 +86,9 @@ impl Batch {
     fn made(&self, answer: &TransactionAnswer) -> Vec<Grant> {
         let mut made = Vec::new();
         for (step, result) in self.steps.iter().zip(&answer.results) {
+            if let (Step::AllocateMany(all), Some(body)) = (step, body::<BulkAllocated>(result)) {
+                made.extend(body.allocations.iter().filter_map(|one| bulk_grant(all, one)));
+            }
             if let (Step::Allocate(wanted), Some(body)) = (step, body::<Allocated>(result)) {
                 let endpoint = Some(wanted.endpoint.clone());
                 made.extend(
@@ -98,6 +111,28 @@ impl Batch {
         }
         ended
     }
+}
+
+/// Body of a bulk: what the endpoints share, and their names.
+fn bulk_body(all: &[Wanted]) -> Json {
+    let key = all.first().map(|wanted| endpoint_key(&wanted.endpoint)).unwrap_or_default();
+    let names: Vec<Json> = all.iter().map(|wanted| endpoint_key(&wanted.endpoint)["name"].clone()).collect();
+    let interface = all.first().and_then(|wanted| wanted.interfaces.first());
+    json!({"kind": key["kind"], "realm": key["realm"], "namespace": key["namespace"], "names": names,
+           "interface": interface})
+}
+
+/// Grant of one line of a bulk, with its endpoint.
+fn bulk_grant(all: &[Wanted], one: &BulkAllocation) -> Option<Grant> {
+    let is_meant = |wanted: &&Wanted| endpoint_key(&wanted.endpoint)["name"] == one.name.as_str();
+    let endpoint = all.iter().find(is_meant)?.endpoint.clone();
+    Some(Grant {
+        id: one.allocation,
+        network: NETWORK.to_owned(),
+        address: one.address.addr().to_string(),
+        pool: Some(one.pool.to_string()),
+        endpoint: Some(endpoint),
+    })
 }
 
 fn body<T: serde::de::DeserializeOwned>(result: &StepResult) -> Option<T> {

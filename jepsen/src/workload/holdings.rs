@@ -109,6 +109,9 @@ impl Holdings {
                     for step in batch.steps {
                         match step {
                             Step::Allocate(wanted) => self.doubt(wanted.endpoint),
+                            Step::AllocateMany(all) => {
+                                all.into_iter().for_each(|wanted| self.doubt(wanted.endpoint));
+                            }
                             Step::Release(endpoint, _) => {
                                 self.held.retain(|held| held.endpoint != endpoint);
                                 self.doubt(endpoint);

@@ -79,6 +79,9 @@ async fn run(mut session: Session) {
             }
         }
         if session.chance(40) {
+            batch.steps = in_bulk(batch.steps);
+        }
+        if session.chance(40) {
             batch.conditions.extend(condition(&mut session).await);
         }
         if session.chance(10) {
@@ -108,6 +111,24 @@ async fn run(mut session: Session) {
     }
     let deadline = session.settle_deadline();
     holdings.settle(&mut session, deadline).await;
+}
+
+/// The same steps with all allocations in one bulk, at the place of the first.
+fn in_bulk(steps: Vec<Step>) -> Vec<Step> {
+    let (mut others, mut all, mut place) = (Vec::new(), Vec::new(), None);
+    for step in steps {
+        match step {
+            Step::Allocate(wanted) => {
+                place.get_or_insert(others.len());
+                all.push(wanted);
+            }
+            other => others.push(other),
+        }
+    }
+    if let Some(place) = place {
+        others.insert(place, Step::AllocateMany(all));
+    }
+    others
 }
 
 /// Remembers again what a refused transaction did not release.

@@ -109,6 +109,7 @@ fn shrinks(action: &Action) -> bool {
             | Action::ReleaseAttachment(_)
             | Action::ReleaseAttachmentOf(_)
             | Action::ReleaseAllocation { .. }
+            | Action::ReleaseAllocations { .. }
             | Action::ReleaseEndpoint { .. }
             | Action::Renew(_)
             | Action::Expire

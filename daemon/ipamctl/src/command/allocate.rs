@@ -124,15 +124,7 @@ pub(crate) async fn request(
         link_addresses: arguments.link_address.clone(),
         ..InterfaceRequest::blank(arguments.interface.clone())
     };
-    for pattern in &arguments.pools {
-        // The request says which pools are for which family, the command line needn't.
-        let families = families(session, pattern).await?;
-        for (family, pools) in
-            [(Family::V4, &mut interface.ipv4_pools), (Family::V6, &mut interface.ipv6_pools)]
-        {
-            pools.extend(families.contains(&family).then(|| pattern.clone()));
-        }
-    }
+    add_pools(session, &mut interface, &arguments.pools).await?;
     for name in &arguments.subnets {
         session.check_named("subnet", "subnets", name.as_str()).await?;
     }
@@ -166,6 +158,24 @@ pub(crate) async fn request(
         hostname: arguments.hostname.clone(),
         description: arguments.description.clone().unwrap_or_default(),
     })
+}
+
+/// Adds pools to the lists of their families.
+pub(super) async fn add_pools(
+    session: &Session,
+    interface: &mut InterfaceRequest,
+    patterns: &[NamePattern],
+) -> Result<(), Failure> {
+    for pattern in patterns {
+        // The request says which pools are for which family, the command line needn't.
+        let families = families(session, pattern).await?;
+        for (family, pools) in
+            [(Family::V4, &mut interface.ipv4_pools), (Family::V6, &mut interface.ipv6_pools)]
+        {
+            pools.extend(families.contains(&family).then(|| pattern.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// The families of the pools that a pattern stands for.

@@ -10,14 +10,15 @@ use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::arguments::Numbered;
 use crate::command::watch::{self, WatchArguments, Watched};
-use crate::command::{release, who_has};
+use crate::command::{bulk, release, who_has};
 use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl allocation list --pool web
-  ipamctl allocation show 48190233";
+  ipamctl allocation show 48190233
+  ipamctl allocation bulk vm/lab/build-0 vm/lab/build-1 --pool lab";
 
 /// Verbs of allocations.
 #[derive(Debug, Subcommand)]
@@ -45,6 +46,10 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  ipamctl allocation delete 48190233\n  ipamctl allocation delete 48190233 --yes"
     )]
     Delete(Numbered),
+    /// Allocate addresses to many endpoints, all or none
+    Bulk(bulk::BulkArguments),
+    /// Release many allocations, all or none
+    Release(bulk::BulkReleaseArguments),
 }
 
 /// Filters of the list.
@@ -75,6 +80,8 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             session.show(&answer.body, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
         }
         Verb::Delete(Numbered { id }) => release::allocation(session, id).await,
+        Verb::Bulk(arguments) => bulk::allocate(session, &arguments).await,
+        Verb::Release(arguments) => bulk::release(session, &arguments).await,
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod allocate;
 pub(crate) mod allocation;
 pub(crate) mod apply;
 mod arguments;
+mod bulk;
 pub(crate) mod cluster;
 mod configuration;
 pub(crate) mod context;

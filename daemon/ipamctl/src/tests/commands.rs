@@ -86,6 +86,7 @@ async fn a_dangerous_command_needs_confirmation() {
     for (line, word) in [
         ("pool delete web", "--yes"),
         ("allocation delete 4819", "--yes"),
+        ("allocation release 4819 4820", "--yes"),
         ("release 4819", "--yes"),
         ("pool set web --drain", "--yes"),
         ("pool drain web --to lab", "--yes"),

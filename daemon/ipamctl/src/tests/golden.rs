@@ -51,7 +51,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 50] = [
+    const LINES: [&str; 52] = [
         "status",
         "network list",
         "network show lab",
@@ -81,6 +81,8 @@ async fn tables_are_what_they_were() {
         "endpoint show pod/prod-eu/web/frontend-7",
         "allocation list",
         "allocation show 48190233",
+        "allocation bulk vm/lab/build-0 vm/lab/build-1 --pool rack-12",
+        "allocation release 48190233 48190234 --yes",
         "token list",
         "token show ci",
         "cluster members",

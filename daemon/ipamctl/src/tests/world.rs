@@ -416,6 +416,18 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
                        {"address": "2001:db8:20:c::1f/64", "gateway": "2001:db8:20:c::1", "pool": "rack-12-v6",
                         "allocation": 48_211_912, "checked": false}]}]}),
         )),
+        ("POST", ["allocations", "bulk"]) => Some((
+            201,
+            json!({"allocations": [
+                       {"name": "build-0", "allocation": 48_211_911, "address": "10.20.12.31/24", "pool": "rack-12"},
+                       {"name": "build-1", "allocation": 48_211_902, "address": "10.20.12.32/24", "pool": "rack-12",
+                        "repeated": true}],
+                   "pools": [{"name": "rack-12", "subnet": "lan-12", "gateway": "10.20.12.1"}],
+                   "revision": 48_211_912}),
+        )),
+        ("POST", ["allocations", "release"]) => {
+            Some((200, json!({"addresses": ["10.20.12.31"], "gone": 1, "revision": 48_211_970})))
+        }
         ("POST", ["prefixes"]) => Some((
             201,
             json!({"prefix": prefix(48_190_233), "through": [], "repeated": false, "revision": 48_211_912}),

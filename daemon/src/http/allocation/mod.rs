@@ -4,6 +4,7 @@ pub(super) mod address;
 pub(super) mod allocate;
 pub(super) mod attachment;
 pub(super) mod automatic;
+pub(super) mod bulk;
 pub(super) mod configuration;
 pub(super) mod controller;
 pub(super) mod endpoint;

@@ -15,6 +15,8 @@ pub(super) enum Place {
     /// One by name.
     Named(Kind, ResourceName),
     Allocations,
+    BulkAllocation,
+    BulkRelease,
     Allocation(u64),
     Prefixes,
     Prefix(u64),
@@ -60,6 +62,8 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
     let kind = |plural: &str| KINDS.iter().find(|(known, _)| *known == plural).map(|(_, kind)| *kind);
     let place = match segments.as_slice() {
         ["", "v1", "allocations"] => Some(Place::Allocations),
+        ["", "v1", "allocations", "bulk"] => Some(Place::BulkAllocation),
+        ["", "v1", "allocations", "release"] => Some(Place::BulkRelease),
         ["", "v1", "allocations", id] => id.parse().ok().map(Place::Allocation),
         ["", "v1", "prefixes"] => Some(Place::Prefixes),
         ["", "v1", "prefixes", id] => id.parse().ok().map(Place::Prefix),
@@ -118,6 +122,8 @@ mod tests {
             ("/v1/host-policies", (Place::Kind(Kind::HostPolicy), false)),
             ("/v1/nodes/default/n1", (Place::Named(Kind::Node, "default/n1".parse().unwrap()), false)),
             ("/v1/allocations", (Place::Allocations, false)),
+            ("/v1/allocations/bulk", (Place::BulkAllocation, false)),
+            ("/v1/allocations/release", (Place::BulkRelease, false)),
             ("/v1/allocations/7", (Place::Allocation(7), false)),
             ("/v1/prefixes", (Place::Prefixes, false)),
             ("/v1/prefixes/7", (Place::Prefix(7), false)),

@@ -16,7 +16,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::paths::{Place, place};
-use crate::http::allocation::{allocate, attachment, automatic, controller, endpoint, lease, prefix};
+use crate::http::allocation::{allocate, attachment, automatic, bulk, controller, endpoint, lease, prefix};
 use crate::http::request::Identity;
 use crate::http::request::propose::revision;
 use crate::http::resource::named::{self, NamedResource};
@@ -81,6 +81,20 @@ impl Plan {
                 let request: AllocateRequest = read(body()?)?;
                 let endpoint = request.endpoint.clone();
                 Ok((allocate::to_command(request).map_err(in_body)?.into(), allocated(endpoint)))
+            }
+            (StepMethod::Post, Place::BulkAllocation) => {
+                let (names, action) = bulk::allocation_of(read(body()?)?).map_err(in_body)?;
+                let render: Render = Box::new(move |_, answer, revision| {
+                    let (status, body) = bulk::allocated_many(&names, answer, revision)?;
+                    Ok((status, json(&body)?))
+                });
+                Ok((action, render))
+            }
+            (StepMethod::Post, Place::BulkRelease) => {
+                let render: Render = Box::new(|_, answer, revision| {
+                    Ok((StatusCode::OK, json(&bulk::released_many(answer, revision)?)?))
+                });
+                Ok((bulk::release_of(read(body()?)?), render))
             }
             (StepMethod::Post, Place::ReleaseAttachment) => {
                 let request: ReleaseAttachmentRequest = read(body()?)?;

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::paths;
 use super::steps::{Plan, Render};
+use crate::http::allocation::bulk;
 use crate::http::request::{ApiError, ApiResponse, Proposed, Write};
 use crate::http::resource::named::TRIES_MAX;
 
@@ -77,8 +78,12 @@ async fn shown(write: &Write, renders: &[Render], done: Proposed) -> Result<ApiR
     };
     let counts = !write.dry_run;
     let result = |(answer, render): (Answer, &Render)| {
-        if let (true, Answer::Allocated { repeated, interfaces }) = (counts, &answer) {
-            write.app.metrics.allocated(interfaces.iter(), *repeated);
+        match &answer {
+            Answer::Allocated { repeated, interfaces } if counts => {
+                write.app.metrics.allocated(interfaces.iter(), *repeated);
+            }
+            Answer::AllocatedMany(many) if counts => bulk::count(&write.app.metrics, many),
+            _ => {}
         }
         let (status, body) = render(&state, answer, revision)?;
         Ok(StepResult { status: status.as_u16(), body })

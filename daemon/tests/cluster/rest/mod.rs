@@ -1,6 +1,7 @@
 //! The conventions that every resource keeps: what clients of any language may count on.
 
 mod allocations;
+mod bulk;
 mod contract;
 mod dry_run;
 mod lists;

@@ -55,3 +55,21 @@ async fn an_answer_names_what_was_made_and_what_ended_with_each_endpoint() {
     assert_eq!(body["if"][0]["revision"], "7");
     assert_eq!(body["steps"][0], json!({"method": "DELETE", "path": "/v1/allocations/5"}));
 }
+
+#[tokio::test]
+async fn a_bulk_makes_a_grant_for_each_endpoint() {
+    let names = ["machine/default/test/test-1", "machine/default/test/test-2"];
+    let line = |number: u64, name: &str| json!({"name": name, "allocation": number, "address": format!("10.0.0.{number}/24"), "pool": "test"});
+    let body = json!({"allocations": [line(1, "test-1"), line(2, "test-2")], "pools": [], "revision": 9});
+    let results = json!([{"status": 201, "body": body}]);
+    let server = Scripted::new(move |_| Ok(answer(&json!({"results": results, "revision": 9}))));
+    let (mut session, lines, _phases) = session(&server);
+    let all = names.map(|name| Wanted::one(name.to_owned(), "test")).to_vec();
+    let batch = Batch { steps: vec![Step::AllocateMany(all)], conditions: Vec::new() };
+    let made = session.transact(At::All, &batch, None).await.unwrap();
+    assert_eq!(made, [grant(1, "10.0.0.1", names[0]), grant(2, "10.0.0.2", names[1])]);
+    assert_eq!(lines.operations()[0].value.detail["allocates"], json!(names));
+    let body: serde_json::Value = serde_json::from_slice(server.calls()[0].body().unwrap()).unwrap();
+    assert_eq!(body["steps"][0]["path"], "/v1/allocations/bulk");
+    assert_eq!(body["steps"][0]["body"]["names"], json!(["test-1", "test-2"]));
+}

@@ -17,7 +17,7 @@
 //! | report the state of a node | the node, unless it is the caller |
 //! | create, rotate or delete a token | the rights of that token, which must lie within the caller's |
 //! | members, level, epoch, journal | the whole cluster: refused |
-//! | a transaction | each of its steps, on what the steps before it made |
+//! | a transaction, a bulk | each of its steps, on what the steps before it made |
 //!
 //! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, host policies,
 //! endpoints, attachments and prefixes are those of the realm. An automatic pool follows from an allocation
@@ -96,6 +96,8 @@ impl State {
                 let mut rows = rows.map(|row| write.released(Some(row.endpoint)));
                 rows.find(Result::is_err).unwrap_or(Ok(()))
             }
+            // Each endpoint and each allocation is looked at in its turn.
+            Action::AllocateMany(_) | Action::ReleaseAllocations { .. } => Ok(()),
             // `permit` looks at the endpoints, attachments, allocations and prefixes.
             Action::Allocate(_)
             | Action::AllocateOnLinks(_)

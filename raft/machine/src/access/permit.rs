@@ -47,13 +47,15 @@ impl Action {
             Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
             Action::PutHostPolicy(_) => Some((Verb::Write, Target::HostPolicy)),
             Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
-            Action::Allocate(_) | Action::AllocateOnLinks(_) | Action::Renew(_) => {
+            Action::Allocate(_) | Action::AllocateOnLinks(_) | Action::AllocateMany(_) | Action::Renew(_) => {
                 Some((Verb::Allocate, Target::Allocation))
             }
             Action::ReleaseAttachment(_) | Action::ReleaseAttachmentOf(_) => {
                 Some((Verb::Release, Target::Attachment))
             }
-            Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
+            Action::ReleaseAllocation { .. } | Action::ReleaseAllocations { .. } => {
+                Some((Verb::Release, Target::Allocation))
+            }
             Action::ReleaseEndpoint { .. } | Action::EndIncarnation(_) => {
                 Some((Verb::Release, Target::Endpoint))
             }
@@ -360,6 +362,12 @@ impl Step<'_> {
             Manager::Named(manager) if *manager == by => Ok(()),
             Manager::Named(_) | Manager::Nobody => Err(Cause::ManagedElsewhere { kind, name, by }.into()),
         }
+    }
+
+    /// Refuses a request beyond the rights of the caller, whose role permits allocations.
+    pub(crate) fn permit_request(&self, request: &Allocate) -> Result<(), Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        self.state.permit_allocate(grant, request)
     }
 
     pub(crate) fn permitted(&self, action: &Action) -> Result<(), Refusal> {

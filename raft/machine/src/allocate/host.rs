@@ -58,7 +58,10 @@ impl State {
 
     /// Incarnation that gets the uid of a request.
     pub(super) fn renamed_by(&self, request: &Allocate) -> Option<EndpointId> {
-        let id = self.incarnation_for(request).filter(|_| request.names_machine())?;
+        if !request.names_machine() {
+            return None;
+        }
+        let id = self.incarnation_for(request)?;
         (self.endpoints.named(id).uid != request.uid).then_some(id)
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Pick;
+use crate::allocate::request::Served;
 use crate::apply::step::Step;
 use crate::command::validate::within;
-use crate::command::{Allocate, Answer, Cause, Refusal};
+use crate::command::{Allocate, Cause, Refusal};
 use crate::state::id::AllocationId;
 use crate::state::row::{Allocation, Source, Waiting};
 use crate::value::cause::Counted;
@@ -96,20 +97,20 @@ impl<'a> Choosing<'a> {
 
 impl Step<'_> {
     /// Allocates within the budget of events that a node's requests have in a window of log time.
-    pub(crate) fn allocate_in_budget(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
+    pub(crate) fn allocate_in_budget(&mut self, request: &Allocate) -> Result<Served, Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         let Some(node) = &grant.node else { return self.allocate(request) };
         self.check_event_budget(node)?;
         let verified = self.state.verified(node, request)?;
         let before = self.events.len();
-        let answer = self
+        let served = self
             .allocate(verified.as_ref().unwrap_or(request))
             .map_err(|refusal| without_foreign_realms(refusal, node))?;
         let events = self.events.len().saturating_sub(before) as u64;
         if events > 0 {
             self.spend_events(node, events);
         }
-        Ok(answer)
+        Ok(served)
     }
 }
 

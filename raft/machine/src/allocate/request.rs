@@ -7,7 +7,7 @@ use crate::allocate::pick::Pick;
 use crate::allocate::routing::Which;
 use crate::apply::step::Step;
 use crate::broken::broken;
-use crate::command::{Allocate, Answer, Given, GivenInterface, Refusal, RouteConfig, Text};
+use crate::command::{Allocate, Answer, Given, GivenInterface, Pending, Refusal, RouteConfig, Text};
 use crate::event::{EventKind, Holding, Reason};
 use crate::invariant::PROMISED_ADDRESS;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
@@ -20,8 +20,33 @@ use ipam_api::resource::Lifecycle;
 use ipnet::IpNet;
 use std::sync::Arc;
 
+/// Result of a request.
+#[derive(Debug)]
+pub(crate) enum Served {
+    /// It has these allocations.
+    Held {
+        /// True for the repetition of an earlier request.
+        repeated: bool,
+        ids: Vec<AllocationId>,
+        /// Attachment for which the answer shows them.
+        to: Option<AttachmentId>,
+    },
+    /// It waits for addresses.
+    Waits(Pending),
+}
+
 impl Step<'_> {
-    pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
+    /// Answer to the request of one endpoint.
+    pub(crate) fn answer_to_one(&self, served: Served) -> Answer {
+        match served {
+            Served::Held { repeated, ids, to } => {
+                Answer::Allocated { repeated, interfaces: self.state.given(&ids, to) }
+            }
+            Served::Waits(pending) => Answer::Pending(pending),
+        }
+    }
+
+    pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Served, Refusal> {
         // Lateness is checked first: an ADD from before a release doesn't share the allocations of a newer
         // ADD.
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
@@ -34,19 +59,17 @@ impl Step<'_> {
                 step.take_over(id, request);
                 match step.allocate_known(request)? {
                     // The uid is another one than before.
-                    Answer::Allocated { interfaces, .. } => {
-                        Ok(Answer::Allocated { repeated: false, interfaces })
-                    }
-                    answer => Ok(answer),
+                    Served::Held { ids, to, .. } => Ok(Served::Held { repeated: false, ids, to }),
+                    waits @ Served::Waits(_) => Ok(waits),
                 }
             }),
         }
     }
 
-    fn allocate_known(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
+    fn allocate_known(&mut self, request: &Allocate) -> Result<Served, Refusal> {
         let search = self.search()?;
-        let before =
-            Choosing::of(self.state, request, self.state.incarnation_for(request), search).given_before();
+        let endpoint = self.state.incarnation_for(request);
+        let before = Choosing::of(self.state, request, endpoint, search).given_before();
         self.work.check()?;
         if let Some((ids, to)) = before? {
             if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
@@ -59,31 +82,31 @@ impl Step<'_> {
                 self.renew_all(&ids, Some(ttl_ms));
             }
             self.resize_pools(request, &ids);
-            return Ok(Answer::Allocated { repeated: true, interfaces: self.state.given(&ids, to) });
+            return Ok(Served::Held { repeated: true, ids, to });
         }
-        self.with_automatic_pools(request, |step| step.choose_and_give(request))
+        self.with_automatic_pools(request, |step| step.choose_and_give(request, endpoint))
     }
 
-    fn choose_and_give(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
-        let endpoint = self.state.incarnation_for(request);
+    fn choose_and_give(
+        &mut self,
+        request: &Allocate,
+        endpoint: Option<EndpointId>,
+    ) -> Result<Served, Refusal> {
         match Choosing::of(self.state, request, endpoint, self.search()?).plan() {
             Ok(plan) => Ok(self.give(request, endpoint, plan)),
             Err(refusal) if request.options.wait && !self.work.is_exceeded() => {
-                self.wait(request, endpoint, refusal)
+                self.wait(request, endpoint, refusal).map(Served::Waits)
             }
             Err(refusal) => Err(refusal),
         }
     }
 
     /// Writes what was planned.
-    pub(super) fn give(&mut self, request: &Allocate, endpoint: Option<EndpointId>, plan: Plan) -> Answer {
+    pub(super) fn give(&mut self, request: &Allocate, endpoint: Option<EndpointId>, plan: Plan) -> Served {
         let Plan { updated_endpoint, picks, reused, left, route_configs } = plan;
         let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == updated_endpoint.as_ref();
         if request.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
-            return Answer::Allocated {
-                repeated: true,
-                interfaces: self.state.given(&in_order(reused), None),
-            };
+            return Served::Held { repeated: true, ids: in_order(reused), to: None };
         }
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.hear(key, started, false);
@@ -121,7 +144,7 @@ impl Step<'_> {
             ids = self.state.asked_for(request, endpoint_id, id);
         }
         self.stop_waiting(endpoint_id, request);
-        Answer::Allocated { repeated: false, interfaces: self.state.given(&ids, attachment_id) }
+        Served::Held { repeated: false, ids, to: attachment_id }
     }
 
     pub(super) fn new_endpoint(&mut self, id: EndpointId, request: &Allocate) -> Endpoint {

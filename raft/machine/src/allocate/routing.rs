@@ -88,8 +88,13 @@ impl Allocation {
     /// Its routes: the subnet's, the pool's over them, and its own over both.
     pub(crate) fn routes(&self, of_subnet: &[Route], of_pool: &[Route]) -> Vec<Route> {
         let own = self.route_config.as_ref().map_or(&[][..], |route_config| &route_config.routes);
-        over(over(of_subnet.to_vec(), of_pool), own)
+        over(shared_routes(of_subnet, of_pool), own)
     }
+}
+
+/// Routes of all addresses of a pool: the subnet's, and the pool's over them.
+pub(crate) fn shared_routes(of_subnet: &[Route], of_pool: &[Route]) -> Vec<Route> {
+    over(of_subnet.to_vec(), of_pool)
 }
 
 /// Routes with more special ones, which stand for any to the same destination.

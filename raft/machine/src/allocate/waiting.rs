@@ -11,7 +11,7 @@ use crate::apply::step::Step;
 use crate::apply::work::Search;
 use crate::broken::broken;
 use crate::command::validate::within;
-use crate::command::{Action, Allocate, Answer, Cause, Pending, Refusal, Text};
+use crate::command::{Action, Allocate, Cause, Pending, Refusal, Text};
 use crate::event::EventKind;
 use crate::invariant::CLAIM_OF_WAITER;
 use crate::seeded::SeededBug;
@@ -61,7 +61,7 @@ impl Step<'_> {
         request: &Allocate,
         endpoint: Option<EndpointId>,
         refusal: Refusal,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Pending, Refusal> {
         // What could help is looked for among the pools that gave nothing, once more and on an account of its
         // own.
         let search = Search { work: &self.serving.missing, ..self.search()? };
@@ -111,14 +111,14 @@ impl Step<'_> {
         Ok(self.pending(endpoint, false))
     }
 
-    fn pending(&self, endpoint: EndpointId, repeated: bool) -> Answer {
+    fn pending(&self, endpoint: EndpointId, repeated: bool) -> Pending {
         let waiting = self.state.waiting(endpoint);
-        Answer::Pending(Pending {
+        Pending {
             repeated,
             why: waiting.map_or(WaitReason::AllocationFailed, |waiting| waiting.why),
             cause: waiting.map_or_else(|| Box::new(Cause::AwaitedPoolsGone), |waiting| waiting.cause.clone()),
             since_wall_ms: waiting.map_or(0, |waiting| waiting.since_wall_ms),
-        })
+        }
     }
 
     /// Serves the oldest claims that can be served now. A bounded number at once; later commands serve the

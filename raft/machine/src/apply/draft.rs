@@ -1,7 +1,6 @@
 //! Drafts of the state.
 
 use crate::apply::step::Step;
-use crate::command::Answer;
 use crate::state::State;
 use crate::value::Refusal;
 
@@ -25,10 +24,10 @@ impl<'a> Step<'a> {
     }
 
     /// Does something that may be refused after it has begun to change: on a draft, which is dropped then.
-    pub(crate) fn on_draft(
+    pub(crate) fn on_draft<T>(
         &mut self,
-        work: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
-    ) -> Result<Answer, Refusal> {
+        work: impl FnOnce(&mut Step<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         let mut draft = self.state.clone();
         let mut step = self.on(&mut draft);
         let answer = work(&mut step)?;

@@ -51,6 +51,16 @@ impl Work {
         self.take(names / NAMES_PER_UNIT)
     }
 
+    /// Begins to count the rows of a draft within another one. Returns the count of the outer one.
+    pub(crate) fn begin_rows(&self) -> usize {
+        self.rows.replace(0)
+    }
+
+    /// Continues with the outer draft, which has taken over the rows of the inner one.
+    pub(crate) fn end_rows(&self, outer: usize) {
+        self.rows.set(self.rows.get() + outer);
+    }
+
     /// Counts rows that a transaction has written so far, each once.
     pub(crate) fn count_rows(&self, so_far: usize) {
         let more = so_far.saturating_sub(self.rows.replace(so_far));

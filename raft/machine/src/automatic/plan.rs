@@ -6,7 +6,7 @@
 use crate::access::{fits, not_labelled};
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
-use crate::command::{Allocate, Answer, AutomaticPool, Cause, InterfaceRequest, Kind, Refusal};
+use crate::command::{Allocate, AutomaticPool, Cause, InterfaceRequest, Kind, Refusal};
 use crate::resource::described::check_room;
 use crate::state::State;
 use crate::state::id::{AllocationId, PoolId, SubnetId};
@@ -44,11 +44,11 @@ struct Draft<'a> {
 
 impl Step<'_> {
     /// Creates and changes the automatic pools of the request's application: all of them, or none.
-    pub(crate) fn with_automatic_pools(
+    pub(crate) fn with_automatic_pools<T>(
         &mut self,
         request: &Allocate,
-        then: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
-    ) -> Result<Answer, Refusal> {
+        then: impl FnOnce(&mut Step<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         if request.automatic_pool.is_none() {
             return then(self);
         }

@@ -156,6 +156,10 @@ pub enum Action {
     SetPrefixes(SetPrefixes),
     /// Create or replace a host policy.
     PutHostPolicy(Put<HostPolicySpec>),
+    /// Allocates addresses to many endpoints: to all of them, or to none.
+    AllocateMany(Box<AllocateMany>),
+    /// Releases allocations: all of them, or none. One that is gone already makes no difference.
+    ReleaseAllocations { ids: Vec<AllocationId> },
 }
 
 impl From<Allocate> for Action {

@@ -20,6 +20,7 @@ impl Action {
             // An attachment, or an endpoint's claim to addresses or to a block.
             Action::Allocate(_)
             | Action::AllocateOnLinks(_)
+            | Action::AllocateMany(_)
             | Action::ReleaseAttachment(_)
             | Action::ReleaseAttachmentOf(_)
             | Action::Delegate(_)
@@ -51,6 +52,8 @@ impl Action {
             | Action::RotateToken { .. }
             | Action::ChangeMembers(_)
             | Action::Transaction(_) => false,
+            // A second copy finds none of them, and counts other allocations as gone than the first.
+            Action::ReleaseAllocations { .. } => false,
             // A second copy meets a newer quarantine, allocation or incarnation.
             Action::EndQuarantine(_) | Action::Reclaim(_) | Action::EndIncarnation(_) => false,
             // The agent or the watcher repeats it. A second copy could report an old readiness or pod, or

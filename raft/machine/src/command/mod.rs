@@ -2,12 +2,14 @@
 
 mod action;
 pub mod batch;
+mod bulk;
 mod identity;
 mod members;
 mod outcome;
 pub(crate) mod validate;
 
 pub use self::action::*;
+pub use self::bulk::{AllocateMany, AllocatedMany, GivenPool, GivenTo};
 pub use crate::value::{
     AddressLimits, AgentReadiness, Allocate, AllocateOptions, AllocationMetadata, AutomaticPool,
     AutomaticRules, Cause, Controller, ControllerName, CreateToken, Credential, Delegate, Dns, EndController,

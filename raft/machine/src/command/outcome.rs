@@ -1,6 +1,6 @@
 //! Outcomes of commands: an answer, or a refusal with its reason.
 
-use crate::command::{AllocationMetadata, Dns, GivenPrefix, ReportedBoot, Text};
+use crate::command::{AllocatedMany, AllocationMetadata, Dns, GivenPrefix, ReportedBoot, Text};
 use crate::value::Refusal;
 use crate::value::cause::Cause;
 use crate::value::condition::WaitReason;
@@ -165,6 +165,15 @@ pub enum Answer {
         released: Vec<UnlistedPrefix>,
         /// True if prefixes that were released are still being cleared away with later commands.
         ending: bool,
+    },
+    /// Addresses were allocated to many endpoints, now or by earlier requests.
+    AllocatedMany(AllocatedMany),
+    /// Allocations were released.
+    AllocationsReleased {
+        /// Released addresses.
+        addresses: Vec<IpAddr>,
+        /// Number of listed allocations that were gone already.
+        gone: u64,
     },
 }
 

@@ -161,7 +161,8 @@ impl Step<'_> {
                 command::Kind::HostPolicy => self.delete_described::<HostPolicy>(&delete.name, delete.expect),
             },
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
-                self.allocate_in_budget(request)
+                let served = self.allocate_in_budget(request)?;
+                Ok(self.answer_to_one(served))
             }
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(release, None)),
             Action::ReleaseAttachmentOf(of) => Ok(self.release_attachment(&of.release, Some(of))),
@@ -195,6 +196,8 @@ impl Step<'_> {
             Action::SetPrefixes(request) => self.set_prefixes(request),
             Action::ScaleController(scale) => self.on_draft(|step| Ok(step.scale_controller(scale))),
             Action::EndController(end) => self.on_draft(|step| Ok(step.end_controller(end))),
+            Action::AllocateMany(many) => self.allocate_many(many),
+            Action::ReleaseAllocations { ids } => self.release_allocations(ids),
             Action::Transaction(_) => Err(Cause::NestedTransaction.into()),
         }
     }

@@ -1,5 +1,6 @@
 //! Dispatch of commands to what carries them out.
 
+mod bulk;
 mod carry_out;
 mod prefix_list;
 mod transaction;

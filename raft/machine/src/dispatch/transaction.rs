@@ -24,7 +24,7 @@ impl Step<'_> {
     }
 
     /// Counts the rows that were written since the draft began and have not been counted yet.
-    fn count_rows(&self) -> Result<(), Refusal> {
+    pub(super) fn count_rows(&self) -> Result<(), Refusal> {
         self.work.count_rows(self.state.ledger.touched.len());
         self.work.check()
     }

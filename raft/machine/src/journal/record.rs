@@ -12,6 +12,8 @@ use serde::Deserialize;
 
 /// Version of a frame's encoding; its first byte.
 const FRAME_VERSION: u8 = 1;
+/// Room for most events, and for the origin that a frame has once.
+const EVENT_BYTES_USUAL: usize = 128;
 
 /// Events of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +32,9 @@ impl Happened {
         let Self { revision, wall_ms, by, due, whats: _ } = self;
         // The fields of a [`Frame`], which are encoded like the struct.
         let frame = (revision, first_number, wall_ms, by, due, whats);
-        encode_onto(vec![FRAME_VERSION], &frame)
+        let mut bytes = Vec::with_capacity((whats.len() + 1) * EVENT_BYTES_USUAL);
+        bytes.push(FRAME_VERSION);
+        encode_onto(bytes, &frame)
     }
 
     /// The same as events.

@@ -47,10 +47,16 @@ impl State {
     /// meant only without a uid. A sticky endpoint has a single incarnation for all uids, and a host has one
     /// for the uid that takes over.
     pub(crate) fn incarnation_for(&self, request: &Allocate) -> Option<EndpointId> {
-        let rows = || self.incarnations(&request.endpoint).rev();
         let is_sticky = |id: &EndpointId| self.endpoints.named(*id).sticky.is_some();
         let is_meant = |id: &EndpointId| request.means(self.endpoints.named(*id));
-        let sticky = if request.stickiness.is_sticky() { rows().find(is_sticky) } else { None };
+        let asks_sticky = request.stickiness.is_sticky();
+        // Most endpoints have one incarnation, or none yet.
+        let newest = self.newest_incarnation(&request.endpoint)?;
+        if if asks_sticky { is_sticky(&newest) } else { is_meant(&newest) } {
+            return Some(newest);
+        }
+        let rows = || self.incarnations(&request.endpoint).rev();
+        let sticky = if asks_sticky { rows().find(is_sticky) } else { None };
         sticky.or_else(|| rows().find(is_meant))
     }
 

@@ -254,6 +254,11 @@ impl State {
         of_key.map(|(_, id)| *id).collect::<Vec<_>>().into_iter()
     }
 
+    /// Newest incarnation of an endpoint.
+    pub(crate) fn newest_incarnation(&self, key: &EndpointKey) -> Option<EndpointId> {
+        self.incarnations(key).next_back()
+    }
+
     /// Incarnations of the hosts with a name, in all namespaces of a realm.
     pub fn hosts_named(&self, node: &NodeKey) -> impl Iterator<Item = EndpointId> {
         let from = (node.realm.clone(), node.name.clone(), Id::MIN);

@@ -370,6 +370,13 @@ fn said(answer: &Answer) -> Reply {
             released: released.iter().map(|one| (one.owner.clone(), one.cidr)).collect(),
             ending: *ending,
         },
+        Answer::AllocatedMany(many) => Reply::GivenMany {
+            repeated: many.repeated.clone(),
+            addresses: many.addresses.iter().map(|given| (given.endpoint, given.address)).collect(),
+        },
+        Answer::AllocationsReleased { addresses, gone } => {
+            Reply::ReleasedMany { addresses: addresses.clone(), gone: *gone }
+        }
         Answer::Steps(answers) => Reply::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Reply::Given {
             repeated: *repeated,

@@ -78,7 +78,8 @@ fn expand(files: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-fn load(file: &Path) -> Result<String, Failure> {
+/// Reads a file, or standard input.
+pub(crate) fn load(file: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = if file == Path::new("-") {
         std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_string(&mut text)

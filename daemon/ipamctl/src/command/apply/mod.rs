@@ -12,4 +12,5 @@ mod tests;
 mod view;
 
 pub(crate) use create::{CreateArguments, create};
+pub(crate) use documents::load;
 pub(crate) use run::{ApplyArguments, DiffArguments, diff, run};

@@ -3,15 +3,16 @@
 //! The fuzzer of `cargo xtask test --only contract` holds them to what the server refuses.
 
 use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, CLIENT_URL_CHARS_MAX, CONTROLLERS_OF_POD_MAX,
-    COOLING_MS_MAX, COOLING_RESERVE_MAX, DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX,
-    HOST_POLICY_CAPTURES_MAX, INTERFACES_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX,
-    LABELS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, LINK_ADDRESSES_MAX, LINKS_PER_NODE_MAX, MTU_MAX,
-    MTU_MIN_V4, OBJECT_NAME_CHARS_MAX, ORPHANS_MAX, PODS_GONE_PER_REPORT_MAX, PODS_PER_REPORT_MAX,
-    POOLS_NAMED_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, PREFIXES_LISTED_MAX,
-    PROBE_MACS_MAX, PROBE_RESULTS_MAX, PROBE_VALID_MS_MAX, PROBE_VALID_MS_MIN, QUOTA_APPLICATIONS_MAX,
-    RANGES_MAX, RECLAIM_LINES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SELECTOR_NAMES_MAX, TEXT_CHARS_MAX,
-    TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX, WORKLOADS_MAX,
+    ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, BULK_ALLOCATIONS_MAX, BULK_ENDPOINTS_MAX,
+    CLIENT_URL_CHARS_MAX, CONTROLLERS_OF_POD_MAX, COOLING_MS_MAX, COOLING_RESERVE_MAX, DNS_DOMAIN_CHARS_MAX,
+    DNS_ENTRIES_MAX, DNS_OPTION_CHARS_MAX, HOST_POLICY_CAPTURES_MAX, INTERFACES_MAX, JSON_INTEGER_MAX,
+    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN,
+    LINK_ADDRESSES_MAX, LINKS_PER_NODE_MAX, MTU_MAX, MTU_MIN_V4, OBJECT_NAME_CHARS_MAX, ORPHANS_MAX,
+    PODS_GONE_PER_REPORT_MAX, PODS_PER_REPORT_MAX, POOLS_NAMED_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX,
+    PREFIX_TTL_MS_MIN, PREFIXES_LISTED_MAX, PROBE_MACS_MAX, PROBE_RESULTS_MAX, PROBE_VALID_MS_MAX,
+    PROBE_VALID_MS_MIN, QUOTA_APPLICATIONS_MAX, RANGES_MAX, RECLAIM_LINES_MAX, REQUESTED_ADDRESSES_MAX,
+    ROUTES_MAX, SELECTOR_NAMES_MAX, TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX,
+    TRANSACTION_STEPS_MAX, WORKLOADS_MAX,
 };
 use ipam_api::schema::ipv6;
 use serde_json::{Map, Value, json};
@@ -143,6 +144,9 @@ fn of_schemas() -> Vec<(&'static str, &'static str, Value)> {
         ("AllocateRequest", "interfaces", from_one_to(INTERFACES_MAX)),
         ("AllocateRequest", "routes", at_most(ROUTES_MAX)),
         ("AllocateRequest", "ttl_ms", lease()),
+        ("BulkAllocateRequest", "names", from_one_to(BULK_ENDPOINTS_MAX)),
+        ("BulkAllocateRequest", "ttl_ms", lease()),
+        ("BulkReleaseRequest", "allocations", at_most(BULK_ALLOCATIONS_MAX)),
         ("InterfaceRequest", "subnets", at_most(POOLS_NAMED_MAX)),
         ("InterfaceRequest", "families", json!({"maxItems": 2, "uniqueItems": true})),
         ("InterfaceRequest", "addresses", at_most(REQUESTED_ADDRESSES_MAX)),
@@ -226,7 +230,7 @@ fn place(is_step: bool) -> String {
     }
     let endpoint =
         format!("endpoints/(pod|vm|host|machine|claim|container)/{name}/{object}/{object}(/renew)?");
-    let all = "networks|subnets|pools|reservations|host-policies|nodes|namespaces|allocations|prefixes|attachments/release|controllers/(scale|end)";
+    let all = "networks|subnets|pools|reservations|host-policies|nodes|namespaces|allocations(/bulk|/release)?|prefixes|attachments/release|controllers/(scale|end)";
     format!(
         "^/v1/(({named})(\\?drain=(true|false))?|{all}|allocations/{id}(/renew)?|prefixes/{id}|{endpoint})$"
     )

@@ -10,7 +10,9 @@ use super::{
     agents, backup, collection, controllers, host_policies, leases, maps, members, named, pods, prefixes,
     workloads,
 };
-use crate::http::allocation::{address, allocate, attachment, configuration, controller, endpoint, explain};
+use crate::http::allocation::{
+    address, allocate, attachment, bulk, configuration, controller, endpoint, explain,
+};
 use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
 use crate::http::event::{history, pages};
@@ -54,7 +56,7 @@ pub(in crate::http) fn handlers() -> Router<App> {
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
-fn holding() -> [Handled; 13] {
+fn holding() -> [Handled; 15] {
     let path = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "name", "Network of the address; default: `default`.");
     [
@@ -85,6 +87,25 @@ fn holding() -> [Handled; 13] {
         .json(202, "Allocated")
         .refuses(OF_ALLOCATING)
         .to(allocate::allocate),
+        Route::post(
+            "/v1/allocations/bulk",
+            (Verb::Allocate, Target::Allocation),
+            "Allocates addresses to many endpoints: to all of them, or to none.",
+        )
+        .takes("BulkAllocateRequest")
+        .json(200, "BulkAllocated")
+        .json(201, "BulkAllocated")
+        .refuses(OF_ALLOCATING)
+        .to(bulk::allocate_many),
+        Route::post(
+            "/v1/allocations/release",
+            (Verb::Release, Target::Allocation),
+            "Releases many allocations: all of them, or none.",
+        )
+        .takes("BulkReleaseRequest")
+        .json(200, "BulkReleased")
+        .refuses(OF_RELEASES)
+        .to(bulk::release_many),
         Route::post(
             "/v1/allocations/explain",
             (Verb::Read, Target::Allocation),

@@ -20,6 +20,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_api::selector::check_label;
 use ipnet::IpNet;
 
+use crate::command::validate::bulk::check_release;
 use crate::command::validate::{check_adoption, check_gateway, check_routes, check_take_over, check_wait};
 use crate::command::{
     Action, Allocate, AllocationMetadata, AutomaticRules, Cause, ConfirmEpoch, Dns, Kind, KnownMember,
@@ -99,6 +100,8 @@ impl Action {
             Action::ReportPods(report) => report.check(),
             Action::Reclaim(reclaim) => reclaim.check(),
             Action::EndIncarnation(end) => end.check(),
+            Action::AllocateMany(many) => many.check(),
+            Action::ReleaseAllocations { ids } => check_release(ids),
             Action::ReleasePrefix { .. }
             | Action::Delete(_)
             | Action::RotateToken { .. }
@@ -307,7 +310,7 @@ impl ReservationSpec {
 }
 
 impl Allocate {
-    fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         within(Counted::Interfaces, self.interfaces.len(), INTERFACES_MAX)?;
         refuse_if(self.interfaces.is_empty(), || Cause::NoInterface)?;
         for (i, request) in self.interfaces.iter().enumerate() {

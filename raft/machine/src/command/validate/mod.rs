@@ -1,6 +1,7 @@
 //! Checks that need no state: at the door, and again in `apply`.
 
 mod agent;
+mod bulk;
 mod check;
 mod claim;
 mod gateway;

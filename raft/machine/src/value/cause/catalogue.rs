@@ -581,4 +581,7 @@ causes! {
     RecordedForAnother { address: IpAddr, reservation: Name, endpoint: EndpointKey } => AddressTaken:
         "reservation {reservation} records {address} for {endpoint}"
         help "Change that reservation first.";
+    FieldOfOneEndpoint => ConflictingFields:
+        "a request for many endpoints has a field that only one endpoint can have: uid, attachment, addresses, mac, hostname, link addresses, routes, adopt, wait or take_over"
+        help "Send a request of its own for that endpoint.";
 }

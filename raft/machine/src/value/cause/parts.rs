@@ -378,6 +378,10 @@ counted! {
     RecordedAddresses = "addresses of a reservation with an endpoint",
     /// Host policies.
     HostPolicies = "host policies",
+    /// Endpoints of a bulk.
+    BulkEndpoints = "endpoints of one request",
+    /// Allocations of a bulk.
+    BulkAllocations = "allocations of one request",
 }
 
 /// Claim of a node about an endpoint that is not true.

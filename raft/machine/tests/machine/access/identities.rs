@@ -19,7 +19,11 @@ fn every_action_says_whether_the_state_knows_it_again() {
     let known = actions.into_iter().filter(|(_, action)| without(action.clone()).has_replicated_identity());
     let known: Vec<&str> = known.map(|(name, _)| name).collect();
     let kinds = ["allocate", "release-attachment", "join", "join-member", "delegate", "delegate-or-wait"];
-    assert_eq!(known, [&kinds[..], &["renew-token", "release-attachment-of", "allocate-on-links"]].concat());
+    assert_eq!(
+        known,
+        [&kinds[..], &["renew-token", "release-attachment-of", "allocate-on-links", "allocate-many"]]
+            .concat()
+    );
 }
 
 #[test]

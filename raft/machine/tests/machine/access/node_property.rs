@@ -75,6 +75,11 @@ impl Actor {
                 // Automatic pools have a test of their own.
                 request.automatic_pool = None;
             }
+            Action::AllocateMany(many) => {
+                many.request.endpoint.realm = Name::default_name();
+                many.request.node = Some(place);
+                many.request.automatic_pool = None;
+            }
             Action::ReleaseAttachment(release) => {
                 (release.key.realm, release.key.node) = (Name::default_name(), place);
             }
@@ -330,7 +335,11 @@ impl Run {
             });
         }
         Some(match dice.below(10) {
-            0 | 1 => Action::ReleaseAllocation { id },
+            0 => Action::ReleaseAllocation { id },
+            1 => {
+                let other = usize::try_from(dice.below(rows.len() as u64)).unwrap();
+                Action::ReleaseAllocations { ids: vec![id, rows[other].0] }
+            }
             2 => Action::Renew(Renew {
                 which: Leases::Allocation(id),
                 ttl_ms: dice.chance(50).then_some(60_000),
@@ -400,7 +409,10 @@ fn word(action: &Action) -> &'static str {
         Action::ReleaseAttachment(_) => "release-attachment",
         Action::ReleaseAttachmentOf(_) => "release-attachment-of",
         Action::ReleaseAllocation { .. } => "release-allocation",
+        Action::AllocateMany(_) => "allocate-many",
+        Action::ReleaseAllocations { .. } => "release-allocations",
         Action::ReleaseEndpoint { .. } => "release-endpoint",
+        Action::EndIncarnation(_) => "end-incarnation",
         Action::Renew(_) => "renew",
         Action::ScaleController(_) | Action::EndController(_) => "scale",
         Action::Transaction(_) => "transaction",
@@ -441,7 +453,9 @@ fn random_requests_of_a_node_have_effects_of_each_kind() {
         "allocate",
         "release-attachment",
         "release-attachment-of",
+        "allocate-many",
         "release-allocation",
+        "release-allocations",
         "release-endpoint",
         "renew",
         "scale",

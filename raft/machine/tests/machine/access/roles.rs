@@ -1,16 +1,16 @@
 //! The complete table of roles: permitted actions are done, others are refused without a change.
 
 use crate::access::world::{
-    World, add, delete, host_policy, name, network, pool, put_in_realm, reservation, subnet, token,
+    World, add, delete, hold, host_policy, name, network, pool, put_in_realm, reservation, subnet, token,
     with_labels,
 };
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
 use ipam_api::node_report::Inventory;
 use ipam_machine::command::{
-    AgentReadiness, Controller, EndController, EndIncarnation, EndQuarantine, Expect, Heartbeat, Kind, Link,
-    Metadata, PrefixSource, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason, ReleaseOrphans,
-    ReportPods, ReportProbes, ReportedBoot, ScaleController, SetPrefixes, Text, Transaction,
+    AgentReadiness, AllocateMany, Controller, EndController, EndIncarnation, EndQuarantine, Expect,
+    Heartbeat, Kind, Link, Metadata, PrefixSource, ProbeResult, Probing, Purpose, Reclaim, ReclaimReason,
+    ReleaseOrphans, ReportPods, ReportProbes, ReportedBoot, ScaleController, SetPrefixes, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Outcome, Terms};
 
@@ -20,12 +20,7 @@ fn actions(world: &mut World) -> Vec<Action> {
     let id = crate::access::world::ids(&held)[0];
     let other = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/other", "web")));
     other.unwrap();
-    world
-        .run(
-            crate::access::world::admin(),
-            Action::Allocate(crate::access::world::hold(None, "host/n1", "web")),
-        )
-        .unwrap();
+    world.run(crate::access::world::admin(), Action::Allocate(hold(None, "host/n1", "web"))).unwrap();
     // The application that ends below: all that it holds is on the node.
     let mut member = add("n1", "pod/web/a-0", "web");
     member.stickiness.controller = Some(application());
@@ -62,6 +57,11 @@ fn actions(world: &mut World) -> Vec<Action> {
         delete(Kind::Namespace, "default/gone"),
         Action::Allocate(add("n1", "pod/web/new", "web")),
         Action::ReleaseAllocation { id: id.into() },
+        Action::AllocateMany(Box::new(AllocateMany {
+            request: hold(Some("n1"), "pod/web/many", "web"),
+            others: vec!["more".parse().unwrap()],
+        })),
+        Action::ReleaseAllocations { ids: vec![id.into()] },
         Action::ReleaseEndpoint { key: "host/n1".parse().unwrap() },
         Action::ScaleController(ScaleController {
             realm: ipam_api::Name::default_name(),
@@ -266,7 +266,7 @@ fn realms_limit_whose_endpoints_are_touched() {
     let mut world = World::new();
     let grant = Grant { realms: vec!["prod".parse().unwrap()], ..Grant::of(Role::Operator) };
     let prod = || Terms::of(grant.clone());
-    let hold = |endpoint: &str| Action::Allocate(crate::access::world::hold(None, endpoint, "web"));
+    let hold = |endpoint: &str| Action::Allocate(hold(None, endpoint, "web"));
     assert_eq!(world.code(prod(), hold("pod/prod/web/a")), None);
     assert_eq!(world.code(prod(), hold("pod/test/web/a")), Some(Code::Forbidden));
     let foreign = world.run(crate::access::world::admin(), hold("pod/test/web/a"));

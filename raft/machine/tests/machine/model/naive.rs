@@ -6,6 +6,7 @@ pub(crate) mod agent;
 pub(crate) mod allocate;
 pub(crate) mod automatic;
 pub(crate) mod boots;
+mod bulk;
 pub(crate) mod change;
 pub(crate) mod lease;
 pub(crate) mod pods;
@@ -20,7 +21,7 @@ pub(crate) mod skipped;
 pub(crate) mod sticky;
 pub(crate) mod waiting;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use ipam_api::access::NodeKey;
@@ -59,7 +60,16 @@ pub(crate) enum Reply {
         repeated: bool,
         addresses: Vec<(InterfaceName, IpAddr)>,
     },
+    /// Each endpoint by its index, in any order.
+    GivenMany {
+        repeated: Vec<u32>,
+        addresses: BTreeSet<(u32, IpAddr)>,
+    },
     Released(Vec<IpAddr>),
+    ReleasedMany {
+        addresses: Vec<IpAddr>,
+        gone: u64,
+    },
     Late,
     Renewed(Vec<(IpAddr, u64)>),
     Pending {
@@ -276,6 +286,8 @@ impl Model {
                 *self = draft;
                 Ok(said)
             }
+            Action::AllocateMany(many) => self.allocate_many(many),
+            Action::ReleaseAllocations { ids } => Ok(self.release_allocations(ids)),
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
             Action::ReleaseAttachmentOf(of) => Ok(self.release_attachment_of(of)),
             Action::ReleaseAllocation { id } => {

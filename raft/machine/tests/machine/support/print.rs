@@ -10,7 +10,8 @@ use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_machine::change::FieldChange;
 use ipam_machine::command::{
-    AgentReadiness, Given, GivenPrefix, Kind, ListedPrefix, PendingPrefix, Renewed, Started, UnlistedPrefix,
+    AgentReadiness, AllocatedMany, Given, GivenPrefix, Kind, ListedPrefix, PendingPrefix, Renewed, Started,
+    UnlistedPrefix,
 };
 use ipam_machine::event::{AwaitedPrefix, Delegation, Holding, Reason};
 use ipam_machine::explain::{CandidateOutcome, Explanation};
@@ -171,6 +172,11 @@ fn answer(answer: &Answer, indent: &str) -> String {
             let rest = if *ending { ", and more to come" } else { "" };
             format!("released {}{rest}", cidrs.join(", "))
         }
+        Answer::AllocatedMany(many) => allocated_many(many, indent),
+        Answer::AllocationsReleased { addresses, gone } => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            format!("released [{}], {gone} gone already", addresses.join(", "))
+        }
         Answer::Allocated { repeated, interfaces } => {
             let mut text = if *repeated { "as before" } else { "given" }.to_owned();
             for interface in interfaces {
@@ -181,6 +187,20 @@ fn answer(answer: &Answer, indent: &str) -> String {
             text
         }
     }
+}
+
+fn allocated_many(many: &AllocatedMany, indent: &str) -> String {
+    let mut text = format!("given to many, {} as before", many.repeated.len());
+    for given in &many.addresses {
+        let pool = &many.pools[usize::try_from(given.pool).unwrap()];
+        let (own, length) = (id(given.allocation.get()), pool.cidr.prefix_len());
+        let _ = write!(
+            text,
+            "\n{indent}[{}] {}/{length} from {} as {own}",
+            given.endpoint, given.address, pool.name
+        );
+    }
+    text
 }
 
 fn prefixes_set(

@@ -2,6 +2,7 @@
 
 mod agent;
 mod automatic;
+mod bulk;
 mod change;
 mod interfaces;
 mod options;
@@ -203,6 +204,9 @@ impl Draw<'_> {
             37..=73 => {
                 let repeat = !self.asked.is_empty() && self.dice.chance(20);
                 let request = if repeat { self.repeat() } else { self.allocate() };
+                if self.dice.chance(10) {
+                    return self.many(request);
+                }
                 let adopts = !repeat && self.dice.chance(12);
                 Action::from(match (adopts, repeat) {
                     (true, _) => self.adopt(request),
@@ -237,6 +241,9 @@ impl Draw<'_> {
                 }
             }
             85..=90 if !self.issued.is_empty() => {
+                if self.dice.chance(30) {
+                    return self.release_many();
+                }
                 let i = usize::try_from(self.dice.below(self.issued.len() as u64)).unwrap();
                 Action::ReleaseAllocation { id: self.issued[i].into() }
             }

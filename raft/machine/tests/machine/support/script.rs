@@ -10,6 +10,8 @@
 //! split POOL into=NEW ranges=…
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
 //! allocate ENDPOINT INTERFACE field=value … [clean] [+ INTERFACE field=value …] [field=value …] [route=TO>GATEWAY …]
+//! allocate ENDPOINT INTERFACE … others=NAME,…        the same for many endpoints
+//! release allocations ID …
 //! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS[/TICKS]
 //! explain COMMAND                                     the result of the command, and its reason
 //! release allocation ID        release endpoint ENDPOINT        expire
@@ -47,11 +49,12 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Family, Problem};
 use ipam_machine::command::{
-    Allocate, AllocateOptions, AllocationMetadata, Controller, Delegate, Delete, Dns, EndController, Expect,
-    HostPolicyInterface, HostPolicySpec, InterfaceRequest, Kind, Leases, MaxUnavailable, Metadata,
-    NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSelectors, PoolSpec, Precondition, PrefixLevel,
-    PrefixSource, Put, ReleaseAttachment, ReleaseAttachmentOf, Renew, ReservationSpec, Routing,
-    ScaleController, SetPrefixes, SplitPool, Started, Stickiness, SubnetSpec, Text, Transaction,
+    Allocate, AllocateMany, AllocateOptions, AllocationMetadata, Controller, Delegate, Delete, Dns,
+    EndController, Expect, HostPolicyInterface, HostPolicySpec, InterfaceRequest, Kind, Leases,
+    MaxUnavailable, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSelectors, PoolSpec,
+    Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, ReleaseAttachmentOf, Renew,
+    ReservationSpec, Routing, ScaleController, SetPrefixes, SplitPool, Started, Stickiness, SubnetSpec, Text,
+    Transaction,
 };
 
 /// The first epoch's share of every revision and id.
@@ -315,6 +318,8 @@ fn labels(words: &mut Words) -> BTreeMap<Text, Text> {
 
 fn allocate(words: &mut Words) -> Result<Action, Problem> {
     let endpoint: EndpointKey = words.take().parse()?;
+    let others: Vec<String> = words.list("others");
+    let others = others.iter().map(|name| ObjectName::new(name)).collect::<Result<Vec<_>, _>>()?;
     let uid = words.field("uid").map(Text::given);
     let labels = labels(words);
     let node = words.field("node").map(|text| ObjectName::new(&text)).transpose()?;
@@ -383,7 +388,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         Some(text) => Some(attachment(&text)?),
         None => None,
     };
-    Ok(Action::from(Allocate {
+    let request = Allocate {
         endpoint,
         uid,
         labels,
@@ -396,7 +401,11 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         started,
         options,
         routing,
-    }))
+    };
+    Ok(match others.is_empty() {
+        true => Action::from(request),
+        false => Action::AllocateMany(Box::new(AllocateMany { request, others })),
+    })
 }
 
 /// `KIND/NAME` or `GROUP/KIND/NAME`, and behind a colon its uid.
@@ -455,6 +464,10 @@ fn release(words: &mut Words) -> Result<Action, Problem> {
             }
         }
         "allocation" => Action::ReleaseAllocation { id: revision(&words.take()).into() },
+        "allocations" => {
+            let ids = std::mem::take(&mut words.0);
+            Action::ReleaseAllocations { ids: ids.iter().map(|id| revision(id).into()).collect() }
+        }
         "endpoint" => Action::ReleaseEndpoint { key: words.take().parse()? },
         "prefix" => Action::ReleasePrefix { id: revision(&words.take()).into() },
         other => panic!("nothing to release: {other}"),

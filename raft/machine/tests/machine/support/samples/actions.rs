@@ -3,9 +3,9 @@
 use ipam_api::node_report::OrphanEvidence;
 use ipam_machine::Action;
 use ipam_machine::command::{
-    ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, EndIncarnation, EndQuarantine,
-    Expect, Heartbeat, JoinMember, Kind, Leases, Orphan, PoolSpec, Precondition, PrefixLevel, PrefixSource,
-    ProbeResult, Purpose, Put, Reclaim, ReclaimReason, ReleaseAttachment, ReleaseAttachmentOf,
+    AllocateMany, ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, EndIncarnation,
+    EndQuarantine, Expect, Heartbeat, JoinMember, Kind, Leases, Orphan, PoolSpec, Precondition, PrefixLevel,
+    PrefixSource, ProbeResult, Purpose, Put, Reclaim, ReclaimReason, ReleaseAttachment, ReleaseAttachmentOf,
     ReleaseOrphans, Renew, ReportPods, ReportProbes, ScaleController, SetPrefixes, SplitPool, Text,
     Transaction,
 };
@@ -155,6 +155,11 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             prefixes: delegate().levels,
         }),
         Action::PutHostPolicy(Put { spec: host_policy(), expect: Expect::Absent }),
+        Action::AllocateMany(Box::new(AllocateMany {
+            request: request(),
+            others: vec!["db-08".parse().unwrap(), "db-09".parse().unwrap()],
+        })),
+        Action::ReleaseAllocations { ids: vec![(1 << 40 | 300).into(), 5.into()] },
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -202,6 +207,8 @@ fn action_name(action: &Action) -> &'static str {
         Action::SetPrefixes(_) => "set-prefixes",
         Action::AllocateOnLinks(_) => "allocate-on-links",
         Action::PutHostPolicy(_) => "put-host-policy",
+        Action::AllocateMany(_) => "allocate-many",
+        Action::ReleaseAllocations { .. } => "release-allocations",
     }
 }
 

@@ -1,7 +1,8 @@
 //! Of everything that can come of it.
 
 use ipam_machine::command::{
-    Cause, Given, GivenInterface, ListedPrefix, Pending, PendingPrefix, Renewed, Stored, Text, UnlistedPrefix,
+    AllocatedMany, Cause, Given, GivenInterface, GivenPool, GivenTo, ListedPrefix, Pending, PendingPrefix,
+    Renewed, Stored, Text, UnlistedPrefix,
 };
 use ipam_machine::{Answer, Applied, Outcome, Refusal};
 
@@ -89,6 +90,26 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
             }],
             ending: true,
         },
+        Answer::AllocatedMany(AllocatedMany {
+            pools: vec![GivenPool {
+                name: name("web"),
+                subnet: name("lan"),
+                cidr: "10.1.2.0/24".parse().unwrap(),
+                gateway: Some("10.1.2.1".parse().unwrap()),
+                routes: subnet().routes,
+                dns: dns(),
+                vlan: Some(12),
+                mtu: Some(9000),
+            }],
+            addresses: vec![GivenTo {
+                endpoint: 1,
+                allocation: (1 << 40 | 9).into(),
+                address: "10.1.2.5".parse().unwrap(),
+                pool: 0,
+            }],
+            repeated: vec![1],
+        }),
+        Answer::AllocationsReleased { addresses: vec!["10.1.2.5".parse().unwrap()], gone: 2 },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let refusal = Refusal {
@@ -137,6 +158,8 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Reclaimed { .. } => "reclaimed",
         Answer::PodsReported => "pods-reported",
         Answer::PrefixesSet { .. } => "prefixes-set",
+        Answer::AllocatedMany(_) => "allocated-many",
+        Answer::AllocationsReleased { .. } => "allocations-released",
     }
 }
 

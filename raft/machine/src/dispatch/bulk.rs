@@ -1,0 +1,112 @@
+//! Bulk allocation and release: one draft for many endpoints or allocations.
+
+use ipam_api::limits::RESPONSE_BYTES_MAX;
+use postcard::experimental::serialized_size;
+
+use crate::allocate::request::Served;
+use crate::allocate::routing::shared_routes;
+use crate::apply::step::Step;
+use crate::command::{
+    Action, Allocate, AllocateMany, AllocatedMany, Answer, Cause, GivenPool, GivenTo, Refusal,
+};
+use crate::state::id::{AllocationId, PoolId};
+
+impl Step<'_> {
+    /// Allocates to all endpoints of a request, or to none.
+    pub(super) fn allocate_many(&mut self, many: &AllocateMany) -> Result<Answer, Refusal> {
+        let outer = self.work.begin_rows();
+        let answer = self.on_draft(|step| step.allocate_each(many))?;
+        self.work.end_rows(outer);
+        Ok(Answer::AllocatedMany(answer))
+    }
+
+    fn allocate_each(&mut self, many: &AllocateMany) -> Result<AllocatedMany, Refusal> {
+        let mut request = many.request.clone();
+        let (mut answer, mut pools) = (AllocatedMany::default(), Vec::new());
+        for (endpoint, name) in (0_u32..).zip(many.names()) {
+            request.endpoint.name = name.clone();
+            let next = self.allocate_next(&request);
+            let (repeated, ids) = next.map_err(|refusal| Refusal { step: Some(endpoint), ..refusal })?;
+            answer.repeated.extend(repeated.then_some(endpoint));
+            self.list(endpoint, &ids, &mut answer, &mut pools);
+        }
+        // Nothing that is encoded by postcard has no size.
+        let bytes = serialized_size(&answer).unwrap_or(RESPONSE_BYTES_MAX + 1) as u64;
+        if bytes > RESPONSE_BYTES_MAX as u64 {
+            let steps = many.names().count() as u64;
+            return Err(Cause::ResponseSize { bytes, done: steps, steps }.into());
+        }
+        Ok(answer)
+    }
+
+    /// Allocates to one endpoint, or finds what it has. Rights and limits are those of a request of its own.
+    fn allocate_next(&mut self, request: &Allocate) -> Result<(bool, Vec<AllocationId>), Refusal> {
+        // A repetition writes nothing, and is looked for all the same.
+        self.work.take(1);
+        self.permit_request(request)?;
+        let served = self.allocate_in_budget(request)?;
+        self.count_rows()?;
+        match served {
+            Served::Held { repeated, ids, .. } => Ok((repeated, ids)),
+            // Requests that may wait are refused before.
+            Served::Waits(pending) => Err(Refusal::from(*pending.cause)),
+        }
+    }
+
+    /// Lists the addresses of an endpoint, and each pool once. `pools` are those of the answer, by id.
+    fn list(&self, endpoint: u32, ids: &[AllocationId], answer: &mut AllocatedMany, pools: &mut Vec<PoolId>) {
+        for id in ids {
+            let row = self.state.allocations.named(*id);
+            let pool = pools.iter().position(|known| *known == row.pool).unwrap_or_else(|| {
+                pools.push(row.pool);
+                answer.pools.push(self.given_pool(row.pool));
+                pools.len() - 1
+            });
+            let pool = u32::try_from(pool).unwrap_or(u32::MAX);
+            answer.addresses.push(GivenTo { endpoint, allocation: *id, address: row.address, pool });
+        }
+    }
+
+    fn given_pool(&self, id: PoolId) -> GivenPool {
+        let pool = self.state.pools.named(id);
+        let subnet = &self.state.subnets.named(pool.subnet).spec;
+        GivenPool {
+            name: pool.spec.name.clone(),
+            subnet: subnet.name.clone(),
+            cidr: subnet.cidr,
+            gateway: pool.spec.gateway.or(subnet.gateway),
+            routes: shared_routes(&subnet.routes, &pool.spec.routes),
+            dns: subnet.dns.clone(),
+            vlan: subnet.vlan,
+            mtu: subnet.mtu,
+        }
+    }
+
+    /// Releases all listed allocations, or none. Those that are gone already are counted only.
+    pub(super) fn release_allocations(&mut self, ids: &[AllocationId]) -> Result<Answer, Refusal> {
+        let outer = self.work.begin_rows();
+        let answer = self.on_draft(|step| step.release_each(ids))?;
+        self.work.end_rows(outer);
+        Ok(answer)
+    }
+
+    fn release_each(&mut self, ids: &[AllocationId]) -> Result<Answer, Refusal> {
+        let (mut addresses, mut gone) = (Vec::with_capacity(ids.len()), 0);
+        for (number, id) in (0_u32..).zip(ids) {
+            if self.state.allocations.get(*id).is_none() {
+                gone += 1;
+                continue;
+            }
+            let released = self.release_next(*id);
+            addresses.extend(released.map_err(|refusal| Refusal { step: Some(number), ..refusal })?);
+        }
+        Ok(Answer::AllocationsReleased { addresses, gone })
+    }
+
+    fn release_next(&mut self, id: AllocationId) -> Result<Vec<std::net::IpAddr>, Refusal> {
+        self.permitted(&Action::ReleaseAllocation { id })?;
+        let addresses = self.release_held(id)?;
+        self.count_rows()?;
+        Ok(addresses)
+    }
+}
