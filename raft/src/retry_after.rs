@@ -20,7 +20,7 @@ impl RetryAfter {
     pub fn spread_ms(&self, base: Duration) -> u64 {
         let base_ms = as_ms(base).clamp(RETRY_AFTER_MS_MIN, RETRY_AFTER_MS_MAX / 2);
         let point = self.0.fetch_add(GOLDEN, Relaxed);
-        let part = u128::from(point) * u128::from(base_ms) >> 64;
+        let part = (u128::from(point) * u128::from(base_ms)) >> 64;
         base_ms + u64::try_from(part).unwrap_or_default()
     }
 }

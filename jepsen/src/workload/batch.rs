@@ -113,18 +113,27 @@ impl Batch {
     }
 }
 
+/// Name of an endpoint, behind its kind, realm and namespace.
+fn name_of(endpoint: &str) -> &str {
+    endpoint.splitn(4, '/').nth(3).unwrap_or_default()
+}
+
 /// Body of a bulk: what the endpoints share, and their names.
 fn bulk_body(all: &[Wanted]) -> Json {
-    let key = all.first().map(|wanted| endpoint_key(&wanted.endpoint)).unwrap_or_default();
-    let names: Vec<Json> = all.iter().map(|wanted| endpoint_key(&wanted.endpoint)["name"].clone()).collect();
+    let mut body = all.first().map(|wanted| endpoint_key(&wanted.endpoint)).unwrap_or_default();
+    let names: Vec<&str> = all.iter().map(|wanted| name_of(&wanted.endpoint)).collect();
     let interface = all.first().and_then(|wanted| wanted.interfaces.first());
-    json!({"kind": key["kind"], "realm": key["realm"], "namespace": key["namespace"], "names": names,
-           "interface": interface})
+    if let Some(body) = body.as_object_mut() {
+        body.remove("name");
+        body.insert("names".to_owned(), json!(names));
+        body.insert("interface".to_owned(), json!(interface));
+    }
+    body
 }
 
 /// Grant of one line of a bulk, with its endpoint.
 fn bulk_grant(all: &[Wanted], one: &BulkAllocation) -> Option<Grant> {
-    let is_meant = |wanted: &&Wanted| endpoint_key(&wanted.endpoint)["name"] == one.name.as_str();
+    let is_meant = |wanted: &&Wanted| name_of(&wanted.endpoint) == one.name.as_str();
     let endpoint = all.iter().find(is_meant)?.endpoint.clone();
     Some(Grant {
         id: one.allocation,
