@@ -47,7 +47,7 @@ pub(crate) enum Verb {
     )]
     Delete(Numbered),
     /// Allocate addresses to many endpoints, all or none
-    Bulk(bulk::BulkArguments),
+    Bulk(Box<bulk::BulkArguments>),
     /// Release many allocations, all or none
     Release(bulk::BulkReleaseArguments),
 }
