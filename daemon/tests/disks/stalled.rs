@@ -134,7 +134,7 @@ async fn requests_whose_budget_passes_in_a_stopped_leader_are_not_granted() {
 
 /// The disks of both followers accept writes and complete none, so no entry is committed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_majority_of_stalled_disks_keeps_nobody_waiting_and_nothing_queued() {
+async fn a_majority_of_stalled_disks_fails_requests_in_time_and_empties_the_queue() {
     const FLOOD: usize = 100;
     let mut scene = Scene::up(3).await;
     let leader = scene.cluster.leader().await;

@@ -10,10 +10,10 @@ use ipam_raft::node::{Busy, Node, ProposeError};
 
 use crate::harness::{Cluster, LONG, command, eventually};
 
-/// Slow, and far from a stalled disk.
-const FLUSH_MS: u64 = 400;
-/// More than the queue serves within its bound, and less than one requester's share of the places.
-const FLOOD: usize = 3_000;
+/// Slow, and far below the election timeout.
+const FLUSH_MS: u64 = 100;
+/// Many entries, and less than one requester's share of the places.
+const FLOOD: usize = 5_000;
 
 /// Command about an endpoint of a namespace, all of one principal. There is no such endpoint.
 fn about(namespace: &str, number: usize) -> Command {

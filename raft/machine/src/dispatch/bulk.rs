@@ -41,13 +41,16 @@ impl Step<'_> {
 
     /// Allocates to one endpoint, or finds what it has. Rights and limits are those of a request of its own.
     fn allocate_next(&mut self, request: &Allocate) -> Result<(bool, Vec<AllocationId>), Refusal> {
-        // A repetition writes nothing, and is looked for all the same.
-        self.work.take(1);
         self.permit_request(request)?;
         let served = self.allocate_in_budget(request)?;
         self.count_rows()?;
         match served {
-            Served::Held { repeated, ids, .. } => Ok((repeated, ids)),
+            Served::Held { repeated, ids, .. } => {
+                // A repetition writes nothing, and costs a look all the same.
+                self.work.take(u64::from(repeated));
+                self.work.check()?;
+                Ok((repeated, ids))
+            }
             // Requests that may wait are refused before.
             Served::Waits(pending) => Err(Refusal::from(*pending.cause)),
         }

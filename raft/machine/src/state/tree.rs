@@ -25,11 +25,14 @@ pub(crate) struct Tree<K, V> {
 enum Node<K, V> {
     Leaf(Vec<(K, V)>),
     /// Children, each with a lower bound of its keys. Never empty.
-    Branch(Vec<(K, Arc<Node<K, V>>)>),
+    Branch(Vec<Child<K, V>>),
 }
 
-/// Node that a full one has split off, with a lower bound of its keys.
-type Split<K, V> = Option<(K, Arc<Node<K, V>>)>;
+/// Node with a lower bound of its keys.
+type Child<K, V> = (K, Arc<Node<K, V>>);
+
+/// Node that a full one has split off.
+type Split<K, V> = Option<Child<K, V>>;
 
 impl<K, V> Default for Tree<K, V> {
     fn default() -> Self {
@@ -128,13 +131,13 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
 }
 
 /// Place of the child that has a key, or would have it.
-fn place_of<K: Ord, V>(children: &[(K, Arc<Node<K, V>>)], key: &K) -> usize {
+fn place_of<K: Ord, V>(children: &[Child<K, V>], key: &K) -> usize {
     children.partition_point(|(bound, _)| bound <= key).saturating_sub(1)
 }
 
 /// Place of the child that takes a new key: behind a full leaf it is the next leaf, if that has room. Descending
 /// keys would get a leaf each otherwise.
-fn place_to_fill<K: Ord, V>(children: &[(K, Arc<Node<K, V>>)], key: &K) -> usize {
+fn place_to_fill<K: Ord, V>(children: &[Child<K, V>], key: &K) -> usize {
     let place = place_of(children, key);
     let leaf = |place: usize| match children.get(place).map(|(_, node)| &**node) {
         Some(Node::Leaf(entries)) => Some(entries),
@@ -144,6 +147,42 @@ fn place_to_fill<K: Ord, V>(children: &[(K, Arc<Node<K, V>>)], key: &K) -> usize
         |full: &Vec<(K, V)>| full.len() == NODE_MAX && full.last().is_some_and(|(last, _)| last < key);
     let next_has_room = || leaf(place + 1).is_some_and(|next| next.len() < NODE_MAX);
     place + usize::from(leaf(place).is_some_and(is_behind) && next_has_room())
+}
+
+/// The same after a full leaf has given entries to one beside it, so that most leaves are fuller than halves.
+fn place_with_room<K: Ord + Clone, V: Clone>(children: &mut [Child<K, V>], key: &K) -> usize {
+    let place = place_to_fill(children, key);
+    let entries = |place: usize| match children.get(place).map(|(_, node)| &**node) {
+        Some(Node::Leaf(entries)) => Some(entries),
+        _ => None,
+    };
+    let is_between =
+        |full: &Vec<(K, V)>| full.len() == NODE_MAX && full.last().is_some_and(|(last, _)| key < last);
+    if !entries(place).is_some_and(is_between) {
+        return place;
+    }
+    let has_room = |place: usize| entries(place).is_some_and(|beside| beside.len() + 1 < NODE_MAX);
+    let left =
+        if has_room(place + 1) { Some(place) } else { place.checked_sub(1).filter(|left| has_room(*left)) };
+    match left {
+        Some(left) => balance(children, left),
+        None => return place,
+    }
+    place_of(children, key)
+}
+
+/// Moves entries between two leaves, so that both have equally many.
+fn balance<K: Ord + Clone, V: Clone>(children: &mut [Child<K, V>], left: usize) {
+    let Some([(_, one), (bound, other)]) = children.get_mut(left..left + 2) else { return };
+    let (Node::Leaf(one), Node::Leaf(other)) = (Arc::make_mut(one), Arc::make_mut(other)) else { return };
+    let middle = (one.len() + other.len()) / 2;
+    match middle.checked_sub(one.len()) {
+        Some(missing) => one.extend(other.drain(..missing)),
+        None => drop(other.splice(..0, one.drain(middle..))),
+    }
+    if let Some((first, _)) = other.first() {
+        *bound = first.clone();
+    }
 }
 
 /// Inserts an item into a node. A full node is split: at its end if the item belongs there, else in the middle.
@@ -199,7 +238,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
                 }
             },
             Node::Branch(children) => {
-                let place = place_to_fill(children, &key);
+                let place = place_with_room(children, &key);
                 let Some((bound, child)) = children.get_mut(place) else { return (None, None) };
                 if key < *bound {
                     *bound = key.clone();
@@ -242,7 +281,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
 }
 
 /// Merges a child with one beside it, if both fit into one.
-fn merge<K: Ord + Clone, V: Clone>(children: &mut Vec<(K, Arc<Node<K, V>>)>, place: usize) {
+fn merge<K: Ord + Clone, V: Clone>(children: &mut Vec<Child<K, V>>, place: usize) {
     let len = |place: usize| children.get(place).map(|(_, node)| node.len());
     let fits = |left: usize| Some(len(left)? + len(left + 1)?).filter(|sum| *sum <= NODE_MAX).map(|_| left);
     let left = place.checked_sub(1).and_then(fits).or_else(|| fits(place));
@@ -257,7 +296,7 @@ fn merge<K: Ord + Clone, V: Clone>(children: &mut Vec<(K, Arc<Node<K, V>>)>, pla
 /// Entries in order.
 pub(crate) struct Iter<'a, K, V> {
     /// Children that follow, the lowest level last.
-    above: Vec<slice::Iter<'a, (K, Arc<Node<K, V>>)>>,
+    above: Vec<slice::Iter<'a, Child<K, V>>>,
     leaf: slice::Iter<'a, (K, V)>,
 }
 

@@ -117,4 +117,7 @@ fn ascending_and_descending_keys_fill_all_leaves() {
     // Behind a leaf that is full, since one before all others is split in its middle.
     let gap = of(&mut (0..16).chain((16..4096).rev()));
     assert!(gap <= 4096 / NODE_MAX + 1, "{gap}");
+    // Scattered keys fill three quarters: halves alone would be 370 leaves.
+    let scattered = of(&mut (0..4096_u16).map(|key| key.wrapping_mul(40503) % 4096));
+    assert!(scattered <= 4096 / NODE_MAX * 4 / 3, "{scattered}");
 }

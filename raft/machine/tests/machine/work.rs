@@ -182,6 +182,31 @@ fn a_command_above_the_work_budget_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn a_bulk_of_thousands_is_carried_out_and_a_larger_one_refused() {
+    let state = with_big_pools(State::new());
+    let many = |count: usize| {
+        let others: Vec<String> = (1..count).map(|number| format!("b-{number}")).collect();
+        read(&format!("allocate vm/batch/b-0 eth0 ipv4_pools=big others={}", others.join(",")))
+    };
+    refused(&state, &many(3600));
+    let mut state = state;
+    for repeated in [0, 3000] {
+        let (outcome, events) = apply(&mut state, AT, &many(3000));
+        let Answer::AllocatedMany(given) = outcome.unwrap().answer else { panic!("another answer") };
+        assert_eq!((given.addresses.len(), given.repeated.len()), (3000, repeated));
+        assert_eq!(events.len(), 3000 - repeated);
+    }
+    let ids: Vec<String> =
+        state.allocations.iter().map(|(id, _)| (id.get() & 0xff_ffff).to_string()).collect();
+    let release = read(&format!("release allocations {}", ids.join(" ")));
+    match apply(&mut state, AT, &release).0.unwrap().answer {
+        Answer::AllocationsReleased { addresses, gone } => assert_eq!((addresses.len(), gone), (3000, 0)),
+        other => panic!("{other:?}"),
+    }
+    assert!(state.allocations.is_empty() && state.endpoints.is_empty());
+}
+
+#[test]
 fn patterns_cost_what_is_looked_at_and_not_what_they_stand_for() {
     // 32 lists that each stand for 10,000 pools: the first of each gives.
     let state = with_pools(10_000, 0);
