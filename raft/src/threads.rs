@@ -3,7 +3,8 @@
 //! - `ipamd-raft` runs raft, peers, proposals and reads, as tasks that never block. It is one thread, because
 //!   an entry passes from task to task several times, and a wakeup of a thread costs more than the work.
 //! - `ipamd-apply` applies entries, and `ipamd-rows` writes rows behind it. A thread of raft-log writes and
-//!   syncs the log, and `ipamd-log-end` waits for its end. The heartbeats of `ipamd-raft` wait for none of these.
+//!   syncs the log, and `ipamd-log-end` waits for its end. The heartbeats of `ipamd-raft` wait for none of
+//!   these.
 //! - `ipamd-snapshot`, `ipamd-freeing` and `ipamd-disk` do background work.
 //!
 //! The daemon runs everything else, such as HTTP, on its own runtime.

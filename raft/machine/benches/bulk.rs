@@ -1,8 +1,8 @@
 //! Costs of bulk commands for one address: `cargo bench -p ipam-machine --bench bulk`.
 //!
-//! The program prints bytes of log, answer, journal and rows for each address, and times. For instructions run
-//! it as `perf stat -e instructions:u … KIND ROUNDS` with two numbers of rounds, and divide the difference by
-//! their addresses; for a profile run it by callgrind in the same way.
+//! The program prints bytes of log, answer, journal and rows for each address, and times. For instructions
+//! run it as `perf stat -e instructions:u … KIND ROUNDS` with two numbers of rounds, and divide the
+//! difference by their addresses; for a profile run it by callgrind in the same way.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,8 +1,9 @@
 //! Bytes of a state with a million allocations, by part: `cargo bench -p ipam-machine --bench memory`.
 //!
-//! The program fills a state through `apply`, then frees one table and one part of the index after another. The
-//! bytes that an allocator counts in between are those of the part. Rows and index share names: the part that is
-//! freed last has their bytes. Words after `--` choose workloads; a number sets another number of allocations.
+//! The program fills a state through `apply`, then frees one table and one part of the index after another.
+//! The bytes that an allocator counts in between are those of the part. Rows and index share names: the part
+//! that is freed last has their bytes. Words after `--` choose workloads; a number sets another number of
+//! allocations.
 #![allow(clippy::unwrap_used, reason = "a measurement that can't be made has failed")]
 
 mod support;

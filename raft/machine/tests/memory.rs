@@ -1,8 +1,8 @@
 //! Bytes of a held allocation in the state, counted by the allocator: equal on each run and machine.
 //!
-//! **Guard:** a state of a million allocations has to fit into memory. Each field of a row and each part of the
-//! index costs its bytes a million times. A change that exceeds the recorded numbers needs a reason; one that
-//! saves lowers them. `cargo bench -p ipam-machine --bench memory` prints the parts.
+//! **Guard:** a state of a million allocations has to fit into memory. Each field of a row and each part of
+//! the index costs its bytes a million times. A change that exceeds the recorded numbers needs a reason; one
+//! that saves lowers them. `cargo bench -p ipam-machine --bench memory` prints the parts.
 #![allow(clippy::unwrap_used, reason = "an error that is not handled is a failed test")]
 
 #[path = "../benches/support/mod.rs"]

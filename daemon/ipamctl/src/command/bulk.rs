@@ -30,7 +30,8 @@ use crate::output::text;
   ipamctl allocation bulk vm/lab/build-0 vm/lab/build-1 --pool lab
   ipamctl allocation bulk --file hosts.txt --subnet rack-12 --ttl 8h")]
 pub(crate) struct BulkArguments {
-    /// Endpoints of one kind, realm and namespace: kind/name, kind/namespace/name or kind/realm/namespace/name
+    /// Endpoints of one kind, realm and namespace, each as kind/name, kind/namespace/name or
+    /// kind/realm/namespace/name
     #[arg(value_name = "ENDPOINT")]
     endpoints: Vec<String>,
     /// File with one endpoint per line; - for standard input

@@ -419,9 +419,10 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
         ("POST", ["allocations", "bulk"]) => Some((
             201,
             json!({"allocations": [
-                       {"name": "build-0", "allocation": 48_211_911, "address": "10.20.12.31/24", "pool": "rack-12"},
-                       {"name": "build-1", "allocation": 48_211_902, "address": "10.20.12.32/24", "pool": "rack-12",
-                        "repeated": true}],
+                       {"name": "build-0", "allocation": 48_211_911, "address": "10.20.12.31/24",
+                        "pool": "rack-12"},
+                       {"name": "build-1", "allocation": 48_211_902, "address": "10.20.12.32/24",
+                        "pool": "rack-12", "repeated": true}],
                    "pools": [{"name": "rack-12", "subnet": "lan-12", "gateway": "10.20.12.1"}],
                    "revision": 48_211_912}),
         )),

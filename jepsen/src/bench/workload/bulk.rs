@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use ipam_api::client::Call as ApiCall;
 use serde_json::{Value, json};
 
-use super::allocate::{ALLOCATIONS, allocation, answer};
+use super::allocate::answer;
 use super::names::next_number;
 use crate::bench::lab::Ipamd;
 use crate::bench::load::{Call, Client};
@@ -22,13 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Path and body of one request for many allocations from one pool.
 fn bulk_request(pool: &str, count: u64) -> (&'static str, String) {
-    let steps: Vec<Value> = (0..count)
-        .map(|_| {
-            let body = allocation(&format!("b{:016x}", next_number()), &[pool], &Value::Null);
-            json!({"method": "POST", "path": ALLOCATIONS, "body": body})
-        })
-        .collect();
-    ("/v1/transactions", json!({ "steps": steps }).to_string())
+    let names: Vec<String> = (0..count).map(|_| format!("b{:016x}", next_number())).collect();
+    let interface = json!({"name": "eth0", "ipv4_pools": [pool]});
+    ("/v1/allocations/bulk", json!({"kind": "host", "names": names, "interface": interface}).to_string())
 }
 
 /// Client that allocates [`PER_REQUEST`] addresses with each call.

@@ -59,7 +59,10 @@ async fn an_answer_names_what_was_made_and_what_ended_with_each_endpoint() {
 #[tokio::test]
 async fn a_bulk_makes_a_grant_for_each_endpoint() {
     let names = ["machine/default/test/test-1", "machine/default/test/test-2"];
-    let line = |number: u64, name: &str| json!({"name": name, "allocation": number, "address": format!("10.0.0.{number}/24"), "pool": "test"});
+    let line = |number: u64, name: &str| {
+        let address = format!("10.0.0.{number}/24");
+        json!({"name": name, "allocation": number, "address": address, "pool": "test"})
+    };
     let body = json!({"allocations": [line(1, "test-1"), line(2, "test-2")], "pools": [], "revision": 9});
     let results = json!([{"status": 201, "body": body}]);
     let server = Scripted::new(move |_| Ok(answer(&json!({"results": results, "revision": 9}))));

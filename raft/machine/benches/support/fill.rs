@@ -26,7 +26,8 @@ pub(crate) fn filled(count: u64, action: fn(u64) -> Command) -> State {
     state
 }
 
-/// Applies a command as the log has it: each name in memory of its own. Then empties the ledger, as the store does.
+/// Applies a command as the log has it: each name in memory of its own. Then empties the ledger, as the store
+/// does.
 pub(crate) fn run_as_read(state: &mut State, command: &Command) {
     let bytes = postcard::to_stdvec(command).unwrap();
     let command: Command = postcard::from_bytes(&bytes).unwrap();

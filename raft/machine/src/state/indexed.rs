@@ -74,7 +74,8 @@ pub(crate) trait Indexed: InRows {
         false
     }
 
-    /// Lets names that many rows have share their memory. For tables that grow with the number of allocations.
+    /// Lets names that many rows have share their memory. For tables that grow with the number of
+    /// allocations.
     fn share_names(&mut self, _names: &mut SharedNames) {}
 }
 

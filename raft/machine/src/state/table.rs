@@ -231,8 +231,8 @@ pub(super) fn bytes_of<T: Row>(row: &T) -> u64 {
     encode(row).len() as u64
 }
 
-/// Hash of a row. No table keeps it: a row is hashed again when it is replaced or removed, which costs less than
-/// the memory of millions of hashes.
+/// Hash of a row. No table keeps it: a row is hashed again when it is replaced or removed, which costs less
+/// than the memory of millions of hashes.
 fn hash_of<T: Row>(key: RowKey, row: &T) -> u128 {
     xxh3_128(&hash_input(key, row, ROW_BYTES_USUAL))
 }

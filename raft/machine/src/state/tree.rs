@@ -1,8 +1,8 @@
 //! Ordered map with shared nodes for tables and indexes of millions of rows, whose keys mostly ascend.
 //!
-//! Nodes of `imbl` have room for 16 entries and are split in halves, so that ascending keys fill half of each. This
-//! tree is split at the end then: the node before stays full. A clone shares all nodes, and a change copies those on
-//! the way to its entry. Maps with other keys, and ranges from both ends, use `imbl`.
+//! Nodes of `imbl` have room for 16 entries and are split in halves, so that ascending keys fill half of
+//! each. This tree is split at the end then: the node before stays full. A clone shares all nodes, and a
+//! change copies those on the way to its entry. Maps with other keys, and ranges from both ends, use `imbl`.
 
 use std::fmt::{self, Debug};
 use std::ops::Bound;
@@ -135,8 +135,8 @@ fn place_of<K: Ord, V>(children: &[Child<K, V>], key: &K) -> usize {
     children.partition_point(|(bound, _)| bound <= key).saturating_sub(1)
 }
 
-/// Place of the child that takes a new key: behind a full leaf it is the next leaf, if that has room. Descending
-/// keys would get a leaf each otherwise.
+/// Place of the child that takes a new key: behind a full leaf it is the next leaf, if that has room.
+/// Descending keys would get a leaf each otherwise.
 fn place_to_fill<K: Ord, V>(children: &[Child<K, V>], key: &K) -> usize {
     let place = place_of(children, key);
     let leaf = |place: usize| match children.get(place).map(|(_, node)| &**node) {
@@ -185,7 +185,8 @@ fn balance<K: Ord + Clone, V: Clone>(children: &mut [Child<K, V>], left: usize) 
     }
 }
 
-/// Inserts an item into a node. A full node is split: at its end if the item belongs there, else in the middle.
+/// Inserts an item into a node. A full node is split: at its end if the item belongs there, else in the
+/// middle.
 fn insert_at<T>(items: &mut Vec<T>, place: usize, item: T) -> Option<Vec<T>> {
     if items.len() < NODE_MAX {
         items.insert(place, item);

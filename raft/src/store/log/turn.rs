@@ -21,7 +21,8 @@ pub(in crate::store) struct Turn {
 /// Place of the thread's state while a group is written.
 struct Place {
     thread: Mutex<Option<LogThread>>,
-    /// Where the state goes in the end: raft-log's thread can't drop the log, since that waits for the thread.
+    /// Receiver of the state in the end. raft-log's thread can't drop the log, since that waits for the
+    /// thread.
     ended: Sender<End>,
 }
 
