@@ -39,7 +39,7 @@ impl Step<'_> {
         Ok(answer)
     }
 
-    /// Allocates to one endpoint, or finds its allocations. Rights and limits are those of a request of its own.
+    /// Allocates to one endpoint, or finds its allocations, with the rights and limits of a single request.
     fn allocate_next(&mut self, request: &Allocate) -> Result<(bool, Vec<AllocationId>), Refusal> {
         self.permit_request(request)?;
         let served = self.allocate_in_budget(request)?;
