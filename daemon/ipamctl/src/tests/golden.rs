@@ -188,6 +188,13 @@ async fn examples_work() {
                 "--from" if words[index] == "gc.json" => words[index] = gc.display().to_string(),
                 "--from" if words[index] == "db-07.json" => words[index] = removal.display().to_string(),
                 "--apply" => words[index] = fsck.display().to_string(),
+                "--file" => {
+                    let lines =
+                        if words[index] == "ids.txt" { "48190233" } else { "vm/lab/build-0\nvm/lab/build-1" };
+                    let lists = folder.path().join(&words[index]);
+                    std::fs::write(&lists, lines).unwrap();
+                    words[index] = lists.display().to_string();
+                }
                 "--to-file" | "--output-dir" | "man" | "bundle" => {
                     words[index] = folder.path().join(index.to_string()).display().to_string()
                 }
