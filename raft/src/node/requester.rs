@@ -38,6 +38,8 @@ pub(super) fn weight(action: &Action, bytes: usize) -> usize {
 fn steps(action: &Action) -> usize {
     match action {
         Action::Transaction(transaction) => transaction.steps.len(),
+        Action::AllocateMany(many) => many.names().count(),
+        Action::ReleaseAllocations { ids } => ids.len(),
         _ => 1,
     }
 }
@@ -46,6 +48,7 @@ fn namespace(action: &Action) -> Option<NamespaceKey> {
     let of = |endpoint: &EndpointKey| (endpoint.realm.clone(), endpoint.namespace.clone());
     match action {
         Action::Allocate(request) => Some(of(&request.endpoint)),
+        Action::AllocateMany(many) => Some(of(&many.request.endpoint)),
         Action::AllocateOnLinks(request) => Some(of(&request.0.endpoint)),
         Action::ReleaseEndpoint { key } => Some(of(key)),
         Action::EndIncarnation(end) => Some(of(&end.endpoint)),
@@ -59,6 +62,7 @@ fn namespace(action: &Action) -> Option<NamespaceKey> {
 #[cfg(test)]
 mod tests {
     use ipam_machine::command::Transaction;
+    use ipam_machine::id::AllocationId;
 
     use super::*;
 
@@ -68,5 +72,7 @@ mod tests {
         assert_eq!(weight(&Action::Expire, 300), 1);
         assert_eq!(weight(&Action::Transaction(steps(1_000)), 300), 63);
         assert_eq!(weight(&Action::Expire, 40 << 10), 11);
+        let ids = (1..=1_000_u64).map(AllocationId::from).collect();
+        assert_eq!(weight(&Action::ReleaseAllocations { ids }, 300), 63);
     }
 }
