@@ -272,6 +272,14 @@ fn realms_limit_whose_endpoints_are_touched() {
     let foreign = world.run(crate::access::world::admin(), hold("pod/test/web/a"));
     let id = crate::access::world::ids(&foreign)[0];
     assert_eq!(world.code(prod(), Action::ReleaseAllocation { id: id.into() }), Some(Code::Forbidden));
+    // Of several allocations none is released if one of them is another realm's.
+    let own = world.run(prod(), hold("pod/prod/web/b"));
+    let own = crate::access::world::ids(&own)[0];
+    let refused = world.run(prod(), Action::ReleaseAllocations { ids: vec![own.into(), id.into()] });
+    let refusal = refused.unwrap_err();
+    assert_eq!((refusal.code(), refusal.step), (Code::Forbidden, Some(1)));
+    assert!(world.state.allocations.get(own.into()).is_some(), "released before the refusal");
+    assert_eq!(world.code(prod(), Action::ReleaseAllocations { ids: vec![own.into()] }), None);
     let key = "pod/test/web/a".parse().unwrap();
     assert_eq!(world.code(prod(), Action::ReleaseEndpoint { key }), Some(Code::Forbidden));
     assert_eq!(
