@@ -1,7 +1,7 @@
 //! `/v1/allocations/bulk` and `/v1/allocations/release`: many endpoints or allocations in one log entry.
 
 use axum::http::StatusCode;
-use ipam_api::name::{ObjectName, shown};
+use ipam_api::name::ObjectName;
 use ipam_api::request::{
     AllocateRequest, BulkAllocateRequest, BulkAllocated, BulkAllocation, BulkPool, BulkReleaseRequest,
     BulkReleased,
@@ -133,7 +133,7 @@ pub(in crate::http) fn released_many(answer: Answer, revision: u64) -> Result<Bu
 fn at_item(mut problem: Problem, list: &str) -> Problem {
     let Some(item) = problem.context.as_ref().and_then(|context| context.step) else { return problem };
     if let Some(reason) = problem.detail.strip_prefix(&format!("steps[{item}]: ")) {
-        problem.detail = format!("{}[{item}]: {reason}", shown(list));
+        problem.detail = format!("{list}[{item}]: {reason}");
     }
     problem.at(format!("/{list}/{item}"))
 }
