@@ -2,7 +2,7 @@
 
 use super::intervals::{FaultInterval, faults};
 use super::{Checker, Exit, Record, Verdict};
-use crate::nemesis::{Corruption, Kind};
+use crate::nemesis::{Corruption, Kind, Moment};
 
 /// Checker of I13.
 #[derive(Debug)]
@@ -79,12 +79,12 @@ fn unexplained<'a>(faults: &[FaultInterval<'_>], exit: &'a Exit) -> impl Iterato
     exit.complaints.iter().filter(is_open)
 }
 
-/// True for a member that ends by itself or can't start, because its disk fails at that time.
+/// True for a member that starts while its disk is cut off: until the fault is injected. Later it has a disk
+/// again, and a member that can't start has lost something.
 fn ends_by(fault: &FaultInterval<'_>, exit: &Exit) -> bool {
-    let (Kind::Power { members, .. } | Kind::FailingDisk { members }) = &fault.fault.kind else {
-        return false;
-    };
-    let is_during = fault.begin_ns() <= exit.time_ns && exit.time_ns <= fault.end_ns();
+    let Kind::Power { members, moment: Moment::Starting, .. } = &fault.fault.kind else { return false };
+    let is_during = fault.begin_ns() <= exit.time_ns
+        && fault.injected.is_some_and(|injected| exit.time_ns <= injected.time_ns);
     members.contains(&exit.process) && is_during && exit.status.starts_with(EXIT_STATUS)
 }
 
@@ -102,7 +102,7 @@ fn seconds(time_ns: u64) -> String {
 mod tests {
     use super::*;
     use crate::checker::fixtures::Script;
-    use crate::nemesis::{Cut, Kind, Moment};
+    use crate::nemesis::Cut;
 
     fn exit(is_expected: bool, complaints: &[&str]) -> Exit {
         Exit {
@@ -139,14 +139,15 @@ mod tests {
         let kind = Kind::Power { members: vec!["n1".to_owned()], cut, moment };
         script.at(1000).inject("power", 1000, kind, None, &["disks without power: n1"]);
         let history = script.history();
-        let ended = Exit { status: "exit status: 1".to_owned(), ..exit(false, &[]) };
+        let time_ns = 1_000_000_000;
+        let ended = Exit { status: "exit status: 1".to_owned(), time_ns, ..exit(false, &[]) };
         let of_another = Exit { process: "n2".to_owned(), ..ended.clone() };
-        let killed = exit(false, &[]);
-        let exits = vec![ended, of_another, killed];
+        let later = Exit { time_ns: 1_500_000_000, ..ended.clone() };
+        let exits = vec![ended, of_another, later];
         let verdict = Exits.check(&Record { history, exits, ..Record::default() });
         let messages: Vec<_> = verdict.anomalies.iter().map(|anomaly| anomaly.message.as_str()).collect();
         assert_eq!(messages.len(), 2, "{messages:?}");
-        assert!(messages[0].starts_with("n2 ended") && messages[1].contains("signal 9"), "{messages:?}");
+        assert!(messages[0].starts_with("n2 ended") && messages[1].contains("1.500 s"), "{messages:?}");
     }
 
     #[test]
