@@ -14,7 +14,7 @@ const STALLED_ENTRIES: u32 = 4;
 /// Pace of a queue.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Since when proposals wait of which none was taken; none while none waits.
+    /// Begin of the present wait without a taken proposal; none while no proposal waits.
     since: Option<Instant>,
     /// True if the last entry left some behind: then the time until the next one is the time of an entry.
     backlog: bool,

@@ -1,6 +1,6 @@
 //! System calls of a process during some time, counted by `perf stat`.
 //!
-//! Where `perf` is not permitted, `strace` counts them.
+//! `strace` counts them if `perf` is not permitted.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;

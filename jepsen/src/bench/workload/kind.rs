@@ -30,7 +30,7 @@ pub(in crate::bench) enum Workload {
     Churn,
     /// The same in one /24; etcd: compare-and-swap on one object of 4 KiB.
     HotPool,
-    /// The same in a pool of which 98 % are held.
+    /// Allocation and release in a pool that is 98 % full.
     NearlyFull,
     /// Allocate without a pool; labels choose among 64.
     Selectors,

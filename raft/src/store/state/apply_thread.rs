@@ -67,34 +67,41 @@ impl ApplyThread {
     fn run(mut self, queue: &JobReceiver) {
         while let Some(jobs) = queue.take() {
             for job in jobs {
-                self.execute(job);
-                // What the machine was changing is neither the state before nor the one after, and is never
-                // published.
-                if self.board.broken().is_some() {
+                let is_applied = self.execute(job);
+                // An entry is missing in the state, or the machine was changing it: neither the state before
+                // nor the one after. Nothing later is applied or published.
+                if !is_applied || self.board.broken().is_some() {
                     return;
                 }
             }
         }
     }
 
-    fn execute(&mut self, job: Job) {
+    /// Executes a job. Returns false if an entry can't be applied.
+    fn execute(&mut self, job: Job) -> bool {
         match job {
-            Job::Apply { entries, done } => match (self.apply(entries), done) {
-                (applied, Some(done)) => {
-                    // The receiver is gone: raft has ended.
-                    let _gone = done.send(applied);
+            Job::Apply { entries, done } => {
+                let applied = self.apply(entries);
+                let is_applied = applied.is_ok();
+                match (applied, done) {
+                    (applied, Some(done)) => {
+                        // The receiver is gone: raft has ended.
+                        let _gone = done.send(applied);
+                    }
+                    (Ok(()), None) => {}
+                    // Raft isn't told by an answer, so the member is.
+                    (Err(error), None) => {
+                        self.board.fail(StoreFailure::Disk(format!("an entry can't be applied: {error}")));
+                    }
                 }
-                (Ok(()), None) => {}
-                // Raft isn't told by an answer, so the member is.
-                (Err(error), None) => {
-                    self.board.fail(StoreFailure::Disk(format!("an entry can't be applied: {error}")));
-                }
-            },
+                is_applied
+            }
             Job::Change(change) => {
                 if let Ok(tell) = self.board.guard(|| change(&mut self.live)) {
                     self.board.publish(&mut self.live, 0);
                     tell();
                 }
+                true
             }
         }
     }
