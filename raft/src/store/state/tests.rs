@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::{fs, thread};
 
-use openraft::RaftSnapshotBuilder as _;
+use futures::stream;
 use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
+use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 
 use crate::progress::Progress;
 use crate::store::journal::EventQuery;
 use crate::store::tests::sample::{command, entries, log_id, run, start, stop, write_behind};
 use crate::store::{SnapshotFile, Source, Store, StoreFailure};
-use ipam_machine::{At, Broken, State, apply, broken};
+use ipam_machine::batch::{Batch, Leadership, Opened};
+use ipam_machine::{Action, At, Broken, State, apply, broken};
 
 /// Applies a change that no log entry has.
 fn spoil(store: &Store) {
@@ -150,4 +152,32 @@ async fn nothing_is_published_or_written_of_a_state_that_breaks_an_invariant() {
     store.machine.rebuild(log, Source::Own).await.unwrap_err();
     store.closer.close().await.unwrap_err();
     assert_eq!(marker(), marked, "not even the end of the log is noted as clean");
+}
+
+/// No client waits for these entries, so no answer stops raft in time.
+#[tokio::test]
+async fn nothing_is_applied_after_an_entry_that_cannot_be_applied() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = start(dir.path()).await;
+    store.shared.allow_lag();
+    let mut all = entries(1, 0..4);
+    let mut unknown = command(2);
+    unknown.action = Action::RaiseLevel { level: u32::MAX };
+    let opened = Opened {
+        leadership: Leadership::Number(0),
+        log_time_ms: 1_002,
+        wall_ms: 2_002,
+        commands: vec![unknown],
+    };
+    all[2].payload = EntryPayload::Normal(Batch::seal(&opened).unwrap());
+    for entry in all {
+        let item = Ok((entry, None));
+        let _refused = store.machine.apply(stream::iter([item])).await;
+        // Each entry is a job of its own.
+        let _ended = store.shared.settle().await;
+    }
+    assert_eq!(store.shared.applied(), Some(log_id(1, 1)));
+    assert!(
+        matches!(&*store.failed.borrow(), Some(StoreFailure::Disk(why)) if why.contains("can't be applied"))
+    );
 }
