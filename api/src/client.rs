@@ -6,6 +6,7 @@
 
 mod call;
 mod download;
+mod exchange;
 mod options;
 mod server;
 mod stream;
@@ -15,14 +16,17 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 pub use self::call::{Answer, Call, Expect, push_encoded, with_query};
 pub use self::download::Download;
+#[cfg(feature = "simulation")]
+pub use self::exchange::{Exchange, Lost, Network};
 pub use self::options::Options;
 use self::options::Token;
 pub use self::server::unresolved_host;
@@ -73,6 +77,16 @@ enum Miss {
     Refused(Box<Problem>),
 }
 
+impl Miss {
+    /// Reason in words.
+    fn why(&self) -> &str {
+        match self {
+            Self::Unsent(why) | Self::Unknown { why, .. } => why,
+            Self::Refused(problem) => &problem.detail,
+        }
+    }
+}
+
 impl Client {
     /// A client of these servers, each `http://host:port`, `https://host:port` or `unix:/path`.
     ///
@@ -118,14 +132,40 @@ impl Client {
         let local: reqwest::Url =
             "http://localhost".parse().map_err(|_| Problem::new(Code::Internal, "localhost"))?;
         let servers = places.into_iter().map(|place| match &place {
-            Place::Network(url) => Ok(Server { base: url.clone(), http: network.clone(), place }),
+            Place::Network(url) => Ok(Server {
+                base: url.clone(),
+                http: network.clone(),
+                place,
+                #[cfg(feature = "simulation")]
+                network: None,
+            }),
             Place::Socket(path) => {
                 let http = builder().unix_socket(path.as_path()).build().map_err(refused)?;
-                Ok(Server { base: local.clone(), http, place })
+                Ok(Server {
+                    base: local.clone(),
+                    http,
+                    place,
+                    #[cfg(feature = "simulation")]
+                    network: None,
+                })
             }
         });
         let servers = servers.collect::<Result<_, Problem>>()?;
         Ok(Self { servers, token: options.token()?, preferred: AtomicUsize::new(0) })
+    }
+
+    /// A client whose servers are hosts of a simulation.
+    ///
+    /// # Errors
+    /// As [`Client::with`].
+    #[cfg(feature = "simulation")]
+    pub fn simulated<Address: AsRef<str>>(
+        servers: &[Address],
+        network: &std::sync::Arc<dyn Network>,
+    ) -> Result<Self, Problem> {
+        let mut client = Self::new(servers)?;
+        client.servers.iter_mut().for_each(|server| server.network = Some(std::sync::Arc::clone(network)));
+        Ok(client)
     }
 
     /// Sends a request and reads its answer.
@@ -150,6 +190,8 @@ impl Client {
         // Servers that have a copy and were silent.
         let mut silent: BTreeSet<usize> = BTreeSet::new();
         let mut at = self.preferred.load(Ordering::Relaxed);
+        // Attempts since the last pause.
+        let mut asked = 0;
         for attempt in 1usize.. {
             let Some(server) = self.servers.get(at % self.servers.len().max(1)) else { break };
             let left = call.deadline.saturating_sub(start.elapsed());
@@ -158,14 +200,14 @@ impl Client {
                 break;
             }
             let limit = left.min(self.patience(&call, at, &silent));
-            let mut asked_pause = None;
+            let mut busy = None;
+            asked += 1;
             match self.attempt(server, &call, limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Refused(problem)) => {
-                    asked_pause = pause_of(&problem);
-                    let again = problem.retry == Retry::Same
-                        || problem.code == Code::Overloaded
-                        || asked_pause.is_some();
+                    busy = Busy::of(&problem);
+                    let again =
+                        problem.retry == Retry::Same || problem.code == Code::Overloaded || busy.is_some();
                     let safe = problem.applied == Applied::No || call.repeatable;
                     maybe_applied |= problem.applied == Applied::Unknown;
                     if !again || !safe {
@@ -188,15 +230,22 @@ impl Client {
             at += 1;
             self.preferred.store(at % self.servers.len(), Ordering::Relaxed);
             let left = call.deadline.saturating_sub(start.elapsed());
-            if let Some(pause) = asked_pause {
-                // The pause is about the whole cluster: another server has no other answer.
-                if left < pause + Duration::from_millis(ATTEMPT_MS_MIN) {
+            if let Some(Busy { pause, is_local }) = busy {
+                // Without time for the pause, another server is the only chance: even `overloaded` may be
+                // about the caller's share of one member.
+                let is_too_long = left < pause + Duration::from_millis(ATTEMPT_MS_MIN);
+                if (is_local || is_too_long) && asked < self.servers.len() {
+                    continue;
+                }
+                if is_too_long {
                     break;
                 }
                 tokio::time::sleep(pause).await;
+                asked = 0;
             } else if attempt.is_multiple_of(self.servers.len()) {
                 tokio::time::sleep(Duration::from_millis(pause_ms).min(left)).await;
                 pause_ms = (pause_ms * 2).min(PAUSE_MS.1);
+                asked = 0;
             }
         }
         let mut problem = match refusal {
@@ -252,13 +301,7 @@ impl Client {
         if let Some(body) = &call.body {
             request = request.header(CONTENT_TYPE, call.media_type()).body(body.clone());
         }
-        let response = request.send().await.map_err(|error| {
-            if error.is_connect() || error.is_builder() || was_not_let_in(&error) {
-                Miss::Unsent(reason(&error))
-            } else {
-                unknown(&error)
-            }
-        })?;
+        let response = server.send(request).await?;
         let status = response.status();
         let headers = response.headers().clone();
         let body = read_body(response).await?;
@@ -305,10 +348,20 @@ fn unknown(error: &reqwest::Error) -> Miss {
     Miss::Unknown { why: reason(error), is_silent: error.is_timeout() }
 }
 
-/// Pause that a server asks for before the next attempt.
-fn pause_of(problem: &Problem) -> Option<Duration> {
-    let pause_ms = problem.context.as_ref()?.retry_after_ms?;
-    Some(Duration::from_millis(pause_ms.min(RETRY_AFTER_MS_MAX)))
+/// Refusal for want of room.
+struct Busy {
+    /// Pause that the server asks for before the next attempt.
+    pause: Duration,
+    /// True for a limit of that server, while the others may have room.
+    is_local: bool,
+}
+
+impl Busy {
+    fn of(problem: &Problem) -> Option<Self> {
+        let pause_ms = problem.context.as_ref()?.retry_after_ms?.min(RETRY_AFTER_MS_MAX);
+        let is_local = problem.code == Code::TooManyRequests;
+        Some(Self { pause: Duration::from_millis(pause_ms), is_local })
+    }
 }
 
 /// A header's number, quoted or not.

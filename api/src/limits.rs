@@ -471,6 +471,8 @@ pub const WORKLOAD_DELAY_MS_MAX: u64 = 3_600_000;
 pub const ATTEMPT_MS_FIRST: u64 = 800;
 /// Longest timeout of a server while others are left; a single server gets it each time.
 pub const ATTEMPT_MS_MAX: u64 = 3_200;
+/// Timeout of a client's connection to a server.
+pub const CONNECT_MS_MAX: u64 = ATTEMPT_MS_MAX / 2;
 /// Timeout of a request head, in milliseconds.
 pub const HEAD_READ_MS_MAX: u64 = 10_000;
 

@@ -226,6 +226,37 @@ pub struct AllocateRequest {
     pub description: String,
 }
 
+impl AllocateRequest {
+    /// Request of an endpoint without any settings.
+    #[must_use]
+    pub fn blank(endpoint: EndpointKey) -> Self {
+        Self {
+            endpoint,
+            uid: None,
+            labels: Labels::new(),
+            node: None,
+            attachment: None,
+            controller: None,
+            replicas: None,
+            sticky: None,
+            scale_down: None,
+            lifecycle: None,
+            interfaces: Vec::new(),
+            automatic_pool: None,
+            routes: Vec::new(),
+            default_route_interface: None,
+            annotations: Labels::new(),
+            started: None,
+            ttl_ms: None,
+            adopt: false,
+            take_over: false,
+            wait: false,
+            hostname: None,
+            description: String::new(),
+        }
+    }
+}
+
 /// The answer to an allocation request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -13,6 +13,10 @@ impl Timestamp {
     /// This machine's wall clock. Zero if the clock stands before 1970.
     #[must_use]
     pub fn now() -> Self {
+        #[cfg(feature = "simulation")]
+        if let Some(clock) = CLOCK.get() {
+            return Self(clock());
+        }
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
@@ -23,6 +27,17 @@ impl Timestamp {
         let moment = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
         u64::try_from(moment.as_millisecond()).ok().map(Self)
     }
+}
+
+#[cfg(feature = "simulation")]
+thread_local! {
+    static CLOCK: std::cell::Cell<Option<fn() -> u64>> = const { std::cell::Cell::new(None) };
+}
+
+/// Replaces the wall clock of this thread: milliseconds since 1970.
+#[cfg(feature = "simulation")]
+pub fn simulate(clock: fn() -> u64) {
+    CLOCK.set(Some(clock));
 }
 
 impl fmt::Display for Timestamp {

@@ -16,8 +16,23 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Time limit of one attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Repeats the request; the same data directory gets the same answer. The leader then calls this member.
+/// Repeats the request to servers of this configuration. Its files are read again at each attempt, so a
+/// corrected token needs no restart.
 pub(crate) async fn run(node: Node, config: JoinConfig) {
+    let servers = config.servers.join(", ");
+    let client = || {
+        let options = Options {
+            ca_file: config.ca_file.clone(),
+            token_file: config.token_file.clone(),
+            ..Options::default()
+        };
+        Client::with(&config.servers, &options)
+    };
+    through(&node, &servers, client).await;
+}
+
+/// Repeats the request; the same data directory gets the same answer. The leader then calls this member.
+pub async fn through(node: &Node, servers: &str, client: impl Fn() -> Result<Client, Problem>) {
     while let Some(applicant) = node.applicant() {
         let Ok(name) = Name::new(&applicant.name) else { return };
         let request = JoinMemberRequest {
@@ -27,8 +42,11 @@ pub(crate) async fn run(node: Node, config: JoinConfig) {
             client_url: applicant.client_url,
             level: level::known(),
         };
-        let servers = config.servers.join(", ");
-        match ask(&config, &request).await {
+        let asked = match client() {
+            Ok(client) => ask(&client, &request).await,
+            Err(problem) => Err(problem),
+        };
+        match asked {
             Ok(joined) => node.wait_for(format!(
                 "a call of the leader: it is member {} of the cluster {} now, and has to be reached at {}",
                 joined.id, joined.cluster_id, request.peer_address
@@ -41,13 +59,6 @@ pub(crate) async fn run(node: Node, config: JoinConfig) {
     }
 }
 
-/// Files are read again at each attempt, so a corrected token needs no restart.
-async fn ask(config: &JoinConfig, request: &JoinMemberRequest) -> Result<MemberJoined, Problem> {
-    let options = Options {
-        ca_file: config.ca_file.clone(),
-        token_file: config.token_file.clone(),
-        ..Options::default()
-    };
-    let client = Client::with(&config.servers, &options)?;
+async fn ask(client: &Client, request: &JoinMemberRequest) -> Result<MemberJoined, Problem> {
     client.call(Call::post("/v1/cluster/members").json(request)?.repeatable().within(PATIENCE)).await
 }

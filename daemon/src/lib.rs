@@ -16,7 +16,7 @@ pub mod dev;
 pub mod fuzzing;
 pub mod hash_secret;
 pub mod http;
-mod join;
+pub mod join;
 #[cfg(feature = "meridio")]
 pub mod meridio;
 pub mod metrics;

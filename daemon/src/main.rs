@@ -7,6 +7,11 @@ use ipamd::{check_journal, config, dev, hash_secret, recover, restore, screen, s
 use rustix::fs::Mode;
 use rustix::process::umask;
 
+/// Allocator of the whole program: the state is millions of small rows, which several threads make and free.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Replicated IP address management, without an orchestrator.
 #[derive(Debug, Parser)]
 #[command(

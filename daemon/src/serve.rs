@@ -17,7 +17,6 @@ use ipam_raft::node::{Failure, Node, NodeConfig, PeerPort, StartError};
 use ipam_raft::socket::PrivateSocket;
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -25,9 +24,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::access::{Access, TokensFileError};
 use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, PeerListen, client_url};
-use crate::http::connection::bind_socket;
 use crate::http::connection::server::{self, Listener};
 use crate::http::connection::starting::Starting;
+use crate::http::connection::{bind_port, bind_socket};
 use crate::http::request::App;
 use crate::http::router::router;
 #[cfg(feature = "meridio")]
@@ -183,14 +182,12 @@ async fn serve(
     reloads.add("tls", reload::client_tls(tls.clone()));
     let peer_tls = config.peer_tls.as_ref().map(|files| files.load(&config.name)).transpose()?;
     reloads.add("peer_tls", reload::peer_tls(peer_tls.clone()));
-    let bind = async |key, address| {
-        TcpListener::bind(address).await.map_err(|error| ServeError::Bind { key, address, error })
-    };
-    let clients = bind("client_listen", config.client_listen).await?;
+    let bind = |key, address| bind_port(address).map_err(|error| ServeError::Bind { key, address, error });
+    let clients = bind("client_listen", config.client_listen)?;
     let peer_port = match (config.peer_listen, &peer_tls) {
         (PeerListen::Closed, _) => PeerPort::Closed,
-        (PeerListen::Network(at), Some(tls)) => PeerPort::Tls(bind("peer_listen", at).await?, tls.clone()),
-        (PeerListen::Network(at), None) => PeerPort::Open(bind("peer_listen", at).await?),
+        (PeerListen::Network(at), Some(tls)) => PeerPort::Tls(bind("peer_listen", at)?, tls.clone()),
+        (PeerListen::Network(at), None) => PeerPort::Open(bind("peer_listen", at)?),
         (PeerListen::Socket(path), _) => match PrivateSocket::bind(&path).await {
             Ok(socket) => PeerPort::Socket(socket),
             Err(error) => return Err(ServeError::BindSocket { key: "peer_listen", path, error }),

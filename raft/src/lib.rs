@@ -3,7 +3,7 @@
 //! Three layers; each depends only on lower ones: [`node`] serves the daemon; `transport` and
 //! `store` carry and keep; [`ipam_machine`] decides, and knows no disk, no network, no clock.
 //!
-//! **Invariant:** openraft, raft-log and sled are named nowhere outside this crate.
+//! **Invariant:** openraft and sled are named nowhere outside this crate.
 
 pub mod connection_limit;
 pub mod durations;
@@ -14,6 +14,9 @@ pub mod node;
 pub mod progress;
 mod rate_limit;
 pub mod retry_after;
+#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests simulate"))]
+#[doc(hidden)]
+pub mod simulation;
 pub mod socket;
 mod store;
 mod sync;
@@ -22,6 +25,7 @@ mod transport;
 mod types;
 
 pub use node::{Node, NodeConfig};
+pub use simulation::new_id;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub use store::{
@@ -32,4 +36,5 @@ pub use store::{
     Backup, DamagedFile, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, JournalReport,
     Recovered, RestoreError, Restored, StoreError, Survivor, check_journal, lock_dir, restore,
 };
+pub use threads::blocking;
 pub use types::Member;

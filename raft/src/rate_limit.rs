@@ -1,6 +1,8 @@
 //! A bound on bytes per second, so that others on the same disk and network hardly notice.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The rate limit of one piece of work.
 #[derive(Debug)]

@@ -1,17 +1,75 @@
 //! openraft's type parameters, chosen once. The only place where the crate's types and openraft's meet.
 
+use openraft::impls::leader_id_adv::LeaderId;
+use openraft::impls::{BoxedErrorSource, InlineBatch, TokioRuntime};
+use openraft::raft::responder::Responder;
+use openraft::vote::RaftLeaderId;
+use openraft::{EntryPayload, OptionalSend, RaftTypeConfig};
 use serde::{Deserialize, Serialize};
 
 use ipam_machine::Outcome;
 use ipam_machine::batch::Batch;
 
-openraft::declare_raft_types!(
-    pub(crate) Types:
-        D = Batch,
-        R = Outcomes,
-        NodeId = u64,
-        Node = Member,
-);
+/// Runtime of openraft's tasks. Tests give it their own random numbers.
+#[cfg(not(feature = "testing"))]
+type Runtime = TokioRuntime;
+#[cfg(feature = "testing")]
+type Runtime = openraft_rt::deterministic_rng::DeterministicRng<TokioRuntime>;
+
+/// The parameters. openraft's macro for them can't name the responder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Types;
+
+impl RaftTypeConfig for Types {
+    type D = Batch;
+    type R = Outcomes;
+    type NodeId = u64;
+    type Node = Member;
+    type Term = u64;
+    type LeaderId = LeaderId<u64, u64>;
+    type Vote = openraft::impls::Vote<Self::LeaderId>;
+    type Payload = Payload;
+    type Entry = openraft::Entry<<Self::LeaderId as RaftLeaderId>::Committed, Self::Payload>;
+    type Responder<T>
+        = Recipient<T>
+    where
+        T: OptionalSend + 'static;
+    type Batch<T>
+        = InlineBatch<T>
+    where
+        T: OptionalSend + 'static;
+    type AsyncRuntime = Runtime;
+    type ErrorSource = BoxedErrorSource;
+}
+
+/// Runs what starts tasks of openraft.
+#[cfg(feature = "testing")]
+pub(crate) fn with_random_numbers<T>(starting: impl Future<Output = T>) -> impl Future<Output = T> {
+    Runtime::scope(crate::simulation::random_id().as_u64_pair().0, starting)
+}
+
+/// Runs what starts tasks of openraft.
+#[cfg(not(feature = "testing"))]
+pub(crate) fn with_random_numbers<T>(starting: impl Future<Output = T>) -> impl Future<Output = T> {
+    starting
+}
+
+/// Recipient of the outcome of a write, called once on the thread that has the outcome: no task has to be
+/// woken to pass it on. If raft ends before, it is dropped.
+pub(crate) struct Recipient<T>(Box<dyn FnOnce(T) + Send>);
+
+impl<T> Recipient<T> {
+    /// Makes a recipient of a function that doesn't block.
+    pub(crate) fn new(receive: impl FnOnce(T) + Send + 'static) -> Self {
+        Self(Box::new(receive))
+    }
+}
+
+impl<T: OptionalSend + 'static> Responder<Types, T> for Recipient<T> {
+    fn on_complete(self, outcome: T) {
+        (self.0)(outcome);
+    }
+}
 
 /// The outcomes of the commands of one entry.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -85,5 +143,6 @@ impl MemberInfo {
 
 pub(crate) type LogId = openraft::type_config::alias::LogIdOf<Types>;
 pub(crate) type Vote = openraft::type_config::alias::VoteOf<Types>;
+pub(crate) type Payload = EntryPayload<Batch, u64, Member>;
 pub(crate) type Entry = openraft::type_config::alias::EntryOf<Types>;
 pub(crate) type StoredMembership = openraft::type_config::alias::StoredMembershipOf<Types>;

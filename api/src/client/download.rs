@@ -30,7 +30,7 @@ impl Client {
         for server in &self.servers {
             let request = self.request(server, Method::GET, &call.path)?.headers(call.headers.clone());
             let left = call.deadline.saturating_sub(begun.elapsed());
-            let why = match tokio::time::timeout(left, request.send()).await {
+            let why = match tokio::time::timeout(left, server.send(request)).await {
                 Ok(Ok(response)) if response.status().is_success() => {
                     return Ok(Download { response, server: server.to_string() });
                 }
@@ -45,7 +45,7 @@ impl Client {
                         Err(_) => format!("answered {status}, but not as ipamd does"),
                     }
                 }
-                Ok(Err(error)) => reason(&error),
+                Ok(Err(miss)) => miss.why().to_owned(),
                 Err(_) => "timed out".to_owned(),
             };
             if problem.code == Code::Unreachable {

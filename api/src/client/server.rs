@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use crate::limits::{ATTEMPT_MS_MAX, IDLE_MS_MAX};
+use crate::limits::{CONNECT_MS_MAX, IDLE_MS_MAX};
 use crate::name::shown;
 use crate::{Code, Problem};
 
@@ -33,6 +33,9 @@ pub(super) struct Server {
     /// Base URL to which paths are joined.
     pub(super) base: Url,
     pub(super) http: reqwest::Client,
+    /// Network of a simulation, in place of sockets.
+    #[cfg(feature = "simulation")]
+    pub(super) network: Option<std::sync::Arc<dyn super::Network>>,
 }
 
 impl fmt::Display for Server {
@@ -99,7 +102,7 @@ pub(super) fn builder() -> reqwest::ClientBuilder {
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true)
         .pool_idle_timeout(Duration::from_millis(IDLE_MS_MAX))
-        .connect_timeout(Duration::from_millis(ATTEMPT_MS_MAX / 2))
+        .connect_timeout(Duration::from_millis(CONNECT_MS_MAX))
 }
 
 #[cfg(test)]

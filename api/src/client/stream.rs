@@ -2,12 +2,13 @@
 //! event that it received, so none is missed and none is repeated.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use tokio::time::Instant;
 
-use super::{Client, reason};
+use super::Client;
 use crate::event::Event;
 use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX, EVENT_PROGRESS_MS};
 use crate::problem::{Code, Problem, Retry};
@@ -100,7 +101,7 @@ impl EventStream<'_> {
             if let Some(last) = &self.last {
                 request = request.header("last-event-id", last);
             }
-            match tokio::time::timeout(Duration::from_millis(ATTEMPT_MS_MAX), request.send()).await {
+            match tokio::time::timeout(Duration::from_millis(ATTEMPT_MS_MAX), server.send(request)).await {
                 Ok(Ok(response)) if response.status().is_success() && !streams(&response) => {
                     why = format!("{server}: it answers, but doesn't stream");
                 }
@@ -117,7 +118,7 @@ impl EventStream<'_> {
                         Err(_) => why = format!("{server}: answered {status}, but not as ipamd does"),
                     }
                 }
-                Ok(Err(error)) => why = format!("{server}: {}", reason(&error)),
+                Ok(Err(miss)) => why = format!("{server}: {}", miss.why()),
                 Err(_) => why = format!("{server}: timed out"),
             }
             tokio::time::sleep(PAUSE).await;

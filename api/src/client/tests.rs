@@ -255,7 +255,7 @@ async fn an_overloaded_server_gets_the_pause_that_it_asks_for() {
     for code in [Code::Overloaded, Code::TooManyRequests] {
         let (url, count) = counting(Problem::new(code, "busy").retry_after(400)).await;
         let call = write().repeatable().within(Duration::from_millis(1_500));
-        let problem = send(&[&url, &url], call).await.unwrap_err();
+        let problem = send(&[&url], call).await.unwrap_err();
         assert_eq!((problem.code, problem.applied), (code, Applied::No));
         // Without the pauses there would be a dozen.
         let count = *count.lock().unwrap();
@@ -264,10 +264,36 @@ async fn an_overloaded_server_gets_the_pause_that_it_asks_for() {
 }
 
 #[tokio::test]
-async fn a_pause_longer_than_the_remaining_time_ends_the_call_at_once() {
+async fn a_pause_longer_than_the_remaining_time_ends_the_call_once_all_servers_refused() {
     let (url, count) = counting(Problem::new(Code::Overloaded, "busy").retry_after(9_000)).await;
     let call = write().repeatable().within(Duration::from_secs(8));
     let problem = send(&[&url, &url], call).await.unwrap_err();
-    assert_eq!((problem.code, *count.lock().unwrap()), (Code::Overloaded, 1));
+    assert_eq!((problem.code, *count.lock().unwrap()), (Code::Overloaded, 2));
     assert!(problem.help.contains("Retry in 9 s"), "{}", problem.help);
+}
+
+#[tokio::test]
+async fn a_pause_of_one_server_does_not_end_the_call_before_the_others_are_asked() {
+    // A DEL has one second.
+    for code in [Code::Overloaded, Code::TooManyRequests] {
+        let (busy, count) = counting(Problem::new(code, "busy").retry_after(1_500)).await;
+        let idle = Noting::start(false).await;
+        let call = write().repeatable().within(Duration::from_secs(1));
+        send(&[&busy, &busy, &idle.url], call).await.unwrap();
+        assert_eq!((*count.lock().unwrap(), idle.copies().len()), (2, 1), "{code:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_of_one_server_delays_no_attempt_at_another_and_that_of_the_cluster_does() {
+    for (code, is_paused) in [(Code::TooManyRequests, false), (Code::Overloaded, true)] {
+        let pause_ms = if is_paused { 200 } else { RETRY_AFTER_MS_MAX };
+        let refusal = Problem::new(code, "busy").retry_after(pause_ms);
+        let ((busy, count), idle) = (counting(refusal).await, Noting::start(false).await);
+        let call = write().repeatable().within(Duration::from_secs(60));
+        let began = Instant::now();
+        send(&[&busy, &idle.url], call).await.unwrap();
+        assert_eq!((*count.lock().unwrap(), idle.copies().len()), (1, 1));
+        assert_eq!(began.elapsed() >= Duration::from_millis(pause_ms), is_paused, "{code:?}");
+    }
 }

@@ -23,10 +23,10 @@ pub struct BulkAllocateRequest {
     /// Namespace of the endpoints.
     #[serde(default = "ObjectName::default_name")]
     pub namespace: ObjectName,
-    /// Names of the endpoints.
+    /// Names of the endpoints, each once.
     pub names: Vec<ObjectName>,
-    /// Interface of each endpoint that needs addresses. Addresses, a MAC address and link addresses are
-    /// those of one endpoint, and not permitted.
+    /// Interface of each endpoint that needs addresses. Addresses, a MAC address, link addresses and
+    /// `clean_gateway` are those of one endpoint, and not permitted.
     pub interface: InterfaceRequest,
     /// Labels of the endpoints, by which pools select.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]

@@ -4,6 +4,9 @@
 //! that was killed at any instant knows each attachment that may hold addresses. A power cut ends the boot,
 //! and with it every container that its ADD served.
 
+#[cfg(test)]
+mod tests;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +21,15 @@ use ipam_api::request::{Allocated, AttachmentKey, Released, Started};
 use ipam_api::resource::EndpointKey;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::boot;
-use crate::journal::{Entry, Key, Phase, Record};
+use crate::journal::{Entry, Key, Phase, Receipt, Record, Unwritable};
 use crate::netns;
 use crate::node::Node;
 use crate::probing::add::{Add, addresses, attached, probed};
 use crate::probing::wire::Wire;
-use crate::release::{Deletion, deliver, release};
+use crate::release::{Deletion, deliver, is_waiting, release};
 use crate::seeded::SeededBug;
 
 /// Facts of the plugin about the container of an ADD.
@@ -126,18 +130,13 @@ pub async fn add(
     container: Container,
     budget: Duration,
 ) -> Result<Answer, Problem> {
-    let began = tokio::time::Instant::now();
+    let began = Instant::now();
     // The servers refuse what is no endpoint or too long.
     let (endpoint, uid) = (request.endpoint(), request.uid());
     let Request { key, started, body } = request;
     let Container { runtime, netns, link, node_is_gateway, mac } = container;
     #[cfg(feature = "testing")]
     crate::testing::KillPoint::AddRead.reach();
-    let undelivered = node.journal.attachments().get(&key).and_then(Deletion::of);
-    if let Some(deletion) = undelivered {
-        // The cluster must see the DEL first.
-        deliver(&node, &deletion, budget).await?;
-    }
     // Before the journal has it: what is refused here has no effect at all.
     let turn = node.turns.take(budget.saturating_sub(began.elapsed())).await?;
     let flight = node.adding.enter(&key);
@@ -145,7 +144,6 @@ pub async fn add(
         Some(netns) => netns::observed(netns).await,
         None => None,
     };
-    let before = node.journal.attachments().get(&key).map(|entry| entry.allocations.clone());
     let entry = Entry {
         key: key.clone(),
         phase: Phase::Adding,
@@ -154,9 +152,9 @@ pub async fn add(
         netns,
         endpoint,
         uid,
-        allocations: before.unwrap_or_default(),
+        allocations: Vec::new(),
     };
-    let receipt = node.journal.write(Record::Put(entry)).await?;
+    let receipt = record(&node, entry, began + budget).await?;
     #[cfg(feature = "testing")]
     crate::testing::KillPoint::AddRecorded.reach();
     let left = budget.saturating_sub(began.elapsed());
@@ -201,6 +199,30 @@ pub async fn add(
         announce(wire, link, mac, answer.read()?, &key);
     }
     result
+}
+
+/// Records an ADD after the delivery of all DELs before it, those of the wait for a turn among them.
+///
+/// # Errors
+/// The servers' problem with a DEL, or the journal's. The ADD is then not recorded.
+async fn record(node: &Node, mut entry: Entry, until: Instant) -> Result<Receipt, Problem> {
+    loop {
+        let present = node.journal.attachments().get(&entry.key).cloned();
+        if let Some(deletion) = present.as_ref().and_then(Deletion::of) {
+            // The cluster must see the DEL first.
+            deliver(node, &deletion, until.saturating_duration_since(Instant::now())).await?;
+            if is_waiting(node, &deletion) {
+                return Err(Unwritable::Failed("a delivered DEL is still in it".to_owned()).into());
+            }
+            continue;
+        }
+        entry.allocations = present.map(|present| present.allocations).unwrap_or_default();
+        let receipt = node.journal.write(Record::Put(entry.clone())).await?;
+        // A DEL that was in the queue of the journal has stayed there.
+        if !node.journal.attachments().get(&entry.key).is_some_and(Entry::is_deleting) {
+            return Ok(receipt);
+        }
+    }
 }
 
 /// Announces the IPv4 addresses of an attachment on its link, without delaying the ADD.

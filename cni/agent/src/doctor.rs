@@ -148,7 +148,7 @@ fn status(node: &Node) -> DoctorCheck {
 
 fn journal(node: &Node) -> DoctorCheck {
     let attachments = node.journal.attachments();
-    let waiting = attachments.iter().filter(|entry| matches!(entry.phase, Phase::Deleting { .. })).count();
+    let waiting = attachments.iter().filter(|entry| entry.is_deleting()).count();
     let missing = attachments.iter().filter(|entry| entry.phase == Phase::Missing).count();
     let detail = format!(
         "{} attachments, {waiting} releases to deliver, {missing} unknown to the cluster",

@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use crate::attachment::{self, Container, Request};
 use crate::config::UnknownPod;
-use crate::journal::Phase;
 use crate::node::Node;
 use crate::pods::{PodView, Subject, Wanted, fill, is_allowed, unknown};
 use crate::probing::wire::Wire;
@@ -91,7 +90,7 @@ fn lives(node: &Node, request: &Request, wanted: &Wanted) -> bool {
     let Some((endpoint, uid)) = request.endpoint().zip(wanted.uid.as_ref()) else { return false };
     let attachments = node.journal.attachments();
     attachments.iter().any(|entry| {
-        let is_held = !matches!(entry.phase, Phase::Deleting { .. }) && !entry.allocations.is_empty();
+        let is_held = !entry.is_deleting() && !entry.allocations.is_empty();
         is_held && entry.uid.as_ref() == Some(uid) && entry.endpoint.as_ref() == Some(&endpoint)
     })
 }

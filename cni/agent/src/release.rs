@@ -98,7 +98,9 @@ async fn record(node: &Node, deletion: &Deletion) -> Result<(), Unwritable> {
     Ok(())
 }
 
-fn is_waiting(node: &Node, deletion: &Deletion) -> bool {
+/// Returns true until the journal has the delivery of a DEL.
+#[must_use]
+pub fn is_waiting(node: &Node, deletion: &Deletion) -> bool {
     let present = node.journal.attachments().get(&deletion.key).and_then(Deletion::of);
     present.is_some_and(|present| present.started == deletion.started)
 }

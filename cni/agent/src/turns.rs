@@ -21,8 +21,14 @@ impl Default for Turns {
 }
 
 impl Turns {
-    fn new(at_once: usize, waiting: usize) -> Self {
+    pub(crate) fn new(at_once: usize, waiting: usize) -> Self {
         Self { at_once: Semaphore::new(at_once), waiting: Semaphore::new(waiting) }
+    }
+
+    /// Number of ADDs that wait, of at most `max`.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self, max: usize) -> usize {
+        max - self.waiting.available_permits()
     }
 
     /// Waits for a turn, which lasts until the result is dropped.
@@ -64,7 +70,7 @@ mod tests {
             let turns = Arc::clone(&turns);
             async move { turns.take(LONG).await.map(drop) }
         });
-        while turns.waiting.available_permits() > 0 {
+        while turns.waiting(1) == 0 {
             tokio::task::yield_now().await;
         }
         let refused = turns.take(LONG).await.unwrap_err();

@@ -86,7 +86,6 @@ pub fn request(
     let default_route_interface = default_route_interface(network)?;
     check_default_route(network, &interfaces, default_route_interface.as_ref())?;
     Ok(AllocateRequest {
-        endpoint,
         uid,
         labels: network.labels()?,
         node: Some(home.node.clone()),
@@ -96,17 +95,11 @@ pub fn request(
         scale_down: network.scale_down()?,
         replicas: network.replicas()?,
         automatic_pool: network.automatic_pool()?,
-        lifecycle: None,
         interfaces,
         annotations: annotations(network)?,
         routes: routes(network)?,
         default_route_interface,
         started,
-        ttl_ms: None,
-        adopt: false,
-        take_over: false,
-        wait: false,
-        hostname: None,
-        description: String::new(),
+        ..AllocateRequest::blank(endpoint)
     })
 }

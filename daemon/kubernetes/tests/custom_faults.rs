@@ -57,11 +57,13 @@ async fn an_api_server_that_is_away_changes_nothing() {
     let mut running = fixture.synced().await;
     fixture.ready("pools", "web", "Serving").await;
     fixture.cluster.stop();
+    // More than one if the machine was slow and the client has repeated it.
+    let sent = fixture.servers.sent("/v1/pools").len();
     fixture.remove_custom("pools", "web");
     fixture.pool("db");
     fixture.cluster.fault(Fault::Compact);
     running.compared(4).await;
-    assert_eq!(fixture.servers.sent("/v1/pools").len(), 1);
+    assert_eq!(fixture.servers.sent("/v1/pools").len(), sent);
     fixture.cluster.restart();
     fixture.servers.until("the new pool", |servers| servers.resource("/v1/pools/db")).await;
     let is_gone = |servers: &crate::fixture::Recorder| servers.resource(WEB).is_none().then_some(());

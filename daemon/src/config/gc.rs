@@ -1,6 +1,6 @@
 //! `[gc]`: garbage collection by the leader.
 
-use ipam_api::limits::{NODE_GRACE_MS_DEFAULT, NODE_GRACE_MS_MAX, NODE_GRACE_MS_MIN, WORKLOAD_DELAY_MS_MAX};
+use ipam_api::limits::{NODE_GRACE_MS_MAX, NODE_GRACE_MS_MIN, WORKLOAD_DELAY_MS_MAX};
 use serde::{Deserialize, Serialize};
 
 use super::error::{ConfigError, wrong};
@@ -28,7 +28,8 @@ pub(super) struct FileGc {
 impl FileGc {
     /// Complete and checked.
     pub(super) fn complete(&self) -> Result<GcSettings, ConfigError> {
-        let node_grace_ms = self.node_grace_ms.unwrap_or(NODE_GRACE_MS_DEFAULT);
+        let default = GcSettings::default();
+        let node_grace_ms = self.node_grace_ms.unwrap_or(default.node_grace_ms);
         if !(NODE_GRACE_MS_MIN..=NODE_GRACE_MS_MAX).contains(&node_grace_ms) {
             let why = format!("it must be between {NODE_GRACE_MS_MIN} and {NODE_GRACE_MS_MAX}");
             return Err(wrong("gc.node_grace_ms", &why));
@@ -37,7 +38,11 @@ impl FileGc {
         if workloads.delay_ms > WORKLOAD_DELAY_MS_MAX {
             return Err(wrong("gc.delay_ms", &format!("it must be at most {WORKLOAD_DELAY_MS_MAX}")));
         }
-        Ok(GcSettings { silent_nodes: self.silent_nodes.unwrap_or(true), node_grace_ms, workloads })
+        Ok(GcSettings {
+            silent_nodes: self.silent_nodes.unwrap_or(default.silent_nodes),
+            node_grace_ms,
+            workloads,
+        })
     }
 
     fn switches(&self) -> Switches {

@@ -66,7 +66,7 @@ async fn judge(app: &App, access: Option<Access>, head: &Parts) -> Result<(), Pr
     let offer = head.extensions.get::<Offer>().cloned().unwrap_or_default();
     let access = match access {
         None | Some(Access::Public) => {
-            if offer.known_in(&app.node.stale().0).is_ok_and(|known| known.is_some()) {
+            if app.node.look(|state| offer.known_in(state)).is_ok_and(|known| known.is_some()) {
                 notes.note_known();
             }
             return Ok(());

@@ -26,7 +26,7 @@ use crate::access::Access;
 use crate::config::{Config, MeridioSettings};
 use crate::http::connection::server::{self, Listener};
 use crate::http::connection::tls::ClientTls;
-use crate::http::connection::{Protocols, bind_socket};
+use crate::http::connection::{Protocols, bind_port, bind_socket};
 use crate::tasks::Statuses;
 
 /// Part of the network connections of a member that its front end takes at most.
@@ -63,7 +63,7 @@ impl FrontEnd {
     pub async fn open(settings: MeridioSettings, access: Access) -> Result<Self, OpenError> {
         let MeridioSettings { listen, socket, tls, spiffe_ids, trench } = settings;
         let certificates = tls.as_ref().map(Certificates::load).transpose()?;
-        let listener = bind(listen).await.map_err(|error| OpenError::Bind { address: listen, error })?;
+        let listener = bind(listen).map_err(|error| OpenError::Bind { address: listen, error })?;
         let socket = match socket {
             Some(path) => match bind_socket(&path).await {
                 Ok(socket) => Some(socket),
@@ -168,10 +168,10 @@ impl FrontEnd {
 }
 
 /// Binds the port. A host without IPv6 has no `[::]`, and all of its addresses are IPv4.
-async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    match TcpListener::bind(address).await {
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    match bind_port(address) {
         Err(error) if address.ip().is_unspecified() && address.is_ipv6() && has_no_family(&error) => {
-            TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+            bind_port((Ipv4Addr::UNSPECIFIED, address.port()).into())
         }
         bound => bound,
     }

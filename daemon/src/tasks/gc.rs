@@ -1,5 +1,7 @@
 //! Settings of garbage collection.
 
+use ipam_api::limits::NODE_GRACE_MS_DEFAULT;
+
 use crate::workload::Switches;
 
 /// Settings of the tasks that free addresses.
@@ -11,4 +13,10 @@ pub struct GcSettings {
     pub node_grace_ms: u64,
     /// Switches for workloads that their orchestrator reports.
     pub workloads: Switches,
+}
+
+impl Default for GcSettings {
+    fn default() -> Self {
+        Self { silent_nodes: true, node_grace_ms: NODE_GRACE_MS_DEFAULT, workloads: Switches::default() }
+    }
 }

@@ -1,11 +1,13 @@
 //! Proposals of tasks, bound to the leadership that found them due.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ipam_api::access::Role;
 use ipam_machine::command::{Text, Via};
 use ipam_machine::{Action, Answer, Command, Grant, Origin, Terms};
+use ipam_raft::new_id;
 use ipam_raft::node::Node;
+use tokio::time::Instant;
 
 use super::task::Task;
 
@@ -25,7 +27,7 @@ impl Leader<'_> {
         let origin = Origin {
             principal: Text::given(format!("task/{task}")),
             via: Via::Task,
-            request_id: Text::given(uuid::Uuid::now_v7().simple().to_string()),
+            request_id: Text::given(new_id().simple().to_string()),
             comment: None,
             not_after_ms: None,
         };

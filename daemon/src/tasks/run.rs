@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ipam_raft::node::Node;
+use tokio::time::Instant;
 
 use super::gc::GcSettings;
 use super::journal::JournalLimits;

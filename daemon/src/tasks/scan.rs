@@ -13,7 +13,7 @@ use super::task::Task;
 /// Proposes the deletion of empty pools that are terminating, and reports endpoints without addresses.
 pub(super) async fn run(leader: &Leader<'_>) -> Run {
     let state = leader.node.stale().0;
-    let endpoints = tokio::task::spawn_blocking({
+    let endpoints = ipam_raft::blocking({
         let state = state.clone();
         move || empty_endpoints(&state)
     });

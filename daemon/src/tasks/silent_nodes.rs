@@ -25,7 +25,7 @@ pub(super) async fn run(leader: &Leader<'_>, gc: GcSettings) -> Run {
     }
     let state = leader.node.stale().0;
     // A partition can silence every node: the search looks at all of their allocations.
-    let due = tokio::task::spawn_blocking(move || due(&state, gc.node_grace_ms, DUE_MAX)).await;
+    let due = ipam_raft::blocking(move || due(&state, gc.node_grace_ms, DUE_MAX)).await;
     let mut run = Run::of(due.is_ok());
     for (node, allocations) in due.unwrap_or_default() {
         let reason = ReclaimReason::NodeSilent { grace_ms: gc.node_grace_ms };

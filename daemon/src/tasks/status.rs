@@ -1,10 +1,10 @@
 //! Status of each task, as this member ran it.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use ipam_api::reclaim::Task as Status;
 use ipam_api::time::Timestamp;
+use tokio::time::Instant;
 
 use super::task::Task;
 

@@ -82,6 +82,9 @@ pub(crate) fn journal(data: &[u8]) {
 /// Files of log, rows, marker and identity.
 pub(crate) fn log(data: &[u8]) {
     let (kind, data) = choice(data);
+    if kind > 2 * store::ITEMS {
+        return log_file(kind % 2 == 0, data);
+    }
     if kind == 2 * store::ITEMS {
         assert!(fs::write(FOLDER.join("identity.json"), data).is_ok());
         let _ = store::identity(&FOLDER);
@@ -90,5 +93,19 @@ pub(crate) fn log(data: &[u8]) {
     let bytes = if kind < store::ITEMS { data.to_vec() } else { store::item_of(kind, data) };
     if let Some(once) = store::item(kind, &bytes) {
         assert_eq!(store::item(kind, &once).as_ref(), Some(&once));
+    }
+}
+
+/// A file of records and other bytes. An opened log is sound, and opens again with the same content.
+fn log_file(same_boot: bool, data: &[u8]) {
+    let piece = |(tag, part): &(u8, &[u8])| match tag {
+        0 | 1 => store::item_of(*tag, part),
+        2 => vec![0; part.len()],
+        _ => part.to_vec(),
+    };
+    let content: Vec<u8> = parts(data).iter().flat_map(piece).collect();
+    if let Some(opened) = store::log_file(&FOLDER, &content, same_boot) {
+        let again = store::open_log(&FOLDER, true);
+        assert!(matches!((opened, again), (Ok(one), Some(Ok(other))) if one == other));
     }
 }

@@ -69,7 +69,8 @@ counters! {
     proposals_over_share,
     /// Proposals refused because the queue would not have served them in time.
     proposals_too_late,
-    /// Proposals that left the queue before the log: their deadlines passed, or their callers went away.
+    /// Proposals that left the queue before the log: their deadlines passed, or their callers went away. Not
+    /// counted are those found expired by the entry that takes them.
     proposals_abandoned,
     /// Log entries proposed by this member as the leader.
     batches,

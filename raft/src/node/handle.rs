@@ -30,7 +30,7 @@ use ipam_machine::command::KnownMember;
 
 /// Directives for the log filter, besides the subscriber's own. The libraries below repeat themselves while a
 /// peer is away, and this crate reports what matters.
-pub const LOG_DIRECTIVES: &str = "openraft=error,raft_log=warn,chunked_wal=warn,sled=warn";
+pub const LOG_DIRECTIVES: &str = "openraft=error,sled=warn";
 
 /// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop
 /// it, or in good order by [`Node::shutdown`].
@@ -189,6 +189,11 @@ impl Node {
         (self.inner().state.view(), stale_ms)
     }
 
+    /// Looks at the state of this member. Cheaper than [`stale`](Self::stale), which clones it.
+    pub fn look<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        self.inner().state.with(look)
+    }
+
     /// State of this member, and the index of the last log entry in it.
     #[must_use]
     pub fn stale_with_index(&self) -> (State, Option<u64>) {
@@ -281,7 +286,7 @@ impl Node {
     /// The URL at which the leader answers clients, if one is known.
     #[must_use]
     pub fn leader_client_url(&self) -> Option<String> {
-        Some(self.inner().status().leader?.client_url)
+        self.inner().leader_client_url()
     }
 
     /// Checks that clients should come here.

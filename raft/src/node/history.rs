@@ -4,6 +4,7 @@ use tokio::sync::watch;
 
 use super::handle::Node;
 use crate::store::{EventPage, EventQuery, JournalError};
+use crate::threads;
 
 impl Node {
     /// Returns a page of events from this member's own journal, up to its applied index.
@@ -12,7 +13,7 @@ impl Node {
     /// If the events are no longer kept, or not here yet; see [`JournalError`].
     pub async fn events(&self, query: EventQuery) -> Result<EventPage, JournalError> {
         let journal = self.inner().journal.clone();
-        let read = tokio::task::spawn_blocking(move || journal.page(&query)).await;
+        let read = threads::blocking(move || journal.page(&query)).await;
         read.unwrap_or(Err(JournalError::Stopped))
     }
 

@@ -124,6 +124,8 @@ impl Lifecycle {
     /// Waits until another member may lead, or this one more surely.
     pub(super) async fn change(&self, running: &Running, deadline: Instant) {
         let mut leaders = running.raft.server_metrics();
+        // A clone is as old as its original, which is never read: without this its first change is long past.
+        drop(leaders.borrow_and_update());
         let mut own_leadership = running.own_leadership.clone();
         own_leadership.mark_unchanged();
         let mut stopping = self.stopping.subscribe();

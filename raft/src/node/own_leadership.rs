@@ -12,11 +12,10 @@ use ipam_api::limits::{ELECTION_TIMEOUT_MS_MAX, LOG_TIME_TICK_MS_MAX};
 use ipam_api::time::Timestamp;
 use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
-use openraft::impls::ProgressResponder;
 use openraft::metrics::RaftServerMetrics;
 use openraft::type_config::alias::CommittedLeaderIdOf;
 use openraft::vote::RaftLeaderId;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::config::Timing;
@@ -24,7 +23,7 @@ use super::counters::Counters;
 use super::raft::RaftHandle;
 use crate::store::SharedState;
 use crate::sync::held;
-use crate::types::Types;
+use crate::types::{Recipient, Types};
 use ipam_machine::SeededBug;
 use ipam_machine::batch::Batch;
 
@@ -182,9 +181,11 @@ impl LeadershipDriver {
     async fn begin(&self, leader_id: CommittedLeaderIdOf<Types>) -> bool {
         let beginning = Batch::beginning(self.timing.lease_grace_ms, Timestamp::now().0);
         let Ok(batch) = beginning else { return false };
-        let (responder, outcome) = ProgressResponder::complete_only();
+        let (tell, outcome) = oneshot::channel();
+        // Its receiver is gone: the member stops.
+        let recipient = Recipient::new(move |outcome| drop(tell.send(outcome)));
         let begun = Instant::now();
-        if self.raft.write(batch).with_leader(leader_id).responder(responder).await.is_err() {
+        if self.raft.write(batch).with_leader(leader_id).responder(recipient).await.is_err() {
             return false;
         }
         let Ok(Ok(response)) = outcome.await else { return false };

@@ -47,10 +47,13 @@ impl Pace {
         self.since = backlog.then_some(now);
     }
 
-    /// Expected wait of a proposal behind this weight.
-    pub(super) fn wait(&self, ahead: usize, now: Instant) -> Duration {
+    /// Expected wait of a proposal behind this weight. Its principal's share spreads it over these entries.
+    pub(super) fn wait(&self, ahead: usize, entries: u32, now: Instant) -> Duration {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
-        self.weight.saturating_mul(ahead).max(self.stalled(now).unwrap_or_default())
+        let by_rate = self.weight.saturating_mul(ahead);
+        // Without a backlog no entry is full.
+        let by_share = if self.backlog { self.entry.saturating_mul(entries) } else { Duration::ZERO };
+        by_rate.max(by_share).max(self.stalled(now).unwrap_or_default())
     }
 
     /// Time for which the queue has not moved, if that is too long.
@@ -69,28 +72,28 @@ mod tests {
     #[test]
     fn the_wait_follows_the_drain_rate_and_nothing_is_expected_without_a_backlog() {
         let (mut pace, begun) = (Pace::default(), Instant::now());
-        assert_eq!(pace.wait(1_000_000, begun), Duration::ZERO, "nothing is known");
+        assert_eq!(pace.wait(1_000_000, 0, begun), Duration::ZERO, "nothing is known");
         pace.note_arrival(begun);
         let mut now = begun;
         for _ in 0..40 {
             now += 100 * MS;
             pace.note_taken(100, true, now);
         }
-        let wait = pace.wait(3_000, now);
+        let wait = pace.wait(3_000, 0, now);
         assert!((2_800 * MS..=3_000 * MS).contains(&wait), "1 ms each: {wait:?}");
         for _ in 0..40 {
             pace.note_taken(1, false, now);
         }
-        assert_eq!(pace.wait(3_000, now + 60_000 * MS), Duration::ZERO, "it is idle");
+        assert_eq!(pace.wait(3_000, 0, now + 60_000 * MS), Duration::ZERO, "it is idle");
     }
 
     #[test]
     fn a_queue_that_does_not_move_is_stalled_and_a_slow_one_is_not() {
         let (mut pace, begun) = (Pace::default(), Instant::now());
         pace.note_arrival(begun);
-        assert_eq!(pace.wait(1, begun + WAIT_MAX), Duration::ZERO);
+        assert_eq!(pace.wait(1, 0, begun + WAIT_MAX), Duration::ZERO);
         let stalled = WAIT_MAX + MS;
-        assert_eq!(pace.wait(1, begun + stalled), stalled);
+        assert_eq!(pace.wait(1, 0, begun + stalled), stalled);
         // One entry after the other takes that long: this is the pace, and no stall.
         let mut now = begun;
         for _ in 0..20 {
@@ -98,8 +101,8 @@ mod tests {
             pace.note_taken(1_000, false, now);
             pace.note_arrival(now);
         }
-        assert_eq!(pace.wait(1, now + 2 * WAIT_MAX), Duration::ZERO);
+        assert_eq!(pace.wait(1, 0, now + 2 * WAIT_MAX), Duration::ZERO);
         pace.note_empty();
-        assert_eq!(pace.wait(1, now + 100 * WAIT_MAX), Duration::ZERO);
+        assert_eq!(pace.wait(1, 0, now + 100 * WAIT_MAX), Duration::ZERO);
     }
 }

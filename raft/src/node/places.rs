@@ -26,7 +26,7 @@ impl Places {
     /// Takes the places of a command with these encoded bytes.
     pub(super) fn take(&self, command: &Command, bytes: usize) -> Result<Share<'_>, Declined> {
         self.shares.take(&Requester::of(command), Size::of(&command.action, bytes)).map_err(|_| {
-            // Whatever the drain rate, no proposal waits in the queue for longer.
+            // The drain rate says nothing about a share: about the time in which a full queue drains.
             self.counters.refuse(Busy::Share, Duration::from_millis(PROPOSAL_WAIT_MS_MAX / 2))
         })
     }

@@ -6,9 +6,7 @@ use std::time::Duration;
 use ipam_api::limits::BODY_BYTES_MAX;
 use ipam_api::time::Timestamp;
 use openraft::errors::ClientWriteError;
-use openraft::impls::ProgressResponder;
 use openraft::raft::ClientWriteResult;
-use openraft::type_config::alias::OneshotReceiverOf;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -16,21 +14,20 @@ use super::counters::Counters;
 use super::gate::Gate;
 use super::own_leadership::OwnLeadership;
 use super::proposal_timing::ProposalTiming;
-use super::queue::Costs;
 use super::raft::RaftHandle;
 use super::requester::Requester;
 use super::shares::Size;
-use super::waiting::{Arrival, Closed, Waiting};
+use super::waiting::{Arrival, Closed, InFlight, Waiting};
 use crate::durations::as_ms;
 use crate::store::SharedState;
 use crate::sync::held;
 use crate::transport::{Declined, Stage};
-use crate::types::{Outcomes, Types};
+use crate::types::{Outcomes, Recipient, Types};
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::Text;
 use ipam_machine::{At, Cause, Command, Outcome, SeededBug, State};
 
-/// Entries that may be on their way at once. Few, so that what waits meanwhile becomes one entry; more than
+/// Entries that may be in flight at once. Few, so that what waits meanwhile becomes one entry; more than
 /// one, so that the disk doesn't wait for the network.
 const ENTRIES_IN_FLIGHT_MAX: usize = 2;
 /// A command larger than that came from no request that was let in.
@@ -62,6 +59,14 @@ impl Proposer {
     fn answer(self, answer: Result<Decided>) {
         // The proposer has given up meanwhile.
         let _ = self.reply.send(answer);
+    }
+
+    /// Answers a proposal that is taken from the queue and not sent. It needn't leave the queue then.
+    fn decline(self, why: Declined) {
+        let stage = self.stage.clone();
+        // First, so that it is never taken for sent.
+        self.answer(Err(why));
+        let _is_taken = stage.try_send();
     }
 }
 
@@ -138,25 +143,24 @@ async fn run(
     state: SharedState,
 ) {
     let places = if SeededBug::EarlyAck.is_on() { 1 } else { ENTRIES_IN_FLIGHT_MAX };
-    let in_flight = Arc::new(Semaphore::new(places));
-    let costs = Arc::new(Mutex::new(Costs::default()));
+    let places = Arc::new(Semaphore::new(places));
     // First a slot, then the proposals: the longer the wait for a slot, the larger the batch.
-    while let Ok(place) = in_flight.clone().acquire_owned().await {
-        let Some(taken) = waiting.0.take(&costs).await else { return };
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let Some((taken, in_flight)) = waiting.0.take().await else { return };
         let taken = taken.into_iter().map(|queued| queued.item);
         // One instant for the budgets and the entry's log time: a pause of the process between them can't let
         // in what is late by then.
         let held_leadership = own_leadership.borrow().clone().filter(OwnLeadership::has_quorum);
         let now = Instant::now();
         let Some(held_leadership) = held_leadership else {
-            taken.for_each(|proposal| proposal.proposer.answer(Err(Declined::NoLeader)));
+            taken.for_each(|proposal| proposal.proposer.decline(Declined::NoLeader));
             continue;
         };
         let log_time_ms = held_leadership.log_time_ms(now);
         let (commands, proposers) = still_wanted(taken, held_leadership.number, log_time_ms, now);
         if !commands.is_empty() {
-            let (costs, counters) = (Arc::clone(&costs), Arc::clone(&counters));
-            let entry = Entry { proposers, place, counters, costs };
+            let counters = Arc::clone(&counters);
+            let entry = Entry { proposers, begun: now, place, in_flight, counters };
             append(&raft, &held_leadership, log_time_ms, commands, entry, &state).await;
         }
     }
@@ -173,9 +177,9 @@ fn still_wanted(
     let (mut commands, mut proposers) = (Vec::new(), Vec::new());
     for mut proposal in proposals {
         if proposal.deadline <= now {
-            proposal.proposer.answer(Err(Declined::Expired { maybe_applied: false }));
+            proposal.proposer.decline(Declined::Expired { maybe_applied: false });
         } else if proposal.leadership.is_some_and(|leadership| leadership != number) {
-            proposal.proposer.answer(Err(Declined::NoLeader));
+            proposal.proposer.decline(Declined::NoLeader);
         } else if !proposal.proposer.reply.is_closed() && proposal.proposer.stage.try_send() {
             let left_ms = as_ms(proposal.deadline.saturating_duration_since(now));
             proposal.command.origin.not_after_ms = Some(log_time_ms.saturating_add(left_ms));
@@ -189,14 +193,58 @@ fn still_wanted(
 /// Proposed entry with its waiting proposers.
 struct Entry {
     proposers: Vec<Proposer>,
+    begun: Instant,
     place: OwnedSemaphorePermit,
+    in_flight: InFlight<Proposal>,
     counters: Arc<Counters>,
-    costs: Arc<Mutex<Costs>>,
 }
 
 impl Entry {
     fn decline(self, why: &Declined) {
         self.proposers.into_iter().for_each(|proposer| proposer.answer(Err(why.clone())));
+    }
+
+    /// Delivers the outcomes to the proposers, on the thread that applies.
+    fn deliver(self, result: ClientWriteResult<Types>) {
+        let outcomes = match result {
+            Ok(response) => response.data,
+            // Refused before it was appended.
+            Err(ClientWriteError::ForwardToLeader(_)) => return self.decline(&Declined::NoLeader),
+            Err(_) => return self.decline(&Declined::Unknown),
+        };
+        let Self { proposers, begun, place, in_flight, counters } = self;
+        let took = begun.elapsed();
+        counters.committed(took);
+        let Outcomes { all: outcomes, took: each } = outcomes;
+        let apply: Duration = each.iter().sum();
+        {
+            let mut costs = in_flight.waiting.costs();
+            for (proposer, took) in proposers.iter().zip(each) {
+                costs.note(&proposer.principal, proposer.weight, took);
+            }
+        }
+        drop((place, in_flight));
+        if outcomes.len() != proposers.len() && !SeededBug::EarlyAck.is_on() {
+            tracing::error!(
+                commands = proposers.len(),
+                outcomes = outcomes.len(),
+                "an entry came back with another number of outcomes than it had commands"
+            );
+        }
+        let mut outcomes = outcomes.into_iter();
+        for proposer in proposers {
+            let queue = begun.saturating_duration_since(proposer.since);
+            counters.queued(queue);
+            let timing = ProposalTiming::Here { queue, log: took.saturating_sub(apply), apply };
+            proposer.answer(match outcomes.next() {
+                // Another leadership of the same term began first: nothing was changed.
+                Some(Err(refusal)) if matches!(*refusal.cause, Cause::LeadershipEnded) => {
+                    Err(Declined::NoLeader)
+                }
+                Some(outcome) => Ok((outcome, timing)),
+                None => Err(Declined::Unknown),
+            });
+        }
     }
 }
 
@@ -205,7 +253,7 @@ async fn append(
     held_leadership: &OwnLeadership,
     log_time_ms: u64,
     commands: Vec<Command>,
-    entry: Entry,
+    mut entry: Entry,
     state: &SharedState,
 ) {
     let opened = Opened {
@@ -222,77 +270,34 @@ async fn append(
         }
     };
     entry.counters.proposed(opened.commands.len(), batch.size());
-    let (responder, outcome) = ProgressResponder::complete_only();
-    let begun = Instant::now();
+    if SeededBug::EarlyAck.is_on() {
+        acknowledge_early(std::mem::take(&mut entry.proposers), &opened, state.view());
+    }
+    entry.begun = Instant::now();
+    let entry = Arc::new(Mutex::new(Some(entry)));
+    let proposed = Arc::clone(&entry);
+    let recipient = Recipient::new(move |result| {
+        if let Some(entry) = held(&proposed).take() {
+            entry.deliver(result);
+        }
+    });
     // Naming the leadership, so that a batch can't enter the log with the log time of another one.
-    match raft.write(batch).with_leader(held_leadership.leader_id).responder(responder).await {
-        Ok(()) if SeededBug::EarlyAck.is_on() => {
-            tokio::spawn(acknowledge_early(outcome, entry, opened, state.view()));
-        }
-        Ok(()) => {
-            tokio::spawn(deliver(outcome, begun, entry));
-        }
-        // It hasn't even reached raft's queue.
-        Err(_) => entry.decline(&Declined::ShuttingDown),
-    }
-}
-
-/// Delivers the outcomes of an entry to their proposers.
-async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, begun: Instant, entry: Entry) {
-    let outcomes = match outcome.await {
-        Ok(Ok(response)) => response.data,
-        // Refused before it was appended.
-        Ok(Err(ClientWriteError::ForwardToLeader(_))) => return entry.decline(&Declined::NoLeader),
-        Ok(Err(_)) | Err(_) => return entry.decline(&Declined::Unknown),
-    };
-    let Entry { proposers, place, counters, costs } = entry;
-    let took = begun.elapsed();
-    counters.committed(took);
-    let Outcomes { all: outcomes, took: each } = outcomes;
-    let apply: Duration = each.iter().sum();
+    let written = raft.write(batch).with_leader(held_leadership.leader_id).responder(recipient).await;
+    if written.is_err()
+        && let Some(entry) = held(&entry).take()
     {
-        let mut costs = held(&costs);
-        for (proposer, took) in proposers.iter().zip(each) {
-            costs.note(&proposer.principal, proposer.weight, took);
-        }
-    }
-    drop(place);
-    if outcomes.len() != proposers.len() {
-        tracing::error!(
-            commands = proposers.len(),
-            outcomes = outcomes.len(),
-            "an entry came back with another number of outcomes than it had commands"
-        );
-    }
-    let mut outcomes = outcomes.into_iter();
-    for proposer in proposers {
-        let queue = begun.saturating_duration_since(proposer.since);
-        counters.queued(queue);
-        let timing = ProposalTiming::Here { queue, log: took.saturating_sub(apply), apply };
-        proposer.answer(match outcomes.next() {
-            // Another leadership of the same term began first: nothing was changed.
-            Some(Err(refusal)) if matches!(*refusal.cause, Cause::LeadershipEnded) => Err(Declined::NoLeader),
-            Some(outcome) => Ok((outcome, timing)),
-            None => Err(Declined::Unknown),
-        });
+        // It hasn't even reached raft's queue.
+        entry.decline(&Declined::ShuttingDown);
     }
 }
 
-/// Does the same before the entry is committed, with the outcomes of a trial: a seeded bug.
-async fn acknowledge_early(
-    committed: OneshotReceiverOf<Types, ClientWriteResult<Types>>,
-    entry: Entry,
-    opened: Opened,
-    mut state: State,
-) {
+/// Answers before the entry is committed, with the outcomes of a trial: a seeded bug.
+fn acknowledge_early(proposers: Vec<Proposer>, opened: &Opened, mut state: State) {
     let at = At { log_time_ms: opened.log_time_ms, wall_ms: opened.wall_ms, leadership: state.leadership() };
-    for (command, proposer) in opened.commands.iter().zip(entry.proposers) {
+    for (command, proposer) in opened.commands.iter().zip(proposers) {
         let (outcome, _) = ipam_machine::carry_out(&mut state, at, command);
         proposer.answer(Ok((outcome, ProposalTiming::Forwarded(Duration::ZERO))));
     }
-    // The next entry is tried on a state that has this one.
-    let _decided = committed.await;
-    drop(entry.place);
 }
 
 #[cfg(test)]
@@ -319,6 +324,7 @@ mod tests {
         let (of_this, _also_waits) = proposal(left, Some(7));
         let (late, mut late_answer) = proposal(now, None);
         let (of_another, mut other_answer) = proposal(left, Some(6));
+        let declined = [&late, &of_another].map(|proposal| proposal.proposer.stage.clone());
         let all = [late, in_time, of_another, of_this];
         let (commands, proposers) = still_wanted(all.into_iter(), 7, 60_000, now);
         assert_eq!((commands.len(), proposers.len()), (2, 2));
@@ -328,5 +334,8 @@ mod tests {
         let expired = Declined::Expired { maybe_applied: false };
         assert_eq!(late_answer.try_recv().unwrap().unwrap_err(), expired);
         assert_eq!(other_answer.try_recv().unwrap().unwrap_err(), Declined::NoLeader);
+        for stage in declined {
+            assert!(!stage.try_give_up() && !stage.is_given_up(), "its place isn't looked for in the queue");
+        }
     }
 }

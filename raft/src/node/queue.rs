@@ -89,6 +89,11 @@ impl<T> Queue<T> {
         removed.is_some()
     }
 
+    /// Weight of all proposals.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
     /// True without proposals.
     pub(super) fn is_empty(&self) -> bool {
         self.principals.is_empty()
@@ -96,16 +101,28 @@ impl<T> Queue<T> {
 
     /// Upper bound of the weight that is taken before a new proposal of a requester, itself included.
     pub(super) fn ahead(&self, requester: &Requester, weight: usize) -> usize {
-        let (mut of_principal, mut of_namespace, mut namespaces) = (0, 0, 0);
+        let (mut of_principal, mut owed, mut of_namespace, mut namespaces) = (0, 0, 0, 0);
         if let Some(principal) = self.principals.get(&requester.principal) {
-            of_principal = principal.weight;
+            (of_principal, owed) = (principal.weight, principal.debt);
             namespaces = principal.lane.len();
-            of_namespace = principal.lane.get(&requester.namespace).map_or(0, |namespace| namespace.weight);
+            let namespace = principal.lane.get(&requester.namespace);
+            of_namespace = namespace.map_or(0, |namespace| namespace.weight + namespace.debt);
         }
-        // Others take whole turns.
+        // Others take whole turns, also those that this one passes.
         let turns = |weight: usize| weight.next_multiple_of(TURN);
         let of_principal = (of_principal + weight).min(turns(of_namespace + weight) * (namespaces + 1));
-        (self.weight + weight).min(turns(of_principal) * (self.principals.len() + 1))
+        (self.weight + weight).min(turns(of_principal + owed) * (self.principals.len() + 1))
+    }
+
+    /// Number of entries over which the principal's share spreads its proposals, with a new one.
+    pub(super) fn entries(&self, requester: &Requester, weight: usize, costs: &Costs) -> u32 {
+        let principal = self.principals.get(&requester.principal);
+        let (queued, items) = principal.map_or((0, 0), |principal| (principal.weight, principal.items));
+        let bounded = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let cost = costs.expected(&requester.principal).saturating_mul(bounded(queued + weight));
+        let shares = u32::try_from(cost.as_nanos() / SHARE_OF_ENTRY.as_nanos()).unwrap_or(u32::MAX);
+        // An entry takes one command of each principal, however expensive.
+        shares.min(bounded(items + 1))
     }
 
     /// Takes the commands of the next entry: as many as fit, with each principal's share. The commands of one
@@ -279,6 +296,22 @@ mod tests {
         assert_eq!(queue.ahead(&of_namespace("flood", "web"), 1), 1_001);
         assert_eq!(queue.ahead(&requester("quiet"), 1), 2 * TURN);
         assert_eq!(queue.ahead(&of_namespace("flood", "db"), 1), 4 * TURN);
+    }
+
+    #[test]
+    fn the_expected_place_counts_what_a_requester_owes() {
+        let mut queue = Queue::default();
+        for _ in 0..1_000 {
+            queue.push(&requester("flood"), ONE, "flood");
+        }
+        queue.push(&requester("bulk"), Size { weight: 4 * TURN, bytes: 1 }, "bulk");
+        while queue.principals.pop().unwrap().1.item != "bulk" {}
+        let ahead = queue.ahead(&requester("bulk"), 1);
+        queue.push(&requester("bulk"), ONE, "next");
+        let before = std::iter::from_fn(|| queue.principals.pop()).position(|(_, next)| next.item == "next");
+        let before = before.unwrap();
+        assert!((3 * TURN..=ahead).contains(&before), "{before} before it, {ahead} expected");
+        assert!(ahead <= 10 * TURN, "{ahead}");
     }
 
     #[test]

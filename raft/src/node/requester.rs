@@ -37,7 +37,7 @@ pub(super) fn weight(action: &Action, bytes: usize) -> usize {
 
 fn steps(action: &Action) -> usize {
     match action {
-        Action::Transaction(transaction) => transaction.steps.len(),
+        Action::Transaction(transaction) => transaction.steps.iter().map(steps).sum(),
         Action::AllocateMany(many) => many.names().count(),
         Action::ReleaseAllocations { ids } => ids.len(),
         _ => 1,
@@ -73,6 +73,11 @@ mod tests {
         assert_eq!(weight(&Action::Transaction(steps(1_000)), 300), 63);
         assert_eq!(weight(&Action::Expire, 40 << 10), 11);
         let ids = (1..=1_000_u64).map(AllocationId::from).collect();
-        assert_eq!(weight(&Action::ReleaseAllocations { ids }, 300), 63);
+        let many = Action::ReleaseAllocations { ids };
+        assert_eq!(weight(&many, 300), 63);
+        // A bulk has the same weight as a step.
+        let steps = vec![Action::Expire, many.clone(), many];
+        let transaction = Transaction { preconditions: Vec::new(), steps };
+        assert_eq!(weight(&Action::Transaction(transaction), 300), 126);
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! A lane pays for an item when it is taken, and passes its turns until it has paid. So a lane of heavy items
 //! gets the same weight as one of light items, and an item never waits for more than a turn of each other
-//! lane beside what its own lane has ahead.
+//! lane beside what its own lane has ahead and owes.
 
 use std::collections::{BTreeMap, VecDeque};
 
 /// Weight of one turn.
 pub(super) const TURN: usize = 16;
+/// Lanes without items that may stay, besides as many as have some twice over.
+const IDLE_LANES_MAX: usize = 16;
 
 /// A sequence of items with weights.
 pub(super) trait Lane {
@@ -20,11 +22,18 @@ pub(super) trait Lane {
     fn is_empty(&self) -> bool;
 }
 
-/// Lanes that take turns. A lane exists while it has items.
+/// Lanes that take turns. A lane without items stays until its turn comes or no lane has items.
+///
+/// So it keeps its debt, and no key has to be searched.
 #[derive(Debug)]
 pub(super) struct Ring<K, L> {
     lanes: BTreeMap<K, Paying<L>>,
+    /// Key of each lane once.
     turns: VecDeque<K>,
+    /// Number of lanes with items.
+    busy: usize,
+    /// Number of lanes that are out of the ring.
+    aside: usize,
 }
 
 /// A lane with its account.
@@ -33,13 +42,15 @@ pub(super) struct Paying<L> {
     pub(super) lane: L,
     /// Weight of its items.
     pub(super) weight: usize,
+    /// Number of its items.
+    pub(super) items: usize,
     /// Unpaid weight.
-    debt: usize,
+    pub(super) debt: usize,
 }
 
 impl<K, L> Default for Ring<K, L> {
     fn default() -> Self {
-        Self { lanes: BTreeMap::new(), turns: VecDeque::new() }
+        Self { lanes: BTreeMap::new(), turns: VecDeque::new(), busy: 0, aside: 0 }
     }
 }
 
@@ -52,8 +63,13 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
         let paying = self.lanes.entry(key.clone()).or_insert_with(|| Paying {
             lane: L::default(),
             weight: 0,
+            items: 0,
             debt: 0,
         });
+        if paying.items == 0 {
+            self.busy += 1;
+        }
+        paying.items += 1;
         paying.weight += weight;
         &mut paying.lane
     }
@@ -62,10 +78,12 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
     pub(super) fn remove(&mut self, key: &K, remove: impl FnOnce(&mut L) -> Option<usize>) -> Option<usize> {
         let paying = self.lanes.get_mut(key)?;
         let weight = remove(&mut paying.lane)?;
-        paying.weight = paying.weight.saturating_sub(weight);
-        if paying.lane.is_empty() {
-            self.lanes.remove(key);
-            self.turns.retain(|turn| turn != key);
+        let is_empty = paying.note_gone(weight);
+        self.note_empty(is_empty);
+        // Many keys may come and go while no item is taken.
+        if self.lanes.len() > IDLE_LANES_MAX + 2 * self.busy {
+            self.lanes.retain(|_, paying| paying.items > 0);
+            self.turns.retain(|key| self.lanes.contains_key(key));
         }
         Some(weight)
     }
@@ -75,18 +93,28 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
         self.lanes.get(key)
     }
 
-    /// Number of lanes.
+    /// Number of lanes with items.
     pub(super) fn len(&self) -> usize {
-        self.lanes.len()
+        self.busy
     }
 
-    /// Key of the lane whose turn it is.
+    /// Key of the lane whose turn it is. It has items.
     pub(super) fn turn(&mut self) -> Option<&K> {
-        while let Some(paying) = self.turns.front().and_then(|key| self.lanes.get_mut(key))
-            && paying.debt >= TURN
+        if self.busy == 0 {
+            return None;
+        }
+        while let Some(key) = self.turns.front()
+            && let Some(paying) = self.lanes.get_mut(key)
         {
-            paying.debt -= TURN;
-            self.turns.rotate_left(1);
+            if paying.debt >= TURN {
+                paying.debt -= TURN;
+                self.turns.rotate_left(1);
+            } else if paying.items == 0 {
+                self.lanes.remove(key);
+                self.turns.pop_front();
+            } else {
+                break;
+            }
         }
         self.turns.front()
     }
@@ -96,6 +124,8 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
         let key = self.turn()?.clone();
         self.turns.pop_front();
         let paying = self.lanes.remove(&key)?;
+        self.busy = self.busy.saturating_sub(1);
+        self.aside += 1;
         Some((key, paying))
     }
 
@@ -103,6 +133,28 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
     pub(super) fn put_back(&mut self, (key, paying): (K, Paying<L>)) {
         self.turns.push_back(key.clone());
         self.lanes.insert(key, paying);
+        self.busy += 1;
+        self.aside = self.aside.saturating_sub(1);
+    }
+
+    /// Forgets debts once there are no items: no lane waited for another one.
+    fn note_empty(&mut self, is_empty: bool) {
+        if is_empty {
+            self.busy = self.busy.saturating_sub(1);
+        }
+        if self.busy == 0 && self.aside == 0 {
+            self.lanes.clear();
+            self.turns.clear();
+        }
+    }
+}
+
+impl<L> Paying<L> {
+    /// Notes that an item of this weight is gone; true if it was the last one.
+    fn note_gone(&mut self, weight: usize) -> bool {
+        self.weight = self.weight.saturating_sub(weight);
+        self.items = self.items.saturating_sub(1);
+        self.items == 0
     }
 }
 
@@ -118,16 +170,92 @@ impl<K: Ord + Clone, L: Lane + Default> Lane for Ring<K, L> {
         let key = self.turn()?.clone();
         let paying = self.lanes.get_mut(&key)?;
         let (weight, item) = paying.lane.pop()?;
-        paying.weight = paying.weight.saturating_sub(weight);
         paying.debt += weight;
-        if paying.lane.is_empty() {
-            self.lanes.remove(&key);
-            self.turns.pop_front();
-        }
+        let is_empty = paying.note_gone(weight);
+        self.note_empty(is_empty);
         Some((weight, item))
     }
 
     fn is_empty(&self) -> bool {
-        self.lanes.is_empty()
+        self.busy == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Lane for VecDeque<usize> {
+        type Item = usize;
+
+        fn front(&mut self) -> Option<&usize> {
+            VecDeque::front(self)
+        }
+
+        fn pop(&mut self) -> Option<(usize, usize)> {
+            self.pop_front().map(|weight| (weight, weight))
+        }
+
+        fn is_empty(&self) -> bool {
+            VecDeque::is_empty(self)
+        }
+    }
+
+    type OfNumbers = Ring<u32, VecDeque<usize>>;
+
+    fn add(ring: &mut OfNumbers, key: u32, weight: usize) {
+        ring.add(&key, weight).push_back(weight);
+    }
+
+    #[test]
+    fn a_lane_with_one_heavy_item_at_a_time_keeps_its_debt() {
+        const HEAVY: usize = 16 * TURN + 1;
+        let mut ring = OfNumbers::default();
+        (0..2_000).for_each(|_| add(&mut ring, 1, 1));
+        add(&mut ring, 2, HEAVY);
+        let mut heavy = 0;
+        for _ in 0..2_000 {
+            let (weight, _) = ring.pop().unwrap();
+            if weight == HEAVY {
+                heavy += weight;
+                // Its next one comes as soon as it can.
+                add(&mut ring, 2, HEAVY);
+            }
+        }
+        assert!((1_700..=2_300).contains(&heavy), "{heavy} beside about 2000");
+    }
+
+    #[test]
+    fn debts_end_with_the_last_item() {
+        let mut ring = OfNumbers::default();
+        add(&mut ring, 1, 100 * TURN);
+        ring.pop().unwrap();
+        assert!(ring.is_empty() && ring.lanes.is_empty() && ring.turns.is_empty());
+        add(&mut ring, 2, 3 * TURN);
+        add(&mut ring, 1, 2);
+        assert_eq!(ring.pop(), Some((3 * TURN, 3 * TURN)));
+        let aside = ring.set_aside().unwrap();
+        assert!(ring.pop().is_none() && !ring.lanes.is_empty(), "an item is left");
+        ring.put_back(aside);
+        assert_eq!((ring.len(), ring.pop()), (1, Some((2, 2))));
+        assert!(ring.lanes.is_empty());
+    }
+
+    #[test]
+    fn keys_that_come_and_go_leave_nothing_behind_and_have_one_turn() {
+        let mut ring = OfNumbers::default();
+        add(&mut ring, 0, 1);
+        for key in 1..1_000 {
+            add(&mut ring, key, 1);
+            ring.remove(&key, VecDeque::pop_front).unwrap();
+        }
+        assert!(ring.lanes.len() <= IDLE_LANES_MAX + 2 && ring.turns.len() == ring.lanes.len());
+        for _ in 0..3 {
+            add(&mut ring, 1_000, 1);
+            ring.remove(&1_000, VecDeque::pop_front).unwrap();
+        }
+        assert_eq!(ring.turns.iter().filter(|key| **key == 1_000).count(), 1);
+        assert_eq!((ring.len(), ring.pop()), (1, Some((1, 1))));
+        assert!(ring.pop().is_none());
     }
 }

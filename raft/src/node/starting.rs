@@ -14,8 +14,10 @@ use super::raft::RaftHandle;
 use super::reads::Reads;
 use super::running::Running;
 use super::{membership, snapshots};
+use crate::simulation::random_id;
 use crate::store::{Identity, Restored, StoreError};
 use crate::transport::{Handshake, Network, Own, PeerIdentity, Peers};
+use crate::types::with_random_numbers;
 
 /// Founds a cluster, unless this member has come to belong to one meanwhile.
 pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), StartError> {
@@ -26,7 +28,7 @@ pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), 
     }
     let me = founders.iter().find(|(_, member)| member.disk_id == identity.disk_id);
     identity.member_id = me.map(|(id, _)| *id);
-    identity.cluster_id = Some(uuid::Uuid::new_v4().to_string());
+    identity.cluster_id = Some(random_id().to_string());
     identity.founding = true;
     founders::write(&inner.profile.dir, &founders)?;
     start_as(inner, identity, &mut parts).await.map(drop)
@@ -111,9 +113,8 @@ async fn run(
 ) -> Result<Running, StartError> {
     let RaftParts { config, log, machine, reach, snapshots: policy } = parts;
     let (tasks, counters, timing) = (&inner.lifecycle.tasks, &inner.counters, inner.profile.timing);
-    let raft =
-        RaftHandle::new(me.member_id, Arc::new(config), Network(peers.clone()), log.clone(), machine).await;
-    let raft = raft.map_err(|error| StartError::Raft(error.to_string()))?;
+    let raft = RaftHandle::new(me.member_id, Arc::new(config), Network(peers.clone()), log.clone(), machine);
+    let raft = with_random_numbers(raft).await.map_err(|error| StartError::Raft(error.to_string()))?;
     inner.state.allow_lag();
     let (publish_leadership, own_leadership) = watch::channel(None);
     let (state, counted) = (inner.state.clone(), counters.clone());

@@ -95,7 +95,10 @@ impl Inner {
             };
             let patience_ms = 2 * self.profile.timing.election_max_ms;
             let answers = knows.then(|| silent_ms.is_some_and(|silent_ms| silent_ms <= patience_ms));
-            let (peer_address, client_url) = self.whereabouts(running, *id, member);
+            let peer_address = match *id == running.me.member_id {
+                true => self.profile.peer_address.clone(),
+                false => running.peers.address(*id, member),
+            };
             let mine = (*id == running.me.member_id).then(|| self.integrity.peer_report());
             let peer_report = mine.or_else(|| self.integrity.report_of(*id));
             status.members.push(MemberInfo {
@@ -103,7 +106,7 @@ impl Inner {
                 name: member.name.clone(),
                 role,
                 peer_address,
-                client_url,
+                client_url: self.client_url(running, *id, member),
                 behind,
                 level: peer_report.as_ref().map(|peer_report| peer_report.level),
                 version: peer_report.as_ref().map(|peer_report| peer_report.version.clone()),
@@ -115,13 +118,22 @@ impl Inner {
         status.leader = status.members.iter().find(|member| member.role == Role::Leader).cloned();
     }
 
-    /// Addresses of a member for peers and clients; its own report is newer than the log.
-    fn whereabouts(&self, running: &Running, id: u64, member: &Member) -> (String, String) {
+    /// URL at which the leader answers clients, if one is known. Each response has it.
+    pub(super) fn leader_client_url(&self) -> Option<String> {
+        let running = self.lifecycle.running()?;
+        let metrics = running.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let leader = metrics.current_leader?;
+        let member = metrics.membership_config.membership().get_node(&leader)?;
+        Some(self.client_url(&running, leader, member))
+    }
+
+    /// URL of a member for clients; its own report is newer than the log.
+    fn client_url(&self, running: &Running, id: u64, member: &Member) -> String {
         if id == running.me.member_id {
-            return (self.profile.peer_address.clone(), self.profile.client_url.clone());
+            return self.profile.client_url.clone();
         }
-        let told = self.callers.client_url(id);
-        (running.peers.address(id, member), told.unwrap_or_else(|| member.client_url.clone()))
+        self.callers.client_url(id).unwrap_or_else(|| member.client_url.clone())
     }
 
     /// Checks that clients should come here; the error is the reason against it.
@@ -152,7 +164,7 @@ impl Inner {
             return Err(format!("no word of a leader with a majority for {stale_ms} ms"));
         }
         let index = |log_id: Option<crate::types::LogId>| log_id.map_or(0, |log_id| log_id.index);
-        let behind = index(metrics.cluster_committed).saturating_sub(index(metrics.last_applied));
+        let behind = index(metrics.cluster_committed).saturating_sub(index(self.state.applied()));
         if behind > BEHIND_MAX {
             return Err(format!("it is catching up: {behind} log entries to go"));
         }

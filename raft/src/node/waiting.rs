@@ -1,9 +1,10 @@
 //! Proposals that wait for an entry of this leader: admission by the expected wait, and departure.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::pace::{Pace, WAIT_MAX};
@@ -13,16 +14,24 @@ use super::shares::Size;
 use crate::sync::held;
 use crate::transport::{Busy, Declined, Stage};
 
+/// Weight of proposals that is enough for an entry, whatever is in flight.
+const ENOUGH: usize = 64;
+/// The longest time for which proposals gather beside an entry in flight. Longer than most entries take.
+const GATHERING_MAX: Duration = Duration::from_millis(10);
+
 /// The queue with its pace. Proposals leave it for an entry, or when their proposers give up.
 pub(super) struct Waiting<T> {
     line: Mutex<Line<T>>,
     arrival: Notify,
+    costs: Mutex<Costs>,
     counters: Arc<Counters>,
 }
 
 struct Line<T> {
     queue: Queue<T>,
     pace: Pace,
+    /// Weight of entries in flight.
+    in_flight: usize,
     closed: bool,
 }
 
@@ -43,6 +52,12 @@ pub(super) struct Arrival<T> {
     pub(super) item: T,
 }
 
+/// Entry in flight, for the lifetime of this value.
+pub(super) struct InFlight<T> {
+    pub(super) waiting: Arc<Waiting<T>>,
+    weight: usize,
+}
+
 /// The end of the queue that serves it. Without it the queue is closed.
 pub(super) struct Closed<T>(pub(super) Arc<Waiting<T>>);
 
@@ -61,55 +76,104 @@ impl<T> Drop for Place<'_, T> {
     }
 }
 
+impl<T> Drop for InFlight<T> {
+    fn drop(&mut self) {
+        let is_enough = {
+            let mut line = held(&self.waiting.line);
+            line.in_flight = line.in_flight.saturating_sub(self.weight);
+            line.is_enough()
+        };
+        if is_enough {
+            self.waiting.arrival.notify_one();
+        }
+    }
+}
+
+impl<T> Line<T> {
+    /// True if the next entry may be formed. An entry costs many times more than a proposal in it, so the
+    /// second of two in flight has as many as the first. A lone proposal waits for no other.
+    fn is_enough(&self) -> bool {
+        self.queue.weight() >= self.in_flight.clamp(1, ENOUGH)
+    }
+}
+
 impl<T> Waiting<T> {
     /// An empty queue.
     pub(super) fn new(counters: Arc<Counters>) -> Self {
-        let line = Line { queue: Queue::default(), pace: Pace::default(), closed: false };
-        Self { line: Mutex::new(line), arrival: Notify::new(), counters }
+        let line = Line { queue: Queue::default(), pace: Pace::default(), in_flight: 0, closed: false };
+        Self { line: Mutex::new(line), arrival: Notify::new(), costs: Mutex::default(), counters }
+    }
+
+    /// Times that commands take, as they are measured.
+    pub(super) fn costs(&self) -> MutexGuard<'_, Costs> {
+        held(&self.costs)
     }
 
     /// Lets a proposal wait, unless it would wait for too long.
     pub(super) fn enter(&self, arrival: Arrival<T>, now: Instant) -> Result<Place<'_, T>, Declined> {
         let Arrival { requester, size, deadline, stage, item } = arrival;
-        let number = {
+        let (number, wakes) = {
             let mut line = held(&self.line);
             if line.closed {
                 return Err(Declined::ShuttingDown);
             }
             let ahead = line.queue.ahead(&requester, size.weight);
-            let wait = line.pace.wait(ahead, now);
+            let entries = line.queue.entries(&requester, size.weight, &self.costs());
+            let wait = line.pace.wait(ahead, entries, now);
             let wait_max = WAIT_MAX.min(deadline.saturating_duration_since(now));
             if wait > wait_max {
                 drop(line);
                 return Err(self.counters.refuse(Busy::Wait, wait.saturating_sub(wait_max)));
             }
             line.pace.note_arrival(now);
-            line.queue.push(&requester, size, item)
+            let is_first = line.queue.is_empty();
+            (line.queue.push(&requester, size, item), is_first || line.is_enough())
         };
-        self.arrival.notify_one();
+        // Otherwise the end of the entry in flight does.
+        if wakes {
+            self.arrival.notify_one();
+        }
         Ok(Place { waiting: self, requester, number, stage })
     }
 
-    /// Takes the proposals of the next entry once there are any; none after the end of the queue.
-    pub(super) async fn take(&self, costs: &Mutex<Costs>) -> Option<Vec<Queued<T>>> {
+    /// Takes the proposals of the next entry once there are enough, or some have gathered for long enough;
+    /// none after the end of the queue.
+    pub(super) async fn take(self: &Arc<Self>) -> Option<(Vec<Queued<T>>, InFlight<T>)> {
+        let mut gathered = None;
         loop {
-            if let Some(taken) = self.try_take(costs, Instant::now()) {
-                return Some(taken).filter(|taken| !taken.is_empty());
+            let now = Instant::now();
+            if let Some(taken) = self.try_take(now, gathered.is_some_and(|at| at <= now)) {
+                if taken.is_empty() {
+                    return None;
+                }
+                let in_flight = self.in_flight(taken.iter().map(|queued| queued.size.weight).sum());
+                return Some((taken, in_flight));
             }
-            self.arrival.notified().await;
+            if held(&self.line).queue.is_empty() {
+                gathered = None;
+                self.arrival.notified().await;
+            } else {
+                let at = *gathered.get_or_insert(now + GATHERING_MAX);
+                let _gathered = timeout_at(at, self.arrival.notified()).await;
+            }
         }
     }
 
-    /// Takes what is there: none if nothing waits yet, an empty list after the end of the queue.
-    fn try_take(&self, costs: &Mutex<Costs>, now: Instant) -> Option<Vec<Queued<T>>> {
+    fn in_flight(self: &Arc<Self>, weight: usize) -> InFlight<T> {
+        held(&self.line).in_flight += weight;
+        InFlight { waiting: Arc::clone(self), weight }
+    }
+
+    /// Takes what is there: none if too little waits yet, an empty list after the end of the queue.
+    fn try_take(&self, now: Instant, is_late: bool) -> Option<Vec<Queued<T>>> {
         let mut line = held(&self.line);
         if line.closed {
             return Some(Vec::new());
         }
-        if line.queue.is_empty() {
+        if line.queue.is_empty() || !(is_late || line.is_enough()) {
             return None;
         }
-        let taken = line.queue.take(&held(costs));
+        let taken = line.queue.take(&self.costs());
         let weight = taken.iter().map(|queued| queued.size.weight).sum();
         let backlog = !line.queue.is_empty();
         line.pace.note_taken(weight, backlog, now);
@@ -142,8 +206,6 @@ impl<T> Waiting<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use ipam_machine::command::Text;
 
     use super::*;
@@ -167,7 +229,6 @@ mod tests {
     fn a_proposal_leaves_the_queue_with_its_proposer() {
         let (waiting, now) = (waiting(), Instant::now());
         let later = now + Duration::from_secs(60);
-        let costs = Mutex::default();
         let stays = waiting.enter(arrival("a", later, 1), now).ok();
         let gone = waiting.enter(arrival("a", later, 2), now).ok();
         let late = arrival("b", later, 3);
@@ -177,8 +238,8 @@ mod tests {
         assert!(stage.try_give_up());
         drop((gone, late));
         assert_eq!(waiting.counters.read().proposals_abandoned, 2);
-        assert_eq!(items(waiting.try_take(&costs, now)), Some(vec![1]));
-        assert!(waiting.try_take(&costs, now).is_none());
+        assert_eq!(items(waiting.try_take(now, false)), Some(vec![1]));
+        assert!(waiting.try_take(now, false).is_none());
         drop(stays);
         assert_eq!(waiting.counters.read().proposals_abandoned, 2, "it was taken");
     }
@@ -194,7 +255,7 @@ mod tests {
         // The time for which it has not moved beyond the bound, and up to twice that.
         assert!((2_000..4_000).contains(&retry_after_ms), "{retry_after_ms}");
         assert_eq!(waiting.counters.read().proposals_too_late, 1);
-        assert_eq!(items(waiting.try_take(&Mutex::default(), now + 2 * WAIT_MAX)), Some(vec![1, 2]));
+        assert_eq!(items(waiting.try_take(now + 2 * WAIT_MAX, false)), Some(vec![1, 2]));
         assert!(waiting.enter(arrival("quiet", later, 4), now + 2 * WAIT_MAX).is_ok(), "it moves again");
     }
 
@@ -203,7 +264,6 @@ mod tests {
     fn a_flood_is_refused_by_the_drain_rate_and_a_quiet_requester_is_not() {
         let (waiting, mut now) = (waiting(), Instant::now());
         let later = now + Duration::from_secs(600);
-        let costs = Mutex::default();
         let mut places = Vec::new();
         let mut refused = 0;
         // Each entry takes half a second; twice as much comes as an entry takes.
@@ -215,7 +275,7 @@ mod tests {
                 }
             }
             now += Duration::from_millis(500);
-            assert_eq!(waiting.try_take(&costs, now).unwrap().len(), 250);
+            assert_eq!(waiting.try_take(now, false).unwrap().len(), 250);
         }
         assert!(refused > 3_000, "about half of 10000: {refused}");
         // What waits is served within the bound: an entry more, since the rate is an average.
@@ -227,12 +287,58 @@ mod tests {
         assert!(waiting.enter(arrival("flood", soon, 1), now).is_err());
     }
 
+    /// A second entry waits until it is worth its costs, for the first one to end, or for its time.
+    #[tokio::test]
+    async fn proposals_gather_beside_an_entry_in_flight() {
+        let waiting = Arc::new(waiting());
+        let later = Instant::now() + Duration::from_secs(600);
+        let enter = |item| waiting.enter(arrival("a", later, item), Instant::now()).ok().unwrap();
+        let take = async || {
+            let (taken, in_flight) = waiting.take().await.unwrap();
+            (taken.into_iter().map(|queued| queued.item).collect::<Vec<_>>(), in_flight)
+        };
+        let mut places: Vec<_> = (1..=3).map(enter).collect();
+        let (taken, first) = take().await;
+        assert_eq!(taken, [1, 2, 3], "nothing is in flight");
+        places.extend((4..=5).map(enter));
+        assert!(waiting.try_take(Instant::now(), false).is_none(), "two beside three");
+        places.push(enter(6));
+        let (taken, second) = take().await;
+        assert_eq!(taken, [4, 5, 6]);
+        places.push(enter(7));
+        let (taken, third) = take().await;
+        assert_eq!(taken, [7], "alone, once its time is over");
+        places.push(enter(8));
+        drop((first, second, third));
+        let taken = waiting.try_take(Instant::now(), false);
+        assert_eq!(items(taken), Some(vec![8]), "nothing is in flight");
+        drop(places);
+    }
+
+    /// One command of an expensive principal fits into an entry, whatever the drain rate of the others.
+    #[test]
+    fn the_wait_of_an_expensive_principal_counts_its_entries() {
+        let (waiting, mut now) = (waiting(), Instant::now());
+        let later = now + Duration::from_secs(600);
+        waiting.costs().note(&Text::given("dear"), 1, Duration::from_secs(1));
+        let mut places = Vec::new();
+        for _ in 0..40 {
+            places.extend((0..200).map(|_| waiting.enter(arrival("cheap", later, 0), now).ok().unwrap()));
+            places.extend((0..5).filter_map(|_| waiting.enter(arrival("dear", later, 1), now).ok()));
+            now += Duration::from_millis(100);
+            waiting.try_take(now, false).unwrap();
+        }
+        let queued =
+            held(&waiting.line).queue.entries(&arrival("dear", later, 1).requester, 0, &waiting.costs());
+        assert!((10..=25).contains(&queued), "{queued} entries of 0.1 s wait");
+    }
+
     #[test]
     fn a_closed_queue_drops_what_waits() {
         let (waiting, now) = (Arc::new(waiting()), Instant::now());
         let _place = waiting.enter(arrival("a", now, 1), now).ok().unwrap();
         drop(Closed(Arc::clone(&waiting)));
-        assert_eq!(items(waiting.try_take(&Mutex::default(), now)), Some(Vec::new()));
+        assert_eq!(items(waiting.try_take(now, false)), Some(Vec::new()));
         assert_eq!(waiting.enter(arrival("a", now, 2), now).err(), Some(Declined::ShuttingDown));
     }
 }

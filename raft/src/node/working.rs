@@ -193,6 +193,8 @@ async fn propose_until(
                 if command.has_replicated_identity() || SeededBug::RepeatedForward.is_on() =>
             {
                 maybe_applied = true;
+                // A connection that breaks at once would let this loop spin.
+                inner.lifecycle.change(&running, deadline).await;
             }
             Err(declined) => break declined,
             Ok((Err(refusal), _)) if maybe_applied && refusal.code() == Code::DeadlineExceeded => {

@@ -1,15 +1,15 @@
 //! Doors for fuzz targets: what is read from disk, and bytes with right sums, which no fuzzer guesses.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 
-use codeq::{Decode, Encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::store::directory::{Identity, Marker, frame};
-use crate::store::log::{Record, WalLogId, WalPayload, WalVote};
-use crate::store::rows::{Point, seal, unseal};
+use crate::store::log::{self, Record};
+use crate::store::rows::{Block, Point, with_sum};
 use crate::store::snapshot;
 
 use ipam_machine::{RowKey, State};
@@ -64,22 +64,24 @@ pub fn snapshot_of(rows: &[(RowKey, Vec<u8>)], blocks: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Kinds of items in the files of log, rows and marker.
-pub const ITEMS: u8 = 7;
+pub const ITEMS: u8 = 5;
 
 /// Reads one kind of item, of [`ITEMS`], and writes it once more.
 #[must_use]
 pub fn item(kind: u8, bytes: &[u8]) -> Option<Vec<u8>> {
     match kind % ITEMS {
-        0 => recoded::<WalLogId>(bytes),
-        1 => recoded::<WalVote>(bytes),
-        2 => recoded::<WalPayload>(bytes),
-        3 => recoded::<Record>(bytes),
-        4 => {
-            let (key, rest) = bytes.split_at_checked(RowKey::BYTES)?;
-            let (key, row) = unseal(&(sled::IVec::from(key), sled::IVec::from(rest))).ok().flatten()?;
-            Some([key.to_bytes().as_slice(), &seal(key, &row)].concat())
+        0 | 1 => {
+            let record = Record::decode(&mut &*bytes).ok()?;
+            let mut again = Vec::new();
+            record.encode(&mut again).ok()?;
+            Some(again)
         }
-        5 => Some(framed(0xB1, &body::<Marker>(&frame::read(bytes, 0xB1).ok()?.body)?)),
+        2 => {
+            let (key, rest) = bytes.split_at_checked(RowKey::BYTES)?;
+            let block = Block::unseal(key, rest).ok()?;
+            Some([key, &block.seal()].concat())
+        }
+        3 => Some(framed(0xB1, &body::<Marker>(&frame::read(bytes, 0xB1).ok()?.body)?)),
         _ => Some(framed(0xC1, &body::<Point>(&frame::read(bytes, 0xC1).ok()?.body)?)),
     }
 }
@@ -88,35 +90,51 @@ pub fn item(kind: u8, bytes: &[u8]) -> Option<Vec<u8>> {
 #[must_use]
 pub fn item_of(kind: u8, body: &[u8]) -> Vec<u8> {
     match kind % ITEMS {
-        0 => [&[0xA1], body].concat(),
-        1 => [&[0xA2], body].concat(),
-        2 => framed(0xA3, body),
-        3 => {
-            let mut bytes = body.to_vec();
-            bytes.extend_from_slice(&u64::from(crc32fast::hash(body)).to_be_bytes());
-            bytes
+        0 => summed(body.to_vec()),
+        1 => {
+            let (log_id, payload) = body.split_at_checked(24).unwrap_or_default();
+            summed([&[0, 0, 0, 1, 0xA1], log_id, &framed(0xA3, payload)].concat())
         }
-        4 => {
-            let (key, row) = body.split_at_checked(RowKey::BYTES).unwrap_or_default();
+        2 => {
+            let (key, rows) = body.split_at_checked(RowKey::BYTES).unwrap_or_default();
             let key = RowKey::from_bytes(key).unwrap_or(RowKey { table: 0, id: 0 });
-            [key.to_bytes().as_slice(), &seal(key, row)].concat()
+            [key.to_bytes().as_slice(), &with_sum(key, rows.to_vec())].concat()
         }
-        5 => framed(0xB1, body),
+        3 => framed(0xB1, body),
         _ => framed(0xC1, body),
     }
+}
+
+/// Opens a log in `dir` whose only file has this content. Returns state and entries as text, once it opens.
+#[must_use]
+pub fn log_file(dir: &Path, content: &[u8], same_boot: bool) -> Option<io::Result<String>> {
+    let folder = log::path(dir);
+    // What can't be removed or made can't be opened either.
+    let _ = fs::remove_dir_all(&folder);
+    let _ = fs::create_dir(&folder);
+    let _ = fs::write(folder.join(log::file_name(0)), content);
+    open_log(dir, same_boot)
+}
+
+/// Opens the log in `dir` again, as after a kill.
+#[must_use]
+pub fn open_log(dir: &Path, same_boot: bool) -> Option<io::Result<String>> {
+    let log::Opened { files, .. } = log::open(dir, &Marker::default(), same_boot).ok()?;
+    let entries = files.read(0..u64::MAX, usize::MAX);
+    Some(entries.map(|entries| format!("{:?} {entries:?}", files.state())))
+}
+
+/// A record with a valid checksum.
+fn summed(mut content: Vec<u8>) -> Vec<u8> {
+    let sum = crc32fast::hash(&content);
+    content.extend(u64::from(sum).to_be_bytes());
+    content
 }
 
 /// Reads the identity of the data directory `dir`, and whether it is one.
 #[must_use]
 pub fn identity(dir: &Path) -> bool {
     Identity::load(dir).is_ok_and(|identity| identity.is_some())
-}
-
-fn recoded<T: Encode + Decode>(mut bytes: &[u8]) -> Option<Vec<u8>> {
-    let value = T::decode(&mut bytes).ok()?;
-    let mut again = Vec::new();
-    value.encode(&mut again).ok()?;
-    Some(again)
 }
 
 fn body<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<Vec<u8>> {

@@ -22,6 +22,8 @@ mod start_source;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::sample::NOWHERE;
 
 pub(crate) use backup::BackupSource;
 pub use backup::{Backup, Recovered, RestoreError, Restored, Survivor, restore};

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread::JoinHandle;
 
 use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::RaftStateMachine as _;
@@ -19,7 +18,7 @@ use crate::store::rows::{Notifier, Wakeup};
 use crate::store::snapshot::{self, SnapshotDir};
 use crate::store::start_source::{begin, is_near, sound_rows};
 use crate::store::state::{Behind, MachineStore, SharedState};
-use crate::threads;
+use crate::threads::{self, Thread};
 use ipam_machine::Broken;
 use ipam_machine::level::check_known;
 
@@ -60,7 +59,7 @@ pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
 pub(crate) async fn open_with(dir: &Path, progress: Progress) -> Result<Store, StoreError> {
     let dir = dir.to_owned();
     let open = move || Broken::catch(|| open_blocking(&dir, &progress)).inspect_err(report);
-    tokio::task::spawn_blocking(open).await.map_err(|error| StoreError::Stopped(error.to_string()))??
+    threads::blocking(open).await.map_err(|error| StoreError::Stopped(error.to_string()))??
 }
 
 fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
@@ -69,7 +68,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     let headroom = Arc::new(Headroom::new(dir, snapshot::path_in(dir)));
     // On a full disk, a start needs what the last run has kept for it.
     headroom.make_room(START_BYTES);
-    let boot_id = disk::boot_id();
+    let boot_id = disk::boot_id(dir);
     let before = last_marker(dir, &boot_id)?;
     let same_boot = before.boot_id == boot_id;
     let opened = log::open(dir, &before, same_boot)?;
@@ -88,7 +87,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     }
     check_known(start.instant.state.header().level)
         .map_err(|source| StoreError::Level { dir: dir.to_owned(), source })?;
-    let purged = opened.log.log_state().purged().map(|id| id.0);
+    let purged = opened.files.state().purged;
     if let Some(purged) = purged
         && Some(purged) > start.instant.applied
     {
@@ -106,7 +105,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     let durable = Arc::new(Durable::default());
     durable.set_log(opened.mark.clone());
     durable.set_snapshot(snapshots.last());
-    let begin = opened.mark.end.saturating_sub(opened.log.on_disk_size());
+    let begin = opened.files.begin();
     let reach = EntrySizes::new(Arc::clone(&durable), begin, purged);
     let (notifier, wakeups) = Notifier::new();
     journal.fit(&start.instant.state);
@@ -136,8 +135,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         failed,
         pending: notifier.pending(),
     };
-    let rows_thread =
-        threads::start("ipamd-rows", move || behind.run(&wakeups)).map_err(StoreError::io(dir))?;
+    let rows_thread = threads::start("ipamd-rows", behind.run(wakeups)).map_err(StoreError::io(dir))?;
     // Rows that must be made afresh don't wait for the first change.
     notifier.changed();
     let reader = Journal::new(Arc::new(shared.clone()), Arc::clone(&journal));
@@ -196,8 +194,8 @@ pub(crate) struct Closer {
     pub(super) large_allocations: usize,
     /// Thread of the log: it refuses further writes while a handle exists.
     #[cfg(test)]
-    log_thread: JoinHandle<()>,
-    rows_thread: JoinHandle<()>,
+    log_thread: Thread,
+    rows_thread: Thread,
 }
 
 /// Leaves a large state where the next start reads it fastest. Without that the start takes longer, and no
@@ -229,13 +227,14 @@ impl Closer {
         wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))??;
         // It has answered last of all, so this takes no time.
         self.rows_thread
-            .join()
+            .ended()
+            .await
             .map_err(|_| StoreError::Stopped("the thread of the rows has panicked".to_owned()))
     }
 
     /// Drops everything without writing; the threads end by themselves.
     #[cfg(test)]
-    pub(super) fn abandon(self) -> Vec<JoinHandle<()>> {
+    pub(super) fn abandon(self) -> Vec<Thread> {
         vec![self.log_thread, self.rows_thread]
     }
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use ipam_api::limits::{PEER_CALLS_MAX, PEER_CONNECT_MS_MAX};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -81,10 +82,10 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Creates the channel, without a connection.
-    pub(super) fn new(target: Target) -> Self {
+    /// Creates the channel, without a connection, whose task runs on this runtime.
+    pub(super) fn new(target: Target, runtime: &Handle) -> Self {
         let (calls, waiting) = mpsc::channel(PEER_CALLS_MAX);
-        tokio::spawn(run(target, waiting));
+        runtime.spawn(run(target, waiting));
         Self { calls }
     }
 

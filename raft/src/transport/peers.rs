@@ -8,6 +8,7 @@ use ipam_api::limits::PEER_CONNECT_MS_MAX;
 use openraft::errors::StreamingError;
 use openraft::raft::SnapshotResponse;
 use openraft::type_config::alias::SnapshotOf;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -66,14 +67,16 @@ type Channels = BTreeMap<(u64, Purpose), (Member, Arc<Channel>)>;
 pub(crate) struct Peers {
     address_book: Arc<AddressBook>,
     channels: Arc<Mutex<Channels>>,
+    /// Runtime of the connections. Callers on other runtimes need them, too.
+    runtime: Handle,
 }
 
 impl Peers {
-    /// No connection yet.
+    /// No connection yet. Connections will run on the runtime of this call.
     pub(crate) fn new(own: Own) -> Self {
         let (told, turns, removed) = (Mutex::default(), Mutex::default(), watch::Sender::default());
         let address_book = AddressBook { own, told, turns, removed, complaints: Complaints::default() };
-        Self { address_book: Arc::new(address_book), channels: Arc::default() }
+        Self { address_book: Arc::new(address_book), channels: Arc::default(), runtime: Handle::current() }
     }
 
     /// Records the address for peers that a member reports.
@@ -104,7 +107,7 @@ impl Peers {
         {
             return channel.clone();
         }
-        let channel = Arc::new(Channel::new(self.target(member_id, member, purpose)));
+        let channel = Arc::new(Channel::new(self.target(member_id, member, purpose), &self.runtime));
         channels.insert((member_id, purpose), (member.clone(), channel.clone()));
         channel
     }

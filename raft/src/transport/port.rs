@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::stream::{self, PeerStream};
 use super::tls::{Caller, PeerTls, refused};
+use crate::simulation;
 use crate::socket::{PrivateSocket, same_user};
 
 /// The port at which a member answers its peers.
@@ -27,6 +28,8 @@ pub enum PeerPort {
     Socket(PrivateSocket),
     /// A port that believes every caller (`insecure = true`).
     Open(TcpListener),
+    /// A port in the network of a simulation, which believes every caller.
+    Simulated(Box<dyn simulation::Port>),
 }
 
 /// Proof of identity that a member gives and requires: that of its own port.
@@ -41,6 +44,7 @@ pub(crate) enum PeerProof {
 pub(super) enum Call {
     Network(TcpStream, IpAddr),
     Socket(UnixStream),
+    Simulated(PeerStream, IpAddr),
 }
 
 impl PeerPort {
@@ -49,7 +53,7 @@ impl PeerPort {
         match self {
             Self::Tls(_, tls) => PeerProof::Tls(tls.clone()),
             Self::Closed | Self::Socket(_) => PeerProof::SameUser,
-            Self::Open(_) => PeerProof::Nothing,
+            Self::Open(_) | Self::Simulated(_) => PeerProof::Nothing,
         }
     }
 
@@ -62,6 +66,10 @@ impl PeerPort {
                 Ok(Call::Network(stream, address.ip()))
             }
             Self::Socket(socket) => Ok(Call::Socket(socket.accept().await?)),
+            Self::Simulated(port) => {
+                let (halves, address) = port.accept().await?;
+                Ok(Call::Simulated(stream::simulated(halves), address))
+            }
         }
     }
 }
@@ -70,7 +78,7 @@ impl Call {
     /// Address of the caller, for connection limits by address.
     pub(super) fn address(&self) -> IpAddr {
         match self {
-            Self::Network(_, address) => *address,
+            Self::Network(_, address) | Self::Simulated(_, address) => *address,
             Self::Socket(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         }
     }
@@ -78,7 +86,7 @@ impl Call {
     /// The caller, as log lines name it.
     pub(super) fn caller(&self) -> String {
         match self {
-            Self::Network(_, address) => address.to_string(),
+            Self::Network(_, address) | Self::Simulated(_, address) => address.to_string(),
             Self::Socket(stream) => match stream.peer_cred() {
                 Ok(credentials) => format!("user {}", credentials.uid()),
                 Err(_) => "a user of this host".to_owned(),
@@ -89,7 +97,7 @@ impl Call {
     /// Refuses a process of another user: at once, so that it takes no place from a member.
     pub(super) fn check_user(&self) -> io::Result<()> {
         match self {
-            Self::Network(..) => Ok(()),
+            Self::Network(..) | Self::Simulated(..) => Ok(()),
             Self::Socket(stream) => same_user(stream),
         }
     }
@@ -109,6 +117,7 @@ impl Call {
                 stream.set_nodelay(true)?;
                 Ok((stream::plain(stream), Caller::Believed))
             }
+            (Self::Simulated(stream, _), _) => Ok((stream, Caller::Believed)),
             // No port makes this pair.
             (Self::Network(..), PeerProof::SameUser) => Err(refused("it gives no proof that it is a member")),
         }
@@ -131,6 +140,9 @@ pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Re
             Ok(stream::socket(stream))
         }
         (PeerAddress::Network(address), PeerProof::Tls(_) | PeerProof::Nothing) => {
+            if let Some(simulation) = simulation::present() {
+                return (simulation.connect)(address).await.map(stream::simulated);
+            }
             let stream = connect(address).await?;
             stream.set_nodelay(true)?;
             match proof {

@@ -140,7 +140,7 @@ async fn take_in<H: Host>(
         missing = missing
             .checked_sub(piece.len() as u64)
             .ok_or_else(|| "the snapshot is longer than it said".to_owned())?;
-        incoming.write_piece(&piece).await.map_err(|error| error.to_string())?;
+        incoming.write_piece(piece).await.map_err(|error| error.to_string())?;
     }
     if missing > 0 {
         return Err(format!("the snapshot ends {missing} bytes before it should"));

@@ -5,12 +5,18 @@ use tokio::io::{AsyncRead, AsyncWrite, Join, join, split};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsStream;
 
+use crate::simulation::Halves;
+
 /// The half that is read.
-pub(crate) type ReadHalf = Box<dyn AsyncRead + Send + Sync + Unpin>;
+pub(super) type ReadHalf = Box<dyn AsyncRead + Send + Sync + Unpin>;
 /// The half that is written.
-pub(crate) type WriteHalf = Box<dyn AsyncWrite + Send + Sync + Unpin>;
+pub(super) type WriteHalf = Box<dyn AsyncWrite + Send + Sync + Unpin>;
 /// A stream to or from a peer.
 pub(crate) type PeerStream = Join<ReadHalf, WriteHalf>;
+
+pub(super) fn simulated((read, write): Halves) -> PeerStream {
+    join(read, write)
+}
 
 pub(super) fn plain(stream: TcpStream) -> PeerStream {
     let (read, write) = stream.into_split();

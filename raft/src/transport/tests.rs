@@ -151,6 +151,20 @@ pub(super) fn late() -> Instant {
 }
 
 #[tokio::test]
+async fn a_connection_runs_on_the_runtime_of_the_peers_and_not_of_its_first_caller() {
+    let dir = private();
+    let _server = serve_in(&dir).await;
+    let (peers, member) = (peers(), member(address(&dir), "disk"));
+    let first = std::thread::spawn(move || {
+        let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        other.block_on(async { peers.channel(2, &member, Purpose::Control) })
+    });
+    let channel = first.join().unwrap();
+    let answer = channel.call(pre_vote(), late()).await.unwrap();
+    assert!(matches!(answer, Answer::Failed(why) if why == "told so"));
+}
+
+#[tokio::test]
 async fn answers_find_their_callers_in_whatever_order_they_come() {
     let (_dir, _server, channel) = served("disk", Purpose::Control).await;
     let mut slow = channel.submit(Request::ReadIndex).unwrap();

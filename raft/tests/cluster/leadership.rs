@@ -1,5 +1,7 @@
 //! Leaderships within one term: each ends without a majority, and the next begins with its own entry.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use ipam_api::limits::LOG_TIME_TICK_MS_MAX;
@@ -98,4 +100,19 @@ async fn log_time_advances_where_nothing_is_proposed() {
     node.propose(expire, Instant::now() + LONG).await.unwrap().unwrap();
     let passed_ms = node.stale().0.log_time_ms() - idle;
     assert!(passed_ms > 2 * LOG_TIME_TICK_MS_MAX, "only {passed_ms} ms of log time");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_waits_for_a_leader_sleeps_meanwhile() {
+    let cluster = Cluster::linked(3).await;
+    let node = cluster.node(cluster.follower().await);
+    link_all(&cluster, false);
+    let mut proposal = pin!(node.propose(command("waiting"), Instant::now() + Duration::from_millis(500)));
+    let mut polls = 0;
+    let outcome = poll_fn(|context| {
+        polls += 1;
+        proposal.as_mut().poll(context)
+    });
+    outcome.await.unwrap_err();
+    assert!(polls < 200, "{polls}");
 }

@@ -42,6 +42,8 @@ pub(crate) struct Model {
     pub(crate) is_refusing: bool,
     /// Has no address left for a replacement.
     pub(crate) is_exhausted: bool,
+    /// Has no leader for ADDs and DELs.
+    pub(crate) is_down: bool,
     /// Answers no report.
     pub(crate) is_lost: bool,
     /// Takes reports, and never answers.
@@ -161,15 +163,32 @@ impl FakeCluster {
     }
 }
 
-async fn add(State(cluster): State<FakeCluster>, Json(body): Json<Value>) -> Json<Value> {
-    Json(cluster.model().add(body))
+async fn add(State(cluster): State<FakeCluster>, Json(body): Json<Value>) -> Response {
+    let mut model = cluster.model();
+    let at_us = |body: &Value| body["started"]["at_us"].as_u64();
+    if model.is_down {
+        return refused(Code::NoLeader);
+    }
+    if model.releases.iter().any(|release| at_us(release) > at_us(&body)) {
+        return refused(Code::AttachmentReleased);
+    }
+    Json(model.add(body)).into_response()
 }
 
-async fn release(State(cluster): State<FakeCluster>, Json(body): Json<Value>) -> Json<Value> {
+async fn release(State(cluster): State<FakeCluster>, Json(body): Json<Value>) -> Response {
     let mut model = cluster.model();
+    if model.is_down {
+        return refused(Code::NoLeader);
+    }
     model.held.clear();
     model.releases.push(body);
-    Json(json!({"addresses": [], "revision": 2}))
+    Json(json!({"addresses": [], "revision": 2})).into_response()
+}
+
+fn refused(code: Code) -> Response {
+    let problem = Problem::new(code, "so says the test");
+    let status = StatusCode::from_u16(problem.status).unwrap();
+    (status, Json(problem)).into_response()
 }
 
 async fn report(State(cluster): State<FakeCluster>, Json(request): Json<ProbesRequest>) -> Response {

@@ -122,7 +122,7 @@ async fn learn(node: &Node, request: &GcRequest) {
 
 /// Returns true for an attachment that may be without a container: it has no DEL, and no ADD under way.
 fn may_be_orphan(node: &Node, entry: &Entry) -> bool {
-    !matches!(entry.phase, Phase::Deleting { .. }) && node.adding.count(&entry.key) == 0
+    !entry.is_deleting() && node.adding.count(&entry.key) == 0
 }
 
 /// Entries with allocation ids, which the cluster compares with its own.

@@ -24,7 +24,9 @@ impl Attachments {
         match record {
             Record::Boot { id, number } => self.boot = Some((id, number)),
             Record::Put(entry) => {
-                self.entries.insert(entry.key.clone(), entry);
+                if !self.entries.get(&entry.key).is_some_and(Entry::is_deleting) {
+                    self.entries.insert(entry.key.clone(), entry);
+                }
             }
             Record::Attached { key, allocations } => {
                 if let Some(entry) = self.without_delete(&key) {
@@ -168,7 +170,7 @@ impl Attachments {
     }
 
     fn without_delete(&mut self, key: &Key) -> Option<&mut Entry> {
-        self.entries.get_mut(key).filter(|entry| !matches!(entry.phase, Phase::Deleting { .. }))
+        self.entries.get_mut(key).filter(|entry| !entry.is_deleting())
     }
 }
 

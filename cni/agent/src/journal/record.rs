@@ -49,6 +49,14 @@ pub struct Entry {
     pub allocations: Vec<u64>,
 }
 
+impl Entry {
+    /// Returns true while a DEL waits for its delivery.
+    #[must_use]
+    pub fn is_deleting(&self) -> bool {
+        matches!(self.phase, Phase::Deleting { .. })
+    }
+}
+
 /// Step of an attachment's life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,7 +87,7 @@ pub enum Record {
         /// Number of the boot, counted from 1.
         number: u64,
     },
-    /// An attachment as it is from now on.
+    /// An attachment as it is from now on. No effect before the delivery of its DEL.
     Put(Entry),
     /// The cluster has the attachment with these allocations. No effect after a DEL.
     Attached {

@@ -182,6 +182,7 @@ fn late_answers_do_not_undo_a_del() {
     attachments.apply(delete("c1", 20));
     let deleting = attachments.clone();
     for late in [
+        Record::Put(entry("c1")),
         Record::Attached { key: key("c1"), allocations: vec![7] },
         Record::Refused(key("c1")),
         Record::Missing(key("c1")),

@@ -2,7 +2,7 @@
 
 use ipam_api::agent::{NodeAttachment, NodeAttachments};
 
-use crate::journal::{Attachments, Entry, Phase};
+use crate::journal::{Attachments, Entry};
 
 /// Attachments that an answer names.
 const NAMED: usize = 100;
@@ -19,6 +19,6 @@ fn named(entry: &Entry) -> NodeAttachment {
         container_id: entry.key.container_id.clone(),
         interface: entry.key.interface.clone(),
         endpoint: entry.endpoint.clone(),
-        deleting: matches!(entry.phase, Phase::Deleting { .. }),
+        deleting: entry.is_deleting(),
     }
 }

@@ -135,28 +135,24 @@ pub(crate) async fn request(
         ));
     }
     Ok(AllocateRequest {
-        endpoint,
         uid: arguments.uid.clone(),
         labels: arguments.labels.iter().cloned().collect(),
         node: arguments.node.clone(),
-        attachment: None,
         controller: arguments.comes_back.controller.clone(),
         sticky: arguments.comes_back.sticky.then_some(true),
         scale_down: arguments.comes_back.scale_down,
-        lifecycle: None,
         interfaces: vec![interface],
         replicas: arguments.own.replicas,
         automatic_pool: arguments.own.pool(),
         annotations: arguments.annotations.iter().cloned().collect(),
         routes: arguments.routes.clone(),
-        default_route_interface: None,
-        started: None,
         ttl_ms: arguments.ttl.map(text::milliseconds),
         adopt: arguments.adopt,
         take_over: arguments.take_over,
         wait: arguments.wait,
         hostname: arguments.hostname.clone(),
         description: arguments.description.clone().unwrap_or_default(),
+        ..AllocateRequest::blank(endpoint)
     })
 }
 

@@ -27,7 +27,9 @@ pub(in crate::http) async fn allocate(write: Write) -> Result<ApiResponse<Alloca
     let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
     let applied = write.propose_via(via, to_command(request)?.into()).await?;
-    if let Answer::Allocated { repeated, interfaces } = &applied.answer {
+    if let Answer::Allocated { repeated, interfaces } = &applied.answer
+        && !write.dry_run
+    {
         let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
         write.app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
     }

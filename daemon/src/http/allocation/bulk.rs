@@ -20,7 +20,9 @@ use crate::metrics::Metrics;
 pub(in crate::http) async fn allocate_many(write: Write) -> Result<ApiResponse<BulkAllocated>, ApiError> {
     let (names, action) = allocation_of(write.read()?)?;
     let applied = write.propose(action).await.map_err(|problem| at_item(problem, "names"))?;
-    if let Answer::AllocatedMany(many) = &applied.answer {
+    if let Answer::AllocatedMany(many) = &applied.answer
+        && !write.dry_run
+    {
         count(&write.app.metrics, many);
     }
     let (status, body) = allocated_many(&names, applied.answer, applied.revision)?;
@@ -36,11 +38,8 @@ pub(in crate::http) fn allocation_of(
         return Err(Problem::new(Code::InvalidField, "there are no names").at("/names"));
     };
     let one = to_command(AllocateRequest {
-        endpoint: EndpointKey { kind, realm, namespace, name: first.clone() },
-        uid: None,
         labels,
         node,
-        attachment: None,
         controller: request.controller,
         replicas: request.replicas,
         sticky: request.sticky,
@@ -48,16 +47,9 @@ pub(in crate::http) fn allocation_of(
         lifecycle: request.lifecycle,
         interfaces: vec![interface],
         automatic_pool: request.automatic_pool,
-        routes: Vec::new(),
-        default_route_interface: None,
-        annotations: Default::default(),
-        started: None,
         ttl_ms: request.ttl_ms,
-        adopt: false,
-        take_over: false,
-        wait: false,
-        hostname: None,
         description: request.description,
+        ..AllocateRequest::blank(EndpointKey { kind, realm, namespace, name: first.clone() })
     })?;
     let many = AllocateMany { request: one, others: others.to_vec() };
     Ok((names, Action::AllocateMany(Box::new(many))))

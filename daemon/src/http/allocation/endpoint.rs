@@ -119,7 +119,7 @@ pub(in crate::http) async fn show(
 
 /// The newest incarnation of an endpoint.
 pub(super) fn newest(state: &State, key: &EndpointKey) -> Result<View, Problem> {
-    let newest = state.incarnations(key).next_back().and_then(|id| view(state, id.get()));
+    let newest = state.newest_incarnation(key).and_then(|id| view(state, id.get()));
     newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))
 }
 

@@ -23,6 +23,6 @@ pub(in crate::http) async fn metrics(
     caller: Caller,
 ) -> Result<Response, ApiError> {
     app.check_here(&caller, (Verb::Read, Target::Metrics))?;
-    let text = tokio::task::spawn_blocking(move || app.node.guard(|| app.metrics.encode(&app.node))).await;
+    let text = ipam_raft::blocking(move || app.node.guard(|| app.metrics.encode(&app.node))).await;
     Ok(exposition(text.ok().and_then(Result::ok).and_then(Result::ok)))
 }

@@ -1,12 +1,29 @@
-//! Unix sockets for local processes.
+//! Sockets on which clients and peers connect.
 
 use std::fs::Permissions;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use ipam_raft::socket::make_way;
-use tokio::net::UnixListener;
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
+
+/// Connections that wait to be accepted. Those beyond are dropped, and repeated by the client's kernel after
+/// a second: the default of 128 would delay a burst of clients. The kernel lowers it to `net.core.somaxconn`.
+const BACKLOG: u32 = 4096;
+
+/// Binds a port for clients or peers. Needs a runtime.
+///
+/// # Errors
+/// If the address can't be used.
+pub(crate) fn bind_port(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Connections of the process before may still be closing.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Binds a unix socket for local processes, which the kernel identifies by user. The socket of a dead process
 /// is replaced.
@@ -18,4 +35,19 @@ pub(crate) async fn bind_socket(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o666))?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn many_clients_connect_before_any_is_accepted() {
+        let listener = bind_port("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        // With a shorter queue, the kernel drops what comes, and the last clients fail in the end.
+        let connect = |_| std::net::TcpStream::connect(address).unwrap();
+        let waiting: Vec<_> = (0..200).map(connect).collect();
+        assert_eq!(waiting.len(), 200);
+    }
 }

@@ -14,5 +14,5 @@ pub mod tls;
 #[cfg(test)]
 mod tls_tests;
 
-pub(crate) use self::bind::bind_socket;
+pub(crate) use self::bind::{bind_port, bind_socket};
 pub use self::protocols::Protocols;

@@ -144,7 +144,7 @@ pub(in crate::http) async fn list<L: Listable>(
     let holder = caller.slot_holder(&known);
     // A filter examines all items, while others wait for this thread.
     let node = app.node.clone();
-    let paged = tokio::task::spawn_blocking(move || {
+    let paged = ipam_raft::blocking(move || {
         let page = node.guard(|| page::page::<L>(&state, &query));
         (state, page)
     });

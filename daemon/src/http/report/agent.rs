@@ -1,7 +1,7 @@
 //! `/v1/nodes/{realm}/{name}/…`: reports of a node's agent, and the attachments of the node.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::Path;
 use ipam_api::access::{NodeKey, Target, Verb};
@@ -20,6 +20,7 @@ use ipam_machine::command::{
 };
 use ipam_machine::{Action, Answer, Applied, State};
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use crate::http::list::{Listable, Row, Shape};
 use crate::http::request::{ApiError, ApiResponse, App, Consistency, Read, Write, in_path, page_limit};

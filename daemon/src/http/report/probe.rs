@@ -50,7 +50,7 @@ pub(in crate::http) async fn exchange(
             let app = write.app.clone();
             let (state, node) = (state.clone(), node.clone());
             let derived =
-                tokio::task::spawn_blocking(move || app.node.guard(|| state.probe_jobs(&node, sweep, limit)));
+                ipam_raft::blocking(move || app.node.guard(|| state.probe_jobs(&node, sweep, limit)));
             derived.await.map_err(|_| another_answer())?.map_err(Problem::from)?
         }
     };

@@ -1,12 +1,13 @@
 //! State shared by all handlers.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ipam_api::limits::{EVENT_STREAMS_MAX, EVENT_STREAMS_PER_CALLER_MAX, REQUESTS_IN_FLIGHT_PER_CALLER_MAX};
 use ipam_raft::node::Node;
 use ipam_raft::retry_after::RetryAfter;
 use tokio::sync::{Mutex, Semaphore};
+use tokio::time::Instant;
 
 use super::in_flight::InFlight;
 use super::snapshots::Kept;
@@ -15,9 +16,12 @@ use crate::access::Access;
 use crate::metrics::Metrics;
 use crate::tasks::{GcSettings, Statuses};
 
-/// State shared by all handlers: the member, counters and limits.
+/// State shared by all handlers. A clone costs next to nothing: each request has several.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Shared>);
+
+/// The member, counters and limits.
+pub struct Shared {
     pub(in crate::http) node: Node,
     pub(in crate::http) metrics: Arc<Metrics>,
     pub(in crate::http) access: Access,
@@ -50,7 +54,7 @@ impl App {
         access: Access,
         (gc, tasks): (GcSettings, Arc<Statuses>),
     ) -> Self {
-        Self {
+        Self(Arc::new(Shared {
             node,
             metrics,
             access,
@@ -64,6 +68,14 @@ impl App {
             backing_up: Arc::default(),
             gc,
             tasks,
-        }
+        }))
+    }
+}
+
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -16,6 +16,8 @@ use ipam_api::{Code, Problem};
 use ipam_machine::access::check_permission;
 use ipam_machine::command::{Credential, Grant, Purpose, SecretHash, Text, secret_hash};
 use ipam_machine::{State, model};
+use ipam_raft::new_id;
+use tokio::time::Instant;
 
 use super::app::App;
 use super::notes::Notes;
@@ -334,7 +336,7 @@ pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
     };
-    given.filter(harmless).map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), ToOwned::to_owned)
+    given.filter(harmless).map_or_else(|| new_id().simple().to_string(), ToOwned::to_owned)
 }
 
 /// Deadline of the caller.

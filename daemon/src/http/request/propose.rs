@@ -1,7 +1,5 @@
 //! Access of handlers to the replicated state: rights, deadlines and preconditions.
 
-use std::time::Instant;
-
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use ipam_api::access::{NodeKey, Target, Verb};
@@ -13,6 +11,7 @@ use ipam_api::{Code, Problem};
 use ipam_machine::command::{Expect, Text, Via};
 use ipam_machine::{Action, Applied, At, Command, Origin, Outcome, State, Terms, apply};
 use ipam_raft::node::ReadError;
+use tokio::time::Instant;
 
 use super::app::App;
 use super::caller::{Caller, Identity, Offer, unknown_token};
@@ -169,7 +168,7 @@ impl App {
         offer: &Offer,
         deadline: Instant,
     ) -> Result<Identity, Problem> {
-        if let Some(known) = offer.known_in(&self.node.stale().0)? {
+        if let Some(known) = self.node.look(|state| offer.known_in(state))? {
             return Ok(known);
         }
         offer.known_in(&self.node.read(deadline).await?)?.ok_or_else(unknown_token)
@@ -181,7 +180,7 @@ impl App {
         caller: &Caller,
         permission: (Verb, Target),
     ) -> Result<(), Problem> {
-        caller.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(permission)
+        self.node.look(|state| caller.known_in(state))?.ok_or_else(unknown_token)?.check(permission)
     }
 
     /// Refuses a node's access to another node's attachment.

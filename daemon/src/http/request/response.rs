@@ -1,6 +1,6 @@
 //! Common parts of all responses: problems, revision, leader, request id and timing.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
@@ -17,6 +17,7 @@ use ipam_api::limits::{BODY_READ_MS_MAX, RETRY_AFTER_MS_MIN};
 use ipam_api::problem::Retry;
 use ipam_api::{Code, Problem};
 use serde::Serialize;
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::app::App;

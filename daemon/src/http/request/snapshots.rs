@@ -4,12 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ipam_api::limits::{
     LIST_STATE_AGE_MS_MAX, LIST_STATE_IDLE_MS_MAX, LIST_STATES_MAX, LIST_STATES_PER_CALLER_MAX,
 };
 use ipam_machine::State;
+use tokio::time::Instant;
 
 /// Kept states. A clone of a state is cheap; what makes it dear is how long it holds on to what has changed
 /// since.

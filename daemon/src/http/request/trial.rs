@@ -4,12 +4,11 @@
 //! with a lower priority than those of the log and of `apply`, and a caller may have few of them waiting.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ipam_api::limits::TRIALS_PER_PRINCIPAL_MAX;
 use ipam_api::{Code, Problem};
 use tokio::sync::Semaphore;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 
 use super::in_flight::InFlight;
 
@@ -49,12 +48,12 @@ impl Trials {
             );
             return Err(Problem::new(Code::TooManyRequests, detail));
         };
-        let turn = timeout_at(deadline.into(), Arc::clone(&self.turns).acquire_owned()).await;
+        let turn = timeout_at(deadline, Arc::clone(&self.turns).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
             let detail = "no turn for a dry run or an explanation came within the request's time";
             return Err(Problem::new(Code::Overloaded, detail));
         };
-        let tried = tokio::task::spawn_blocking(move || {
+        let tried = ipam_raft::blocking(move || {
             let tried = trial();
             // Dropped with the trial, and not with the request, which may have been cancelled.
             drop((turn, waiting));

@@ -11,7 +11,7 @@ use ipam_api::host_policy::{
 use ipam_api::limits::HOST_POLICY_RESETS_MAX;
 use ipam_api::name::{Name, NamePattern, ObjectName, ResourceName};
 use ipam_api::request::{AllocateRequest, InterfaceRequest};
-use ipam_api::resource::{EndpointKey, Interface, Labels, Lifecycle};
+use ipam_api::resource::{EndpointKey, Interface, Lifecycle};
 use ipam_api::{Code, Family, Problem};
 use ipam_machine::command::{Expect, Kind, Precondition, Transaction};
 use ipam_machine::{Action, Answer, State};
@@ -122,28 +122,10 @@ impl Plan {
 
     fn request(&self) -> AllocateRequest {
         AllocateRequest {
-            endpoint: self.endpoint.clone(),
-            uid: None,
-            labels: Labels::new(),
             node: Some(self.node.clone()),
-            attachment: None,
-            controller: None,
-            replicas: None,
-            sticky: None,
-            scale_down: None,
             lifecycle: Some(Lifecycle::Held),
             interfaces: self.requests.clone(),
-            automatic_pool: None,
-            routes: Vec::new(),
-            default_route_interface: None,
-            annotations: Labels::new(),
-            started: None,
-            ttl_ms: None,
-            adopt: false,
-            take_over: false,
-            wait: false,
-            hostname: None,
-            description: String::new(),
+            ..AllocateRequest::blank(self.endpoint.clone())
         }
     }
 

@@ -1,5 +1,7 @@
 //! Many endpoints or allocations in one request: all of them, or none.
 
+use std::net::SocketAddr;
+
 use ipam_api::Code;
 use serde_json::{Value, json};
 
@@ -18,6 +20,13 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("build-{number}")).collect()
 }
 
+/// IPv4 addresses that a member counts as given.
+async fn counted(to: SocketAddr) -> u64 {
+    let metrics = ask(to, "GET", "/metrics", &[], &Value::Null).await;
+    let given = "ipamd_allocations_total{family=\"ipv4\",outcome=\"given\"} ";
+    metrics.body.lines().find_map(|line| line.strip_prefix(given)?.parse().ok()).unwrap_or_default()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bulk_is_one_entry_that_is_known_again() {
     let cluster = with_pools(3).await;
@@ -26,9 +35,13 @@ async fn a_bulk_is_one_entry_that_is_known_again() {
     let before = cluster.settled().await;
     let tried = ask(to, "POST", &format!("{ALLOCATE}?dry_run=true"), &[], &body).await;
     assert_eq!((tried.status, cluster.settled().await.revision), (201, before.revision), "{tried:?}");
+    let single = json!({"endpoint": {"realm": "default", "kind": "vm", "namespace": "batch", "name": "one"},
+                        "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}]});
+    let tried = ask(to, "POST", "/v1/allocations?dry_run=true", &[], &single).await;
+    assert_eq!((tried.status, counted(to).await), (201, 0), "dry runs give nothing");
     let key = [("idempotency-key", "b1")];
     let done = ask(to, "POST", ALLOCATE, &key, &body).await;
-    assert_eq!(done.status, 201, "{done:?}");
+    assert_eq!((done.status, counted(to).await), (201, 20), "{done:?}");
     let given: Value = done.json();
     let lines = given["allocations"].as_array().unwrap();
     assert_eq!(lines.len(), 20, "{given}");
@@ -65,6 +78,12 @@ async fn a_refused_bulk_changes_nothing_and_names_the_item() {
     let mut one = request(&names(2), &["web"]);
     one["interface"]["addresses"] = json!(["10.7.0.9"]);
     assert_eq!(ask(to, "POST", ALLOCATE, &[], &one).await.problem().code, Code::ConflictingFields);
+    let twice = ask(to, "POST", ALLOCATE, &[], &request(&[names(2), names(1)].concat(), &["web"])).await;
+    let problem = twice.problem();
+    assert_eq!(
+        (problem.code, &*problem.detail),
+        (Code::ConflictingFields, "names[0] and names[2] are both build-0")
+    );
     let none = ask(to, "POST", ALLOCATE, &[], &request(&[], &["web"])).await.problem();
     assert_eq!((none.code, none.errors[0].pointer.as_str()), (Code::InvalidField, "/names"));
     let many = ask(to, "POST", ALLOCATE, &[], &request(&names(5000), &["web"])).await.problem();

@@ -128,7 +128,7 @@ impl State {
         self.permit_affected(grant, action, work)?;
         match action {
             Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)) => {
-                self.permit_allocate(grant, request)
+                self.permit_allocate(request, Search { grant, work })
             }
             Action::PutReservation(put) => {
                 put.spec.endpoint.as_ref().map_or(Ok(()), |endpoint| permit_realm(grant, &endpoint.realm))
@@ -197,7 +197,8 @@ impl State {
         self.permit_labels_of(grant, held.unwrap_or_default())
     }
 
-    fn permit_allocate(&self, grant: &Grant, request: &Allocate) -> Result<(), Refusal> {
+    fn permit_allocate(&self, request: &Allocate, search: Search<'_>) -> Result<(), Refusal> {
+        let Search { grant, work } = search;
         permit_realm(grant, &request.endpoint.realm)?;
         if let Some(key) = &request.attachment {
             permit_realm(grant, &key.realm)?;
@@ -220,19 +221,24 @@ impl State {
         if request.endpoint.kind == EndpointKind::Host {
             return self.permit_host(grant, &request.endpoint);
         }
-        let touched: Vec<EndpointId> = match request.attachment {
-            None => self.incarnations(&request.endpoint).collect(),
-            // A sticky endpoint may move to any node; but its present node must declare it sticky.
-            Some(_) if request.stickiness.is_sticky() => self.incarnation_for(request).into_iter().collect(),
-            Some(_) => Vec::new(),
+        // Also true above the budget.
+        let is_refused = |id: EndpointId| {
+            let row = self.endpoints.named(id);
+            let is_fixed = request.attachment.is_none() || row.sticky.is_none();
+            let mut held = row.allocations.iter().map(|id| self.allocations.named(*id));
+            !work.take_reads(1 + row.allocations.len())
+                || (is_fixed && held.any(|row| !self.is_on(row, node)))
         };
-        let rows = touched.into_iter().map(|id| self.endpoints.named(id));
-        let fixed = rows.filter(|row| request.attachment.is_none() || row.sticky.is_none());
-        let mut held = fixed.flat_map(|row| row.allocations.iter()).map(|id| self.allocations.named(*id));
-        if held.any(|row| !self.is_on(row, node)) {
-            return Err(foreign(node, &request.endpoint));
-        }
-        Ok(())
+        let is_refused = match request.attachment {
+            None => self.incarnations(&request.endpoint).any(is_refused),
+            // A sticky endpoint may move to any node; but its present node must declare it sticky.
+            Some(_) if request.stickiness.is_sticky() => {
+                self.incarnation_for(request, work).is_some_and(is_refused)
+            }
+            Some(_) => false,
+        };
+        work.check()?;
+        if is_refused { Err(foreign(node, &request.endpoint)) } else { Ok(()) }
     }
 
     /// Refuses a node's access to an endpoint, unless it is its own host's and attached nowhere else.
@@ -367,7 +373,7 @@ impl Step<'_> {
     /// Refuses a request beyond the rights of the caller, whose role permits allocations.
     pub(crate) fn permit_request(&self, request: &Allocate) -> Result<(), Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        self.state.permit_allocate(grant, request)
+        self.state.permit_allocate(request, Search { grant, work: self.work })
     }
 
     pub(crate) fn permitted(&self, action: &Action) -> Result<(), Refusal> {

@@ -5,8 +5,8 @@
 
 use crate::allocate::choosing::Choosing;
 use crate::apply::step::Step;
-use crate::apply::work::Search;
-use crate::command::{Allocate, Cause, Grant, Refusal};
+use crate::apply::work::{Search, Work};
+use crate::command::{Allocate, Cause, Refusal};
 use crate::event::EventKind;
 use crate::event::field_change::changes;
 use crate::state::State;
@@ -29,7 +29,8 @@ impl Allocate {
 
 impl State {
     /// Refuses a request of a host whose addresses another machine has.
-    pub(crate) fn check_machine(&self, request: &Allocate, grant: &Grant) -> Result<(), Refusal> {
+    pub(crate) fn check_machine(&self, request: &Allocate, search: Search<'_>) -> Result<(), Refusal> {
+        let Search { grant, work } = search;
         if !request.names_machine() {
             return Ok(());
         }
@@ -39,7 +40,9 @@ impl State {
             let endpoint = request.endpoint.clone();
             return Err(Cause::HostReinstalled { endpoint, uid: uid.excerpt() }.into());
         }
-        let Some(row) = self.renamed_by(request).map(|id| self.endpoints.named(id)) else { return Ok(()) };
+        let Some(row) = self.renamed_by(request, work).map(|id| self.endpoints.named(id)) else {
+            return Ok(());
+        };
         // A limited token takes over only allocations within its limits.
         self.permit_labels_of(grant, &row.allocations)?;
         let missing = row.waiting.iter().flat_map(|waiting| &waiting.missing);
@@ -52,16 +55,16 @@ impl State {
 
     /// Returns true if an earlier request has allocated what this one asks for.
     pub(crate) fn has_given(&self, request: &Allocate, search: Search<'_>) -> bool {
-        let choosing = Choosing::of(self, request, self.incarnation_for(request), search);
+        let choosing = Choosing::of(self, request, self.incarnation_for(request, search.work), search);
         matches!(choosing.given_before(), Ok(Some(_)))
     }
 
     /// Incarnation that gets the uid of a request.
-    pub(super) fn renamed_by(&self, request: &Allocate) -> Option<EndpointId> {
+    pub(super) fn renamed_by(&self, request: &Allocate, work: &Work) -> Option<EndpointId> {
         if !request.names_machine() {
             return None;
         }
-        let id = self.incarnation_for(request)?;
+        let id = self.incarnation_for(request, work)?;
         (self.endpoints.named(id).uid != request.uid).then_some(id)
     }
 }
@@ -69,7 +72,7 @@ impl State {
 impl Step<'_> {
     /// State after the takeover that a request begins with; nothing if there is none.
     pub(crate) fn with_machine_of(&self, request: &Allocate) -> Option<State> {
-        let id = self.state.renamed_by(request)?;
+        let id = self.state.renamed_by(request, self.work)?;
         let mut draft = self.state.clone();
         self.on(&mut draft).take_over(id, request);
         Some(draft)

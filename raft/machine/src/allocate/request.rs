@@ -4,13 +4,15 @@
 
 use crate::allocate::choosing::{Choosing, Plan};
 use crate::allocate::pick::Pick;
-use crate::allocate::routing::Which;
+use crate::allocate::routing::{Which, shared_routes};
 use crate::apply::step::Step;
 use crate::broken::broken;
-use crate::command::{Allocate, Answer, Given, GivenInterface, Pending, Refusal, RouteConfig, Text};
+use crate::command::{
+    Allocate, Answer, Given, GivenInterface, GivenPool, Pending, Refusal, RouteConfig, Text,
+};
 use crate::event::{EventKind, Holding, Reason};
 use crate::invariant::PROMISED_ADDRESS;
-use crate::state::id::{AllocationId, AttachmentId, EndpointId};
+use crate::state::id::{AllocationId, AttachmentId, EndpointId, PoolId};
 use crate::state::row::{Allocation, Attachment, Endpoint, PoolState, Source};
 use crate::state::{Occupant, State};
 use crate::value::{IdList, RareList};
@@ -52,8 +54,8 @@ impl Step<'_> {
         if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.state.check_not_late(key, started)?;
         }
-        self.state.check_machine(request, self.search()?.grant)?;
-        match self.state.renamed_by(request) {
+        self.state.check_machine(request, self.search()?)?;
+        match self.state.renamed_by(request, self.work) {
             None => self.allocate_known(request),
             Some(id) => self.on_draft(|step| {
                 step.take_over(id, request);
@@ -68,7 +70,7 @@ impl Step<'_> {
 
     fn allocate_known(&mut self, request: &Allocate) -> Result<Served, Refusal> {
         let search = self.search()?;
-        let endpoint = self.state.incarnation_for(request);
+        let endpoint = self.state.incarnation_for(request, self.work);
         let before = Choosing::of(self.state, request, endpoint, search).given_before();
         self.work.check()?;
         if let Some((ids, to)) = before? {
@@ -298,21 +300,35 @@ impl State {
         interfaces
     }
 
-    fn given_address(&self, id: AllocationId, row: &Allocation) -> Option<Given> {
-        let pool = self.pools.get(row.pool)?;
-        let subnet = &self.subnets.get(pool.subnet)?.spec;
-        let probing = self.probing(row.pool);
-        let pool = &pool.spec;
-        Some(Given {
-            allocation: id,
-            address: IpNet::new(row.address, subnet.cidr.prefix_len()).ok()?,
-            gateway: pool.gateway.or(subnet.gateway),
-            routes: row.routes(&subnet.routes, &pool.routes),
-            clean_gateway: row.route_config.as_ref().is_some_and(|route_config| route_config.clean_gateway),
+    /// A pool with the configuration that all of its addresses share.
+    pub(crate) fn given_pool(&self, id: PoolId) -> GivenPool {
+        let pool = self.pools.named(id);
+        let subnet = &self.subnets.named(pool.subnet).spec;
+        GivenPool {
+            name: pool.spec.name.clone(),
+            subnet: subnet.name.clone(),
+            cidr: subnet.cidr,
+            gateway: pool.spec.gateway.or(subnet.gateway),
+            routes: shared_routes(&subnet.routes, &pool.spec.routes),
             dns: subnet.dns.clone(),
             vlan: subnet.vlan,
             mtu: subnet.mtu,
-            pool: pool.name.clone(),
+        }
+    }
+
+    fn given_address(&self, id: AllocationId, row: &Allocation) -> Option<Given> {
+        let GivenPool { name, subnet: _, cidr, gateway, routes, dns, vlan, mtu } = self.given_pool(row.pool);
+        let probing = self.probing(row.pool);
+        Some(Given {
+            allocation: id,
+            address: IpNet::new(row.address, cidr.prefix_len()).ok()?,
+            gateway,
+            routes: row.routes(routes),
+            clean_gateway: row.route_config.as_ref().is_some_and(|route_config| route_config.clean_gateway),
+            dns,
+            vlan,
+            mtu,
+            pool: name,
             checked: row.checked,
             // An agent probes for its own ADD only, and not while another container uses the address, too.
             probes_conflicts: probing.conflicts()

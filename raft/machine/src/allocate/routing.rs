@@ -85,10 +85,10 @@ impl<'a> Choosing<'a> {
 }
 
 impl Allocation {
-    /// Its routes: the subnet's, the pool's over them, and its own over both.
-    pub(crate) fn routes(&self, of_subnet: &[Route], of_pool: &[Route]) -> Vec<Route> {
+    /// Its routes: those of all addresses of its pool, and its own over them.
+    pub(crate) fn routes(&self, shared: Vec<Route>) -> Vec<Route> {
         let own = self.route_config.as_ref().map_or(&[][..], |route_config| &route_config.routes);
-        over(shared_routes(of_subnet, of_pool), own)
+        over(shared, own)
     }
 }
 

@@ -3,6 +3,7 @@
 mod change;
 mod draft;
 mod holding;
+mod incarnation;
 mod journal;
 pub(crate) mod step;
 pub(crate) mod work;

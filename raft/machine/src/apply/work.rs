@@ -1,10 +1,10 @@
 //! Work: what a command examines, counted in units and bounded.
 //!
-//! A unit is one pool or address examined, or four names compared. Each command has a budget of
-//! [`WORK_PER_COMMAND_MAX`]; the requests that wait and are served along with it have another one of the same
-//! size. A loop over what a request can make large counts before it looks, and ends early once the budget is
-//! used up; its caller then refuses, before the first row is written. The count is part of the rules: it must
-//! be the same on every member.
+//! A unit is one pool or address examined, four names compared, or eight rows of endpoints and allocations
+//! read. Each command has a budget of [`WORK_PER_COMMAND_MAX`]; the requests that wait and are served along
+//! with it have another one of the same size. A loop over what a request can make large counts before it
+//! looks, and ends early once the budget is used up; its caller then refuses, before the first row is
+//! written. The count is part of the rules: it must be the same on every member.
 
 use crate::apply::step::Step;
 use crate::command::{Action, Cause, Grant, Leases, Refusal, ReleaseOrphans, Renew, ScaleController};
@@ -18,6 +18,8 @@ use std::cell::Cell;
 const NAMES_PER_UNIT: u64 = 4;
 /// Characters compared, of pattern and name, in the time that it takes to come to a name.
 const CHARACTERS_PER_COMPARISON: usize = 128;
+/// Rows of endpoints and allocations that are read by their ids in the time of a look at a pool.
+const READ_ROWS_PER_UNIT: u64 = 8;
 /// Rows that a command may write for one unit, where it may write many. A row costs more than a look at a
 /// pool, and what a bulk writes is wanted: this bounds its number, not its time.
 const ROWS_PER_UNIT: u64 = 3;
@@ -32,6 +34,8 @@ pub(crate) struct Work {
     rows: Cell<usize>,
     /// Rows that are no whole unit yet.
     pending_rows: Cell<u64>,
+    /// Read rows that are no whole unit yet.
+    pending_reads: Cell<u64>,
 }
 
 impl Work {
@@ -72,6 +76,13 @@ impl Work {
         let rows = self.pending_rows.get() + rows;
         self.pending_rows.set(rows % ROWS_PER_UNIT);
         self.take(rows / ROWS_PER_UNIT)
+    }
+
+    /// Counts rows that are read by their ids. Returns false above the budget.
+    pub(crate) fn take_reads(&self, rows: usize) -> bool {
+        let rows = self.pending_reads.get() + rows as u64;
+        self.pending_reads.set(rows % READ_ROWS_PER_UNIT);
+        self.take(rows / READ_ROWS_PER_UNIT)
     }
 
     /// Returns true if the budget has this many units left.

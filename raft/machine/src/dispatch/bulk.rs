@@ -1,15 +1,16 @@
 //! Bulk allocation and release: one draft for many endpoints or allocations.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use ipam_api::limits::RESPONSE_BYTES_MAX;
 use postcard::experimental::serialized_size;
 
 use crate::allocate::request::Served;
-use crate::allocate::routing::shared_routes;
 use crate::apply::step::Step;
-use crate::command::{
-    Action, Allocate, AllocateMany, AllocatedMany, Answer, Cause, GivenPool, GivenTo, Refusal,
-};
+use crate::command::{Action, Allocate, AllocateMany, AllocatedMany, Answer, Cause, GivenTo, Refusal};
 use crate::state::id::{AllocationId, PoolId};
+use crate::value::refuse_if;
 
 impl Step<'_> {
     /// Allocates to all endpoints of a request, or to none.
@@ -49,11 +50,18 @@ impl Step<'_> {
                 // A repetition writes nothing, and costs a look all the same.
                 self.work.take(u64::from(repeated));
                 self.work.check()?;
+                self.check_routes(request, &ids)?;
                 Ok((repeated, ids))
             }
             // Requests that may wait are refused before.
             Served::Waits(pending) => Err(Refusal::from(*pending.cause)),
         }
+    }
+
+    /// Refuses addresses with other routes than those of their pools: the answer has no place for them.
+    fn check_routes(&self, request: &Allocate, ids: &[AllocationId]) -> Result<(), Refusal> {
+        let has_own = |id: &AllocationId| self.state.allocations.named(*id).route_config.is_some();
+        refuse_if(ids.iter().any(has_own), || Cause::OwnRoutes { endpoint: request.endpoint.clone() })
     }
 
     /// Lists the addresses of an endpoint, and each pool once. `pools` are those of the answer, by id.
@@ -62,26 +70,11 @@ impl Step<'_> {
             let row = self.state.allocations.named(*id);
             let pool = pools.iter().position(|known| *known == row.pool).unwrap_or_else(|| {
                 pools.push(row.pool);
-                answer.pools.push(self.given_pool(row.pool));
+                answer.pools.push(self.state.given_pool(row.pool));
                 pools.len() - 1
             });
             let pool = u32::try_from(pool).unwrap_or(u32::MAX);
             answer.addresses.push(GivenTo { endpoint, allocation: *id, address: row.address, pool });
-        }
-    }
-
-    fn given_pool(&self, id: PoolId) -> GivenPool {
-        let pool = self.state.pools.named(id);
-        let subnet = &self.state.subnets.named(pool.subnet).spec;
-        GivenPool {
-            name: pool.spec.name.clone(),
-            subnet: subnet.name.clone(),
-            cidr: subnet.cidr,
-            gateway: pool.spec.gateway.or(subnet.gateway),
-            routes: shared_routes(&subnet.routes, &pool.spec.routes),
-            dns: subnet.dns.clone(),
-            vlan: subnet.vlan,
-            mtu: subnet.mtu,
         }
     }
 
@@ -95,21 +88,33 @@ impl Step<'_> {
 
     fn release_each(&mut self, ids: &[AllocationId]) -> Result<Answer, Refusal> {
         let (mut addresses, mut gone) = (Vec::with_capacity(ids.len()), 0);
+        let mut endpoints = BTreeSet::new();
         for (number, id) in (0_u32..).zip(ids) {
-            if self.state.allocations.get(*id).is_none() {
+            let Some(endpoint) = self.state.allocations.get(*id).map(|row| row.endpoint) else {
+                // It writes nothing, and costs a look all the same.
+                self.work.take_reads(1);
+                self.work.check()?;
                 gone += 1;
                 continue;
-            }
+            };
             let released = self.release_next(*id);
             addresses.extend(released.map_err(|refusal| Refusal { step: Some(number), ..refusal })?);
+            endpoints.insert(endpoint);
+        }
+        // Once for each endpoint: all of its other allocations are examined.
+        for endpoint in endpoints {
+            let held = self.state.endpoints.get(endpoint).map_or(0, |row| row.allocations.len());
+            self.work.take_reads(held);
+            addresses.extend(self.release_preallocated(endpoint));
+            self.count_rows()?;
         }
         Ok(Answer::AllocationsReleased { addresses, gone })
     }
 
-    fn release_next(&mut self, id: AllocationId) -> Result<Vec<std::net::IpAddr>, Refusal> {
+    fn release_next(&mut self, id: AllocationId) -> Result<Option<IpAddr>, Refusal> {
         self.permitted(&Action::ReleaseAllocation { id })?;
-        let addresses = self.release_held(id)?;
+        let address = self.release_listed(id);
         self.count_rows()?;
-        Ok(addresses)
+        Ok(address)
     }
 }

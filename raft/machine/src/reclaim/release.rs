@@ -43,18 +43,19 @@ impl Step<'_> {
         Answer::released(addresses)
     }
 
+    /// Releases an allocation, with the preallocated ones of its endpoint.
     pub(crate) fn release_allocation(&mut self, id: AllocationId) -> Result<Answer, Refusal> {
-        self.release_held(id).map(Answer::released)
-    }
-
-    /// Releases an allocation, with the preallocated ones of its endpoint. Returns their addresses.
-    pub(crate) fn release_held(&mut self, id: AllocationId) -> Result<Vec<IpAddr>, Refusal> {
         let Some(endpoint) = self.state.allocations.get(id).map(|row| row.endpoint) else {
             return Err(Cause::AllocationGone { allocation: id.get() }.into());
         };
         let mut addresses = self.release_all(&[id], Reason::AllocationReleased);
         addresses.extend(self.release_preallocated(endpoint));
-        Ok(addresses)
+        Ok(Answer::released(addresses))
+    }
+
+    /// Releases one of several allocations, after which the preallocated ones of their endpoints follow.
+    pub(crate) fn release_listed(&mut self, id: AllocationId) -> Option<IpAddr> {
+        self.release_one(id, Reason::AllocationReleased)
     }
 
     pub(crate) fn release_endpoint(&mut self, key: &EndpointKey) -> Result<Answer, Refusal> {

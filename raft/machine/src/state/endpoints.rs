@@ -43,23 +43,6 @@ impl State {
         wanted && !self.is_replaced(endpoint, id, row)
     }
 
-    /// Incarnation that the request means, if it exists: the one with its uid, else the newest. The newest is
-    /// meant only without a uid. A sticky endpoint has a single incarnation for all uids, and a host has one
-    /// for the uid that takes over.
-    pub(crate) fn incarnation_for(&self, request: &Allocate) -> Option<EndpointId> {
-        let is_sticky = |id: &EndpointId| self.endpoints.named(*id).sticky.is_some();
-        let is_meant = |id: &EndpointId| request.means(self.endpoints.named(*id));
-        let asks_sticky = request.stickiness.is_sticky();
-        // Most endpoints have one incarnation, or none yet.
-        let newest = self.newest_incarnation(&request.endpoint)?;
-        if if asks_sticky { is_sticky(&newest) } else { is_meant(&newest) } {
-            return Some(newest);
-        }
-        let rows = || self.incarnations(&request.endpoint).rev();
-        let sticky = if asks_sticky { rows().find(is_sticky) } else { None };
-        sticky.or_else(|| rows().find(is_meant))
-    }
-
     /// Oldest incarnation with exactly this uid.
     #[must_use]
     pub fn incarnation_with(&self, key: &EndpointKey, uid: &str) -> Option<EndpointId> {

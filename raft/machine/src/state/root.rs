@@ -246,17 +246,17 @@ impl State {
         self.index.occupants.range(network, range.first_address(), range.last_address())
     }
 
-    /// The incarnations of an endpoint, oldest first.
-    pub fn incarnations(&self, key: &EndpointKey) -> impl DoubleEndedIterator<Item = EndpointId> {
+    /// The incarnations of an endpoint, oldest first. A command that looks at all of them counts them.
+    pub fn incarnations(&self, key: &EndpointKey) -> impl Iterator<Item = EndpointId> {
         let all = self.index.endpoints.iter_from(Bound::Included(&(key.clone(), Id::MIN)));
-        let of_key = all.map(|(entry, ())| entry).take_while(|(own, _)| own == key);
-        // Mostly one.
-        of_key.map(|(_, id)| *id).collect::<Vec<_>>().into_iter()
+        all.map(|(entry, ())| entry).take_while(move |(own, _)| own == key).map(|(_, id)| *id)
     }
 
     /// Newest incarnation of an endpoint.
-    pub(crate) fn newest_incarnation(&self, key: &EndpointKey) -> Option<EndpointId> {
-        self.incarnations(key).next_back()
+    #[must_use]
+    pub fn newest_incarnation(&self, key: &EndpointKey) -> Option<EndpointId> {
+        let ((own, id), ()) = self.index.endpoints.last_up_to(&(key.clone(), Id::MAX))?;
+        (own == key).then_some(*id)
     }
 
     /// Incarnations of the hosts with a name, in all namespaces of a realm.

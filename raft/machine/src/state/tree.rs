@@ -14,6 +14,9 @@ const NODE_MAX: usize = 16;
 /// A smaller node is merged with one beside it, if both fit into one.
 const NODE_MIN: usize = NODE_MAX / 3;
 
+/// Items for which a node without room grows.
+const GROWTH: usize = 4;
+
 /// Ordered map that shares nodes with its clones.
 #[derive(Clone)]
 pub(crate) struct Tree<K, V> {
@@ -77,6 +80,11 @@ impl<K: Ord + Clone, V> Tree<K, V> {
     /// The entry with the lowest key.
     pub(crate) fn first(&self) -> Option<(&K, &V)> {
         self.iter().next()
+    }
+
+    /// The entry with the highest key that isn't above this one.
+    pub(crate) fn last_up_to(&self, key: &K) -> Option<(&K, &V)> {
+        self.root.last_up_to(key)
     }
 
     /// The entry with the highest key.
@@ -177,11 +185,26 @@ fn balance<K: Ord + Clone, V: Clone>(children: &mut [Child<K, V>], left: usize) 
     let (Node::Leaf(one), Node::Leaf(other)) = (Arc::make_mut(one), Arc::make_mut(other)) else { return };
     let middle = (one.len() + other.len()) / 2;
     match middle.checked_sub(one.len()) {
-        Some(missing) => one.extend(other.drain(..missing)),
-        None => drop(other.splice(..0, one.drain(middle..))),
+        Some(missing) => {
+            make_room(one, missing);
+            one.extend(other.drain(..missing));
+        }
+        None => {
+            make_room(other, one.len().saturating_sub(middle));
+            drop(other.splice(..0, one.drain(middle..)));
+        }
     }
     if let Some((first, _)) = other.first() {
         *bound = first.clone();
+    }
+}
+
+/// Makes room for more items, at most for as many as a node has. A copied node has no room, and would double
+/// its capacity beyond the items that it may ever have.
+fn make_room<T>(items: &mut Vec<T>, more: usize) {
+    if items.capacity() - items.len() < more {
+        let growth = GROWTH.min(NODE_MAX.saturating_sub(items.len()));
+        items.reserve_exact(more.max(growth));
     }
 }
 
@@ -189,6 +212,7 @@ fn balance<K: Ord + Clone, V: Clone>(children: &mut [Child<K, V>], left: usize) 
 /// middle.
 fn insert_at<T>(items: &mut Vec<T>, place: usize, item: T) -> Option<Vec<T>> {
     if items.len() < NODE_MAX {
+        make_room(items, 1);
         items.insert(place, item);
         return None;
     }
@@ -216,6 +240,21 @@ impl<K: Ord + Clone, V> Node<K, V> {
         match self {
             Node::Leaf(entries) => entries.first().map(|(key, _)| key.clone()),
             Node::Branch(children) => children.first().map(|(bound, _)| bound.clone()),
+        }
+    }
+
+    fn last_up_to(&self, key: &K) -> Option<(&K, &V)> {
+        match self {
+            Node::Leaf(entries) => {
+                let behind = entries.partition_point(|(own, _)| own <= key);
+                entries.get(..behind)?.last().map(|(own, value)| (own, value))
+            }
+            Node::Branch(children) => {
+                let behind = children.partition_point(|(bound, _)| bound <= key);
+                // All keys of the last one may be above, since a bound may be below its first key. Then the
+                // child before has only keys that aren't above.
+                children.get(..behind)?.iter().rev().find_map(|(_, child)| child.last_up_to(key))
+            }
         }
     }
 
@@ -274,8 +313,14 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     /// Takes the items of the node behind this one, which is of the same level.
     fn append(&mut self, behind: Self) {
         match (self, behind) {
-            (Node::Leaf(entries), Node::Leaf(behind)) => entries.extend(behind),
-            (Node::Branch(children), Node::Branch(behind)) => children.extend(behind),
+            (Node::Leaf(entries), Node::Leaf(behind)) => {
+                make_room(entries, behind.len());
+                entries.extend(behind);
+            }
+            (Node::Branch(children), Node::Branch(behind)) => {
+                make_room(children, behind.len());
+                children.extend(behind);
+            }
             _ => {}
         }
     }

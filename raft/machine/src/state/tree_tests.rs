@@ -2,17 +2,19 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Checks the bounds of a node's keys, the sizes, and equal depths; returns the depth.
+/// Checks the bounds of a node's keys, sizes, capacities, and equal depths; returns the depth.
 fn check(node: &Node<u16, u32>, bound: Option<u16>, is_root: bool) -> usize {
     assert!(node.len() <= NODE_MAX && (is_root || node.len() > 0));
     assert!(bound.is_none_or(|bound| node.first_key().is_none_or(|first| first >= bound)));
     match node {
         Node::Leaf(entries) => {
             assert!(entries.is_sorted_by(|(one, _), (next, _)| one < next));
+            assert!(entries.capacity() <= NODE_MAX, "{} for {}", entries.capacity(), entries.len());
             0
         }
         Node::Branch(children) => {
             assert!(children.is_sorted_by(|(one, _), (next, _)| one < next));
+            assert!(children.capacity() <= NODE_MAX, "{} for {}", children.capacity(), children.len());
             let depths: Vec<usize> =
                 children.iter().map(|(bound, child)| check(child, Some(*bound), false)).collect();
             assert!(depths.windows(2).all(|pair| pair[0] == pair[1]), "{depths:?}");
@@ -72,6 +74,7 @@ proptest! {
         }
         for key in 0..700 {
             assert_eq!(tree.get(&key), map.get(&key));
+            assert_eq!(tree.last_up_to(&key), map.range(..=key).next_back());
         }
         for bound in [Bound::Included(&from), Bound::Excluded(&from)] {
             assert!(tree.iter_from(bound).eq(map.range::<u16, _>((bound, Bound::Unbounded))));

@@ -93,7 +93,7 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
                 // much.
                 let work = Work::default();
                 let search = Search { grant, work: &work };
-                if step.state.check_machine(request, grant).is_err() {
+                if step.state.check_machine(request, search).is_err() {
                     return Vec::new();
                 }
                 match step.with_machine_of(request) {
@@ -132,7 +132,7 @@ fn prepared_choices(step: &Step<'_>, request: &Allocate, search: Search<'_>) -> 
 fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explained> {
     let mut all = Vec::new();
     let mut picked: Vec<Pick> = Vec::new();
-    let choosing = Choosing::of(state, request, state.incarnation_for(request), search);
+    let choosing = Choosing::of(state, request, state.incarnation_for(request, search.work), search);
     let asked_by_value = choosing.asked_by_value();
     let mut courses = Courses::default();
     for (place, interface) in request.interfaces.iter().enumerate() {

@@ -375,7 +375,9 @@ fn said(answer: &Answer) -> Reply {
             addresses: many.addresses.iter().map(|given| (given.endpoint, given.address)).collect(),
         },
         Answer::AllocationsReleased { addresses, gone } => {
-            Reply::ReleasedMany { addresses: addresses.clone(), gone: *gone }
+            let mut addresses = addresses.clone();
+            addresses.sort_unstable();
+            Reply::ReleasedMany { addresses, gone: *gone }
         }
         Answer::Steps(answers) => Reply::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Reply::Given {

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use crate::support::script;
 use crate::support::script::Line;
+use ipam_api::access::NodeKey;
 use ipam_api::limits::{
-    EXPIRIES_PER_COMMAND_MAX, SELECTOR_NAMES_MAX, SKIPPED_LOOKED_THROUGH_MAX, SKIPPED_NAMED_MAX,
-    WORK_PER_COMMAND_MAX,
+    BULK_ALLOCATIONS_MAX, EXPIRIES_PER_COMMAND_MAX, SELECTOR_NAMES_MAX, SKIPPED_LOOKED_THROUGH_MAX,
+    SKIPPED_NAMED_MAX, WORK_PER_COMMAND_MAX,
 };
 use ipam_api::{Code, Family, Name};
-use ipam_machine::command::{InterfaceRequest, PoolPatterns, Transaction};
+use ipam_machine::command::{Grant, InterfaceRequest, PoolPatterns, Terms, Transaction};
 use ipam_machine::explain::explain;
 use ipam_machine::{Action, Answer, At, Command, Outcome, State, apply};
 
@@ -204,6 +205,57 @@ fn a_bulk_of_thousands_is_carried_out_and_a_larger_one_refused() {
         other => panic!("{other:?}"),
     }
     assert!(state.allocations.is_empty() && state.endpoints.is_empty());
+}
+
+#[test]
+fn a_bulk_release_counts_what_is_gone_and_examines_each_endpoint_once() {
+    let mut state = State::new();
+    say(&mut state, "put subnet four cidr=10.0.0.0/8").unwrap();
+    say(&mut state, "put pool web subnet=four default").unwrap();
+    // 10 endpoints with 250 allocations each.
+    for number in 0..2500 {
+        let (endpoint, interface) = (number / 250, number % 250);
+        say(&mut state, &format!("allocate vm/default/v-{endpoint} net{interface}")).unwrap();
+    }
+    let all: Vec<_> = state.allocations.iter().map(|(id, _)| id).collect();
+    let Answer::AllocationsReleased { addresses, gone } =
+        done(&state, &Command { action: Action::ReleaseAllocations { ids: all }, ..read("expire") })
+    else {
+        panic!("another answer");
+    };
+    assert_eq!((addresses.len(), gone), (2500, 0));
+    let ids = (1..=BULK_ALLOCATIONS_MAX as u64).map(Into::into).collect();
+    let gone = Action::ReleaseAllocations { ids };
+    let times = |count: usize| {
+        let transaction = Transaction { preconditions: Vec::new(), steps: vec![gone.clone(); count] };
+        Command { action: Action::Transaction(transaction), ..read("expire") }
+    };
+    done(&state, &times(10));
+    refused(&state, &times(20));
+}
+
+#[test]
+fn incarnations_are_counted_each_time_that_a_request_looks_at_them() {
+    let mut state = State::new();
+    say(&mut state, "put subnet four cidr=10.0.0.0/16").unwrap();
+    say(&mut state, "put pool web subnet=four default").unwrap();
+    for number in 0..2000 {
+        say(&mut state, &format!("allocate pod/default/a eth0 node=n1 uid=u{number}")).unwrap();
+    }
+    let of_node =
+        Terms::of(Grant::of_node(NodeKey { realm: Name::default_name(), name: "n1".parse().unwrap() }));
+    // The rights of a node depend on all of them, and an older one is found by its uid.
+    let newest = Command { terms: of_node, ..read("allocate pod/default/a eth0 node=n1") };
+    let oldest = read("allocate pod/default/a eth0 node=n1 uid=u0");
+    for one in [newest, oldest] {
+        let times = |count: usize| {
+            let transaction =
+                Transaction { preconditions: Vec::new(), steps: vec![one.action.clone(); count] };
+            Command { action: Action::Transaction(transaction), ..one.clone() }
+        };
+        done(&state, &times(10));
+        refused(&state, &times(30));
+    }
 }
 
 #[test]

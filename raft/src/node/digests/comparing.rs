@@ -60,7 +60,7 @@ impl Comparing {
         }
         match verdict {
             Verdict::Nothing => {}
-            Verdict::Agrees => integrity.trust.restore(&running.elections),
+            Verdict::Agrees => integrity.trust.restore(&running.elections).await,
             Verdict::Odd { index, right, fellows } => {
                 self.correct(lifecycle, integrity, running, (index, right), &fellows).await;
             }
@@ -71,7 +71,7 @@ impl Comparing {
                         "at log entry {index} two members have different states, and too few others answer to \
                          say which is wrong; start the other members"
                     );
-                    integrity.trust.quarantine(Quarantine::quarantined(why));
+                    integrity.trust.quarantine(Quarantine::quarantined(why)).await;
                 }
             }
             Verdict::Split { index } => {
@@ -80,7 +80,7 @@ impl Comparing {
                      can't be told from here; stop all members, compare what they hold with the network \
                      (ipamctl status names their digests), and found the cluster anew from a backup: ipamd restore"
                 );
-                integrity.trust.quarantine(Quarantine::halted(why));
+                integrity.trust.quarantine(Quarantine::halted(why)).await;
             }
         }
     }
@@ -97,7 +97,7 @@ impl Comparing {
         let names = running.names(fellows);
         let why =
             format!("at log entry {index} its state differs from that of {names}; it is being made again");
-        integrity.trust.quarantine(Quarantine::quarantined(why));
+        integrity.trust.quarantine(Quarantine::quarantined(why)).await;
         Counters::add(&integrity.counters.divergences);
         // It must not lead until its state is right, since a leader answers from its state.
         running.elections.allow(false);

@@ -60,7 +60,8 @@ async fn from_peer(
 
 async fn rebuild(integrity: &Integrity, running: &Running, source: Source) -> Result<(), String> {
     let log = running.log.clone();
-    // In the state machine's own task, so that nothing is applied meanwhile.
+    // In the state machine's own task, so that no entries are handed out meanwhile. Those that lag are
+    // applied first.
     let rebuilt = running.raft.with_state_machine(move |machine| Box::pin(machine.rebuild(log, source)));
     rebuilt.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     Counters::add(&integrity.counters.states_rebuilt);

@@ -1,11 +1,12 @@
 //! A member's trust in its own state, and its silence without it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
 
 use super::super::elections::Elections;
-use crate::store::{Quarantine, SharedState, StoreError};
+use crate::store::{Quarantine, SharedState, StoreError, blocking};
 
 /// Trust of a member in its state. A quarantine survives a restart.
 pub(in super::super) struct Trust {
@@ -47,7 +48,7 @@ impl Trust {
     }
 
     /// Serves no request from now on.
-    pub(super) fn quarantine(&self, quarantine: Quarantine) {
+    pub(super) async fn quarantine(&self, quarantine: Quarantine) {
         let known = self.quarantine.borrow().clone();
         if known.as_ref() == Some(&quarantine) {
             return;
@@ -58,22 +59,31 @@ impl Trust {
         );
         self.quarantine.send_replace(Some(quarantine.clone()));
         // Without the file a start would serve from this state until the next comparison.
-        if let Err(error) = quarantine.save(&self.dir) {
+        if let Err(error) = self.on_disk(move |dir| quarantine.save(dir)).await {
             tracing::error!(%error, "the quarantine can't be written down");
         }
     }
 
     /// Serves again, if it didn't.
-    pub(super) fn restore(&self, elections: &Elections) {
+    pub(super) async fn restore(&self, elections: &Elections) {
         if self.quarantine.borrow().is_none() {
             return;
         }
-        if let Err(error) = Quarantine::lift(&self.dir) {
+        if let Err(error) = self.on_disk(Quarantine::lift).await {
             tracing::error!(%error, "the quarantine can't be taken back, and so it stays");
             return;
         }
         self.quarantine.send_replace(None);
         elections.allow(true);
         tracing::info!("this member's state is that of the majority; it serves again");
+    }
+
+    /// Writes where it may block: heartbeats wait for no disk.
+    async fn on_disk(
+        &self,
+        write: impl FnOnce(&Path) -> Result<(), StoreError> + Send + 'static,
+    ) -> io::Result<()> {
+        let dir = self.dir.clone();
+        blocking(move || write(&dir).map_err(io::Error::other)).await
     }
 }

@@ -17,6 +17,7 @@ use super::super::counters::Counters;
 use super::super::raft::RaftHandle;
 use super::timer::Timer;
 use crate::durations::as_ms;
+use crate::simulation::random_id;
 use crate::transport::{Answer, Peers, Purpose, Request};
 use crate::types::{Types, Vote};
 
@@ -333,5 +334,5 @@ fn ms(ms: u64) -> Duration {
 
 /// A random number; uuid is the source of randomness here.
 fn draw() -> u64 {
-    uuid::Uuid::new_v4().as_u64_pair().0
+    random_id().as_u64_pair().0
 }

@@ -19,6 +19,7 @@ use crate::store::directory::{DirLock, Identity, StoreError, disk, lock_dir};
 use crate::store::log::next;
 use crate::store::open::{Store, open_with};
 use crate::store::rows;
+use crate::threads;
 
 /// Entries that are applied at once.
 const ENTRIES_AT_ONCE: u64 = 1024;
@@ -89,7 +90,7 @@ impl Survivor {
         let unknown = replay(&mut store).await.map_err(StoreError::io(&self.dir))?;
         let source = Source { cluster: self.cluster().to_owned(), member: self.name().to_owned(), taken_at };
         let (shared, journal, file) = (store.shared.clone(), store.journal.clone(), file.to_owned());
-        let written = tokio::task::spawn_blocking(move || {
+        let written = threads::blocking(move || {
             let backup = Backup::take(&shared, &journal, source, history).map_err(StoreError::io(&file))?;
             let header = backup.header().clone();
             write(backup, &file).map_err(StoreError::io(&file))?;

@@ -271,8 +271,9 @@ impl MachineStore {
             let instant = Instant { applied: Some(first), membership, ..restored };
             machine.snapshots.build(&instant, u64::MAX, || true)?;
             machine.durable.set_snapshot(instant.applied);
-            machine.shared.replace(instant)
+            Ok(instant)
         });
+        let begun = async { self.shared.replace(begun.await?).await };
         self.shared.guard_work(begun).await?.map_err(StoreError::io(dir))
     }
 }

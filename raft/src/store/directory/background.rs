@@ -6,14 +6,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::thread;
 
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
 use super::failure::unwind;
 use crate::rate_limit::RateLimit;
-use crate::threads;
+use crate::{simulation, threads};
 use ipam_machine::Broken;
 
 /// Niceness of this work; 19 would be last of all.
@@ -32,7 +31,7 @@ pub(in crate::store) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (done, wait) = oneshot::channel();
-    threads::start("ipamd-snapshot", move || {
+    threads::start("ipamd-snapshot", async move {
         step_back();
         // No receiver: the member stops.
         let _gone = done.send(Broken::catch(work));
@@ -42,6 +41,9 @@ pub(in crate::store) async fn run<T: Send + 'static>(
 
 /// Lets this thread come after all others.
 pub(in crate::store) fn step_back() {
+    if simulation::present().is_some() {
+        return;
+    }
     // On Linux this is about the calling thread alone. Where it is refused the pace must do.
     let _refused = setpriority_process(None, NICENESS);
 }
@@ -72,7 +74,7 @@ impl Write for PacedFile {
             self.file.sync_data()?;
             self.unsynced = 0;
         }
-        thread::sleep(self.rate_limit.rest(written as u64));
+        threads::pause(self.rate_limit.rest(written as u64));
         Ok(written)
     }
 

@@ -1,7 +1,9 @@
 //! Counters of the store.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::durations::{Durations, as_ms};
 
@@ -82,7 +84,7 @@ impl Flush {
     /// Stands still like a slow disk.
     #[cfg(feature = "testing")]
     pub(in crate::store) fn linger(&self) {
-        std::thread::sleep(Duration::from_millis(self.delay_ms.load(Relaxed)));
+        crate::threads::pause(Duration::from_millis(self.delay_ms.load(Relaxed)));
     }
 
     /// The median length of the newest flushes.

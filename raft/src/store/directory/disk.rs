@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::simulation;
+
 /// Makes names in a directory durable: a file's fsync doesn't cover the entry that leads to it.
 pub(in crate::store) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
@@ -64,7 +66,10 @@ pub(in crate::store) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>
 
 /// The id of the machine's present boot. While it lasts, the page cache lasts: what was written is there,
 /// synced or not.
-pub(in crate::store) fn boot_id() -> String {
+pub(in crate::store) fn boot_id(dir: &Path) -> String {
+    if let Some(simulation) = simulation::present() {
+        return (simulation.boot_id)(dir);
+    }
     // Without the kernel's boot id every start counts as another boot: the safe answer.
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| uuid::Uuid::new_v4().to_string(), |id| id.trim().to_owned())

@@ -1,6 +1,8 @@
 //! Durable end of the log, shared by its writer and its followers.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::Mutex;
+
+use tokio::sync::Notify;
 
 use super::marker::LogMark;
 use crate::sync::held;
@@ -11,7 +13,7 @@ use crate::types::LogId;
 #[derive(Debug, Default)]
 pub(in crate::store) struct Durable {
     point: Mutex<Point>,
-    changed: Condvar,
+    changed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -27,32 +29,39 @@ impl Durable {
     }
 
     pub(in crate::store) fn set_log(&self, log: LogMark) {
-        held(&self.point).log = log;
-        self.changed.notify_all();
+        self.change(|point| point.log = log);
     }
 
     pub(in crate::store) fn set_snapshot(&self, last: Option<LogId>) {
-        held(&self.point).snapshot = last;
-        self.changed.notify_all();
+        self.change(|point| point.snapshot = last);
     }
 
     /// The log writes nothing more: waiters fail.
     pub(in crate::store) fn end(&self) {
-        held(&self.point).ended = true;
-        self.changed.notify_all();
+        self.change(|point| point.ended = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Point)) {
+        change(&mut held(&self.point));
+        // Without a waiter this is no system call.
+        self.changed.notify_waiters();
     }
 
     /// Waits until log or snapshot hold everything up to `applied`; false if they never will.
-    pub(in crate::store) fn wait_for(&self, applied: Option<LogId>) -> bool {
-        let mut point = held(&self.point);
+    pub(in crate::store) async fn wait_for(&self, applied: Option<LogId>) -> bool {
         loop {
-            if point.log.last.max(point.snapshot) >= applied {
-                return true;
+            // Before the look, so that no change is missed.
+            let changed = self.changed.notified();
+            {
+                let point = held(&self.point);
+                if point.log.last.max(point.snapshot) >= applied {
+                    return true;
+                }
+                if point.ended {
+                    return false;
+                }
             }
-            if point.ended {
-                return false;
-            }
-            point = self.changed.wait(point).unwrap_or_else(PoisonError::into_inner);
+            changed.await;
         }
     }
 }

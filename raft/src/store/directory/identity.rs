@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::disk;
 use super::error::StoreError;
 use super::json_file::{self, StoredJson, VERSION};
+use crate::simulation::random_id;
 
 /// The tie of a directory to one member of one cluster. Made with the directory; a directory without it is a
 /// new one, and never takes up an old member's id.
@@ -50,7 +51,7 @@ impl Identity {
         }
         let identity = Self {
             version: VERSION,
-            disk_id: uuid::Uuid::new_v4().to_string(),
+            disk_id: random_id().to_string(),
             name: name.to_owned(),
             cluster_id: None,
             member_id: None,

@@ -24,7 +24,7 @@ pub(crate) use disk::replace;
 pub(super) use durable::Durable;
 pub use error::StoreError;
 pub(crate) use failure::StoreFailure;
-pub(super) use failure::{report, unwind};
+pub(super) use failure::{fail, report, unwind};
 pub(crate) use free_space::Headroom;
 pub(super) use free_space::START_BYTES;
 pub use free_space::{DiskLimits, DiskSpace, FreeSpace};

@@ -6,10 +6,10 @@
 //! refers to it.
 
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
-use std::{io, thread};
 
 use super::background;
 use crate::threads;
@@ -88,7 +88,7 @@ fn writable(path: &Path) -> io::Result<File> {
 
 /// Frees a file on a thread of its own. Without a thread, closing the file frees all of it at once.
 fn free_behind(file: File) {
-    let freeing = move || {
+    let freeing = async move {
         background::step_back();
         free(&file);
     };
@@ -103,7 +103,7 @@ fn free(file: &File) {
             return;
         }
         if length > 0 {
-            thread::sleep(REST);
+            threads::pause(REST);
         }
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(io::copy(&mut reader, &mut io::sink()).unwrap(), 5 << 20);
         drop(reading);
         while reader.metadata().unwrap().len() > 0 {
-            thread::yield_now();
+            std::thread::yield_now();
         }
         assert_eq!(fs::read(&path).unwrap(), b"new");
     }

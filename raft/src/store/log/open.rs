@@ -1,30 +1,25 @@
 //! Opening of the log, with a distinction between torn writes and damage.
 //!
-//! A crash leaves at most one unfinished write at the very end, of unacknowledged records. It is truncated.
-//! Everything else that can't be read is damage, and so is an end before the marker, however clean:
-//! acknowledged records are missing.
+//! The last file ends with zeros. A crash leaves at most one unfinished write before them, of unacknowledged
+//! records. It is cut off. Everything else that can't be read is damage, and so is an end before the marker,
+//! however clean: acknowledged records are missing.
 
-use std::fs::{self, OpenOptions};
+use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use codeq::Decode as _;
-use raft_log::{Config, RaftLog, chunked_wal};
-
+use super::files::{Closed, LogFile, LogFiles, PAGE_BYTES, list};
+use super::places::Places;
+use super::record::Record;
+use super::state::LogState;
 use super::view::next;
-use super::wal::{Record, Wal};
+use crate::simulation;
 use crate::store::directory::{LogMark, Marker, StoreError, disk};
-
-/// Also bounds memory: entries of the open file are never evicted from raft-log's cache.
-const FILE_BYTES_MAX: usize = 16 << 20;
-const READ_BUFFER_BYTES: usize = 1 << 20;
-const CACHE_BYTES_MAX: usize = 8 << 20;
-const CACHE_ENTRIES_MAX: usize = 16 << 10;
 
 /// The log, open, and how far it reaches.
 pub(in crate::store) struct Opened {
-    pub(in crate::store) log: RaftLog<Wal>,
+    pub(in crate::store) files: LogFiles,
     pub(in crate::store) mark: LogMark,
 }
 
@@ -37,59 +32,127 @@ pub(in crate::store) fn path(dir: &Path) -> PathBuf {
 pub(in crate::store) fn open(dir: &Path, marker: &Marker, same_boot: bool) -> Result<Opened, StoreError> {
     let dir = path(dir);
     disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
-    let log = match open_files(&dir) {
-        Ok(log) => log,
-        Err(error) if is_about_content(&error) => {
-            cut_torn_tail(&dir, marker, same_boot, &error)?;
-            open_files(&dir).map_err(|error| StoreError::damaged(&dir, error.to_string()))?
+    let mut reading = Reading::default();
+    let found = list(&dir).map_err(StoreError::io(&dir))?;
+    let newest = found.len().saturating_sub(1);
+    for (number, (begin, path)) in found.into_iter().enumerate() {
+        let content = fs::read(&path).map_err(StoreError::io(&path))?;
+        let file = LogFile::open(path, begin).map_err(StoreError::io(&dir))?;
+        let read = reading.read(file, &content).map_err(|what| StoreError::damaged(&dir, what))?;
+        let Some(unread) = read else { continue };
+        if number < newest {
+            // It was synced long ago, before the next one began.
+            return Err(StoreError::damaged(&dir, unread.to_string()));
         }
-        Err(error) => return Err(StoreError::io(&dir)(error)),
-    };
-    let state = log.log_state();
-    let mark = LogMark {
-        end: log.stat().open_chunk.global_end,
-        last: state.last().map(|id| id.0),
-        vote: state.vote().map(|vote| vote.0),
-    };
-    let first = log.read(next(state.purged().map(|id| id.0)), u64::MAX).next();
-    let first_index = first.transpose().map_err(StoreError::io(&dir))?.map(|(id, _)| id.0.index);
-    check(&mark, next(state.purged().map(|id| id.0)), first_index, marker)
+        match judge(&unread, &content, marker, same_boot) {
+            End::Zeros => {}
+            End::Torn => reading.cut(&unread, content.len()).map_err(StoreError::io(&dir))?,
+            End::Damaged(what) => return Err(StoreError::damaged(&dir, what)),
+        }
+    }
+    let files = reading.finish(&dir).map_err(StoreError::io(&dir))?;
+    let state = files.state();
+    let mark = LogMark { end: files.end(), last: state.last, vote: state.vote };
+    check(&mark, next(state.purged), files.first_index(), marker)
         .map_err(|what| StoreError::damaged(&dir, what))?;
     sync(&dir).map_err(StoreError::io(&dir))?;
-    Ok(Opened { log, mark })
+    Ok(Opened { files, mark })
+}
+
+/// The log as read so far.
+#[derive(Default)]
+struct Reading {
+    closed: VecDeque<Closed>,
+    last: Option<LogFile>,
+    end: u64,
+    state: LogState,
+    places: Places,
+}
+
+/// The first bytes that aren't a record.
+struct Unread {
+    /// Their position in the file.
+    offset: usize,
+    /// Their position in the log.
+    at: u64,
+    error: io::Error,
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it doesn't read at byte {} ({})", self.at, self.error)
+    }
+}
+
+impl Reading {
+    /// Reads the next file up to its end, or to bytes that are no record. An error is damage: a file or a
+    /// record that is out of place.
+    fn read(&mut self, file: LogFile, content: &[u8]) -> Result<Option<Unread>, String> {
+        let before = self.last.take();
+        if before.is_some() && file.begin != self.end {
+            return Err(format!("a file begins at byte {} of the log, byte {} is due", file.begin, self.end));
+        }
+        let is_first = before.is_none();
+        self.closed.extend(before.map(|file| Closed { file, last: self.state.last }));
+        let begin = file.begin;
+        self.end = begin;
+        self.last = Some(file);
+        let mut rest = content;
+        while !rest.is_empty() {
+            let offset = content.len() - rest.len();
+            let record = match Record::decode(&mut rest) {
+                Ok(record) => record,
+                Err(error) => return Ok(Some(Unread { offset, at: self.end, error })),
+            };
+            let at = self.end..begin + (content.len() - rest.len()) as u64;
+            let fits = match &record {
+                Record::Checkpoint(state) => offset == 0 && (is_first || *state == self.state),
+                _ => offset > 0,
+            };
+            if !fits {
+                return Err(format!("the record at byte {} of the log is out of place", at.start));
+            }
+            self.state.apply(&record).map_err(|error| format!("at byte {} {error}", at.start))?;
+            self.places.note(&record, at.clone());
+            self.end = at.end;
+        }
+        Ok(None)
+    }
+
+    /// Cuts off an unfinished write.
+    fn cut(&self, unread: &Unread, length: usize) -> io::Result<()> {
+        let Some(LogFile { file, path, .. }) = &self.last else { return Ok(()) };
+        let (offset, bytes) = (unread.offset, length - unread.offset);
+        tracing::warn!(file = %path.display(), offset, bytes, "cutting off an unfinished write");
+        file.set_len(offset as u64)?;
+        file.sync_all()
+    }
+
+    /// The log, ready for more. A new file begins where none is, or where the last one was created in vain.
+    fn finish(self, dir: &Path) -> io::Result<LogFiles> {
+        let Self { closed, last, end, state, places } = self;
+        let last = match last {
+            Some(last) => last,
+            None => LogFile::create(dir, end)?,
+        };
+        let is_empty = last.begin == end;
+        let mut files = LogFiles::new(dir, closed, last, end, state, places)?;
+        if is_empty {
+            files.add(&Record::Checkpoint(files.state().clone()))?;
+            files.write(false)?;
+        }
+        Ok(files)
+    }
 }
 
 /// Makes the page cache of the last run durable before it is relied on. openraft takes all entries that it
 /// finds in the log for flushed.
 fn sync(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
-        fs::File::open(entry?.path())?.sync_all()?;
+        let path = entry?.path();
+        simulation::sync(&fs::File::open(&path)?, &path)?;
     }
     disk::sync_dir(dir)
-}
-
-fn open_files(dir: &Path) -> io::Result<RaftLog<Wal>> {
-    let config = Config {
-        wal: chunked_wal::Config {
-            chunk_max_size: Some(FILE_BYTES_MAX),
-            read_buffer_size: Some(READ_BUFFER_BYTES),
-            truncate_incomplete_record: Some(false),
-            // Our own thread forms the groups; another wait would only add to the latency.
-            flush_batch_wait: Some(std::time::Duration::ZERO),
-            // The thread that writes the groups forms them, too, and must not wait for itself.
-            flush_queue_max_bytes: Some(usize::MAX / 2),
-            ..chunked_wal::Config::new(dir.display())
-        },
-        log_cache_max_items: Some(CACHE_ENTRIES_MAX),
-        log_cache_capacity: Some(CACHE_BYTES_MAX),
-    };
-    RaftLog::open(Arc::new(config))
-}
-
-/// True if an error is about the content of the files, and not about the disk and the rights to it.
-fn is_about_content(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidData, Other, UnexpectedEof};
-    matches!(error.kind(), InvalidData | UnexpectedEof | Other)
 }
 
 /// Compares what opened with what must be there.
@@ -111,62 +174,32 @@ fn check(mark: &LogMark, first_due: u64, first: Option<u64>, marker: &Marker) ->
     Ok(())
 }
 
-/// Finds the record that doesn't read and cuts there, if it can only be an unfinished write.
-fn cut_torn_tail(dir: &Path, marker: &Marker, same_boot: bool, error: &io::Error) -> Result<(), StoreError> {
-    let damaged = |what: String| StoreError::damaged(dir, what);
-    let Some((start, path)) = last_file(dir).map_err(StoreError::io(dir))? else {
-        return Err(damaged(error.to_string()));
+/// Nature of the bytes behind the last record.
+enum End {
+    /// Room for records.
+    Zeros,
+    /// An unfinished write.
+    Torn,
+    /// Records that were on disk, and have changed since.
+    Damaged(String),
+}
+
+/// Decides about bytes at the end of the log that aren't a record.
+fn judge(unread: &Unread, content: &[u8], marker: &Marker, same_boot: bool) -> End {
+    let due = marker.log.end;
+    if unread.at < due {
+        return End::Damaged(format!("{unread}; {due} bytes were on disk"));
+    }
+    let rest = content.get(unread.offset..).unwrap_or_default();
+    let Some(last) = rest.iter().rposition(|byte| *byte != 0) else { return End::Zeros };
+    let torn = if same_boot {
+        // The death of a process ends a write at the end of a page, and leaves all that was written.
+        let end = (unread.offset + last + 1).next_multiple_of(PAGE_BYTES).min(content.len());
+        let written = content.get(unread.offset..end).unwrap_or_default();
+        Record::decode(&mut &*written).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
+    } else {
+        // The death of a machine may leave any pages of the last write, and no later write.
+        !Record::has_later_write(unread.at, rest)
     };
-    let content = fs::read(&path).map_err(StoreError::io(&path))?;
-    let Some((offset, bad)) = first_bad(&content) else {
-        // The last file is sound, so the damage is in an earlier one, which was synced long ago.
-        return Err(damaged(error.to_string()));
-    };
-    let at = start + offset as u64;
-    if at < marker.log.end {
-        let due = marker.log.end;
-        return Err(damaged(format!("it doesn't read at byte {at} ({bad}); {due} bytes were on disk")));
-    }
-    // The death of a process leaves a shorter file, nothing else. Only the death of a machine may also leave
-    // unwritten pages, and then nothing valid follows them: the next group is written after the sync.
-    let short = bad.kind() == io::ErrorKind::UnexpectedEof;
-    let rest = content.get(offset..).unwrap_or_default();
-    if !short && (same_boot || has_valid_record(rest)) {
-        return Err(damaged(format!("it doesn't read at byte {at} ({bad})")));
-    }
-    tracing::warn!(file = %path.display(), offset = offset, bytes = rest.len(), "cutting off an unfinished write");
-    let cut = OpenOptions::new().write(true).open(&path).and_then(|file| {
-        file.set_len(offset as u64)?;
-        file.sync_all()
-    });
-    cut.map_err(StoreError::io(&path))
-}
-
-/// The first record that doesn't read, and how that shows.
-fn first_bad(content: &[u8]) -> Option<(usize, io::Error)> {
-    let mut rest = content;
-    while !rest.is_empty() {
-        let offset = content.len() - rest.len();
-        if let Err(error) = Record::decode(&mut rest) {
-            return Some((offset, error));
-        }
-    }
-    None
-}
-
-fn has_valid_record(rest: &[u8]) -> bool {
-    (1..rest.len()).any(|start| rest.get(start..).is_some_and(|mut from| Record::decode(&mut from).is_ok()))
-}
-
-/// The newest of the log's files and the byte of the whole log with which it begins.
-fn last_file(dir: &Path) -> io::Result<Option<(u64, PathBuf)>> {
-    let mut newest = None;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if let Ok(start) = chunked_wal::Config::parse_chunk_file_name(&name.to_string_lossy()) {
-            newest = newest.max(Some((start, entry.path())));
-        }
-    }
-    Ok(newest)
+    if torn { End::Torn } else { End::Damaged(unread.to_string()) }
 }

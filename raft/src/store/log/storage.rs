@@ -4,25 +4,23 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, Range, RangeBounds};
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::JoinHandle;
 
 use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
 use openraft::{OptionalSend, RaftLogReader};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{oneshot, watch};
 
 use super::open::Opened;
 use super::thread::{Answer, Command, LogThread};
-use super::turn;
 use super::view::View;
 use crate::store::directory::{Durable, Headroom, StoreCounters, StoreError, StoreFailure};
 use crate::store::rows::Notifier;
 use crate::sync::held;
-use crate::threads;
+use crate::threads::{self, Thread};
 use crate::types::{Entry, LogId, Types, Vote};
 
-/// The newest entries, for replication, in memory. The log's own cache holds its open file besides.
+/// The newest entries, for replication, in memory.
 const TAIL_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes of one message to a lagging peer, roughly.
@@ -33,7 +31,7 @@ const PIECE_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone)]
 pub(crate) struct LogStore {
     view: Arc<Mutex<View>>,
-    commands: Sender<Command>,
+    commands: UnboundedSender<Command>,
 }
 
 impl LogStore {
@@ -46,18 +44,17 @@ impl LogStore {
         failed: watch::Sender<Option<StoreFailure>>,
         headroom: Arc<Headroom>,
         counters: Arc<StoreCounters>,
-    ) -> Result<(Self, JoinHandle<()>), StoreError> {
-        let Opened { log, mark } = opened;
-        let state = log.log_state();
-        let mut view = View::new(TAIL_BYTES_MAX, state.purged().map(|id| id.0), mark.last);
-        view.vote = mark.vote;
-        view.committed = state.committed().map(|id| id.0);
+    ) -> Result<(Self, Thread), StoreError> {
+        let files = opened.files;
+        let state = files.state();
+        let mut view = View::new(TAIL_BYTES_MAX, state.purged, state.last);
+        view.vote = state.vote;
+        view.committed = state.committed;
         let view = Arc::new(Mutex::new(view));
-        let (commands, queue) = channel();
+        let (commands, queue) = unbounded_channel();
         let thread = LogThread {
             commands: queue,
-            log,
-            end: mark.end,
+            files,
             view: Arc::clone(&view),
             durable,
             notifier,
@@ -65,9 +62,7 @@ impl LogStore {
             headroom,
             counters,
         };
-        let (ended, end) = channel();
-        turn::begin(thread, ended).map_err(StoreError::io(dir))?;
-        let thread = threads::start("ipamd-log-end", move || turn::end(&end)).map_err(StoreError::io(dir))?;
+        let thread = threads::start("ipamd-log", thread.run()).map_err(StoreError::io(dir))?;
         Ok((Self { view, commands }, thread))
     }
 

@@ -1,24 +1,23 @@
 //! Execution of commands on the log's files.
 //!
-//! The thread takes all commands that wait, writes them, syncs once, answers, and begins again ([`Turn`]).
-//! While one sync is under way the next group gathers by itself, so the disk sets the pace and a lone writer
-//! waits for no other.
+//! The thread takes all commands that wait, writes them, syncs once, answers, and begins again. While one
+//! sync is under way the next group gathers by itself, so the disk sets the pace and a lone writer waits for
+//! no other.
 
 use std::io;
 use std::ops::Range;
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use openraft::storage::IOFlushed;
-use raft_log::RaftLog;
-use raft_log::api::raft_log_writer::RaftLogWriter as _;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 
-use super::turn::Turn;
-use super::view::{View, next};
-use super::wal::{Wal, WalLogId, WalPayload, WalVote};
-use crate::store::directory::{Durable, Headroom, LogMark, StoreCounters, StoreFailure};
+use super::files::LogFiles;
+use super::record::Record;
+use super::view::View;
+use crate::simulation;
+use crate::store::directory::{Durable, Headroom, LogMark, StoreCounters, StoreFailure, fail};
 use crate::store::rows::Notifier;
 use crate::sync::held;
 use crate::types::{Entry, LogId, Types, Vote};
@@ -61,14 +60,13 @@ pub(super) enum Command {
     },
     /// Stands still until the other end is dropped, so that a test can let a group gather.
     #[cfg(test)]
-    Hold(Receiver<()>),
+    Hold(std::sync::mpsc::Receiver<()>),
 }
 
 /// The thread's state.
 pub(super) struct LogThread {
-    pub(super) commands: Receiver<Command>,
-    pub(super) log: RaftLog<Wal>,
-    pub(super) end: u64,
+    pub(super) commands: UnboundedReceiver<Command>,
+    pub(super) files: LogFiles,
     pub(super) view: Arc<Mutex<View>>,
     pub(super) durable: Arc<Durable>,
     pub(super) notifier: Notifier,
@@ -94,11 +92,51 @@ pub(super) struct Group {
 }
 
 impl LogThread {
+    /// Writes until the log is closed, or its last handle is dropped. After an error it refuses commands
+    /// until then: the kernel may have dropped the dirty pages, and a second fsync would succeed without
+    /// them.
+    pub(super) async fn run(mut self) {
+        match self.write_groups().await {
+            Ok(closing) => {
+                drop(self);
+                for done in closing {
+                    // The closer has given up.
+                    let _gone = done.send(Ok(()));
+                }
+            }
+            Err(_reported) => self.refuse_all().await,
+        }
+    }
+
+    /// Returns the answers of the callers that wait for the end of the thread.
+    async fn write_groups(&mut self) -> io::Result<Vec<Answer<()>>> {
+        while let Some(group) = self.next_group().await? {
+            let syncs = group.sync;
+            if syncs {
+                simulation::ready(self.files.dir()).await;
+            }
+            let closing = self.write(group)?;
+            if syncs {
+                // A disk that stalls meanwhile shows, as in a write.
+                self.counters.flush.begin();
+                let removed = self.files.remove_purged();
+                self.counters.flush.end();
+                if let Err(error) = removed {
+                    return Err(self.fail(Group::default(), error));
+                }
+            }
+            if !closing.is_empty() {
+                return Ok(closing);
+            }
+        }
+        Ok(Vec::new())
+    }
+
     /// Executes commands until a group of them has to be written, and returns that. None if the log is closed
     /// or its last handle is dropped.
-    pub(super) fn next_group(&mut self) -> io::Result<Option<Group>> {
+    async fn next_group(&mut self) -> io::Result<Option<Group>> {
         loop {
-            let Ok(first) = self.commands.recv() else { return Ok(None) };
+            let Some(first) = self.commands.recv().await else { return Ok(None) };
             self.counters.flush.begin();
             let mut group = Group::default();
             let mut outcome = self.take(first, &mut group);
@@ -121,26 +159,32 @@ impl LogThread {
         }
     }
 
-    /// Notes the end of a group's write. Returns the answers of those that wait for the end of the thread, if
-    /// any does.
-    pub(super) fn written(&mut self, group: Group, outcome: io::Result<()>) -> io::Result<Vec<Answer<()>>> {
+    /// Writes a group, and answers it. Returns the answers that wait for the end of the thread.
+    fn write(&mut self, mut group: Group) -> io::Result<Vec<Answer<()>>> {
+        if group.sync {
+            // Zeros that are there are overwritten without more space.
+            let growth = self.files.growth();
+            if growth > 0 {
+                self.headroom.make_room(growth);
+            }
+            #[cfg(feature = "testing")]
+            self.counters.flush.linger();
+        }
+        let written = self.files.write(group.sync && !SeededBug::SkippedFsync.is_on());
         self.counters.flush.end();
-        if let Err(error) = outcome {
+        if let Err(error) = written {
             return Err(self.fail(group, error));
         }
         if group.sync {
             self.synced(&group);
         }
-        let mut group = group;
         let closing = std::mem::take(&mut group.closing);
         group.grant(&self.view);
         Ok(closing)
     }
 
-    /// Refuses all commands until the last handle is dropped. The log is never written again after an error:
-    /// the kernel may have dropped the dirty pages, and a second fsync would then succeed without them.
-    pub(super) fn refuse_all(&self) {
-        for command in &self.commands {
+    async fn refuse_all(&mut self) {
+        while let Some(command) = self.commands.recv().await {
             let mut group = Group::default();
             refuse(command, &mut group);
             group.refuse("the log is closed");
@@ -153,8 +197,9 @@ impl LogThread {
                 group.appends.push(done);
                 group.sync();
                 self.commit()?;
-                let records = entries.into_iter().map(|e| (WalLogId(e.log_id), WalPayload(e.payload)));
-                self.end = end_of(self.log.append(records)?);
+                for entry in entries {
+                    self.files.add(&Record::Append(entry))?;
+                }
                 held(&self.view).pass_on(number);
             }
             Command::Vote { vote, done } => {
@@ -162,24 +207,24 @@ impl LogThread {
                 // The vote on disk has won, which is a note on it: a majority has the vote even if the note
                 // is lost, and no entry of that leader is on disk before the note. An election has one fsync
                 // less on each side.
-                let known = self.log.log_state().vote().map(|known| known.0.leader_id);
+                let known = self.files.state().vote.map(|known| known.leader_id);
                 if vote.committed && known == Some(vote.leader_id) {
                     group.is_written = true;
                 } else {
                     group.sync();
                 }
-                self.end = end_of(self.log.save_vote(WalVote(vote))?);
+                self.files.add(&Record::Vote(vote))?;
             }
             Command::Truncate { keep } => {
                 group.sync();
-                self.end = end_of(self.log.truncate(next(keep))?);
+                self.files.add(&Record::TruncateAfter(keep))?;
             }
             Command::Purge { upto } => {
                 group.sync();
-                self.end = end_of(self.log.purge(WalLogId(upto))?);
+                self.files.add(&Record::PurgeUpto(upto))?;
             }
             Command::Read { range, bytes_max, done } => {
-                let _gone = done.send(self.read(range, bytes_max));
+                let _gone = done.send(self.files.read(range, bytes_max));
             }
             Command::Close { done } => {
                 group.closing.push(done);
@@ -199,41 +244,16 @@ impl LogThread {
     }
 
     /// Records the committed index, on the way of other records. It isn't needed for safety and only shortens
-    /// the replay at a start. raft-log refuses to go backwards or beyond its end.
+    /// the replay at a start.
     fn commit(&mut self) -> io::Result<()> {
-        let committed = held(&self.view).committed.map(WalLogId);
-        let state = self.log.log_state();
-        let committed = committed.min(state.last().copied());
+        let state = self.files.state();
+        let committed = held(&self.view).committed.min(state.last);
         if let Some(log_id) = committed
-            && state.committed() < Some(&log_id)
+            && state.committed < committed
         {
-            self.end = end_of(self.log.commit(log_id)?);
+            self.files.add(&Record::Commit(log_id))?;
         }
         Ok(())
-    }
-
-    fn read(&self, range: Range<u64>, bytes_max: usize) -> io::Result<Vec<Entry>> {
-        let mut left = bytes_max;
-        let mut entries = Vec::new();
-        for item in self.log.read(range.start, range.end) {
-            let (WalLogId(log_id), WalPayload(payload)) = item?;
-            left = left.saturating_sub(super::wal::payload_size(&payload));
-            entries.push(Entry { log_id, payload });
-            if left == 0 {
-                break;
-            }
-        }
-        Ok(entries)
-    }
-
-    /// Hands a group to the disk; `turn` continues once it is there.
-    pub(super) fn write(&mut self, sync: bool, turn: Turn) -> io::Result<()> {
-        if sync {
-            self.headroom.make_room(self.end.saturating_sub(self.durable.log().end));
-            #[cfg(feature = "testing")]
-            self.counters.flush.linger();
-        }
-        self.log.flush(sync && !SeededBug::SkippedFsync.is_on(), Some(turn))
     }
 
     /// Notes what is durable from now on.
@@ -243,9 +263,8 @@ impl LogThread {
             self.counters.fsync.observe(took);
             self.counters.flush.took(took);
         }
-        let state = self.log.log_state();
-        let (last, vote) = (state.last().map(|id| id.0), state.vote().map(|vote| vote.0));
-        self.durable.set_log(LogMark { end: self.end, last, vote });
+        let state = self.files.state();
+        self.durable.set_log(LogMark { end: self.files.end(), last: state.last, vote: state.vote });
         if group.votes.is_empty() { self.notifier.changed() } else { self.notifier.soon() }
     }
 
@@ -256,20 +275,17 @@ impl LogThread {
         held(&self.view).failed = Some(reason.clone());
         self.durable.end();
         // Recorded first, so that an observer of raft's end finds the reason.
-        self.failed.send_replace(Some(StoreFailure::Disk(reason.clone())));
+        fail(&self.failed, StoreFailure::Disk(reason.clone()));
         group.refuse(&reason);
         error
-    }
-
-    /// Reports a panic of the thread.
-    pub(super) fn panicked(&self) {
-        let why = "the thread of the log has panicked".to_owned();
-        self.failed.send_replace(Some(StoreFailure::Disk(why)));
     }
 }
 
 impl Drop for LogThread {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _reported = self.fail(Group::default(), io::Error::other("its thread has panicked"));
+        }
         self.durable.end();
         while let Ok(command) = self.commands.try_recv() {
             let mut group = Group::default();
@@ -322,8 +338,4 @@ fn refuse(command: Command, group: &mut Group) {
         #[cfg(test)]
         Command::Hold(_) | Command::Commit { .. } => {}
     }
-}
-
-fn end_of(segment: raft_log::types::Segment) -> u64 {
-    segment.offset + segment.size
 }

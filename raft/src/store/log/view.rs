@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::wal::payload_size;
-use crate::types::{Entry, LogId, Vote};
+use openraft::EntryPayload;
+
+use crate::types::{Entry, LogId, Payload, Vote};
 
 /// The newest entries and the log's ends, kept in memory. openraft may read an entry as soon as `append` has
 /// returned, and must not wait for the disk to do so.
@@ -133,4 +134,13 @@ impl View {
 /// Index of the entry after this one.
 pub(in crate::store) fn next(log_id: Option<LogId>) -> u64 {
     log_id.map_or(0, |log_id| log_id.index.saturating_add(1))
+}
+
+/// Roughly what an entry takes up in memory.
+pub(in crate::store) fn payload_size(payload: &Payload) -> usize {
+    let variable = match payload {
+        EntryPayload::Normal(batch) => batch.size(),
+        EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+    };
+    size_of::<Entry>() + variable
 }

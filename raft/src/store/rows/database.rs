@@ -1,9 +1,9 @@
 //! Rows of the state in sled, so that a start need not read the whole snapshot and log.
 //!
 //! sled 0.34 doesn't sync, and on damage it panics or silently returns to an older page. So everything is
-//! verified: every row has a checksum, the batch's point has the digest of all rows, and the marker has the
-//! position that the rows must reach. On any doubt the directory is set aside: log and snapshot have all of
-//! it.
+//! verified: every block of rows has a checksum, the batch's point has the digest of all rows, and the marker
+//! has the position that the rows must reach. On any doubt the directory is set aside: log and snapshot have
+//! all of it.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,27 +13,29 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::block::{self, Block, EncodedRow};
 use super::loading;
 use crate::progress::Progress;
 use crate::store::directory::{disk, frame, truncating};
 #[cfg(feature = "testing")]
 use crate::store::spoil::{BREAKING_TO_WRITE, break_if_named};
+use crate::threads;
 use crate::types::{LogId, StoredMembership};
-use ipam_machine::{Broken, RowKey, State};
+use ipam_machine::{Broken, State};
 
-const ROW_VERSION: u8 = 1;
 const POINT_KIND: u8 = 0xC1;
-const POINT_VERSION: u8 = 1;
-/// Shorter than any row's key, so it can't be one.
+/// Version of point and blocks. Directories with another one are rebuilt.
+const POINT_VERSION: u8 = 2;
+/// Shorter than any block's key, so it can't be one.
 const POINT_KEY: &[u8] = b"p";
 const CACHE_BYTES: u64 = 32 << 20;
-/// Rows of one write. sled copies a node for every row, frees none of the copies before the end of the batch,
-/// and frees only a limited number after it: with 256 rows a batch its memory stays flat, with 1,024 it grows
-/// for ever.
-const BATCH_ROWS: usize = 128;
-/// Rows between syncs, about a megabyte. One sync of all rows at the end would delay the log, which shares
-/// the disk.
-const SYNC_ROWS: usize = 32 * BATCH_ROWS;
+/// Blocks of one write. sled copies a node for every one, frees none of the copies before the end of the
+/// batch, and frees only a limited number after it: with 256 in a batch its memory stays flat, with 1,024 it
+/// grows for ever.
+const BATCH_BLOCKS: usize = 128;
+/// Blocks between syncs, about a megabyte. One sync of all at the end would delay the log, which shares the
+/// disk.
+const SYNC_BLOCKS: usize = 4 * BATCH_BLOCKS;
 
 /// Tries for a lock of sled's own; the directory's lock is held already.
 const LOCK_TRIES: u32 = 100;
@@ -96,9 +98,13 @@ impl Rows {
                 return Ok(State::default());
             }
             let mut items = self.db.iter();
-            let next = || match items.next() {
-                Some(item) => unseal(&item.map_err(|error| error.to_string())?),
-                None => Ok(None),
+            let mut rows = Vec::new().into_iter();
+            let next = || loop {
+                if let Some(row) = rows.next() {
+                    return Ok(Some(row));
+                }
+                let Some(item) = items.next() else { return Ok(None) };
+                rows = unseal(&item.map_err(|error| error.to_string())?)?.into_iter();
             };
             let state = loading::load(next, |damaged| damaged.0, progress)?;
             if point.digest != state.digest() {
@@ -118,41 +124,38 @@ impl Rows {
                 truncating::remove_dir(&dir).map_err(|error| error.to_string())?;
             }
             let rows = Self::open(&dir)?;
-            rows.put(state.rows().map(|(key, row)| (key, Some(row))), point)?;
+            rows.put(block::all(state), point)?;
             Ok(rows)
         })
     }
 
-    /// Writes what changed, and up to where; durable when it returns.
+    /// Writes blocks that changed, and the position of their state; durable when it returns.
     pub(in crate::store) fn write(
         &self,
-        changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
+        blocks: impl Iterator<Item = Block>,
         point: &Point,
     ) -> Result<(), String> {
-        unharmed(|| self.put(changes, point))
+        unharmed(|| self.put(blocks, point))
     }
 
-    /// Writes rows and the point. A few rows and the point are one atomic batch. With many, the first batch
-    /// removes the point and the last writes it again: a directory without one isn't trusted.
-    fn put(
-        &self,
-        changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
-        point: &Point,
-    ) -> Result<(), String> {
+    /// Writes blocks and the point. A few blocks and the point are one atomic batch. With many, the first
+    /// batch removes the point and the last writes it again: a directory without one isn't trusted.
+    fn put(&self, blocks: impl Iterator<Item = Block>, point: &Point) -> Result<(), String> {
         let mut batch = sled::Batch::default();
-        for (count, (key, row)) in changes.enumerate() {
-            if count > 0 && count % BATCH_ROWS == 0 {
+        for (count, block) in blocks.enumerate() {
+            if count > 0 && count % BATCH_BLOCKS == 0 {
                 batch.remove(POINT_KEY);
                 self.apply(std::mem::take(&mut batch))?;
             }
-            if count > 0 && count % SYNC_ROWS == 0 {
+            if count > 0 && count % SYNC_BLOCKS == 0 {
                 self.file.sync_data().map_err(|error| error.to_string())?;
             }
             #[cfg(feature = "testing")]
-            break_if_named(BREAKING_TO_WRITE, key, row.as_deref().unwrap_or_default());
-            match row {
-                Some(row) => batch.insert(key.to_bytes().as_slice(), seal(key, &row)),
-                None => batch.remove(key.to_bytes().as_slice()),
+            block.rows.iter().for_each(|(key, row)| break_if_named(BREAKING_TO_WRITE, *key, row));
+            let key = block.key.to_bytes();
+            match block.rows.is_empty() {
+                true => batch.remove(key.as_slice()),
+                false => batch.insert(key.as_slice(), block.seal()),
             }
         }
         batch.insert(POINT_KEY, seal_point(point)?);
@@ -170,7 +173,7 @@ impl Rows {
                 // sled releases its lock some time after it was dropped.
                 Err(error) if tries > 0 && error.to_string().contains("could not acquire lock") => {
                     tries -= 1;
-                    std::thread::sleep(LOCK_PAUSE);
+                    threads::pause(LOCK_PAUSE);
                 }
                 Err(error) => return Err(error.to_string()),
             }
@@ -220,37 +223,7 @@ fn seal_point(point: &Point) -> Result<Vec<u8>, String> {
     Ok(sealed)
 }
 
-/// Version, row, and a sum over key, version and row: a row under another's key is damage too.
-pub(in crate::store) fn seal(key: RowKey, row: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(row.len() + 5);
-    sealed.push(ROW_VERSION);
-    sealed.extend_from_slice(row);
-    let sum = sum(&key.to_bytes(), &sealed);
-    sealed.extend_from_slice(&sum);
-    sealed
-}
-
-/// The reverse; nothing for the point, which isn't a row and sorts after all of them.
-pub(in crate::store) fn unseal(
-    (key, sealed): &(sled::IVec, sled::IVec),
-) -> Result<Option<(RowKey, Vec<u8>)>, String> {
-    if key.as_ref() == POINT_KEY {
-        return Ok(None);
-    }
-    let key = RowKey::from_bytes(key).ok_or("a key isn't a row's")?;
-    let (body, found) = sealed.split_last_chunk::<4>().ok_or("a row is too short")?;
-    if *found != sum(&key.to_bytes(), body) {
-        return Err(format!("the row {key:?} is damaged"));
-    }
-    match body.split_first() {
-        Some((&ROW_VERSION, row)) => Ok(Some((key, row.to_vec()))),
-        _ => Err(format!("the row {key:?} has an unknown version")),
-    }
-}
-
-fn sum(key: &[u8], body: &[u8]) -> [u8; 4] {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(key);
-    hasher.update(body);
-    hasher.finalize().to_be_bytes()
+/// Rows of an item; none for the point, which sorts after all of them.
+fn unseal((key, sealed): &(sled::IVec, sled::IVec)) -> Result<Vec<EncodedRow>, String> {
+    if key.as_ref() == POINT_KEY { Ok(Vec::new()) } else { Ok(Block::unseal(key, sealed)?.rows) }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::store::directory::StoreError;
@@ -28,13 +28,13 @@ pub(in crate::store) enum Wakeup {
 /// Wakes the thread, cheaply enough for every group of the log and every applied chunk.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct Notifier {
-    to: Sender<Wakeup>,
+    to: UnboundedSender<Wakeup>,
     pending: Arc<AtomicU8>,
 }
 
 impl Notifier {
-    pub(in crate::store) fn new() -> (Self, Receiver<Wakeup>) {
-        let (to, from) = channel();
+    pub(in crate::store) fn new() -> (Self, UnboundedReceiver<Wakeup>) {
+        let (to, from) = unbounded_channel();
         (Self { to, pending: Arc::default() }, from)
     }
 

@@ -1,13 +1,13 @@
 //! Directory of snapshots: the current one, and incomplete ones.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use bytes::Bytes;
 
 use super::format;
 use super::instant::{Instant, Meta};
@@ -16,6 +16,7 @@ use crate::store::directory::background::{self, PacedFile, SYNC_BYTES};
 use crate::store::directory::truncating::{self, Replaceable};
 use crate::store::directory::{StoreError, disk, frame};
 use crate::sync::held;
+use crate::threads;
 use crate::types::{LogId, Types};
 use ipam_machine::level::check_known;
 
@@ -149,9 +150,9 @@ impl SnapshotDir {
 
     /// Empty snapshot of the time before the first entry, for callers that need one.
     pub(in crate::store) fn none(&self) -> io::Result<SnapshotFile> {
-        let file = tokio::fs::File::from_std(File::open(&self.dir)?);
+        let file = Arc::new(File::open(&self.dir)?);
         let (path, meta) = (self.dir.clone(), Meta::default());
-        Ok(SnapshotFile { path, file, length: 0, meta, aside: None, kept: None, held: None })
+        Ok(SnapshotFile { path, file, offset: 0, length: 0, meta, aside: None, kept: None, held: None })
     }
 
     fn make_current(&self, mut aside: Aside, last: Option<LogId>) -> io::Result<()> {
@@ -223,7 +224,9 @@ impl Drop for Aside {
 #[derive(Debug)]
 pub(crate) struct SnapshotFile {
     path: PathBuf,
-    file: tokio::fs::File,
+    file: Arc<File>,
+    /// Bytes that were read.
+    offset: u64,
     length: u64,
     meta: Meta,
     aside: Option<Aside>,
@@ -239,16 +242,7 @@ impl SnapshotFile {
         let file = File::open(&path)?;
         let length = file.metadata()?.len();
         let meta = format::read_header(&file)?.meta;
-        io::Seek::rewind(&mut &file)?;
-        Ok(Self {
-            path,
-            file: tokio::fs::File::from_std(file),
-            length,
-            meta,
-            aside: None,
-            kept: None,
-            held: None,
-        })
+        Ok(Self { path, file: Arc::new(file), offset: 0, length, meta, aside: None, kept: None, held: None })
     }
 
     /// Prepares to receive a snapshot into a data directory.
@@ -257,8 +251,9 @@ impl SnapshotFile {
     /// When the file can't be made.
     pub(crate) async fn incoming(data_dir: &Path) -> io::Result<IncomingSnapshot> {
         let aside = Aside::new(&path(data_dir));
-        let file = tokio::fs::File::create(&aside.path).await?;
-        Ok(IncomingSnapshot { file, aside, unsynced: 0 })
+        let path = aside.path.clone();
+        let file = in_background(move || File::create(path)).await?;
+        Ok(IncomingSnapshot { file: Arc::new(file), aside, unsynced: 0 })
     }
 
     /// Its length in bytes.
@@ -276,14 +271,12 @@ impl SnapshotFile {
     /// # Errors
     /// When the file can't be read.
     pub(crate) async fn read_piece(&mut self, bytes_max: usize) -> io::Result<Bytes> {
-        let mut piece = BytesMut::with_capacity(bytes_max);
-        while piece.len() < bytes_max {
-            let left = (bytes_max - piece.len()) as u64;
-            if (&mut self.file).take(left).read_buf(&mut piece).await? == 0 {
-                break;
-            }
-        }
-        Ok(piece.freeze())
+        let left = usize::try_from(self.length - self.offset).unwrap_or(usize::MAX);
+        let (file, offset, mut piece) = (Arc::clone(&self.file), self.offset, vec![0; left.min(bytes_max)]);
+        let read = move || file.read_exact_at(&mut piece, offset).map(|()| Bytes::from(piece));
+        let piece = in_background(read).await?;
+        self.offset += piece.len() as u64;
+        Ok(piece)
     }
 
     pub(in crate::store) fn into_snapshot(self) -> Snapshot {
@@ -294,7 +287,7 @@ impl SnapshotFile {
 /// Snapshot being received. Dropped before it is sealed, it leaves no file.
 #[derive(Debug)]
 pub(crate) struct IncomingSnapshot {
-    file: tokio::fs::File,
+    file: Arc<File>,
     aside: Aside,
     unsynced: u64,
 }
@@ -304,15 +297,19 @@ impl IncomingSnapshot {
     ///
     /// # Errors
     /// When it can't be written.
-    pub(crate) async fn write_piece(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.file.write_all(piece).await?;
+    pub(crate) async fn write_piece(&mut self, piece: Bytes) -> io::Result<()> {
         self.unsynced += piece.len() as u64;
-        if self.unsynced >= SYNC_BYTES {
-            // One sync of all of it at the end would delay the log, which shares the disk.
-            self.file.sync_data().await?;
+        // One sync of all of it at the end would delay the log, which shares the disk.
+        let sync = self.unsynced >= SYNC_BYTES;
+        if sync {
             self.unsynced = 0;
         }
-        Ok(())
+        let file = Arc::clone(&self.file);
+        let write = move || {
+            (&*file).write_all(&piece)?;
+            if sync { file.sync_data() } else { Ok(()) }
+        };
+        in_background(write).await
     }
 
     /// Syncs the snapshot, reads it and checks that it is whole. It is read once: exactly what was verified
@@ -320,10 +317,9 @@ impl IncomingSnapshot {
     ///
     /// # Errors
     /// If it can't be written, or doesn't match its seal (`InvalidData`, `UnexpectedEof`).
-    pub(crate) async fn seal_and_verify(mut self) -> io::Result<SnapshotFile> {
-        self.file.flush().await?;
-        self.file.sync_all().await?;
+    pub(crate) async fn seal_and_verify(self) -> io::Result<SnapshotFile> {
         let work = move || {
+            self.file.sync_all()?;
             let held = Some(Box::new(load(&self.aside.path)?));
             let mut file = SnapshotFile::open(self.aside.path.clone())?;
             file.held = held;
@@ -332,4 +328,10 @@ impl IncomingSnapshot {
         };
         background::run(work).await
     }
+}
+
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    threads::blocking(work).await.map_err(io::Error::other)?
 }

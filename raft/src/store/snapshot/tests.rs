@@ -28,7 +28,7 @@ async fn send(snapshot: &mut SnapshotFile, dir: &Path) -> SnapshotFile {
             break;
         }
         length += piece.len() as u64;
-        incoming.write_piece(&piece).await.unwrap();
+        incoming.write_piece(piece).await.unwrap();
     }
     assert_eq!(length, snapshot.length());
     incoming.seal_and_verify().await.unwrap()
@@ -110,7 +110,7 @@ async fn a_snapshot_damaged_anywhere_is_refused() {
     assert!(matches!(&error, StoreError::Damaged { path: found, .. } if *found == path), "{error}");
 
     let mut incoming = SnapshotFile::incoming(dir.path()).await.unwrap();
-    incoming.write_piece(&content[..content.len() - 1]).await.unwrap();
+    incoming.write_piece(content[..content.len() - 1].to_vec().into()).await.unwrap();
     assert!(incoming.seal_and_verify().await.is_err());
     assert_eq!(files(dir.path()), ["current"], "what was refused is gone");
 }

@@ -5,11 +5,11 @@
 //! elections, heartbeats, or readers of the published state.
 
 use std::sync::Arc;
-use std::time::Instant;
 use std::{io, thread};
 
 use openraft::storage::EntryResponder;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::board::Board;
 use super::entry::Ready;
@@ -60,14 +60,16 @@ impl ApplyThread {
     /// Starts the thread. It ends with the last sender of jobs.
     pub(super) fn start(self) -> io::Result<JobSender> {
         let (jobs, queue) = jobs::queue();
-        threads::start("ipamd-apply", move || self.run(&queue))?;
+        threads::start("ipamd-apply", self.run(queue))?;
         Ok(jobs)
     }
 
-    fn run(mut self, queue: &JobReceiver) {
-        while let Some(jobs) = queue.take() {
+    async fn run(mut self, queue: JobReceiver) {
+        while let Some(jobs) = queue.take().await {
             for job in jobs {
+                let lagged = job.lagging();
                 let is_applied = self.execute(job);
+                queue.note_applied(lagged);
                 // An entry is missing in the state, or the machine was changing it: neither the state before
                 // nor the one after. Nothing later is applied or published.
                 if !is_applied || self.board.broken().is_some() {
@@ -113,7 +115,7 @@ impl ApplyThread {
         while let Some(entry) = entries.next() {
             let ready = Ready::new(entry)?;
             let applied = self.board.guard(|| ready.apply(&mut self.live));
-            let (applied, answer) = applied.map_err(io::Error::other)?;
+            let (applied, answer) = applied.map_err(io::Error::other)??;
             commands += applied;
             answers.extend(answer);
             if commands >= COMMANDS_PER_PUBLICATION_MAX || entries.peek().is_none() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::watch;
 
 use super::live::Live;
-use crate::store::directory::{StoreFailure, report};
+use crate::store::directory::{StoreFailure, fail, report};
 use crate::store::rows::Notifier;
 use crate::sync::held;
 use ipam_machine::{Broken, RowKey};
@@ -80,24 +80,20 @@ impl Board {
 
     /// Tells the member why it must end.
     pub(super) fn fail(&self, why: StoreFailure) {
-        self.failed.send_replace(Some(why));
+        fail(&self.failed, why);
     }
 
     /// Takes the changes that the rows lack.
     pub(super) fn take_for_rows(&self) -> Taken {
         let mut rows = held(&self.rows);
         rows.commands = 0;
-        let (live, mut touched) = (Arc::clone(&rows.live), std::mem::take(&mut rows.touched));
-        drop(rows);
-        touched.sort_unstable();
-        touched.dedup();
-        Taken { live, touched }
+        Taken { live: Arc::clone(&rows.live), touched: std::mem::take(&mut rows.touched) }
     }
 }
 
 /// The work that the row writer takes at one instant.
 pub(super) struct Taken {
     pub(super) live: Arc<Live>,
-    /// Each key once.
+    /// A key may be there several times.
     pub(super) touched: Vec<RowKey>,
 }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use openraft::entry::RaftEntry as _;
 use openraft::storage::{ApplyResponder, EntryResponder};
 use openraft::{EntryPayload, StoredMembership};
+use tokio::time::Instant;
 
 use super::checkpoints::Checkpoints;
 use super::live::Live;
+use crate::store::directory::frame;
+use crate::store::log::next;
 use crate::types::{Entry, LogId, Outcomes, Types};
 use ipam_machine::batch::{Leadership, Opened};
 use ipam_machine::level::check_known;
@@ -20,6 +23,9 @@ pub(super) struct Ready {
     work: Work,
     responder: Option<ApplyResponder<Types>>,
 }
+
+/// The recipient of outcomes, with them.
+type Recipient = (ApplyResponder<Types>, Outcomes);
 
 enum Work {
     Nothing,
@@ -53,7 +59,14 @@ impl Ready {
     }
 
     /// Returns the number of commands, and the recipients of their outcomes.
-    pub(super) fn apply(self, live: &mut Live) -> (usize, Option<(ApplyResponder<Types>, Outcomes)>) {
+    ///
+    /// # Errors
+    /// If the entry doesn't follow the last one: the state would lack those in between for good.
+    pub(super) fn apply(self, live: &mut Live) -> io::Result<(usize, Option<Recipient>)> {
+        let (index, due) = (self.log_id.index, next(live.applied));
+        if index != due {
+            return Err(frame::invalid(format!("entry {index} is applied where entry {due} is due")));
+        }
         live.applied = Some(self.log_id);
         let is_checkpoint = Checkpoints::is_due(self.log_id.index, matches!(self.work, Work::Commands(_)));
         let mut outcomes = Outcomes::default();
@@ -69,13 +82,13 @@ impl Ready {
                     Leadership::Number(number) => number,
                 };
                 let at = At { log_time_ms, wall_ms, leadership };
-                let mut begun = std::time::Instant::now();
+                let mut begun = Instant::now();
                 for command in &commands {
                     #[cfg(feature = "testing")]
                     crate::store::spoil::break_if_asked(&command.origin.request_id);
                     let (outcome, _happened) = ipam_machine::carry_out(&mut live.state, at, command);
                     outcomes.all.push(outcome);
-                    let ended = std::time::Instant::now();
+                    let ended = Instant::now();
                     outcomes.took.push(ended.saturating_duration_since(begun));
                     begun = ended;
                 }
@@ -84,6 +97,6 @@ impl Ready {
         if is_checkpoint {
             Arc::make_mut(&mut live.checkpoints).note(self.log_id.index, &live.state);
         }
-        (outcomes.all.len(), self.responder.map(|responder| (responder, outcomes)))
+        Ok((outcomes.all.len(), self.responder.map(|responder| (responder, outcomes))))
     }
 }

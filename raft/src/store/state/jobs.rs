@@ -5,19 +5,25 @@
 //! else is done at once, with all that was queued before it. A waiting reader ends the lag.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use openraft::storage::EntryResponder;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 use super::apply_thread::Job;
+use crate::store::log::payload_size;
 use crate::sync::held;
 use crate::types::Types;
 
-/// The longest time for which an entry waits for others.
+/// Time for which an entry waits for others, from when the thread is free on.
 const LAG: Duration = Duration::from_millis(10);
-/// Entries that may wait; more are applied at once, and their sender waits for that.
+/// Entries that may lag, waiting or handed to the thread and not applied yet. More are applied at once, and
+/// their sender waits for that.
 const LAGGING_ENTRIES_MAX: usize = 4096;
+/// The same in bytes: a single entry may have megabytes.
+const LAGGING_BYTES_MAX: usize = 8 << 20;
 
 /// The sending end; the thread ends with the last one.
 pub(super) struct JobSender(Arc<Queue>);
@@ -35,7 +41,7 @@ pub(super) struct Ended;
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
-    changed: Condvar,
+    changed: Notify,
 }
 
 #[derive(Default)]
@@ -43,6 +49,8 @@ struct State {
     jobs: VecDeque<Job>,
     /// Entries at the end of the queue that may lag.
     lagging: Vec<EntryResponder<Types>>,
+    /// Size of these, of their like before other jobs, and of those that the thread has and hasn't applied.
+    unapplied: Size,
     readers: usize,
     /// A job must not wait.
     is_urgent: bool,
@@ -50,6 +58,40 @@ struct State {
     has_ended: bool,
     /// The thread sleeps.
     is_asleep: bool,
+}
+
+/// Size of entries that lag.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    entries: usize,
+    bytes: usize,
+}
+
+impl Size {
+    fn of(entries: &[EntryResponder<Types>]) -> Self {
+        let bytes = entries.iter().map(|(entry, _)| payload_size(&entry.payload));
+        Self { entries: entries.len(), bytes: bytes.fold(0, usize::saturating_add) }
+    }
+
+    fn and(self, more: Self) -> Self {
+        let entries = self.entries.saturating_add(more.entries);
+        Self { entries, bytes: self.bytes.saturating_add(more.bytes) }
+    }
+
+    fn without(self, less: Self) -> Self {
+        let entries = self.entries.saturating_sub(less.entries);
+        Self { entries, bytes: self.bytes.saturating_sub(less.bytes) }
+    }
+}
+
+impl Job {
+    /// Size of the entries of a job that lag.
+    pub(super) fn lagging(&self) -> Size {
+        match self {
+            Self::Apply { entries, done: None } => Size::of(entries),
+            Self::Apply { done: Some(_), .. } | Self::Change(_) => Size::default(),
+        }
+    }
 }
 
 /// Makes a queue.
@@ -68,7 +110,7 @@ impl JobSender {
         Ok(())
     }
 
-    /// Queues entries that no client waits for. Returns them if too many wait already.
+    /// Queues entries that no client waits for. Returns them if too many aren't applied yet.
     ///
     /// # Errors
     /// If the thread has ended.
@@ -77,9 +119,11 @@ impl JobSender {
         entries: Vec<EntryResponder<Types>>,
     ) -> Result<Option<Vec<EntryResponder<Types>>>, Ended> {
         let mut state = self.0.open()?;
-        if state.lagging.len().saturating_add(entries.len()) > LAGGING_ENTRIES_MAX {
+        let unapplied = state.unapplied.and(Size::of(&entries));
+        if unapplied.entries > LAGGING_ENTRIES_MAX || unapplied.bytes > LAGGING_BYTES_MAX {
             return Ok(Some(entries));
         }
+        state.unapplied = unapplied;
         let is_first = state.lagging.is_empty() && state.jobs.is_empty();
         state.lagging.extend(entries);
         if state.readers > 0 {
@@ -104,19 +148,35 @@ impl JobSender {
 
 impl JobReceiver {
     /// Waits for jobs, and takes all of them; none once all senders are gone.
-    pub(super) fn take(&self) -> Option<VecDeque<Job>> {
+    pub(super) async fn take(&self) -> Option<VecDeque<Job>> {
+        let idle = |state: &State| state.jobs.is_empty() && state.lagging.is_empty() && !state.is_closed;
+        while self.sleeps_while(idle) {
+            self.0.changed.notified().await;
+        }
+        let lags = |state: &State| !state.is_urgent && !state.is_closed;
+        let due = Instant::now() + LAG;
+        while self.sleeps_while(lags) && timeout_at(due, self.0.changed.notified()).await.is_ok() {}
         let mut state = held(&self.0.state);
-        state.is_asleep = true;
-        let idle = |state: &mut State| state.jobs.is_empty() && state.lagging.is_empty() && !state.is_closed;
-        state = self.0.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
-        let lags = |state: &mut State| !state.is_urgent && !state.is_closed;
-        let waited = self.0.changed.wait_timeout_while(state, LAG, lags);
-        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.is_asleep = false;
         state.is_urgent = false;
         state.close_batch();
         let jobs = std::mem::take(&mut state.jobs);
         (!jobs.is_empty()).then_some(jobs)
+    }
+
+    /// Notes that the thread sleeps, if this is true.
+    fn sleeps_while(&self, condition: impl FnOnce(&State) -> bool) -> bool {
+        let mut state = held(&self.0.state);
+        state.is_asleep = condition(&state);
+        state.is_asleep
+    }
+
+    /// Notes that entries of this size no longer lag.
+    pub(super) fn note_applied(&self, lagged: Size) {
+        if lagged != Size::default() {
+            let mut state = held(&self.0.state);
+            state.unapplied = state.unapplied.without(lagged);
+        }
     }
 }
 
@@ -172,12 +232,11 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-    use std::thread;
-
     use openraft::EntryPayload;
+    use tokio::sync::mpsc::unbounded_channel;
 
     use super::*;
+    use crate::store::tests::sample::large_entry;
     use crate::types::{Entry, LogId, Vote};
 
     fn entry(index: u64) -> EntryResponder<Types> {
@@ -198,61 +257,79 @@ mod tests {
         jobs.iter().map(entries).collect()
     }
 
-    #[test]
-    fn entries_without_clients_become_one_job_and_keep_their_place() {
+    #[tokio::test]
+    async fn entries_without_clients_become_one_job_and_keep_their_place() {
         let (sender, receiver) = queue();
         for index in 1..=3 {
             assert!(sender.send_later(vec![entry(index)]).unwrap().is_none());
         }
         sender.send(change()).unwrap();
         assert!(sender.send_later(vec![entry(4)]).unwrap().is_none());
-        assert_eq!(shape(&receiver.take().unwrap()), [Some(3), None, Some(1)]);
+        assert_eq!(shape(&receiver.take().await.unwrap()), [Some(3), None, Some(1)]);
         drop(sender);
-        assert!(receiver.take().is_none());
+        assert!(receiver.take().await.is_none());
     }
 
-    #[test]
-    fn too_many_entries_come_back_to_their_sender() {
+    #[tokio::test]
+    async fn too_many_entries_come_back_to_their_sender() {
         let (sender, receiver) = queue();
         let many: Vec<_> = (0..LAGGING_ENTRIES_MAX as u64).map(entry).collect();
         assert!(sender.send_later(many).unwrap().is_none());
         assert_eq!(sender.send_later(vec![entry(9)]).unwrap().map(|entries| entries.len()), Some(1));
-        assert_eq!(shape(&receiver.take().unwrap()), [Some(LAGGING_ENTRIES_MAX)]);
+        sender.send(change()).unwrap();
+        let jobs = receiver.take().await.unwrap();
+        assert_eq!(shape(&jobs), [Some(LAGGING_ENTRIES_MAX), None]);
+        assert!(sender.send_later(vec![entry(9)]).unwrap().is_some(), "they are taken, and not applied");
+        jobs.iter().for_each(|job| receiver.note_applied(job.lagging()));
         assert!(sender.send_later(vec![entry(9)]).unwrap().is_none());
     }
 
-    #[test]
-    fn a_waiting_reader_ends_the_lag() {
+    #[tokio::test]
+    async fn large_entries_come_back_to_their_sender_earlier() {
+        let (sender, receiver) = queue();
+        let large = |index| vec![(large_entry(1, index, LAGGING_BYTES_MAX / 3), None)];
+        for index in 1..=2 {
+            assert!(sender.send_later(large(index)).unwrap().is_none());
+        }
+        assert!(sender.send_later(large(3)).unwrap().is_some());
+        for job in receiver.take().await.unwrap() {
+            receiver.note_applied(job.lagging());
+        }
+        assert!(sender.send_later(large(3)).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_waiting_reader_ends_the_lag() {
         let (sender, receiver) = queue();
         {
             let _waiting = sender.wait();
             assert!(sender.send_later(vec![entry(1)]).unwrap().is_none());
             assert!(held(&sender.0.state).is_urgent);
         }
-        assert_eq!(shape(&receiver.take().unwrap()), [Some(1)]);
+        assert_eq!(shape(&receiver.take().await.unwrap()), [Some(1)]);
         assert!(sender.send_later(vec![entry(2)]).unwrap().is_none());
         assert!(!held(&sender.0.state).is_urgent);
         let _waiting = sender.wait();
         assert!(held(&sender.0.state).is_urgent, "entries that lag already");
     }
 
-    #[test]
-    fn a_sleeping_thread_wakes_and_a_dropped_receiver_fails_senders() {
+    #[tokio::test]
+    async fn a_sleeping_thread_wakes_and_a_dropped_receiver_fails_senders() {
         let (sender, receiver) = queue();
-        let (taken, shapes) = channel();
-        let thread = thread::spawn(move || {
-            while let Some(jobs) = receiver.take() {
+        let (taken, mut shapes) = unbounded_channel();
+        let thread = tokio::spawn(async move {
+            while let Some(jobs) = receiver.take().await {
                 taken.send(shape(&jobs)).unwrap();
             }
             receiver
         });
         assert!(sender.send_later(vec![entry(1)]).unwrap().is_none());
-        assert_eq!(shapes.recv().unwrap(), [Some(1)]);
+        assert_eq!(shapes.recv().await.unwrap(), [Some(1)]);
         sender.send(change()).unwrap();
-        assert_eq!(shapes.recv().unwrap(), [None]);
+        assert_eq!(shapes.recv().await.unwrap(), [None]);
         let queue = Arc::clone(&sender.0);
         drop(sender);
-        drop(thread.join().unwrap());
+        drop(thread.await.unwrap());
         assert!(JobSender(queue).send(change()).is_err());
     }
 }

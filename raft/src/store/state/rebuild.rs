@@ -24,7 +24,7 @@ pub(crate) enum Source {
 
 impl MachineStore {
     /// Makes the state again up to where it is applied, and puts it in the place of the present one. openraft
-    /// must be kept from applying meanwhile. The rows of the present one are put aside.
+    /// must be kept from handing out entries meanwhile. The rows of the present one are put aside.
     ///
     /// # Errors
     /// When snapshot or log can't be read, or don't reach each other; then nothing has changed.
@@ -33,6 +33,8 @@ impl MachineStore {
     }
 
     async fn rebuild_from(&self, mut log: LogStore, source: Source) -> io::Result<()> {
+        // openraft counts entries that lag as applied, and doesn't hand them out again.
+        self.shared.settle().await?;
         let applied = self.shared.applied();
         let mut live = Live::of(self.beginning(source, applied).await?);
         while live.applied < applied {
@@ -43,7 +45,7 @@ impl MachineStore {
             }
             live = blocking(move || {
                 for entry in entries {
-                    Ready::new((entry, None))?.apply(&mut live);
+                    Ready::new((entry, None))?.apply(&mut live)?;
                     live.keep_journal();
                 }
                 Ok(live)
@@ -51,9 +53,8 @@ impl MachineStore {
             .await?;
         }
         self.journal.fit(&live.state);
-        let shared = self.shared.clone();
         live.corrects = true;
-        blocking(move || shared.put(live)).await
+        self.shared.put(live).await
     }
 
     async fn beginning(&self, source: Source, applied: Option<LogId>) -> io::Result<Instant> {

@@ -6,16 +6,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, timeout_at};
 
 use super::board::Taken;
+use super::live::Live;
 use super::shared::{SharedState, WeakState};
-use crate::store::directory::{Durable, Headroom, Marker, StoreError, StoreFailure, background};
+use crate::store::directory::{Durable, Headroom, Marker, StoreError, StoreFailure, background, fail};
 use crate::store::journal::JournalFiles;
-use crate::store::rows::{Point, Rows, Wakeup, put_aside};
+use crate::store::rows::{self, Point, Rows, Wakeup, put_aside};
 
 /// The longest lag of rows and marker.
 const LAG: Duration = Duration::from_millis(250);
@@ -49,21 +51,18 @@ impl Drop for Behind {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "the thread of the rows has panicked".to_owned();
-            self.failed.send_replace(Some(StoreFailure::Disk(why)));
+            fail(&self.failed, StoreFailure::Disk(why));
         }
     }
 }
 
 impl Behind {
-    pub(in crate::store) fn run(mut self, wakeups: &Receiver<Wakeup>) {
+    pub(in crate::store) async fn run(mut self, mut wakeups: UnboundedReceiver<Wakeup>) {
         background::step_back();
-        while let Ok(first) = wakeups.recv() {
-            let waiting = Waiting::gather(first, wakeups);
+        while let Some(first) = wakeups.recv().await {
+            let waiting = Waiting::gather(first, &mut wakeups).await;
             self.pending.store(0, Ordering::Release);
-            // Rows and marker must not record a state that breaks an invariant, nor a clean log.
-            if let Some(board) = self.shared.board()
-                && (board.broken().is_some() || board.guard(|| self.write_rows()).is_err())
-            {
+            if !self.write_changes().await {
                 return;
             }
             let marked = self.write_marker(waiting.close.is_some());
@@ -77,38 +76,61 @@ impl Behind {
         }
     }
 
-    fn write_rows(&mut self) {
-        let Some(shared) = self.shared.upgrade() else { return };
+    /// Writes journal and rows. Returns false if the state breaks an invariant: neither the rows nor the
+    /// marker may record that, and not a clean log either.
+    async fn write_changes(&mut self) -> bool {
+        let Some(board) = self.shared.board() else { return true };
+        if board.broken().is_some() {
+            return false;
+        }
+        match board.guard(|| self.take_changes()) {
+            Ok(None) => true,
+            Ok(Some(taken)) => {
+                !self.durable.wait_for(taken.live.applied).await
+                    || board.guard(|| self.write_rows(taken)).is_ok()
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Takes the changes that rows must follow, and writes the journal up to them.
+    fn take_changes(&mut self) -> Option<Taken> {
+        let shared = self.shared.upgrade()?;
         if self.off > 0 {
             self.off -= 1;
             self.write_journal(&shared);
-            return;
+            return None;
         }
         // A start from a snapshot continues behind the rows; until it reaches their position they would match
         // neither.
-        let same = self.rows.is_some() && self.install_count == shared.live().install_count;
+        let same = self.fits(&shared.live());
         if same && shared.applied() < self.marker.rows_applied {
             self.write_journal(&shared);
-            return;
+            return None;
         }
         let taken = shared.take_for_rows();
         // Before the rows, which must never be ahead of it.
         if !self.write_journal(&shared) {
-            return;
+            return None;
         }
-        drop(shared);
+        let Taken { live, touched } = &taken;
+        let is_written = self.fits(live) && self.marker.rows_applied == live.applied && touched.is_empty();
+        (!is_written).then_some(taken)
+    }
+
+    /// True if the rows hold an earlier instant of this state.
+    fn fits(&self, live: &Live) -> bool {
+        self.rows.is_some() && self.install_count == live.install_count
+    }
+
+    /// Writes rows. The log, or a snapshot, has all that they hold on disk.
+    fn write_rows(&mut self, taken: Taken) {
         let Taken { live, touched } = taken;
-        let same = self.rows.is_some() && self.install_count == live.install_count;
-        if same && self.marker.rows_applied == live.applied && touched.is_empty() {
-            return;
-        }
-        if !self.durable.wait_for(live.applied) {
-            return;
-        }
+        let same = self.fits(&live);
         let point =
             Point { applied: live.applied, membership: live.membership.clone(), digest: live.state.digest() };
         let written = match &self.rows {
-            Some(rows) if same => rows.write(touched.iter().map(|key| (*key, live.state.row(*key))), &point),
+            Some(rows) if same => rows.write(rows::touched(touched, &live.state), &point),
             // Another state altogether: a new directory is quicker than deleting, and half a change can't be
             // mistaken for a whole one.
             _ => {
@@ -145,7 +167,7 @@ impl Behind {
         let written = self.journal.write_out(shared, false);
         if let Err(error) = &written {
             let why = format!("the journal can't be written: {error}");
-            self.failed.send_replace(Some(StoreFailure::Disk(why)));
+            fail(&self.failed, StoreFailure::Disk(why));
         }
         written.is_ok()
     }
@@ -178,7 +200,7 @@ struct Waiting {
 
 impl Waiting {
     /// Lets changes gather until the lag is used up or a wakeup can't wait.
-    fn gather(first: Wakeup, wakeups: &Receiver<Wakeup>) -> Self {
+    async fn gather(first: Wakeup, wakeups: &mut UnboundedReceiver<Wakeup>) -> Self {
         let until = Instant::now() + LAG;
         let mut waiting = Self::default();
         let mut wakeup = first;
@@ -196,9 +218,9 @@ impl Waiting {
                     return waiting;
                 }
             }
-            match wakeups.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(next) => wakeup = next,
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return waiting,
+            match timeout_at(until, wakeups.recv()).await {
+                Ok(Some(next)) => wakeup = next,
+                Ok(None) | Err(_) => return waiting,
             }
         }
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Weak, mpsc};
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use openraft::storage::EntryResponder;
@@ -24,6 +24,7 @@ use crate::store::directory::{StoreCounters, StoreFailure};
 use crate::store::journal::{JournalSource, Recent, View};
 use crate::store::rows::Notifier;
 use crate::store::snapshot::Instant;
+use crate::threads;
 use crate::types::{LogId, Types};
 use ipam_machine::{Broken, State};
 
@@ -149,42 +150,42 @@ impl SharedState {
         answer.await.map_err(|_| ended())?
     }
 
-    /// Changes the state outside the log, and waits until it is published. Blocks the calling thread.
+    /// Changes the state outside the log. `tell` gets the result when it is published.
     fn change<R: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Live) -> R + Send + 'static,
-    ) -> io::Result<R> {
-        let (done, answer) = mpsc::sync_channel(1);
+        tell: impl FnOnce(R) + Send + 'static,
+    ) -> io::Result<()> {
         let job = Job::Change(Box::new(move |live| {
             let result = change(live);
-            Box::new(move || {
-                // The receiver is gone: the member stops.
-                let _gone = done.send(result);
-            })
+            Box::new(move || tell(result))
         }));
-        self.inner.jobs.send(job).map_err(|_| ended())?;
-        answer.recv().map_err(|_| ended())
+        self.inner.jobs.send(job).map_err(|_| ended())
     }
 
-    /// Replaces the state by another one, as a snapshot does. Dropping a large one takes long: the caller
-    /// does it, on a thread without other work.
+    /// Replaces the state by another one, as a snapshot does.
     ///
     /// # Errors
     /// If the apply thread has ended.
-    pub(in crate::store) fn replace(&self, instant: Instant) -> io::Result<()> {
-        self.put(Live::of(instant))
+    pub(in crate::store) async fn replace(&self, instant: Instant) -> io::Result<()> {
+        let fresh = threads::blocking(move || Live::of(instant)).await.map_err(io::Error::other)?;
+        self.put(fresh).await
     }
 
-    pub(super) fn put(&self, mut fresh: Live) -> io::Result<()> {
-        // Kept until the end, so that this thread drops the last reference.
+    pub(super) async fn put(&self, mut fresh: Live) -> io::Result<()> {
+        // Kept until the end, so that the last reference is dropped below.
         let published = self.live();
-        let before = self.change(move |live| {
+        let (done, answer) = oneshot::channel();
+        let change = move |live: &mut Live| {
             fresh.install_count = live.install_count.wrapping_add(1);
             fresh.recent = fresh.recent.after(&live.recent);
             std::mem::replace(live, fresh)
-        })?;
-        drop((before, published));
-        Ok(())
+        };
+        // Without a receiver the member stops.
+        self.change(change, move |before| drop(done.send(before)))?;
+        let before = answer.await.map_err(|_| ended())?;
+        // Dropping a large state takes long.
+        threads::blocking(move || drop((before, published))).await.map_err(io::Error::other)
     }
 
     /// Calls the machine on a copy of the state. A broken invariant stops this member: the state has the
@@ -239,7 +240,10 @@ impl SharedState {
     #[cfg(feature = "testing")]
     #[expect(clippy::expect_used, reason = "for tests only: without its thread the member has failed")]
     pub(crate) fn spoil<R: Send + 'static>(&self, how: impl FnOnce(&mut State) -> R + Send + 'static) -> R {
-        self.change(|live| how(&mut live.state)).expect("the thread that applies runs")
+        let (done, changed) = std::sync::mpsc::sync_channel(1);
+        let tell = move |result| drop(done.send(result));
+        self.change(|live| how(&mut live.state), tell).expect("the thread that applies runs");
+        changed.recv().expect("the thread that applies runs")
     }
 
     pub(super) fn take_for_rows(&self) -> Taken {

@@ -13,6 +13,7 @@ use super::shared::SharedState;
 use crate::store::directory::{Durable, Headroom, StoreCounters, background, unwind};
 use crate::store::journal::JournalFiles;
 use crate::store::snapshot::{Instant, Snapshot, SnapshotDir, SnapshotFile, Unwritable};
+use crate::threads;
 use crate::types::{LogId, Types};
 use ipam_machine::Broken;
 
@@ -67,15 +68,17 @@ impl RaftStateMachine<Types> for MachineStore {
         snapshot: SnapshotFile,
     ) -> Result<(), io::Error> {
         let (machine, meta) = (self.clone(), meta.clone());
-        let installed = background::run(move || {
+        let shared = self.shared.clone();
+        let received = background::run(move || {
             // What is sealed and only in memory would have to be fetched again.
             machine.journal.write_out(&machine.shared, true)?;
             let instant = machine.snapshots.install(snapshot, &meta)?;
             machine.journal.fit(&instant.state);
             machine.durable.set_snapshot(instant.applied);
-            machine.shared.replace(instant)
+            Ok(instant)
         });
-        self.shared.guard_io(installed).await
+        // Whole states are large, and openraft's tasks keep this future in theirs.
+        self.shared.guard_io(Box::pin(async move { shared.replace(received.await?).await })).await
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
@@ -143,6 +146,6 @@ impl Builder {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let done = tokio::task::spawn_blocking(move || Broken::catch(work)).await.map_err(io::Error::other)?;
+    let done = threads::blocking(move || Broken::catch(work)).await.map_err(io::Error::other)?;
     done.unwrap_or_else(unwind)
 }

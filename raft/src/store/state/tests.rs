@@ -1,6 +1,8 @@
 //! Rebuild of a wrong state while the store runs.
 
 use std::path::Path;
+use std::pin::pin;
+use std::sync::mpsc;
 use std::{fs, thread};
 
 use futures::stream;
@@ -9,10 +11,11 @@ use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 
 use crate::progress::Progress;
 use crate::store::journal::EventQuery;
-use crate::store::tests::sample::{command, entries, log_id, run, start, stop, write_behind};
-use crate::store::{SnapshotFile, Source, Store, StoreFailure};
+use crate::store::tests::sample::{command, entries, entry, log_id, run, start, stop, write_behind};
+use crate::store::{BREAKING_REQUEST, SnapshotFile, Source, Store, StoreFailure};
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::{Action, At, Broken, State, apply, broken};
+use ipam_machine::command::Text;
+use ipam_machine::{Action, At, Broken, Command, State, apply, broken};
 
 /// Applies a change that no log entry has.
 fn spoil(store: &Store) {
@@ -82,6 +85,59 @@ async fn without_a_snapshot_the_log_alone_makes_it_again() {
     stop(store).await;
 }
 
+/// Keeps the thread that applies from later jobs until the result is dropped.
+fn hold(store: &Store) -> mpsc::Sender<()> {
+    let (release, until) = mpsc::channel();
+    let (begun, begins) = mpsc::channel();
+    let shared = store.shared.clone();
+    thread::spawn(move || {
+        shared.spoil(move |_| {
+            begun.send(()).unwrap();
+            until.recv()
+        })
+    });
+    begins.recv().unwrap();
+    release
+}
+
+#[tokio::test]
+async fn entries_that_lag_are_in_the_state_that_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = start(dir.path()).await;
+    run(&mut store, entries(1, 0..50)).await;
+    store.shared.allow_lag();
+    let release = hold(&store);
+    run(&mut store, entries(1, 50..60)).await;
+    assert_eq!(store.shared.applied(), Some(log_id(1, 49)), "they lag");
+    {
+        let log = store.log.clone();
+        let mut rebuild = pin!(store.machine.rebuild(log, Source::Own));
+        assert!(futures::poll!(rebuild.as_mut()).is_pending());
+        drop(release);
+        rebuild.await.unwrap();
+    }
+    assert_eq!(store.shared.applied(), Some(log_id(1, 59)));
+    run(&mut store, entries(1, 60..70)).await;
+    store.shared.settle().await.unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let mut right = start(other.path()).await;
+    run(&mut right, entries(1, 0..70)).await;
+    assert_eq!(digest(&store), digest(&right));
+    stop(right).await;
+    stop(store).await;
+}
+
+#[tokio::test]
+async fn an_entry_after_a_gap_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = start(dir.path()).await;
+    run(&mut store, entries(1, 0..3)).await;
+    let item = Ok((entry(1, 4), None));
+    let refused = store.machine.apply(stream::iter([item])).await.unwrap_err();
+    assert!(refused.to_string().contains("entry 3 is due"), "{refused}");
+    assert_eq!(store.shared.applied(), Some(log_id(1, 2)));
+}
+
 #[tokio::test]
 async fn a_snapshot_that_is_older_than_its_own_is_refused_and_changes_nothing() {
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -95,7 +151,7 @@ async fn a_snapshot_that_is_older_than_its_own_is_refused_and_changes_nothing() 
     let mut file = sender.machine.get_current_snapshot().await.unwrap().unwrap().snapshot;
     let mut incoming = SnapshotFile::incoming(dir.path()).await.unwrap();
     let all = file.read_piece(1 << 20).await.unwrap();
-    incoming.write_piece(&all).await.unwrap();
+    incoming.write_piece(all).await.unwrap();
     let received = incoming.seal_and_verify().await.unwrap();
     let log = store.log.clone();
     let refused = store.machine.rebuild(log, Source::Peer(Box::new(received))).await.unwrap_err();
@@ -154,20 +210,18 @@ async fn nothing_is_published_or_written_of_a_state_that_breaks_an_invariant() {
     assert_eq!(marker(), marked, "not even the end of the log is noted as clean");
 }
 
-/// No client waits for these entries, so no answer stops raft in time.
-#[tokio::test]
-async fn nothing_is_applied_after_an_entry_that_cannot_be_applied() {
+/// Applies four entries, and returns the failure of the member. The third entry has this command. No client
+/// waits for these entries, so no answer stops raft in time.
+async fn failure_after(third: Command) -> Option<StoreFailure> {
     let dir = tempfile::tempdir().unwrap();
     let mut store = start(dir.path()).await;
     store.shared.allow_lag();
     let mut all = entries(1, 0..4);
-    let mut unknown = command(2);
-    unknown.action = Action::RaiseLevel { level: u32::MAX };
     let opened = Opened {
         leadership: Leadership::Number(0),
         log_time_ms: 1_002,
         wall_ms: 2_002,
-        commands: vec![unknown],
+        commands: vec![third],
     };
     all[2].payload = EntryPayload::Normal(Batch::seal(&opened).unwrap());
     for entry in all {
@@ -177,7 +231,23 @@ async fn nothing_is_applied_after_an_entry_that_cannot_be_applied() {
         let _ended = store.shared.settle().await;
     }
     assert_eq!(store.shared.applied(), Some(log_id(1, 1)));
+    store.failed.borrow().clone()
+}
+
+#[tokio::test]
+async fn nothing_is_applied_after_an_entry_that_cannot_be_applied() {
+    let unknown = Command { action: Action::RaiseLevel { level: u32::MAX }, ..command(2) };
+    let failed = failure_after(unknown).await;
     assert!(
-        matches!(&*store.failed.borrow(), Some(StoreFailure::Disk(why)) if why.contains("can't be applied"))
+        matches!(&failed, Some(StoreFailure::Disk(why)) if why.contains("can't be applied")),
+        "{failed:?}"
     );
+}
+
+#[tokio::test]
+async fn an_entry_that_breaks_an_invariant_ends_the_member_for_it() {
+    let mut breaking = command(2);
+    breaking.origin.request_id = Text::given(BREAKING_REQUEST);
+    let failed = failure_after(breaking).await;
+    assert!(matches!(&failed, Some(StoreFailure::Broken(_))), "{failed:?}");
 }

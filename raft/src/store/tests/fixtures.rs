@@ -1,6 +1,5 @@
-//! Data directory in the format of the first version, read by this one. `UPDATE=1` writes missing ones;
-//! existing ones never change. A version with another format adds a folder of its own, and still reads this
-//! one.
+//! Data directories of earlier formats, read by this version. `UPDATE=1` writes a missing one; existing ones
+//! never change. A version with another format adds a folder of its own, and still reads these.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,8 +19,11 @@ use ipam_machine::State;
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::journal::EventId;
 
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fixtures/v1").join(name)
+/// Formats: the first one had a value in sled for each row, whose directory is rebuilt.
+const FORMATS: [(&str, u64); 2] = [("v1", 1), ("v2", 0)];
+
+fn fixture(format: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fixtures").join(format).join(name)
 }
 
 /// A day passes at every tenth entry, so that the journal has sealed segments.
@@ -61,12 +63,12 @@ async fn write_directory(dir: &Path) {
 }
 
 /// Content of a directory, in words and in rows.
-async fn print_directory(dir: &Path) -> String {
+async fn print_directory(dir: &Path, rebuilt: u64) -> String {
     let mut text = String::new();
     writeln!(text, "{:?}", Identity::load(dir).unwrap()).unwrap();
     writeln!(text, "{:?}", Quarantine::load(dir).unwrap()).unwrap();
     let mut store = start(dir).await;
-    assert_eq!(store.counters.rows_rebuilt.load(Relaxed), 0, "the rows are read, not put aside");
+    assert_eq!(store.counters.rows_rebuilt.load(Relaxed), rebuilt);
     writeln!(text, "{:?}", store.log.read_vote().await.unwrap()).unwrap();
     for entry in read_all(&mut store.log).await {
         let what = match entry.payload {
@@ -129,28 +131,31 @@ fn unpack(packed: &[u8], dir: &Path) {
 }
 
 #[tokio::test]
-async fn a_directory_of_the_first_version_is_read_as_it_was_meant() {
-    let (packed, printed) = (fixture("directory.lz4"), fixture("directory.txt"));
-    if std::env::var_os("UPDATE").is_some() && !packed.exists() {
+async fn directories_of_all_formats_are_read_as_they_were_meant() {
+    for (format, rebuilt) in FORMATS {
+        let (packed, printed) = (fixture(format, "directory.lz4"), fixture(format, "directory.txt"));
+        if std::env::var_os("UPDATE").is_some() && !packed.exists() {
+            let dir = tempfile::tempdir().unwrap();
+            write_directory(dir.path()).await;
+            fs::create_dir_all(packed.parent().unwrap()).unwrap();
+            fs::write(&packed, pack(dir.path())).unwrap();
+            fs::write(&printed, print_directory(dir.path(), rebuilt).await).unwrap();
+        }
         let dir = tempfile::tempdir().unwrap();
-        write_directory(dir.path()).await;
-        fs::create_dir_all(packed.parent().unwrap()).unwrap();
-        fs::write(&packed, pack(dir.path())).unwrap();
-        fs::write(&printed, print_directory(dir.path()).await).unwrap();
+        unpack(&fs::read(&packed).unwrap(), dir.path());
+        let found = print_directory(dir.path(), rebuilt).await;
+        let meant = fs::read_to_string(&printed).unwrap();
+        for (found, meant) in found.lines().zip(meant.lines()) {
+            assert_eq!(found, meant, "{format}");
+        }
+        assert_eq!(found.lines().count(), meant.lines().count(), "{format}");
     }
-    let dir = tempfile::tempdir().unwrap();
-    unpack(&fs::read(&packed).unwrap(), dir.path());
-    let (found, meant) = (print_directory(dir.path()).await, fs::read_to_string(&printed).unwrap());
-    for (found, meant) in found.lines().zip(meant.lines()) {
-        assert_eq!(found, meant);
-    }
-    assert_eq!(found.lines().count(), meant.lines().count());
 }
 
 #[tokio::test]
-async fn snapshot_and_log_of_the_first_version_make_the_same_state() {
+async fn snapshot_and_log_make_the_same_state_as_the_rows() {
     let dir = tempfile::tempdir().unwrap();
-    unpack(&fs::read(fixture("directory.lz4")).unwrap(), dir.path());
+    unpack(&fs::read(fixture("v2", "directory.lz4")).unwrap(), dir.path());
     let read = start(dir.path()).await;
     let digest = read.shared.with(State::digest);
     stop(read).await;

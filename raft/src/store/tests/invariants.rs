@@ -73,7 +73,7 @@ async fn a_received_snapshot_that_breaks_an_invariant_ends_the_member_before_it_
     let mut file = sender.machine.get_current_snapshot().await.unwrap().unwrap().snapshot;
     let mut receiver = start(to.path()).await;
     let mut incoming = SnapshotFile::incoming(to.path()).await.unwrap();
-    incoming.write_piece(&file.read_piece(1 << 20).await.unwrap()).await.unwrap();
+    incoming.write_piece(file.read_piece(1 << 20).await.unwrap()).await.unwrap();
     let verified = receiver.shared.guard_io(incoming.seal_and_verify()).await;
     assert!(verified.unwrap_err().to_string().contains("a row of a test breaks nothing"));
     assert_ended(&mut receiver, BREAKING_TO_LOAD).await;

@@ -2,4 +2,5 @@
 
 mod fixtures;
 mod invariants;
-pub(super) mod sample;
+pub(crate) mod sample;
+mod simulated;

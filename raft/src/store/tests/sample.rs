@@ -11,6 +11,7 @@ use openraft::type_config::TypeConfigExt as _;
 use openraft::{EntryPayload, Membership, RaftLogReader as _, StorageHelper};
 use tokio::sync::oneshot;
 
+use crate::simulation::Simulation;
 use crate::store::rows::Wakeup;
 use crate::store::{LogStore, Store, open};
 use crate::types::{Entry, LogId, Member, Types, Vote};
@@ -19,6 +20,13 @@ use ipam_machine::command::{Action, Command, Delete, Expect, Kind, Metadata, Net
 use ipam_machine::fixtures;
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
+
+/// A simulation without a network.
+pub(crate) const NOWHERE: Simulation = Simulation {
+    seed: 1,
+    connect: |_| Box::pin(async { Err(std::io::ErrorKind::ConnectionRefused.into()) }),
+    boot_id: |_| "boot".to_owned(),
+};
 
 pub(in crate::store) fn log_id(term: u64, index: u64) -> LogId {
     LogId { leader_id: LeaderId { term, node_id: 1 }, index }
@@ -81,8 +89,13 @@ pub(in crate::store) fn membership(term: u64, index: u64) -> Entry {
 
 /// An entry of about this many bytes.
 pub(in crate::store) fn large_entry(term: u64, index: u64, bytes: usize) -> Entry {
+    entry_with(term, index, &"x".repeat(bytes))
+}
+
+/// An entry with this text.
+pub(in crate::store) fn entry_with(term: u64, index: u64, text: &str) -> Entry {
     let mut command = command(index);
-    command.origin.request_id = Text::given("x".repeat(bytes));
+    command.origin.request_id = Text::given(text);
     let opened =
         Opened { leadership: Leadership::Number(0), log_time_ms: 1, wall_ms: 2, commands: vec![command] };
     Entry { log_id: log_id(term, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
@@ -147,8 +160,7 @@ pub(in crate::store) async fn stop(store: Store) {
 pub(in crate::store) async fn kill(store: Store) {
     let Store { log, machine, shared, journal, failed, closer, .. } = store;
     drop((log, machine, shared, journal, failed));
-    let threads = closer.abandon();
-    tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| thread.join().unwrap()))
-        .await
-        .unwrap();
+    for thread in closer.abandon() {
+        thread.ended().await.unwrap();
+    }
 }

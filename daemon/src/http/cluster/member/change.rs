@@ -1,6 +1,6 @@
 //! Members that get a vote, and members that go: planned first, decided in the log, then waited for.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::Path;
 use ipam_api::cluster::{MemberChange, ReplaceRequest};
@@ -10,6 +10,7 @@ use ipam_machine::command::ChangeMembers;
 use ipam_machine::model::MemberStanding;
 use ipam_machine::{Action, State};
 use ipam_raft::node::MemberInfo;
+use tokio::time::Instant;
 
 use super::list::WRITE;
 use super::plan::{self, Plan};

@@ -6,6 +6,7 @@ use crate::value::cause::Counted;
 use crate::value::id::AllocationId;
 use crate::value::{Cause, InterfaceRequest, Refusal, refuse_if};
 use ipam_api::limits::{BULK_ALLOCATIONS_MAX, BULK_ENDPOINTS_MAX};
+use std::collections::BTreeMap;
 
 impl AllocateMany {
     pub(super) fn check(&self) -> Result<(), Refusal> {
@@ -23,7 +24,19 @@ impl AllocateMany {
             || request.options.metadata.hostname.is_some()
             || !request.routing.is_empty()
             || request.interfaces.iter().any(names_one);
-        refuse_if(is_of_one, || Cause::FieldOfOneEndpoint)
+        refuse_if(is_of_one, || Cause::FieldOfOneEndpoint)?;
+        self.check_names()
+    }
+
+    /// Refuses an endpoint that is named twice: all of its incarnations would be examined each time.
+    fn check_names(&self) -> Result<(), Refusal> {
+        let mut seen = BTreeMap::new();
+        for (second, name) in (0_u32..).zip(self.names()) {
+            if let Some(first) = seen.insert(name, second) {
+                return Err(Cause::EndpointTwice { name: name.clone(), first, second }.into());
+            }
+        }
+        Ok(())
     }
 }
 

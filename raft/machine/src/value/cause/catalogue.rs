@@ -582,6 +582,12 @@ causes! {
         "reservation {reservation} records {address} for {endpoint}"
         help "Change that reservation first.";
     FieldOfOneEndpoint => ConflictingFields:
-        "a request for many endpoints has a field that only one endpoint can have: uid, attachment, addresses, mac, hostname, link addresses, routes, adopt, wait or take_over"
+        "a request for many endpoints has a field that only one endpoint can have: uid, attachment, addresses, mac, hostname, link addresses, routes, clean_gateway, adopt, wait or take_over"
+        help "Send a request of its own for that endpoint.";
+    EndpointTwice { name: ObjectName, first: u32, second: u32 } => ConflictingFields:
+        "names[{first}] and names[{second}] are both {name}"
+        help "Name each endpoint once.";
+    OwnRoutes { endpoint: EndpointKey } => ConflictingFields:
+        "{endpoint} has routes of its own, and the answer for many endpoints has only those of pools"
         help "Send a request of its own for that endpoint.";
 }

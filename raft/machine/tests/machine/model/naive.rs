@@ -66,6 +66,7 @@ pub(crate) enum Reply {
         addresses: BTreeSet<(u32, IpAddr)>,
     },
     Released(Vec<IpAddr>),
+    /// The addresses in order.
     ReleasedMany {
         addresses: Vec<IpAddr>,
         gone: u64,

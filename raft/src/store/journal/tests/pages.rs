@@ -319,7 +319,7 @@ async fn a_member_restored_by_snapshot_lists_its_missing_sealed_segments() {
         if piece.is_empty() {
             break;
         }
-        incoming.write_piece(&piece).await.unwrap();
+        incoming.write_piece(piece).await.unwrap();
     }
     let received = incoming.seal_and_verify().await.unwrap();
     receiver.machine.install_snapshot(&meta, received).await.unwrap();

@@ -1,19 +1,66 @@
 //! Upstream's own suite on our stores.
 
-use openraft::StorageError;
+use std::io;
+
+use futures::{Stream, StreamExt as _, stream};
+use openraft::entry::RaftEntry as _;
+use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::testing::log::{StoreBuilder, Suite};
+use openraft::type_config::alias::SnapshotMetaOf;
+use openraft::{EntryPayload, OptionalSend, StorageError};
 use tempfile::TempDir;
 
-use crate::store::{Closer, LogStore, MachineStore, open};
-use crate::types::Types;
+use crate::store::log::next;
+use crate::store::{Closer, LogStore, MachineStore, SnapshotFile, open};
+use crate::types::{Entry, LogId, StoredMembership, Types};
+
+/// A machine for upstream's suite, which leaves out entries: they are blank here.
+struct Gapless(MachineStore);
+
+impl RaftStateMachine<Types> for Gapless {
+    type SnapshotData = SnapshotFile;
+    type SnapshotBuilder = <MachineStore as RaftStateMachine<Types>>::SnapshotBuilder;
+
+    async fn applied_state(&mut self) -> io::Result<(Option<LogId>, StoredMembership)> {
+        self.0.applied_state().await
+    }
+
+    async fn apply<Strm>(&mut self, mut entries: Strm) -> io::Result<()>
+    where
+        Strm: Stream<Item = io::Result<EntryResponder<Types>>> + Unpin + OptionalSend,
+    {
+        while let Some(item) = entries.next().await {
+            let (entry, responder) = item?;
+            let due = next(self.0.applied_state().await?.0);
+            let blank =
+                |index| Entry { log_id: LogId { index, ..entry.log_id() }, payload: EntryPayload::Blank };
+            let mut all: Vec<_> = (due..entry.log_id().index).map(|index| Ok((blank(index), None))).collect();
+            all.push(Ok((entry, responder)));
+            self.0.apply(stream::iter(all)).await?;
+        }
+        Ok(())
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Self::SnapshotBuilder {
+        self.0.get_snapshot_builder().await
+    }
+
+    async fn install_snapshot(&mut self, meta: &SnapshotMetaOf<Types>, file: SnapshotFile) -> io::Result<()> {
+        self.0.install_snapshot(meta, file).await
+    }
+
+    async fn get_current_snapshot(&mut self) -> io::Result<Option<crate::store::snapshot::Snapshot>> {
+        self.0.get_current_snapshot().await
+    }
+}
 
 struct Builder;
 
-impl StoreBuilder<Types, LogStore, MachineStore, (TempDir, Closer)> for Builder {
-    async fn build(&self) -> Result<((TempDir, Closer), LogStore, MachineStore), StorageError<Types>> {
+impl StoreBuilder<Types, LogStore, Gapless, (TempDir, Closer)> for Builder {
+    async fn build(&self) -> Result<((TempDir, Closer), LogStore, Gapless), StorageError<Types>> {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path()).await.unwrap();
-        Ok(((dir, store.closer), store.log, store.machine))
+        Ok(((dir, store.closer), store.log, Gapless(store.machine)))
     }
 }
 

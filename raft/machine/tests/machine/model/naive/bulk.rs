@@ -4,22 +4,34 @@ use std::collections::BTreeSet;
 
 use ipam_api::Code;
 use ipam_api::resource::EndpointKey;
-use ipam_machine::command::{Allocate, AllocateMany};
+use ipam_machine::command::{Allocate, AllocateMany, RouteConfig};
 use ipam_machine::id::AllocationId;
 
 use super::{Model, Reply};
 
 impl Model {
     pub(super) fn allocate_many(&mut self, many: &AllocateMany) -> Result<Reply, Code> {
+        if many.names().collect::<BTreeSet<_>>().len() < many.names().count() {
+            return Err(Code::ConflictingFields);
+        }
         let mut draft = self.clone();
         let (mut repeats, mut all) = (Vec::new(), BTreeSet::new());
         for (index, name) in (0..).zip(many.names()) {
             let endpoint = EndpointKey { name: name.clone(), ..many.request.endpoint.clone() };
             let Reply::Given { repeated, addresses } =
-                draft.allocate(&Allocate { endpoint, ..many.request.clone() })?
+                draft.allocate(&Allocate { endpoint: endpoint.clone(), ..many.request.clone() })?
             else {
                 panic!("nothing of many waits")
             };
+            let is_of =
+                |number| draft.endpoints.iter().any(|one| one.number == number && one.key == endpoint);
+            if draft.held.iter().any(|one| {
+                is_of(one.endpoint)
+                    && addresses.contains(&(one.interface.clone(), one.address))
+                    && one.route_config != RouteConfig::default()
+            }) {
+                return Err(Code::ConflictingFields);
+            }
             repeats.extend(repeated.then_some(index));
             all.extend(addresses.into_iter().map(|(_, address)| (index, address)));
         }
@@ -34,11 +46,14 @@ impl Model {
                 gone += 1;
                 continue;
             }
-            let said = self.release(|one| one.id == id.get());
-            if let Reply::Released(addresses) = self.give_up_preallocated(said) {
+            if let Reply::Released(addresses) = self.release(|one| one.id == id.get()) {
                 all.extend(addresses);
             }
         }
+        let Reply::Released(mut all) = self.give_up_preallocated(Reply::Released(all)) else {
+            unreachable!("it is of the same kind")
+        };
+        all.sort_unstable();
         Reply::ReleasedMany { addresses: all, gone }
     }
 }

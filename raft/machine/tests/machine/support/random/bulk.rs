@@ -1,5 +1,8 @@
 //! Random requests for many endpoints or allocations.
 
+use std::collections::BTreeSet;
+
+use ipam_api::name::ObjectName;
 use ipam_api::resource::Lifecycle;
 use ipam_machine::Action;
 use ipam_machine::command::{Allocate, AllocateMany, Routing};
@@ -7,7 +10,7 @@ use ipam_machine::command::{Allocate, AllocateMany, Routing};
 use super::Draw;
 
 impl Draw<'_> {
-    /// The same request for some endpoints of its namespace, one of them perhaps twice.
+    /// The same request for some endpoints of its namespace, rarely for one of them twice.
     pub(super) fn many(&mut self, mut request: Allocate) -> Action {
         (request.uid, request.attachment, request.started) = (None, None, None);
         if request.lifecycle == Lifecycle::Attached {
@@ -21,7 +24,12 @@ impl Draw<'_> {
             interface.mac = None;
         }
         let names = ["w-0", "w-1", "h0", "x-0", "x-1"];
-        let others = (0..self.dice.below(4)).map(|_| self.dice.pick(&names).parse().unwrap()).collect();
+        let mut others: Vec<ObjectName> =
+            (0..self.dice.below(4)).map(|_| self.dice.pick(&names).parse().unwrap()).collect();
+        if self.dice.chance(90) {
+            let mut seen = BTreeSet::from([request.endpoint.name.clone()]);
+            others.retain(|name| seen.insert(name.clone()));
+        }
         Action::AllocateMany(Box::new(AllocateMany { request, others }))
     }
 
