@@ -1,7 +1,9 @@
-//! Fault injection for ipamd: breaks clusters of real processes, and reports lost data. Also measures them.
+//! Fault injection for ipamd: breaks clusters of real processes and simulated ones, and reports broken
+//! promises. Also measures them.
 
 pub mod bench;
 pub mod checker;
+mod cluster;
 pub mod command;
 pub mod failover;
 pub mod history;
@@ -11,6 +13,7 @@ pub mod powercut;
 mod random;
 pub mod report;
 pub mod seeded;
+pub mod sim;
 pub mod slow_disks;
 pub mod store;
 mod sync;

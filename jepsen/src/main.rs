@@ -1,11 +1,12 @@
-//! `ipam-jepsen`: breaks clusters of real daemons on purpose.
+//! `ipam-jepsen`: breaks clusters of real and of simulated daemons on purpose.
 //!
 //! It ends with 0 if all promises were kept, with 1 if one was broken, and with 2 if it couldn't find out.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipam_jepsen::command::{Outcome, check, list, live, matrix, preflight, report, suite};
+use ipam_jepsen::command::{Outcome, check, list, live, matrix, preflight, report, sim, soak, suite};
 use ipam_jepsen::{bench, failover, powercut, seeded, slow_disks};
 
 /// Breaks clusters of real ipamd processes on purpose, and reports each broken promise.
@@ -22,6 +23,19 @@ enum Task {
     Live(live::Arguments),
     /// Make the runs of a campaign that a directory lacks: each nemesis with all workloads.
     Matrix(matrix::Arguments),
+    /// Simulate whole runs, each in one thread that its seed determines.
+    Sim(sim::Arguments),
+    /// Make the simulated run of a directory with a case.
+    #[command(hide = true)]
+    Simulate {
+        /// Directory of the run.
+        dir: PathBuf,
+        /// Filter of log lines.
+        #[arg(long)]
+        log: Option<String>,
+    },
+    /// Make live and simulated runs in turn, for hours; an interrupted soak goes on.
+    Soak(soak::Arguments),
     /// Make the short runs of the tests.
     Suite(suite::Arguments),
     /// Check a stored run, on any machine and without root.
@@ -48,6 +62,11 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Live(arguments) => live::run(&arguments),
         Task::Matrix(arguments) => matrix::run(&arguments),
+        Task::Sim(arguments) => sim::run(&arguments),
+        Task::Simulate { dir, log } => {
+            ipam_jepsen::sim::simulate(&dir, log.as_deref()).map(|()| Outcome::Held)
+        }
+        Task::Soak(arguments) => soak::run(&arguments),
         Task::Suite(arguments) => suite::run(&arguments),
         Task::Check(arguments) => check::run(&arguments),
         Task::Report(arguments) => report::run(&arguments),

@@ -19,8 +19,10 @@ pub const HISTORY: &str = "history.jsonl";
 /// Name of the file with the history as Jepsen reads it.
 pub const EDN: &str = "history.edn";
 const SETTINGS: &str = "settings.json";
-const JOURNAL: &str = "journal.jsonl";
-const FINALS: &str = "finals.jsonl";
+/// Name of the file with the journal.
+pub const JOURNAL: &str = "journal.jsonl";
+/// Name of the file with the final states.
+pub const FINALS: &str = "finals.jsonl";
 const SAMPLES: &str = "samples.jsonl";
 const EXITS: &str = "exits.jsonl";
 

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::jepsen_program::BENCH;
 use crate::workspace::{Workspace, call};
 use crate::{binaries, failover};
 
@@ -17,8 +18,6 @@ pub(crate) struct Arguments {
     words: Vec<OsString>,
 }
 
-/// The program that measures.
-const BENCH: &str = "ipam-jepsen";
 /// Task without arguments.
 const COMPARE: &str = "compare";
 /// Tasks that start the programs.

@@ -91,6 +91,9 @@ fn cargo_build(workspace: &Workspace, triple: &str, package: &str, names: &[&str
     for name in names {
         command.args(["--bin", name]);
     }
+    if package == "ipamd" {
+        command.args(["--features", "jemalloc"]);
+    }
     // With an explicit target the flags don't reach proc-macros and build scripts, which can't be static.
     command.args(["--target", triple]).env(ENCODED_RUSTFLAGS, rustflags(workspace)?);
     Ok(command)

@@ -2,27 +2,16 @@
 //!
 //! etcd is unpacked from its Debian package and never installed: the package would start a service.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 
+use crate::jepsen_program::{Arguments, BENCH};
 use crate::workspace::{Workspace, call};
 use crate::{binaries, host_tools};
 
-/// Arguments of the bench, after those that name the programs.
-#[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
-pub(crate) struct Arguments {
-    /// Arguments of the bench; --help lists them.
-    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
-}
-
-/// The program that measures.
-const BENCH: &str = "ipam-jepsen";
 /// Debian package of etcd. It needs libc alone.
 const ETCD: &str = "etcd-server";
 /// Program in it.

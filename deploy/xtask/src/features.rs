@@ -11,10 +11,10 @@ use crate::workspace::Workspace;
 /// plugin runs once per container.
 const NOT_IN_PLUGIN: [&str; 6] =
     ["rustls", "ring", "native-tls", "openssl-sys", "hickory-resolver", "serde-saphyr"];
-/// Access for tests and start options of tests.
-const TESTING: &str = "testing";
-/// The packages that have that feature.
-const TESTED: [&str; 4] = ["ipam-agent", "ipam-machine", "ipam-raft", "ipamd"];
+/// Access for tests and start options of tests, and stand-ins of a simulation.
+const OF_TESTS: [&str; 2] = ["testing", "simulation"];
+/// The packages that have one of these features.
+const TESTED: [&str; 5] = ["ipam-agent", "ipam-api", "ipam-machine", "ipam-raft", "ipamd"];
 
 /// The feature sets of each package. Host and target may each have one.
 type Features = BTreeMap<String, BTreeSet<String>>;
@@ -24,7 +24,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     for (package, _) in SHIPPED {
         let shipped = resolve(workspace, &["--package", package, "--edges", "normal,build"])?;
         if let Some(package) = testing(&shipped).first() {
-            bail!("the shipped binaries would have the feature `{TESTING}` of {package}");
+            bail!("the shipped binaries would have a feature of tests ({OF_TESTS:?}) of {package}");
         }
         if package == "ipam-cni"
             && let Some(name) =
@@ -40,7 +40,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     // Otherwise the check above would look for a renamed feature.
     let tested = testing(&built);
     if !TESTED.iter().all(|package| tested.iter().any(|name| is_package(name, package))) {
-        bail!("the tests need the feature `{TESTING}` of {TESTED:?}; found that of {tested:?}");
+        bail!("the tests need a feature ({OF_TESTS:?}) of each of {TESTED:?}; found those of {tested:?}");
     }
     let tests = resolve(workspace, &["--workspace", "--edges", "normal,build,dev"])?;
     match unshared(&built, &tests) {
@@ -73,9 +73,9 @@ fn read(tree: &str) -> Features {
     features
 }
 
-/// Packages of ours with the feature.
+/// Packages of ours with a feature of tests.
 fn testing(features: &Features) -> Vec<&str> {
-    let has = |set: &String| set.split(',').any(|feature| feature == TESTING);
+    let has = |set: &String| set.split(',').any(|feature| OF_TESTS.contains(&feature));
     let ours = features.iter().filter(|(package, _)| TESTED.iter().any(|name| is_package(package, name)));
     ours.filter(|(_, sets)| sets.iter().any(has)).map(|(package, _)| package.as_str()).collect()
 }
@@ -102,6 +102,7 @@ mod tests {
         assert_eq!(testing(&features), ["ipamd v0.1.0 (/x)"]);
         let syn: Vec<&str> = features["syn v2.0.1"].iter().map(String::as_str).collect();
         assert_eq!(syn, ["default", "default,full"]);
+        assert_eq!(testing(&read("ipam-api v0.1.0 (/x)|default,simulation\n")), ["ipam-api v0.1.0 (/x)"]);
         assert_eq!(
             testing(&read("ipamd v0.1.0 (/x)|testing-more\nother v1.0.0|testing\n")),
             Vec::<&str>::new()

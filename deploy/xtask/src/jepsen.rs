@@ -1,12 +1,13 @@
 //! `cargo xtask jepsen`: builds the programs and runs fault injection. Its suite is a stage of the tests.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
 
 use crate::binaries;
+use crate::jepsen_program::BENCH;
 use crate::workspace::{Workspace, call};
 
 #[derive(Debug, clap::Args)]
@@ -19,14 +20,26 @@ pub(crate) struct Arguments {
     words: Vec<OsString>,
 }
 
-/// Program with all tasks.
-const JEPSEN: &str = "ipam-jepsen";
 /// Programs under test.
 const PROGRAMS: &[&str] = &["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
 /// Short runs over all workloads and nemeses.
 const SUITE: &str = "suite";
 /// Tasks that start the programs under test.
-const LIVE: [&str; 4] = ["live", "matrix", SUITE, MUTANTS];
+const LIVE: [&str; 5] = ["live", "matrix", SOAK, SUITE, MUTANTS];
+/// Live and simulated runs in turn.
+const SOAK: &str = "soak";
+/// Tasks and options with simulated runs, for which the program is optimized.
+const SIMULATED: [&str; 3] = [SIM, "--sim", SOAK];
+/// One run for each seed.
+const SIM: &str = "sim";
+/// Profile of the program for them.
+const PROFILE: &str = "simulation";
+/// Seeds of the tests.
+const SEEDS: &str = "1..200";
+/// Number of runs that the tests repeat and compare.
+const REPLAYS: &str = "10";
+/// Stored cases of earlier defects.
+const CASES: &str = "jepsen/cases";
 /// Runs with seeded bugs, which checkers must detect.
 const MUTANTS: &str = "mutants";
 /// Bugs of the tests: each is detected within half a minute.
@@ -38,6 +51,7 @@ pub(crate) fn build_and_run(workspace: &Workspace, arguments: &Arguments) -> Res
         [] => vec![SUITE.into()],
         words => words.to_vec(),
     };
+    let simulates = words.iter().any(|word| SIMULATED.iter().any(|task| word == task));
     let is_live = words.first().is_some_and(|task| LIVE.iter().any(|live| task == live));
     let bin_dir = match (is_live, arguments.shipped) {
         (true, true) => {
@@ -47,7 +61,7 @@ pub(crate) fn build_and_run(workspace: &Workspace, arguments: &Arguments) -> Res
         (true, false) => binaries::build_quickly(workspace, PROGRAMS)?,
         (false, _) => workspace.dist(),
     };
-    let mut command = jepsen(workspace)?;
+    let mut command = if simulates { Command::new(simulation(workspace)?) } else { jepsen(workspace)? };
     command.args(&words);
     if is_live {
         command.arg("--bin-dir").arg(bin_dir);
@@ -71,11 +85,43 @@ pub(crate) fn test(workspace: &Workspace, bin_dir: &Path, shipped: bool) -> Resu
     Ok(())
 }
 
+/// Stage of the tests: simulated runs, replays, and seeded bugs in simulated runs.
+pub(crate) fn simulate(workspace: &Workspace) -> Result<()> {
+    let store = workspace.target.join("jepsen").join(SIM);
+    // Its ledger would make the runs of an earlier program count.
+    if store.exists() {
+        std::fs::remove_dir_all(&store)?;
+    }
+    let program = simulation(workspace)?;
+    let run = |words: &[&str], name: &str| {
+        let mut command = Command::new(&program);
+        call(command.args(words).arg("--store").arg(store.join(name)).current_dir(&workspace.root))
+    };
+    run(&[SIM, "--seeds", SEEDS, "--time", "60s", "--replay", REPLAYS], "seeds")?;
+    run(&[SIM, "--case", CASES], "cases")?;
+    run(&[MUTANTS, "--sim"], MUTANTS)
+}
+
+/// Builds the program of simulated runs, optimised.
+fn simulation(workspace: &Workspace) -> Result<PathBuf> {
+    call(&mut workspace.cargo([
+        "build",
+        "--locked",
+        "--profile",
+        PROFILE,
+        "--package",
+        BENCH,
+        "--bin",
+        BENCH,
+    ]))?;
+    Ok(workspace.target.join(PROFILE).join(BENCH))
+}
+
 /// The programs under test of a test run, built if they are not the shipped ones.
-pub(crate) fn build_quickly(workspace: &Workspace) -> Result<std::path::PathBuf> {
+pub(crate) fn build_quickly(workspace: &Workspace) -> Result<PathBuf> {
     binaries::build_quickly(workspace, PROGRAMS)
 }
 
 fn jepsen(workspace: &Workspace) -> Result<Command> {
-    Ok(Command::new(binaries::build_quickly(workspace, &[JEPSEN])?.join(JEPSEN)))
+    Ok(Command::new(binaries::build_quickly(workspace, &[BENCH])?.join(BENCH)))
 }

@@ -1,5 +1,5 @@
-//! The project's own tools: `cargo xtask bench | build | chart | commits | dev | failover | image | jepsen |
-//! measure | powercut | slow-disks | test`.
+//! The project's own tools: `cargo xtask bench | build | chart | commits | costs | dev | failover | image |
+//! jepsen | measure | powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
 //! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
@@ -10,6 +10,7 @@ mod binaries;
 mod clients;
 mod commits;
 mod contract;
+mod costs;
 mod cycles;
 mod deny;
 mod dependencies;
@@ -20,6 +21,7 @@ mod host_tools;
 mod image;
 mod imports;
 mod jepsen;
+mod jepsen_program;
 mod kubernetes;
 mod map;
 mod packages;
@@ -56,6 +58,8 @@ enum Task {
     Chart,
     /// Check the messages of the newest commits; `cargo xtask test` does the same.
     Commits,
+    /// Count instructions and heap blocks of state machine and codecs, against the recorded counts.
+    Costs,
     /// Build quickly, then run `ipamd dev`: three members on this machine, and a real address.
     Dev(dev::Arguments),
     /// Write the container image as one OCI archive, without a registry and without root.
@@ -72,11 +76,11 @@ enum Task {
         meridio: bool,
     },
     /// Build what is needed, then cut the power of members under load, and say what they lost.
-    Powercut(powercut::Arguments),
+    Powercut(jepsen_program::Arguments),
     /// Build what is needed, then kill leaders of clusters on slow disks, and measure the gaps.
-    SlowDisks(powercut::Arguments),
+    SlowDisks(jepsen_program::Arguments),
     /// Build what is needed, then kill and pause leaders of ipamd and of etcd, and compare the gaps.
-    Failover(failover::Arguments),
+    Failover(jepsen_program::Arguments),
     /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
     Test(test::Arguments),
 }
@@ -87,6 +91,7 @@ fn main() -> ExitCode {
         Task::Build => binaries::build(&workspace).map(|_| ()),
         Task::Chart => kubernetes::write_chart(&workspace),
         Task::Commits => commits::run(&workspace.root),
+        Task::Costs => costs::test(&workspace),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
         Task::Image(arguments) => image::write(&workspace, &arguments),
         Task::Jepsen(arguments) => jepsen::build_and_run(&workspace, &arguments),

@@ -63,6 +63,7 @@ const NEEDED: &[Package] = &[
         wanted: "protoc-gen-go",
         places: &["/var/lib/dpkg/info/protoc-gen-go-1-3.list"],
     },
+    Package { name: "valgrind", wanted: "valgrind", places: &["/usr/bin/valgrind"] },
 ];
 
 /// Debian's package of kubectl.
@@ -169,13 +170,20 @@ mod tests {
         assert_eq!(
             names(&all),
             "containernetworking-plugins iproute2 e2fsprogs mount util-linux libfaketime containerd runc \
-             podman golang-go golang-google-grpc-dev protobuf-compiler protoc-gen-go-1-3"
+             podman golang-go golang-google-grpc-dev protobuf-compiler protoc-gen-go-1-3 valgrind"
         );
         assert_eq!(
             names(&missing(|place| place.starts_with("/bin/") || place.contains("faketime") || is_go(place))),
-            "containernetworking-plugins e2fsprogs containerd runc podman"
+            "containernetworking-plugins e2fsprogs containerd runc podman valgrind"
         );
-        let there = ["/sbin/ip", "/usr/lib/cni/bridge", "/sbin/mkfs.ext4", "/bin/mount", "/bin/unshare"];
+        let there = [
+            "/sbin/ip",
+            "/usr/lib/cni/bridge",
+            "/sbin/mkfs.ext4",
+            "/bin/mount",
+            "/bin/unshare",
+            "/usr/bin/valgrind",
+        ];
         let runtimes = ["/usr/bin/containerd", "/usr/bin/runc", "/usr/bin/podman"];
         let missing = missing(|place| there.contains(&place) || runtimes.contains(&place) || is_go(place));
         assert_eq!(names(&missing), "libfaketime");

@@ -1,24 +1,14 @@
 //! `cargo xtask powercut` and `slow-disks`. A short form of the first is a stage of the tests.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::binaries;
+use crate::jepsen_program::{Arguments, BENCH};
 use crate::workspace::{Workspace, call};
 
-#[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
-pub(crate) struct Arguments {
-    /// Arguments of the bench; --help lists them.
-    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
-}
-
-/// The program that cuts the power and counts what is lost.
-const BENCH: &str = "ipam-jepsen";
 /// The task of power cuts.
 pub(crate) const POWERCUT: &str = "powercut";
 /// The task of leaders that are killed on slow disks.

@@ -35,7 +35,7 @@ impl Rule {
 const CEILINGS: [(&str, [usize; 5]); 9] = [
     ("api/", [0, 0, 13, 0, 0]),
     ("raft/machine/", [0, 0, 70, 0, 0]),
-    ("raft/", [0, 0, 21, 0, 0]),
+    ("raft/", [0, 0, 19, 0, 0]),
     ("daemon/ipamctl/", [0, 0, 82, 0, 0]),
     ("daemon/", [0, 0, 65, 0, 0]),
     ("cni/", [0, 0, 1, 0, 0]),

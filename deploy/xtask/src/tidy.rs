@@ -53,14 +53,13 @@ const LEFTOVERS: [(&str, &str); 7] = [
 const WALLS: [Wall; 7] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),
-        words: &["openraft", "raft_log::", "sled::"],
+        words: &["openraft", "sled::"],
         why: "replication and storage are named only inside raft/",
     },
     Wall {
         applies: |path| path.starts_with("raft/machine/src/"),
         words: &[
             "openraft",
-            "raft_log::",
             "sled::",
             "tokio::",
             "std::fs",

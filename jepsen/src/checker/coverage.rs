@@ -68,7 +68,10 @@ fn check(record: &Record, demands: &Demands) -> Verdict {
     check_end(record, &faults, &mut verdict);
     check_faults(record, &faults, &mut verdict);
     check_leaders(record, &faults, &mut verdict);
-    check_work(record, &faults, demands, &mut verdict);
+    // Many simulated runs together must do enough work.
+    if !record.settings.is_simulated {
+        check_work(record, &faults, demands, &mut verdict);
+    }
     verdict
 }
 

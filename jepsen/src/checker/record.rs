@@ -37,6 +37,9 @@ pub struct Settings {
     pub members: usize,
     /// True with TLS and tokens.
     pub is_secure: bool,
+    /// True for a simulated run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_simulated: bool,
     /// Time in which clients work.
     pub time_ms: u64,
     /// Options of the test build, such as seeded bugs.

@@ -97,6 +97,11 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         test_options: arguments.test_option.clone(),
         store: std::path::absolute(store)?,
         is_quiet: arguments.quiet,
+        is_simulated: false,
+        log: None,
+        sessions_max: None,
+        pace: crate::workload::PACE,
+        script: None,
     })
 }
 

@@ -46,6 +46,15 @@ pub struct Arguments {
     keep_going: bool,
 }
 
+impl Arguments {
+    /// A campaign of a soak: all workloads and nemeses, a minute each.
+    pub(super) fn soak(rounds: u64, store: PathBuf, bin_dir: PathBuf) -> Self {
+        let all = || "all".to_owned();
+        let time = Duration::from_secs(60);
+        Self { nemesis: all(), workload: all(), time, rounds, seed: 1, store, bin_dir, keep_going: false }
+    }
+}
+
 /// Makes the missing runs, and prints the figures of all.
 ///
 /// # Errors
@@ -70,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 }
 
 /// All runs of a campaign, in order. The same arguments give the same runs.
-fn runs(arguments: &Arguments, nemeses: &[String]) -> Vec<Run> {
+pub(super) fn runs(arguments: &Arguments, nemeses: &[String]) -> Vec<Run> {
     let mut runs = Vec::new();
     let all = nemeses.join(",");
     for round in 1..=arguments.rounds {
@@ -99,7 +108,7 @@ fn runs(arguments: &Arguments, nemeses: &[String]) -> Vec<Run> {
 }
 
 /// True if a run has ended with a report.
-fn is_done(store: &Path) -> bool {
+pub(super) fn is_done(store: &Path) -> bool {
     store.join(crate::report::RESULTS).exists()
 }
 

@@ -10,6 +10,8 @@ mod names;
 mod outcome;
 pub mod preflight;
 pub mod report;
+pub mod sim;
+pub mod soak;
 pub mod suite;
 mod time;
 

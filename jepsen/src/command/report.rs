@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::{Outcome, judge};
-use crate::report;
+use crate::{report, sim};
 
 /// Arguments of the subcommand.
 #[derive(Debug, clap::Args)]
@@ -24,8 +24,17 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 
 /// Prints the figures of all runs below a directory; returns the worst outcome.
 pub(super) fn print(dir: &Path) -> Result<Outcome> {
-    let runs = report::read_all(dir)?;
-    println!("{}", report::aggregate(&runs));
-    let outcomes = runs.iter().map(|run| judge::outcome(run.valid));
-    Ok(outcomes.max().unwrap_or(Outcome::Undecided))
+    let live = report::read_all(dir)?;
+    if !live.is_empty() {
+        println!("## Live runs\n\n{}", report::aggregate(&live));
+    }
+    let simulated = sim::read_all(dir)?;
+    if !simulated.is_empty() {
+        println!("## Simulated runs\n\n{}", report::aggregate(&simulated));
+    }
+    let worst = |runs: &[report::Results]| runs.iter().map(|run| judge::outcome(run.valid)).max();
+    // A simulated run alone is too short for a verdict on coverage.
+    let simulated =
+        worst(&simulated).map(|worst| if worst == Outcome::Undecided { Outcome::Held } else { worst });
+    Ok(worst(&live).max(simulated).unwrap_or(Outcome::Undecided))
 }

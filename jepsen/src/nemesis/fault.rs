@@ -104,6 +104,48 @@ impl Kind {
             | Self::Costly { .. } => None,
         }
     }
+
+    /// Members and hosts that the fault affects.
+    #[must_use]
+    pub fn touched(&self) -> Vec<String> {
+        match self {
+            Self::Partition { links } => {
+                links.iter().flat_map(|link| [link.from.clone(), link.to.clone()]).collect()
+            }
+            Self::Packets { hosts, .. } => hosts.clone(),
+            Self::Membership { change: Change::Remove { member } | Change::Replace { member } } => {
+                vec![member.clone()]
+            }
+            other => other.members().unwrap_or_default().to_vec(),
+        }
+    }
+
+    /// True for a fault that keeps this member from running.
+    #[must_use]
+    pub fn holds_down(&self, name: &str) -> bool {
+        match self {
+            Self::Kill { members }
+            | Self::Power { members, .. }
+            | Self::Wipe { members }
+            | Self::Corrupt { members, .. }
+            | Self::FailingDisk { members }
+            | Self::FullDisk { members }
+            | Self::StalledDisk { members } => members.iter().any(|member| member == name),
+            _ => false,
+        }
+    }
+
+    /// True for a kind that is complete when its injection returns.
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        matches!(
+            self,
+            Self::Restart { .. }
+                | Self::Upgrade { .. }
+                | Self::Membership { .. }
+                | Self::TransferLeader { .. }
+        )
+    }
 }
 
 /// Direction between two hosts.
@@ -152,7 +194,7 @@ pub enum Moment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Corruption {
-    /// One flipped bit in a chunk of the log.
+    /// One flipped bit in a file of the log.
     LogFlip,
     /// Log that lacks its last bytes.
     LogTruncate,

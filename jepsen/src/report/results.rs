@@ -156,6 +156,9 @@ impl Results {
     #[must_use]
     pub fn command(&self) -> String {
         let settings = &self.settings;
+        if settings.is_simulated {
+            return format!("ipam-jepsen sim --case seed-{}/case.json", settings.seed);
+        }
         let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(",") };
         let mut command = format!(
             "ipam-jepsen live --workload {} --nemesis {} --time {} --members {} --seed {}",

@@ -126,7 +126,7 @@ pub const ALL: &[Bug] = &[
     },
     Bug {
         workloads: "prefixes",
-        checkers: &["I12"],
+        checkers: &["I12", "I13"],
         ..member("bug-miscounted-prefix", "a returned prefix remains in the count of allocated addresses")
     },
     Bug {

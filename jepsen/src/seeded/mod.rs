@@ -5,6 +5,7 @@
 
 mod bugs;
 mod mutants;
+mod simulated;
 
 pub use self::bugs::{ALL, Bug, Process, options_of};
 pub use self::mutants::{Arguments, run};

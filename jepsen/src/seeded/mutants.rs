@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::bugs::{ALL, Bug};
+use super::simulated;
 use crate::checker;
 use crate::command::Outcome;
 use crate::store;
@@ -29,6 +30,12 @@ pub struct Arguments {
     /// Directory with ipamd, ipamctl, ipam-cni and ipam-agent of the test build.
     #[arg(long, default_value = "target/debug")]
     bin_dir: PathBuf,
+    /// Simulate the runs: one seed after another, until a checker detects the bug.
+    #[arg(long)]
+    sim: bool,
+    /// Most seeds of each bug in simulated runs.
+    #[arg(long, default_value_t = 200)]
+    seeds: u64,
     /// Directory of the runs, one below it for each bug.
     #[arg(long, default_value = "target/jepsen/mutants")]
     store: PathBuf,
@@ -53,12 +60,24 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     }
     let is_named = |bug: &Bug| arguments.bug.iter().any(|name| name == bug.option);
     let is_chosen = |bug: &&Bug| is_named(bug) || (arguments.bug.is_empty() && bug.gap.is_none());
-    println!("| bug | workloads | nemeses | detected by | seconds |\n|---|---|---|---|---|");
+    let seeds = if arguments.sim { " seeds |" } else { "" };
+    println!("| bug | workloads | nemeses | detected by | seconds |{seeds}");
+    println!("|---|---|---|---|---|{}", if arguments.sim { "---|" } else { "" });
     let mut outcome = Outcome::Held;
     for bug in ALL.iter().filter(is_chosen) {
         let begun = Instant::now();
-        let found = detected(bug, arguments)?;
-        println!("{}", row(bug, &found, begun.elapsed()));
+        let found = if arguments.sim {
+            let Some(scope) = simulated::scope(bug) else { continue };
+            let option = (!arguments.control).then_some(bug.option);
+            let dir = arguments.store.join(bug.option);
+            let (found, seeds) = simulated::detected(&scope, option, arguments.seeds, &dir)?;
+            println!("{} {seeds} |", row(bug, &found, begun.elapsed()));
+            found
+        } else {
+            let found = detected(bug, arguments)?;
+            println!("{}", row(bug, &found, begun.elapsed()));
+            found
+        };
         let is_right = if arguments.control {
             found.is_empty()
         } else {

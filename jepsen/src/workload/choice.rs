@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{At, Phase, Session};
 
-/// Mean pause between two operations of a session; the rate of a run follows from it.
+/// Mean pause between two operations of a session of a live run; its rate follows from it.
 pub const PACE: Duration = Duration::from_millis(30);
 /// Shortest and longest timeout of a request, in milliseconds.
 const TIMEOUT_MS: (usize, usize) = (200, 2_000);
@@ -18,9 +18,9 @@ const SETTLE: Duration = Duration::from_secs(6);
 const KEYED_PERCENT: usize = 25;
 
 impl Session {
-    /// Pauses for up to twice [`PACE`].
+    /// Pauses for up to twice the pace of the run.
     pub async fn rest(&mut self) {
-        let longest = usize::try_from(2 * PACE.as_millis()).unwrap_or_default();
+        let longest = usize::try_from(2 * self.pace.as_millis()).unwrap_or_default();
         let time = self.random.below(longest + 1);
         self.pause(milliseconds(time)).await;
     }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::choice::PACE;
 use super::node::Node;
 use super::server::Server;
 use crate::history::{Function, Process, Recorder, Type, Value};
@@ -53,6 +54,8 @@ pub struct Session {
     pub random: Random,
     /// Host on which the session runs, if it has one.
     pub node: Option<Arc<dyn Node>>,
+    /// Mean pause between two operations.
+    pub(super) pace: Duration,
     workload: &'static str,
     process: Process,
     recorder: Recorder,
@@ -75,7 +78,13 @@ impl Session {
         phase: watch::Receiver<Phase>,
     ) -> Self {
         let process = recorder.new_process();
-        Self { number, random, node, workload, process, recorder, servers, phase, keys: 0 }
+        Self { number, random, node, pace: PACE, workload, process, recorder, servers, phase, keys: 0 }
+    }
+
+    /// The session with another pace.
+    #[must_use]
+    pub fn with_pace(self, pace: Duration) -> Self {
+        Self { pace, ..self }
     }
 
     /// Another session at the same servers, with a process of its own: for operations at the same time.
@@ -84,7 +93,7 @@ impl Session {
         let random = Random::new(self.random.number());
         let (recorder, servers) = (self.recorder.clone(), self.servers.clone());
         let (node, phase) = (self.node.clone(), self.phase.clone());
-        Self::new(self.workload, self.number, random, recorder, servers, node, phase)
+        Self::new(self.workload, self.number, random, recorder, servers, node, phase).with_pace(self.pace)
     }
 
     /// Name of the workload.

@@ -113,6 +113,14 @@ impl Lab {
         Ok(lab)
     }
 
+    /// Starts members that have ended, and waits until all are ready.
+    ///
+    /// # Errors
+    /// If some are not ready in time.
+    pub async fn ready(&mut self, limit: Duration) -> Result<()> {
+        crate::cluster::ready(self, limit).await
+    }
+
     /// Adds a stopped member with an empty disk, on a host of the same name.
     pub(super) fn make_member(&mut self, name: &str) -> Result<()> {
         let number = name.trim_start_matches('n').parse().with_context(|| name.to_owned())?;
@@ -136,7 +144,7 @@ impl Lab {
     }
 
     fn launch(&self, name: &str) -> Launch {
-        let others = self.members.iter().filter(|member| member.name != name && !member.must_rejoin);
+        let others = self.members.iter().filter(|member| member.name != name && !member.standing.must_rejoin);
         let founders = self.members.iter().filter(|member| member.origin == Origin::Founder);
         Launch {
             outside: self.tools.outside().to_owned(),
@@ -189,9 +197,7 @@ impl Lab {
     /// # Errors
     /// If none runs.
     pub fn administrator(&self) -> Result<Client> {
-        let able = |member: &&Member| member.is_started() && !member.is_paused && !member.must_rejoin;
-        let urls: Vec<String> = self.members.iter().filter(able).map(Member::socket_url).collect();
-        Ok(Client::new(&urls)?)
+        crate::cluster::administrator(self)
     }
 
     /// Names of the present members.

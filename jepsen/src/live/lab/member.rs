@@ -1,6 +1,5 @@
 //! Member: a process with its host, its disk and its log.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::access::Holder;
 use super::outside::Outside;
 use super::reaper::mark;
+use crate::cluster::Standing;
 use crate::live::network::Host;
 use crate::live::{Cut, Disk};
 
@@ -70,12 +70,9 @@ pub(super) struct Member {
     pub(super) is_paused: bool,
     /// Power cut that its disk awaits the end of.
     pub(super) cut: Option<Cut>,
-    /// True if its data is lost: it returns as a new member.
-    pub(super) must_rejoin: bool,
+    pub(super) standing: Standing,
     /// True if the suite has sent SIGKILL to its process.
     pub(super) is_shot: bool,
-    /// Exit codes that a fault explains.
-    pub(super) excuses: BTreeSet<i32>,
     /// Delayed calls of fsync when its disk became slow.
     pub(super) delayed_before: u64,
     process: Option<Child>,
@@ -95,9 +92,8 @@ impl Member {
             is_upgraded: false,
             is_paused: false,
             cut: None,
-            must_rejoin: false,
+            standing: Standing::default(),
             is_shot: false,
-            excuses: BTreeSet::new(),
             delayed_before: 0,
             process: None,
             dir: dir.to_owned(),

@@ -7,16 +7,14 @@ mod access;
 mod cluster;
 mod exits;
 mod faults;
+mod joining;
 mod member;
-mod membership;
 mod outside;
 mod plan;
-mod readiness;
 mod reaper;
 mod servers;
 mod settings;
 mod system;
-mod view;
 
 pub use self::cluster::Lab;
 pub use self::plan::{Plan, Programs};

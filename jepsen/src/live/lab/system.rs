@@ -1,62 +1,156 @@
-//! Execution of faults: each kind has a file in `faults/`.
+//! Execution of faults: each kind has a file in `faults/`, or is the same for simulated members.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use futures::future::BoxFuture;
+use ipam_api::client::Client;
 
 use super::cluster::Lab;
-use crate::nemesis::{Fault, Kind, System, View};
+use super::member::Member;
+use crate::cluster::{self, Admin, Cause, Cluster, Standing};
+use crate::nemesis::{Fault, Kind, Link, System, View};
+use crate::random::Random;
 
-/// Time limit of the recovery after the last active fault is healed.
-const RECOVERY: Duration = Duration::from_secs(60);
+/// Hosts with an agent or with clients.
+const HOSTS: [&str; 3] = ["c1", "c2", "x1"];
+/// Time limit of the end of a removed member.
+const END: Duration = Duration::from_secs(15);
 
 impl System for Lab {
     fn view(&mut self) -> BoxFuture<'_, View> {
-        Box::pin(self.look())
+        Box::pin(cluster::view(self))
     }
 
     fn inject<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(async move {
-            // A fault is active before it is complete, so that a failed injection can be healed.
-            self.active.push(fault.clone());
-            let evidence = self.begin(fault).await;
-            if evidence.is_err() || ends_by_itself(&fault.kind) {
-                self.forget(fault);
-            }
-            evidence.with_context(|| format!("{:?} can't be injected", fault.kind))
-        })
+        Box::pin(cluster::inject(self, fault))
     }
 
     fn heal<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(async move {
-            self.forget(fault);
-            let evidence = self.end(fault).await;
-            let mut evidence = evidence.with_context(|| format!("{:?} can't be healed", fault.kind))?;
-            if self.active.is_empty() {
-                self.ready(RECOVERY).await.with_context(|| format!("after {:?}", fault.kind))?;
-            } else {
-                self.reap()?;
-                self.start_stopped().await?;
-            }
-            evidence.append(&mut self.notes);
-            Ok(evidence)
-        })
+        Box::pin(cluster::heal(self, fault))
     }
 }
 
-/// True for a kind that is complete when its injection returns.
-fn ends_by_itself(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Restart { .. } | Kind::Upgrade { .. } | Kind::Membership { .. } | Kind::TransferLeader { .. }
-    )
-}
+impl Cluster for Lab {
+    fn names(&self) -> Vec<String> {
+        self.member_names()
+    }
 
-impl Lab {
-    fn forget(&mut self, fault: &Fault) {
-        if let Some(at) = self.active.iter().position(|active| active == fault) {
-            self.active.remove(at);
+    fn hosts(&self) -> Vec<String> {
+        HOSTS.map(str::to_owned).to_vec()
+    }
+
+    fn client_of(&self, names: &[String]) -> Result<Client> {
+        let urls: Vec<String> =
+            names.iter().map(|name| Ok(self.member(name)?.socket_url())).collect::<Result<_>>()?;
+        Ok(Client::new(&urls)?)
+    }
+
+    fn data_dir(&self, name: &str) -> Result<PathBuf> {
+        Ok(self.member(name)?.data_dir())
+    }
+
+    fn standing(&self, name: &str) -> Result<&Standing> {
+        Ok(&self.member(name)?.standing)
+    }
+
+    fn standing_mut(&mut self, name: &str) -> Result<&mut Standing> {
+        Ok(&mut self.member_mut(name)?.standing)
+    }
+
+    fn is_started(&self, name: &str) -> bool {
+        self.member(name).is_ok_and(Member::is_started)
+    }
+
+    fn answers(&self, name: &str) -> bool {
+        self.member(name).is_ok_and(|member| member.is_started() && !member.is_paused)
+    }
+
+    fn has_power(&self, name: &str) -> bool {
+        self.member(name).is_ok_and(|member| member.cut.is_none())
+    }
+
+    fn active(&self) -> &[Fault] {
+        &self.active
+    }
+
+    fn active_mut(&mut self) -> &mut Vec<Fault> {
+        &mut self.active
+    }
+
+    fn notes(&mut self) -> &mut Vec<String> {
+        &mut self.notes
+    }
+
+    fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    fn unexplained_ends(&self, name: &str) -> usize {
+        self.ends.iter().filter(|end| end.process == name && !end.is_expected).count()
+    }
+
+    fn tails(&self, names: &[String]) -> String {
+        Self::tails(self, names)
+    }
+
+    fn reap(&mut self) -> Result<()> {
+        for at in 0..self.members.len() {
+            let Some(member) = self.members.get_mut(at) else { continue };
+            let Some(status) = member.ended()? else { continue };
+            let is_explained = member.standing.note_end(status.code().map_or(Cause::Other, cause));
+            let (name, is_expected) = (member.name.clone(), member.is_shot || is_explained);
+            self.note_end(&name, status, is_expected);
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, links: &[Link]) {
+        self.network().cut(links);
+    }
+
+    fn mend(&mut self, links: &[Link]) {
+        self.network().heal(links);
+    }
+
+    fn drop_member(&mut self, name: &str) {
+        self.members.retain(|member| member.name != name);
+    }
+
+    async fn kill(&mut self, names: &[String]) -> Result<Vec<String>> {
+        self.reap()?;
+        for name in names {
+            self.member_mut(name)?.shoot()?;
+        }
+        let mut ends = Vec::new();
+        for name in names {
+            if let Some(status) = self.member_mut(name)?.kill().await? {
+                self.note_end(name, status, true);
+                ends.push(format!("{name}: {status}"));
+            }
+        }
+        Ok(ends)
+    }
+
+    async fn start(&mut self, name: &str) -> Result<()> {
+        self.start_member(name)
+    }
+
+    async fn start_joiner(&mut self, name: &str, admin: &Admin) -> Result<()> {
+        self.join(name, admin).await
+    }
+
+    async fn see_off(&mut self, name: &str) -> Result<String> {
+        match self.member_mut(name)?.wait(END).await {
+            Ok(Some(status)) => {
+                let is_removal = status.code().map(cause) == Some(Cause::Removal);
+                self.note_end(name, status, is_removal);
+                Ok(status.to_string())
+            }
+            Ok(None) => Ok("ended before".to_owned()),
+            // It didn't learn of its removal.
+            Err(_) => Ok(self.kill(&[name.to_owned()]).await?.pop().unwrap_or_default()),
         }
     }
 
@@ -64,7 +158,7 @@ impl Lab {
         match &fault.kind {
             Kind::Partition { links } => Ok(self.cut_links(links)),
             Kind::Packets { hosts, .. } => Ok(self.impair(hosts, &fault.kind)),
-            Kind::Kill { members } => self.kill_all(members).await,
+            Kind::Kill { members } => self.kill(members).await,
             Kind::Pause { members } => self.pause(members).await,
             Kind::Restart { members } => self.restart(members, false).await,
             // A program that ships has no next version, so each member restarts.
@@ -81,10 +175,10 @@ impl Lab {
                 self.set_clocks(members, *shift_ms, *drift_ppm).await
             }
             Kind::Cpu { members, percent } => self.limit_cpu(members, *percent),
-            Kind::Corrupt { members, corruption } => self.corrupt(members, *corruption).await,
-            Kind::Wipe { members } => self.wipe(members).await,
-            Kind::Membership { change } => self.change(change).await,
-            Kind::TransferLeader { to } => self.transfer(to).await,
+            Kind::Corrupt { members, corruption } => cluster::corrupt(self, members, *corruption).await,
+            Kind::Wipe { members } => cluster::wipe(self, members).await,
+            Kind::Membership { change } => cluster::change(self, change).await,
+            Kind::TransferLeader { to } => cluster::transfer(self, to).await,
             Kind::Restore => self.back_up().await,
             Kind::Costly { cost, clients } => self.begin_costs(*cost, *clients),
             // Nodes are no part of the lab.
@@ -122,5 +216,15 @@ impl Lab {
             | Kind::Upgrade { members } => Ok(vec![format!("{} return", members.join(" "))]),
             Kind::Membership { .. } | Kind::TransferLeader { .. } => Ok(Vec::new()),
         }
+    }
+}
+
+/// Cause of an end with this exit code of the daemon (`deploy/docs/operating.md`).
+fn cause(code: i32) -> Cause {
+    match code {
+        3 => Cause::Disk,
+        4 => Cause::Damage,
+        5 => Cause::Removal,
+        _ => Cause::Other,
     }
 }

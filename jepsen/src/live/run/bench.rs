@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::future::BoxFuture;
-use ipam_api::client::{Client, Options};
+use ipam_api::client::Client;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 use crate::checker::Exit;
 use crate::nemesis::System;
@@ -14,29 +15,54 @@ use crate::workload::Node;
 
 /// Member as clients on a host reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reachable {
+pub(crate) struct Reachable {
     /// Name of the member.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// URL for clients.
-    pub(super) url: String,
+    pub(crate) url: String,
 }
 
-/// Live system of a run.
-pub(super) trait Bench: System {
+/// Place where the clients on one host run: a runtime whose threads are there, or that of the driver.
+pub(crate) struct Spawner(pub(crate) Option<Runtime>);
+
+impl Spawner {
+    /// Starts a task.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        match &self.0 {
+            Some(runtime) => runtime.spawn(task),
+            None => tokio::spawn(task),
+        }
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // A runtime must not be dropped where another one may not block.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Live or simulated system of a run.
+pub(crate) trait Bench: System {
     /// The present members as clients on this host reach them, in order.
     fn members(&self, host: &str) -> Vec<Reachable>;
 
     /// Names of the present members.
     fn names(&self) -> Vec<String>;
 
-    /// Credentials of clients.
-    fn options(&self) -> Options;
+    /// Client of these members, with the credentials of clients.
+    fn client(&self, urls: &[&str]) -> Result<Client>;
 
     /// Client of a member that no fault of the network affects.
     fn control(&self, member: &str) -> Result<Client>;
 
-    /// Runtime whose threads are on this host.
-    fn runtime(&self, host: &str) -> Result<Runtime>;
+    /// Place of the clients on this host.
+    fn spawner(&self, host: &str) -> Result<Spawner>;
 
     /// The hosts with agent and plugin.
     fn nodes(&self) -> Vec<Arc<dyn Node>>;

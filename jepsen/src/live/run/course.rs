@@ -65,7 +65,7 @@ impl Course {
         let mut sessions = Sessions::new(bench)?;
         sessions.prepare(&self.workloads).await?;
         self.progress.say(&format!("{} workloads are prepared", self.workloads.len()));
-        sessions.start(&self.workloads, &mut random, &self.recorder, &phases)?;
+        sessions.start(&self.workloads, &self.plan, &mut random, &self.recorder, &phases)?;
         let mut sampling = JoinSet::new();
         let (samples, recorder) = (self.samples.clone(), self.recorder.clone());
         let sampled = controls.clone();
@@ -110,7 +110,10 @@ impl Course {
             controls.update(bench)?;
             sessions.update(bench)
         };
-        schedule.run(bench, &mut changed).await?;
+        match &self.plan.script {
+            Some(script) => schedule.run_script(bench, script, &mut changed).await?,
+            None => schedule.run(bench, &mut changed).await?,
+        }
         self.failures.append(&mut schedule.failures);
         self.progress.say("all faults are healed");
         if let Err(error) = bench.ready(READY).await {

@@ -23,6 +23,48 @@ use crate::store;
 /// Threads of the driver; clients have threads of their own.
 const THREADS: usize = 2;
 
+/// A run and its record, in the directory of its plan.
+pub(crate) struct Recorded(Course);
+
+impl Recorded {
+    /// Begins the record.
+    ///
+    /// # Errors
+    /// If the plan has unknown names, or the directory can't be written.
+    pub(crate) fn begin(plan: &Plan, version: String) -> Result<Self> {
+        let workloads = plan.chosen_workloads()?.into_iter().map(Arc::from).collect();
+        let nemeses = plan.chosen_nemeses()?;
+        std::fs::create_dir_all(&plan.store).with_context(|| plan.store.display().to_string())?;
+        let (writer, written) = history_file::create(&plan.store.join(store::HISTORY))?;
+        let recorder = Recorder::new(writer);
+        let progress = Progress::new(recorder.clone(), written, plan.is_quiet);
+        let settings = plan.settings(version, Timestamp::now().to_string());
+        Ok(Self(Course {
+            plan: plan.clone(),
+            workloads,
+            nemeses,
+            progress,
+            samples: Samples::default(),
+            record: Record { settings, ..Record::default() },
+            failures: Vec::new(),
+            recorder,
+        }))
+    }
+
+    /// All phases on a system.
+    pub(crate) async fn run_on<B: Bench>(&mut self, bench: &mut B) -> Result<()> {
+        self.0.run(bench).await
+    }
+
+    /// Stores the run. An interrupted or failed run can be read, too.
+    pub(crate) fn store(mut self) -> Result<()> {
+        let Self(course) = &mut self;
+        course.recorder.finish().context("the history can't be written")?;
+        course.record.samples = course.samples.all();
+        store::write(&course.plan.store, &course.record)
+    }
+}
+
 /// Makes a run and stores it in the directory of its plan.
 ///
 /// SIGINT and SIGTERM end it early; the stored part stays readable and is marked as incomplete.
@@ -30,30 +72,10 @@ const THREADS: usize = 2;
 /// # Errors
 /// If the run can't be made, or was interrupted.
 pub fn run(plan: &Plan) -> Result<()> {
-    let workloads = plan.chosen_workloads()?.into_iter().map(Arc::from).collect();
-    let nemeses = plan.chosen_nemeses()?;
-    let version = version(plan)?;
-    std::fs::create_dir_all(&plan.store).with_context(|| plan.store.display().to_string())?;
-    let (writer, written) = history_file::create(&plan.store.join(store::HISTORY))?;
-    let recorder = Recorder::new(writer);
-    let progress = Progress::new(recorder.clone(), written, plan.is_quiet);
-    let settings = plan.settings(version, Timestamp::now().to_string());
-    let mut course = Course {
-        plan: plan.clone(),
-        workloads,
-        nemeses,
-        progress,
-        samples: Samples::default(),
-        record: Record { settings, ..Record::default() },
-        failures: Vec::new(),
-        recorder,
-    };
+    let mut recorded = Recorded::begin(plan, version(plan)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
-    let done = runtime.block_on(until_signal(&mut course));
-    // Stored in each case: an interrupted or failed run can be read, too.
-    course.recorder.finish().context("the history can't be written")?;
-    course.record.samples = course.samples.all();
-    store::write(&plan.store, &course.record)?;
+    let done = runtime.block_on(until_signal(&mut recorded.0));
+    recorded.store()?;
     done.with_context(|| format!("the run in {} is incomplete", plan.store.display()))?;
     Ok(())
 }

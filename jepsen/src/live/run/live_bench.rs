@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::future::BoxFuture;
-use ipam_api::client::{Client, Options};
-use tokio::runtime::Runtime;
+use ipam_api::client::Client;
 
-use super::bench::{Bench, Reachable};
+use super::bench::{Bench, Reachable, Spawner};
 use super::nodes::Nodes;
 use crate::checker::Exit;
 use crate::live::lab::Lab;
@@ -59,16 +58,16 @@ impl Bench for LiveBench {
         self.lab.member_names()
     }
 
-    fn options(&self) -> Options {
-        self.lab.options()
+    fn client(&self, urls: &[&str]) -> Result<Client> {
+        Ok(Client::with(urls, &self.lab.options())?)
     }
 
     fn control(&self, member: &str) -> Result<Client> {
         self.lab.control(member)
     }
 
-    fn runtime(&self, host: &str) -> Result<Runtime> {
-        self.lab.host(host)?.runtime(THREADS)
+    fn spawner(&self, host: &str) -> Result<Spawner> {
+        self.lab.host(host)?.runtime(THREADS).map(|runtime| Spawner(Some(runtime)))
     }
 
     fn nodes(&self) -> Vec<Arc<dyn Node>> {

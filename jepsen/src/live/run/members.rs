@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use futures::future::BoxFuture;
 use ipam_api::Problem;
-use ipam_api::client::{Answer, Call, Client, Options};
+use ipam_api::client::{Answer, Call, Client};
 
 use super::bench::{Bench, Reachable};
 use crate::sync::held;
@@ -74,23 +74,23 @@ impl Server for Present {
 
 /// Servers of the clients on one host.
 pub(super) struct HostServers {
-    options: Options,
     known: Vec<Reachable>,
     present: Arc<Present>,
     servers: Servers,
 }
 
 impl HostServers {
-    /// Servers of a host with these credentials.
-    pub(super) fn new(options: Options, members: Vec<Reachable>) -> Result<Self> {
-        let present = Arc::new(Present { client: RwLock::new(Arc::new(client(&members, &options)?)) });
+    /// Servers of a host.
+    pub(super) fn new<B: Bench + ?Sized>(bench: &B, host: &str) -> Result<Self> {
+        let members = bench.members(host);
+        let present = Arc::new(Present { client: RwLock::new(Arc::new(client(bench, &members)?)) });
         let one = |member: &Reachable| {
-            let client: Arc<dyn Server> = Arc::new(client(std::slice::from_ref(member), &options)?);
+            let client: Arc<dyn Server> = Arc::new(client(bench, std::slice::from_ref(member))?);
             anyhow::Ok((member.name.clone(), client))
         };
         let each = members.iter().map(one).collect::<Result<_>>()?;
         let all: Arc<dyn Server> = Arc::<Present>::clone(&present);
-        Ok(Self { options, known: members, present, servers: Servers { all, each } })
+        Ok(Self { known: members, present, servers: Servers { all, each } })
     }
 
     /// Servers of new sessions.
@@ -99,18 +99,19 @@ impl HostServers {
     }
 
     /// Lets the client of all members know those that have joined.
-    pub(super) fn update(&mut self, members: &[Reachable]) -> Result<()> {
+    pub(super) fn update<B: Bench + ?Sized>(&mut self, bench: &B, host: &str) -> Result<()> {
+        let members = bench.members(host);
         if self.known == members {
             return Ok(());
         }
-        let next = Arc::new(client(members, &self.options)?);
-        members.clone_into(&mut self.known);
+        let next = Arc::new(client(bench, &members)?);
+        self.known = members;
         *self.present.client.write().unwrap_or_else(std::sync::PoisonError::into_inner) = next;
         Ok(())
     }
 }
 
-fn client(members: &[Reachable], options: &Options) -> Result<Client> {
+fn client<B: Bench + ?Sized>(bench: &B, members: &[Reachable]) -> Result<Client> {
     let urls: Vec<&str> = members.iter().map(|member| member.url.as_str()).collect();
-    Ok(Client::with(&urls, options)?)
+    bench.client(&urls)
 }

@@ -17,6 +17,8 @@ mod sampler;
 mod schedule;
 mod sessions;
 
+pub(crate) use self::bench::{Bench, Reachable, Spawner};
+pub(crate) use self::frame::Recorded;
 pub use self::frame::run;
 pub(crate) use self::idle::IdleMeter;
-pub use self::plan::Plan;
+pub use self::plan::{Plan, Step};

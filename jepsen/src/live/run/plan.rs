@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::checker::Settings;
-use crate::nemesis::{self, Nemesis};
-use crate::workload::{self, Workload};
 use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::checker::Settings;
+use crate::nemesis::{self, Fault, Nemesis};
+use crate::workload::{self, Workload};
 
 /// Plan of a run.
 #[derive(Debug, Clone)]
@@ -31,6 +33,25 @@ pub struct Plan {
     pub store: PathBuf,
     /// True without progress lines.
     pub is_quiet: bool,
+    /// True for a simulated run.
+    pub is_simulated: bool,
+    /// Filter of the log lines of simulated members, as `RUST_LOG` has it; none for no log.
+    pub log: Option<String>,
+    /// Mean pause between two operations of a session.
+    pub pace: Duration,
+    /// Most sessions of each workload.
+    pub sessions_max: Option<usize>,
+    /// Faults instead of those that the nemeses choose, in order.
+    pub script: Option<Vec<Step>>,
+}
+
+/// Fault of a script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Time of its injection since the run began.
+    pub at_ms: u64,
+    /// The fault.
+    pub fault: Fault,
 }
 
 impl Plan {
@@ -43,6 +64,7 @@ impl Plan {
             nemeses: self.nemeses.clone(),
             members: self.members,
             is_secure: self.is_secure,
+            is_simulated: self.is_simulated,
             time_ms: u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
             test_options: self.test_options.clone(),
             version,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::plan::Step;
 use super::progress::Progress;
 use crate::history::{Function, Invocation, Process, Recorder, Type, Value};
 use crate::nemesis::{Fault, Nemesis, System, View};
@@ -85,6 +86,43 @@ impl Schedule<'_> {
         if !self.progress.is_full() {
             sleep_until(self.until).await;
         }
+        Ok(())
+    }
+
+    /// Injects the faults of a script at their times, and heals each when it ends.
+    pub(super) async fn run_script<S: System>(
+        &mut self,
+        system: &mut S,
+        script: &[Step],
+        mut changed: impl FnMut(&S) -> Result<()>,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        let passed = Duration::from_nanos(self.recorder.now_ns());
+        let at = |step: &Step| begun + Duration::from_millis(step.at_ms).saturating_sub(passed);
+        let until = self.until;
+        let mut steps = script.iter().filter(|step| at(step) < until).peekable();
+        let mut active: Vec<Active> = Vec::new();
+        loop {
+            let first =
+                active.iter().enumerate().min_by_key(|(_, one)| one.ends).map(|(at, one)| (at, one.ends));
+            match (first, steps.peek()) {
+                (Some((which, ends)), next) if next.is_none_or(|next| ends <= at(next)) => {
+                    sleep_until(ends.min(until)).await;
+                    let healed = active.remove(which);
+                    self.heal(system, &healed.fault).await;
+                }
+                (_, Some(step)) => {
+                    sleep_until(at(step)).await;
+                    self.inject(system, &step.fault).await;
+                    let ends = Instant::now() + Duration::from_millis(step.fault.lasts_ms);
+                    active.push(Active { fault: step.fault.clone(), ends });
+                    steps.next();
+                }
+                (_, None) => break,
+            }
+            changed(system)?;
+        }
+        sleep_until(until).await;
         Ok(())
     }
 

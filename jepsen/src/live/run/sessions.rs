@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::bench::Bench;
+use super::bench::{Bench, Spawner};
 use super::members::HostServers;
+use super::plan::Plan;
 use crate::history::Recorder;
 use crate::random::Random;
 use crate::workload::{Node, Phase, Session, Workload};
@@ -24,7 +24,7 @@ const PREPARE: Duration = Duration::from_secs(30);
 struct Host {
     name: String,
     node: Option<Arc<dyn Node>>,
-    runtime: Runtime,
+    spawner: Spawner,
     servers: HostServers,
 }
 
@@ -38,9 +38,9 @@ impl Sessions {
     /// Hosts with runtimes and clients; no session runs yet.
     pub(super) fn new<B: Bench + ?Sized>(bench: &B) -> Result<Self> {
         let host = |name: &str, node: Option<Arc<dyn Node>>| {
-            let servers = HostServers::new(bench.options(), bench.members(name))?;
-            let runtime = bench.runtime(name).with_context(|| format!("no runtime on {name}"))?;
-            anyhow::Ok(Host { name: name.to_owned(), node, runtime, servers })
+            let servers = HostServers::new(bench, name)?;
+            let spawner = bench.spawner(name).with_context(|| format!("no runtime on {name}"))?;
+            anyhow::Ok(Host { name: name.to_owned(), node, spawner, servers })
         };
         let mut hosts = vec![host(CLIENTS, None)?];
         for node in bench.nodes() {
@@ -56,7 +56,7 @@ impl Sessions {
         for workload in workloads {
             let (workload, admin) = (Arc::clone(workload), host.servers.servers().all);
             let name = workload.name();
-            let prepared = host.runtime.spawn(async move { workload.prepare(&*admin).await });
+            let prepared = host.spawner.spawn(async move { workload.prepare(&*admin).await });
             let prepared = timeout(PREPARE, prepared).await;
             prepared.with_context(|| format!("{name} isn't prepared in time"))??.context(name)?;
         }
@@ -67,6 +67,7 @@ impl Sessions {
     pub(super) fn start(
         &mut self,
         workloads: &[Arc<dyn Workload>],
+        plan: &Plan,
         random: &mut Random,
         recorder: &Recorder,
         phase: &watch::Receiver<Phase>,
@@ -75,6 +76,9 @@ impl Sessions {
             for number in 0..workload.sessions() {
                 // Drawn in any case, so that the choices of other sessions stay the same.
                 let random = Random::new(random.number());
+                if plan.sessions_max.is_some_and(|most| number >= most) {
+                    continue;
+                }
                 let fits = |host: &&Host| host.node.is_some() || !workload.needs_node();
                 let hosts: Vec<&Host> = self.hosts.iter().filter(fits).collect();
                 let at = number
@@ -90,8 +94,9 @@ impl Sessions {
                     host.node.clone(),
                     phase.clone(),
                 );
+                let session = session.with_pace(plan.pace);
                 let workload = Arc::clone(workload);
-                self.running.push(host.runtime.spawn(async move { workload.run(session).await }));
+                self.running.push(host.spawner.spawn(async move { workload.run(session).await }));
             }
         }
         Ok(())
@@ -99,7 +104,7 @@ impl Sessions {
 
     /// Lets clients know the members that have joined.
     pub(super) fn update<B: Bench + ?Sized>(&mut self, bench: &B) -> Result<()> {
-        self.hosts.iter_mut().try_for_each(|host| host.servers.update(&bench.members(&host.name)))
+        self.hosts.iter_mut().try_for_each(|host| host.servers.update(bench, &host.name))
     }
 
     /// Waits until all sessions have returned; returns the number of those that run on.
@@ -124,10 +129,6 @@ impl Drop for Sessions {
     fn drop(&mut self) {
         for session in &self.running {
             session.abort();
-        }
-        // A runtime must not be dropped where another one may not block.
-        for host in self.hosts.drain(..) {
-            host.runtime.shutdown_background();
         }
     }
 }

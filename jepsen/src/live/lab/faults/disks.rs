@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use crate::cluster::{Cause, Cluster as _};
 use crate::live::lab::Lab;
 use crate::live::lab::outside::EIO;
 
-/// Exit code of a member whose disk failed.
-const DISK_FAILED: i32 = 3;
 /// Time limit until a member notices a failing disk.
 const NOTICE: Duration = Duration::from_secs(2);
 
@@ -17,7 +16,7 @@ impl Lab {
         let mut evidence = Vec::new();
         for name in members {
             let member = self.member_mut(name)?;
-            member.excuses.insert(DISK_FAILED);
+            member.standing.excuses.insert(Cause::Disk);
             let filled = member.disk.fill()?;
             evidence.push(format!("{name}: {filled} bytes filled"));
         }
@@ -37,7 +36,7 @@ impl Lab {
         let mut before = Vec::new();
         for name in members {
             let member = self.member_mut(name)?;
-            member.excuses.insert(DISK_FAILED);
+            member.standing.excuses.insert(Cause::Disk);
             before.push((name, member.outside.altered().failed));
             member.outside.set(|injected| injected.fsync_errno = EIO)?;
         }

@@ -1,7 +1,6 @@
 //! Faults of members and of the network, one file for each group of kinds.
 
 mod clock;
-mod corruption;
 mod costs;
 mod cpu;
 mod disks;

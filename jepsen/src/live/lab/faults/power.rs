@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use rustix::process::Signal;
 
+use crate::cluster::{Cause, Cluster as _};
 use crate::live::lab::Lab;
 use crate::nemesis::{Cut, Moment};
 
@@ -16,8 +17,6 @@ const SNAPSHOT: Duration = Duration::from_secs(3);
 const AGONY_MS: usize = 40;
 /// Longest time from a start to the second cut, in milliseconds.
 const START_MS: usize = 400;
-/// Exit code of a member whose disk failed.
-const DISK_FAILED: i32 = 3;
 
 impl Lab {
     pub(in crate::live::lab) async fn cut_power(
@@ -36,7 +35,7 @@ impl Lab {
         if moment == Moment::Starting {
             self.power_on(members).await?;
             for name in members {
-                if !self.member(name)?.must_rejoin {
+                if !self.member(name)?.standing.must_rejoin {
                     self.start_member(name)?;
                 }
             }
@@ -68,7 +67,7 @@ impl Lab {
             if member.disk.set_canary().is_err() {
                 evidence.push(format!("{name}: no room for a canary"));
             }
-            member.excuses.insert(DISK_FAILED);
+            member.standing.excuses.insert(Cause::Disk);
             names.push(name.clone());
         }
         let pause = self.milliseconds(AGONY_MS);
@@ -81,7 +80,7 @@ impl Lab {
         } else {
             self.tools.cut(cut, &places, &processes)?;
         }
-        for end in self.kill_all(&names).await? {
+        for end in self.kill(&names).await? {
             evidence.push(format!("{end}, no power"));
         }
         for name in &names {

@@ -4,18 +4,15 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use ipam_api::client::Call;
-use ipam_api::cluster::{MemberChange, TransferRequest};
 use rustix::process::Signal;
 
+use crate::cluster::{Cluster as _, shown};
 use crate::live::lab::Lab;
 
 /// Time limit of a graceful end.
 const GRACE: Duration = Duration::from_secs(20);
 /// Time limit of a member's return.
 const RETURN: Duration = Duration::from_secs(40);
-/// Time limit of a change of leaders.
-const TRANSFER: Duration = Duration::from_secs(5);
 /// Time limit until the feature level of an upgraded cluster rises.
 const RISE: Duration = Duration::from_secs(10);
 /// Time limit until a stopped process rests.
@@ -86,7 +83,7 @@ impl Lab {
         let begun = Instant::now();
         let rises = self.members.iter().all(|member| member.is_upgraded);
         loop {
-            let shown = self.shown().await;
+            let shown = shown(self).await;
             let is_complete = shown.len() == self.members.len();
             let has_risen = is_complete && shown.iter().all(|(_, shown)| shown.level > 1);
             if has_risen || !rises || begun.elapsed() > RISE {
@@ -95,28 +92,6 @@ impl Lab {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-    }
-
-    pub(in crate::live::lab) async fn transfer(&mut self, to: &str) -> Result<Vec<String>> {
-        let before = self.leader().await;
-        let request = TransferRequest { to: Some(to.parse()?) };
-        let call = Call::post("/v1/cluster/transfer-leader").json(&request)?.within(TRANSFER);
-        let change: MemberChange = match self.administrator()?.call(call).await {
-            Ok(change) => change,
-            // A member that lags behind refuses: the fault didn't take hold.
-            Err(_) => return Ok(Vec::new()),
-        };
-        if !change.changes {
-            return Ok(Vec::new());
-        }
-        let begun = Instant::now();
-        while self.leader().await.as_deref() != Some(to) {
-            if begun.elapsed() > TRANSFER {
-                return Ok(Vec::new());
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        Ok(vec![format!("leader: {} to {to}", before.unwrap_or_default())])
     }
 }
 

@@ -10,6 +10,7 @@ use ipam_api::client::Call;
 use ipam_api::cluster::{ConfirmRequest, Epoch};
 use serde_json::Value;
 
+use crate::cluster::Cluster as _;
 use crate::live::lab::Lab;
 use crate::live::lab::member::{Member, Origin};
 
@@ -38,12 +39,12 @@ impl Lab {
     pub(in crate::live::lab) async fn restore(&mut self) -> Result<Vec<String>> {
         let (file, revision) = self.backup.take().context("there is no backup")?;
         let names = self.member_names();
-        self.kill_all(&names).await?;
+        self.kill(&names).await?;
         for name in &names {
             let member = self.member_mut(name)?;
             member.wipe()?;
             member.origin = Origin::Founder;
-            member.must_rejoin = false;
+            member.standing.must_rejoin = false;
         }
         let chosen = self.random.below(names.len());
         let restored = names.get(chosen).context("there is no member")?.clone();

@@ -1,0 +1,284 @@
+//! Bench: the simulated cluster, as the driver of a run and faults see it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use futures::future::BoxFuture;
+use ipam_api::client::{Client, Network};
+use tokio::time::{Instant, sleep};
+
+use super::machines::{Machine, Machines};
+use super::network::{Hosts, url};
+use super::supervisor::{Command, Supervisor};
+use crate::checker::Exit;
+use crate::cluster::{self, Admin, Cluster, Standing};
+use crate::live::run::{Bench, Reachable, Spawner};
+use crate::nemesis::{Fault, Link, System, View};
+use crate::random::Random;
+use crate::workload::Node;
+
+/// Host of all clients.
+pub(super) const CLIENT_HOST: &str = "x1";
+/// Time in which the simulation executes a command: it looks at each tick.
+const EXECUTION: Duration = Duration::from_millis(4);
+/// Time limit of the end of a removed member.
+const END: Duration = Duration::from_secs(15);
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A member.
+#[derive(Debug, Default)]
+struct Member {
+    is_started: bool,
+    standing: Standing,
+    unexplained_ends: usize,
+}
+
+/// The cluster, from the host of the clients.
+pub(super) struct SimBench {
+    pub(super) active: Vec<Fault>,
+    pub(super) random: Random,
+    /// Names that a host of the simulation has or had.
+    pub(super) hosts: BTreeSet<String>,
+    pub(super) supervisor: Supervisor,
+    members: BTreeMap<String, Member>,
+    machines: Machines,
+    /// Directory of all disks.
+    disks: PathBuf,
+    /// Number of data directories that were made.
+    made: usize,
+    notes: Vec<String>,
+    network: Arc<dyn Network>,
+    exits: Vec<Exit>,
+}
+
+impl SimBench {
+    /// The cluster of these founders, whose processes run.
+    pub(super) fn new(
+        founders: &[Machine],
+        machines: Machines,
+        supervisor: Supervisor,
+        disks: PathBuf,
+        seed: u64,
+    ) -> Self {
+        let running =
+            |machine: &Machine| (machine.name.clone(), Member { is_started: true, ..Member::default() });
+        let members: BTreeMap<String, Member> = founders.iter().map(running).collect();
+        Self {
+            active: Vec::new(),
+            random: Random::new(seed),
+            hosts: members.keys().cloned().collect(),
+            supervisor,
+            made: members.len(),
+            members,
+            machines,
+            disks,
+            notes: Vec::new(),
+            network: Arc::new(Hosts),
+            exits: Vec::new(),
+        }
+    }
+
+    fn member(&self, name: &str) -> Result<&Member> {
+        self.members.get(name).with_context(|| format!("there is no member {name}"))
+    }
+
+    fn member_mut(&mut self, name: &str) -> Result<&mut Member> {
+        self.members.get_mut(name).with_context(|| format!("there is no member {name}"))
+    }
+}
+
+impl Cluster for SimBench {
+    fn names(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        vec![CLIENT_HOST.to_owned()]
+    }
+
+    fn client_of(&self, names: &[String]) -> Result<Client> {
+        let urls: Vec<String> = names.iter().map(|name| url(name)).collect();
+        Ok(Client::simulated(&urls, &self.network)?)
+    }
+
+    fn data_dir(&self, name: &str) -> Result<PathBuf> {
+        Ok(self.machines.get(name).with_context(|| format!("{name} has no machine"))?.dir)
+    }
+
+    fn standing(&self, name: &str) -> Result<&Standing> {
+        Ok(&self.member(name)?.standing)
+    }
+
+    fn standing_mut(&mut self, name: &str) -> Result<&mut Standing> {
+        Ok(&mut self.member_mut(name)?.standing)
+    }
+
+    fn is_started(&self, name: &str) -> bool {
+        self.member(name).is_ok_and(|member| member.is_started)
+    }
+
+    fn active(&self) -> &[Fault] {
+        &self.active
+    }
+
+    fn active_mut(&mut self) -> &mut Vec<Fault> {
+        &mut self.active
+    }
+
+    fn notes(&mut self) -> &mut Vec<String> {
+        &mut self.notes
+    }
+
+    fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    fn unexplained_ends(&self, name: &str) -> usize {
+        self.member(name).map_or(0, |member| member.unexplained_ends)
+    }
+
+    fn reap(&mut self) -> Result<()> {
+        for (name, end) in self.supervisor.take_ends() {
+            let Some(member) = self.members.get_mut(&name) else { continue };
+            member.is_started = false;
+            let is_expected = member.standing.note_end(end.cause);
+            member.unexplained_ends += usize::from(!is_expected);
+            self.exits.push(Exit {
+                time_ns: 0,
+                process: name,
+                status: end.to_string(),
+                is_expected,
+                complaints: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, links: &[Link]) {
+        for link in links.iter().filter(|link| self.is_link(link)) {
+            turmoil::partition_oneway(link.from.as_str(), link.to.as_str());
+        }
+    }
+
+    fn mend(&mut self, links: &[Link]) {
+        for link in links.iter().filter(|link| self.is_link(link)) {
+            turmoil::repair_oneway(link.from.as_str(), link.to.as_str());
+        }
+    }
+
+    fn drop_member(&mut self, name: &str) {
+        self.members.remove(name);
+    }
+
+    async fn begin(&mut self, fault: &Fault) -> Result<Vec<String>> {
+        self.begin_fault(fault).await
+    }
+
+    async fn end(&mut self, fault: &Fault) -> Result<Vec<String>> {
+        self.end_fault(fault)
+    }
+
+    async fn kill(&mut self, names: &[String]) -> Result<Vec<String>> {
+        self.reap()?;
+        let mut ends = Vec::new();
+        for name in names {
+            if std::mem::take(&mut self.member_mut(name)?.is_started) {
+                self.supervisor.command(Command::Crash(name.clone()));
+                ends.push(format!("{name}: killed"));
+            }
+        }
+        sleep(EXECUTION).await;
+        Ok(ends)
+    }
+
+    async fn start(&mut self, name: &str) -> Result<()> {
+        self.member_mut(name)?.is_started = true;
+        let is_new = self.hosts.insert(name.to_owned());
+        let name = name.to_owned();
+        self.supervisor.command(if is_new { Command::Add(name) } else { Command::Start(name) });
+        sleep(EXECUTION).await;
+        Ok(())
+    }
+
+    async fn start_joiner(&mut self, name: &str, _admin: &Admin) -> Result<()> {
+        self.made += 1;
+        let is_known = |other: &&String| {
+            *other != name && self.standing(other).is_ok_and(|standing| !standing.must_rejoin)
+        };
+        let others = self.members.keys().filter(is_known).cloned().collect();
+        // A directory that is lost stays where it is: no process uses it again.
+        let dir = self.disks.join(format!("{name}-{}", self.made));
+        self.machines.put(Machine { name: name.to_owned(), dir, others, joins: true });
+        self.members.entry(name.to_owned()).or_default();
+        self.set_conditions();
+        self.start(name).await
+    }
+
+    async fn see_off(&mut self, name: &str) -> Result<String> {
+        let until = Instant::now() + END;
+        while self.is_started(name) && Instant::now() < until {
+            self.reap()?;
+            sleep(LOOK).await;
+        }
+        // It may not have learned of its removal.
+        Ok(self.kill(&[name.to_owned()]).await?.pop().unwrap_or_else(|| "ended".to_owned()))
+    }
+}
+
+impl System for SimBench {
+    fn view(&mut self) -> BoxFuture<'_, View> {
+        Box::pin(cluster::view(self))
+    }
+
+    fn inject<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(cluster::inject(self, fault))
+    }
+
+    fn heal<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(cluster::heal(self, fault))
+    }
+}
+
+impl Bench for SimBench {
+    fn members(&self, _host: &str) -> Vec<Reachable> {
+        let reachable = |name: &String| Reachable { name: name.clone(), url: url(name) };
+        self.members.keys().map(reachable).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        Cluster::names(self)
+    }
+
+    fn client(&self, urls: &[&str]) -> Result<Client> {
+        Ok(Client::simulated(urls, &self.network)?)
+    }
+
+    fn control(&self, member: &str) -> Result<Client> {
+        self.client_of(&[member.to_owned()])
+    }
+
+    fn spawner(&self, _host: &str) -> Result<Spawner> {
+        Ok(Spawner(None))
+    }
+
+    fn nodes(&self) -> Vec<Arc<dyn Node>> {
+        Vec::new()
+    }
+
+    fn ready(&mut self, within: Duration) -> BoxFuture<'_, Result<()>> {
+        Box::pin(cluster::ready(self, within))
+    }
+
+    fn exits(&mut self, now_ns: u64) -> BoxFuture<'_, Vec<Exit>> {
+        Box::pin(async move {
+            if let Err(error) = self.reap() {
+                eprintln!("{error:#}");
+            }
+            std::mem::take(&mut self.exits).into_iter().map(|exit| Exit { time_ns: now_ns, ..exit }).collect()
+        })
+    }
+}

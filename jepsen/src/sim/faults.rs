@@ -1,0 +1,193 @@
+//! Faults: begin and end of each kind that the simulation knows.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use ipam_raft::simulation::{DiskFault, cut_power, set_disk};
+use tokio::time::sleep;
+
+use super::bench::{CLIENT_HOST, SimBench};
+use super::machines::{self, WrongClock};
+use super::supervisor::Command;
+use crate::cluster::{self, Cause, Cluster as _};
+use crate::nemesis::{Fault, Kind, Link, Moment};
+
+/// Nemeses whose faults the simulation knows.
+pub const NEMESES: &[&str] = &[
+    "partition",
+    "isolate-client",
+    "packets",
+    "kill",
+    "rolling-kill",
+    "power",
+    "full-disk",
+    "failing-disk",
+    "slow-disk",
+    "stalled-disk",
+    "clock",
+    "corruption",
+    "wipe",
+    "membership",
+    "transfer",
+];
+/// Longest delay of a message without a fault.
+pub(super) const DELAY_MAX: Duration = Duration::from_millis(3);
+/// Delay of a frame that is sent again, since it was lost, damaged or out of order.
+const AGAIN: Duration = Duration::from_millis(200);
+/// Longest time from a start to the second power cut, in milliseconds.
+const START_MS: usize = 400;
+
+impl SimBench {
+    pub(super) async fn begin_fault(&mut self, fault: &Fault) -> Result<Vec<String>> {
+        match &fault.kind {
+            Kind::Kill { members } => self.kill(members).await,
+            Kind::Power { members, moment, .. } => self.cut_power(members, *moment).await,
+            Kind::Corrupt { members, corruption } => cluster::corrupt(self, members, *corruption).await,
+            Kind::Wipe { members } => cluster::wipe(self, members).await,
+            Kind::Membership { change } => cluster::change(self, change).await,
+            Kind::TransferLeader { to } => cluster::transfer(self, to).await,
+            Kind::FullDisk { members } | Kind::FailingDisk { members } => {
+                for name in members {
+                    self.standing_mut(name)?.excuses.insert(Cause::Disk);
+                }
+                self.set_conditions();
+                Ok(Vec::new())
+            }
+            Kind::SlowDisk { members, .. } | Kind::StalledDisk { members } => {
+                self.set_conditions();
+                Ok(vec![format!("slow disks: {}", members.join(" "))])
+            }
+            Kind::Partition { links } => {
+                self.set_conditions();
+                Ok(vec![format!("cut links: {}", links.iter().filter(|link| self.is_link(link)).count())])
+            }
+            Kind::Packets { hosts, .. } => {
+                self.set_conditions();
+                Ok(vec![format!("late hosts: {}", hosts.join(" "))])
+            }
+            Kind::Clock { .. } => {
+                self.set_conditions();
+                Ok(Vec::new())
+            }
+            other => bail!("{other:?} is no fault of a simulation"),
+        }
+    }
+
+    pub(super) fn end_fault(&mut self, fault: &Fault) -> Result<Vec<String>> {
+        self.reap()?;
+        let mut evidence = Vec::new();
+        match &fault.kind {
+            Kind::Partition { links } => self.mend(links),
+            Kind::FullDisk { members } | Kind::FailingDisk { members } => {
+                let ended = members.iter().filter(|name| !self.is_started(name));
+                evidence.extend(ended.map(|name| format!("{name}: ended")));
+            }
+            Kind::Clock { members, .. } => {
+                let read = members.iter().map(|name| (name, machines::wrong_reads(name)));
+                let read = read.filter(|(_, count)| *count > 0);
+                evidence
+                    .extend(read.map(|(name, count)| format!("{name}: altered reads of the clock: {count}")));
+            }
+            _ => {}
+        }
+        self.set_conditions();
+        Ok(evidence)
+    }
+
+    /// Sets links, delays, disks and clocks by the active faults.
+    pub(super) fn set_conditions(&mut self) {
+        let active = self.active.clone();
+        for fault in &active {
+            if let Kind::Partition { links } = &fault.kind {
+                self.cut(links);
+            }
+        }
+        let hosts: Vec<&str> = self.hosts.iter().map(String::as_str).chain([CLIENT_HOST]).collect();
+        for (at, one) in hosts.iter().enumerate() {
+            for other in hosts.iter().skip(at + 1) {
+                let delays = active.iter().filter_map(|fault| late(&fault.kind, one, other));
+                let longest = delays.max().unwrap_or(DELAY_MAX);
+                let delay = Command::Delay((*one).to_owned(), (*other).to_owned(), longest);
+                self.supervisor.command(delay);
+            }
+        }
+        for name in self.names() {
+            let of_member = || active.iter().rev().filter(|fault| fault.kind.touched().contains(&name));
+            if let Ok(dir) = self.data_dir(&name) {
+                set_disk(&dir, of_member().find_map(|fault| disk_fault(&fault.kind)));
+            }
+            machines::set_clock(&name, of_member().find_map(|fault| wrong_clock(&fault.kind)));
+        }
+    }
+
+    /// True between hosts of the simulation: those with agents are no part of it.
+    pub(super) fn is_link(&self, link: &Link) -> bool {
+        [&link.from, &link.to].iter().all(|name| *name == CLIENT_HOST || self.hosts.contains(*name))
+    }
+
+    async fn cut_power(&mut self, members: &[String], moment: Moment) -> Result<Vec<String>> {
+        let mut evidence = self.cut_now(members).await?;
+        if moment == Moment::Starting {
+            for name in members {
+                if !self.standing(name)?.must_rejoin {
+                    self.start(name).await?;
+                }
+            }
+            let pause = self.random.below(START_MS);
+            sleep(Duration::from_millis(pause as u64)).await;
+            evidence.extend(self.cut_now(members).await?);
+        }
+        Ok(evidence)
+    }
+
+    async fn cut_now(&mut self, members: &[String]) -> Result<Vec<String>> {
+        self.kill(members).await?;
+        let mut evidence = Vec::new();
+        for name in members {
+            let dir = self.data_dir(name)?;
+            machines::boot(&dir);
+            let lost = cut_power(&dir).with_context(|| dir.display().to_string())?;
+            evidence.push(format!("{name} has no power; lost pages: {lost}"));
+        }
+        Ok(evidence)
+    }
+}
+
+/// Fault of a disk by a fault of its member.
+fn disk_fault(kind: &Kind) -> Option<DiskFault> {
+    match kind {
+        Kind::FullDisk { .. } => Some(DiskFault::Full),
+        Kind::FailingDisk { .. } => Some(DiskFault::Failing),
+        Kind::SlowDisk { fsync_ms, .. } => Some(DiskFault::Slow(Duration::from_millis(*fsync_ms))),
+        Kind::StalledDisk { .. } => Some(DiskFault::Stalled),
+        _ => None,
+    }
+}
+
+/// Wall clock by a fault of its member.
+fn wrong_clock(kind: &Kind) -> Option<WrongClock> {
+    match *kind {
+        Kind::Clock { shift_ms, drift_ppm, .. } => Some(WrongClock { shift_ms, drift_ppm }),
+        _ => None,
+    }
+}
+
+/// Longest delay of messages between two hosts by a fault of one of them.
+fn late(kind: &Kind, one: &str, other: &str) -> Option<Duration> {
+    let Kind::Packets {
+        hosts,
+        delay_ms,
+        jitter_ms,
+        loss_percent,
+        reorder_percent,
+        corrupt_percent,
+        duplicate_percent: _,
+    } = kind
+    else {
+        return None;
+    };
+    let is_late = hosts.iter().any(|host| host == one || host == other);
+    let is_lossy = [loss_percent, reorder_percent, corrupt_percent].iter().any(|percent| **percent > 0);
+    let delay = Duration::from_millis(delay_ms + jitter_ms) + if is_lossy { AGAIN } else { Duration::ZERO };
+    is_late.then_some(delay.max(DELAY_MAX))
+}

@@ -1,0 +1,137 @@
+//! Member: the daemon's own node, handlers and tasks, on a simulated host.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use axum::body::Body;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use ipam_api::Name;
+use ipam_api::client::{Client, Network};
+use ipam_raft::StoreError;
+use ipam_raft::node::{
+    DiskLimits, Failure, InitialMember, Node, NodeConfig, PeerPort, SnapshotPolicy, StartError,
+};
+use ipamd::access::{Access, AccessConfig};
+use ipamd::http::request::{App, Peer};
+use ipamd::http::router::router;
+use ipamd::metrics::Metrics;
+use ipamd::tasks::journal::JournalLimits;
+use ipamd::tasks::{self, GcSettings, Statuses};
+
+use super::machines::{self, Machine};
+use super::network::{CLIENTS, Hosts, Listener, PEERS, url};
+use crate::cluster::Cause;
+
+/// History of a run is short.
+const JOURNAL: JournalLimits = JournalLimits { keep_bytes: 64 << 20, keep_days: 400 };
+
+/// Snapshots are small and frequent, so that members lack entries of the log.
+const SNAPSHOTS: SnapshotPolicy = SnapshotPolicy {
+    every_entries: 300,
+    every_bytes: 1 << 20,
+    keep_entries: 50,
+    keep_bytes: 1 << 20,
+    bytes_per_second: 1 << 20,
+};
+
+/// End of a member's process by itself.
+#[derive(Debug)]
+pub(super) struct End {
+    /// Cause.
+    pub(super) cause: Cause,
+    /// Reason in words.
+    pub(super) why: String,
+}
+
+impl End {
+    fn new(cause: Cause, why: impl ToString) -> Self {
+        Self { cause, why: why.to_string() }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.cause, self.why)
+    }
+}
+
+/// Runs the member until it ends by itself.
+pub(super) async fn run(machine: &Machine) -> End {
+    machines::begin(&machine.name);
+    serve(machine).await.unwrap_or_else(|error| End::new(Cause::Other, format!("{error:#}")))
+}
+
+async fn serve(machine: &Machine) -> Result<End> {
+    let name = |name: &str| Name::new(name).context("a name of a member");
+    let initial = |member: &String| {
+        anyhow::Ok(InitialMember { name: name(member)?, peer_address: format!("{member}:{PEERS}") })
+    };
+    let peers = PeerPort::Simulated(Box::new(Listener::bind(PEERS).await?));
+    let clients = Listener::bind(CLIENTS).await?;
+    let known = machine.others.iter().chain([&machine.name]);
+    let mut config = NodeConfig::new(
+        machine.dir.clone(),
+        name(&machine.name)?,
+        peers,
+        format!("{}:{PEERS}", machine.name),
+        url(&machine.name),
+        known.map(initial).collect::<Result<_>>()?,
+    );
+    config.joins = machine.joins;
+    config.snapshots = SNAPSHOTS;
+    // A ballast would be bytes of this machine's memory.
+    config.disk = DiskLimits { ballast_bytes: 0, ..DiskLimits::default() };
+    let node = match Node::start(config).await {
+        Ok(node) => node,
+        Err(StartError::Store(error @ (StoreError::Damaged { .. } | StoreError::Broken(_)))) => {
+            return Ok(End::new(Cause::Damage, error));
+        }
+        Err(StartError::Store(error @ StoreError::Io { .. })) => return Ok(End::new(Cause::Disk, error)),
+        Err(error) => return Err(error.into()),
+    };
+    let (metrics, statuses) = (Arc::new(Metrics::new(false)), Arc::new(Statuses::default()));
+    let access = Access::new(AccessConfig { open: true, ..AccessConfig::default() })?;
+    let gc = GcSettings::default();
+    let app = App::new(node.clone(), Arc::clone(&metrics), access, (gc, Arc::clone(&statuses)));
+    let router = router(app);
+    tokio::spawn(tasks::run(node.clone(), (JOURNAL, gc), statuses, metrics));
+    if machine.joins {
+        tokio::spawn(join(node.clone(), machine.clone()));
+    }
+    let serving = async {
+        loop {
+            let (stream, address) = clients.accept().await?;
+            let router = router.clone();
+            let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+                request.extensions_mut().insert(Peer::Tcp { address, certificate: None });
+                tower::ServiceExt::oneshot(router.clone(), request.map(Body::new))
+            });
+            let service = TowerToHyperService::new(service);
+            tokio::spawn(
+                http1::Builder::new().auto_date_header(false).serve_connection(TokioIo::new(stream), service),
+            );
+        }
+    };
+    tokio::select! {
+        biased;
+        failure = node.failed() => {
+            let cause = match &failure {
+                Failure::Disk(_) => Cause::Disk,
+                Failure::Broken(_) => Cause::Damage,
+                Failure::Removed(_) => Cause::Removal,
+                Failure::Other(_) => Cause::Other,
+            };
+            Ok(End::new(cause, failure))
+        }
+        served = serving => served,
+    }
+}
+
+async fn join(node: Node, machine: Machine) {
+    let network: Arc<dyn Network> = Arc::new(Hosts);
+    let urls: Vec<String> = machine.others.iter().map(|other| url(other)).collect();
+    ipamd::join::through(&node, "its members", || Client::simulated(&urls, &network)).await;
+}

@@ -1,0 +1,34 @@
+//! Simulation: a whole run in one thread, with time, network and randomness from a seed.
+//!
+//! Members are the daemon's own node, handlers and tasks; only sockets, threads, clocks and reboots are
+//! simulated ([turmoil](https://docs.rs/turmoil)). Workloads, nemeses, driver and checkers are those of live
+//! runs. A seed determines a run, so a failure is repeated by its seed.
+//!
+//! Agents, plugins and the kernel are no part of it.
+
+mod bench;
+mod case;
+mod coverage;
+mod disks;
+mod faults;
+mod machines;
+mod member;
+mod network;
+mod process;
+mod replay;
+mod run;
+mod series;
+mod shrink;
+mod supervisor;
+
+pub use self::case::{Case, workloads};
+pub use self::coverage::shortfalls;
+pub use self::disks::sweep;
+pub use self::faults::NEMESES;
+pub use self::process::{SimulatedRun, run_case, simulate};
+pub use self::replay::compare;
+pub use self::series::{Series, read_all};
+pub use self::shrink::smaller;
+
+/// Version of the programs under test in the settings of a run.
+const VERSION: &str = "simulated";
