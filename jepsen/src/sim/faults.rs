@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use ipam_raft::simulation::{DiskFault, cut_power, set_disk};
+use ipam_raft::simulation::{DiskFault, cut_power, faulty_calls, set_disk};
 use tokio::time::sleep;
 
 use super::bench::{CLIENT_HOST, SimBench};
@@ -53,9 +53,9 @@ impl SimBench {
                 self.set_conditions();
                 Ok(Vec::new())
             }
-            Kind::SlowDisk { members, .. } | Kind::StalledDisk { members } => {
+            Kind::SlowDisk { .. } | Kind::StalledDisk { .. } => {
                 self.set_conditions();
-                Ok(vec![format!("slow disks: {}", members.join(" "))])
+                Ok(Vec::new())
             }
             Kind::Partition { links } => {
                 self.set_conditions();
@@ -78,15 +78,24 @@ impl SimBench {
         let mut evidence = Vec::new();
         match &fault.kind {
             Kind::Partition { links } => self.mend(links),
-            Kind::FullDisk { members } | Kind::FailingDisk { members } => {
-                let ended = members.iter().filter(|name| !self.is_started(name));
-                evidence.extend(ended.map(|name| format!("{name}: ended")));
+            Kind::FullDisk { members }
+            | Kind::FailingDisk { members }
+            | Kind::SlowDisk { members, .. }
+            | Kind::StalledDisk { members } => {
+                for name in members {
+                    let calls = self.data_dir(name).map_or(0, |dir| faulty_calls(&dir));
+                    if calls > 0 {
+                        evidence.push(format!("{name}: calls that the disk changed: {calls}"));
+                    }
+                }
             }
             Kind::Clock { members, .. } => {
-                let read = members.iter().map(|name| (name, machines::wrong_reads(name)));
-                let read = read.filter(|(_, count)| *count > 0);
-                evidence
-                    .extend(read.map(|(name, count)| format!("{name}: altered reads of the clock: {count}")));
+                for name in members.iter().filter(|name| self.is_started(name)) {
+                    let difference_ms = machines::clock_difference_ms(name);
+                    if difference_ms != 0 {
+                        evidence.push(format!("{name}: its clock differs by {difference_ms} ms"));
+                    }
+                }
             }
             _ => {}
         }

@@ -56,7 +56,15 @@ pub(super) struct WrongClock {
 struct Clock {
     wrong: WrongClock,
     since: Duration,
-    reads: u64,
+}
+
+impl Clock {
+    /// Difference from the right clock, in milliseconds.
+    fn difference_ms(&self) -> i64 {
+        let elapsed = turmoil::sim_elapsed().unwrap_or_default().saturating_sub(self.since);
+        let time_ms = i64::try_from(ms(elapsed)).unwrap_or(i64::MAX);
+        self.wrong.shift_ms.saturating_add(time_ms.saturating_mul(self.wrong.drift_ppm) / 1_000_000)
+    }
 }
 
 thread_local! {
@@ -93,30 +101,26 @@ pub(super) fn set_clock(name: &str, wrong: Option<WrongClock>) {
     let since = turmoil::sim_elapsed().unwrap_or_default();
     CLOCKS.with_borrow_mut(|clocks| match wrong {
         Some(wrong) if clocks.get(name).is_some_and(|clock| clock.wrong == wrong) => {}
-        Some(wrong) => drop(clocks.insert(name.to_owned(), Clock { wrong, since, reads: 0 })),
+        Some(wrong) => drop(clocks.insert(name.to_owned(), Clock { wrong, since })),
         None => drop(clocks.remove(name)),
     });
 }
 
-/// Number of reads of a wrong clock.
-pub(super) fn wrong_reads(name: &str) -> u64 {
-    CLOCKS.with_borrow(|clocks| clocks.get(name).map_or(0, |clock| clock.reads))
+/// Difference of a host's wall clock from the right one, in milliseconds.
+pub(super) fn clock_difference_ms(name: &str) -> i64 {
+    CLOCKS.with_borrow(|clocks| clocks.get(name).map_or(0, Clock::difference_ms))
 }
 
 /// Wall clock of the host whose task calls, in milliseconds since 1970.
 pub(super) fn wall_ms() -> u64 {
-    let elapsed = turmoil::sim_elapsed().unwrap_or_default();
-    let right = EPOCH_MS + ms(elapsed);
+    let right = EPOCH_MS + ms(turmoil::sim_elapsed().unwrap_or_default());
     let Ok(runtime) = Handle::try_current().map(|handle| handle.id()) else { return right };
-    CLOCKS.with_borrow_mut(|clocks| {
+    CLOCKS.with_borrow(|clocks| {
         let is_here = |name: &str| {
             RUNTIMES.with_borrow(|all| all.iter().any(|(id, other)| *id == runtime && other == name))
         };
-        let Some((_, clock)) = clocks.iter_mut().find(|(name, _)| is_here(name)) else { return right };
-        clock.reads += 1;
-        let time = i64::try_from(ms(elapsed.saturating_sub(clock.since))).unwrap_or(i64::MAX);
-        let drift_ms = time.saturating_mul(clock.wrong.drift_ppm) / 1_000_000;
-        right.saturating_add_signed(clock.wrong.shift_ms.saturating_add(drift_ms))
+        let clock = clocks.iter().find(|(name, _)| is_here(name)).map(|(_, clock)| clock);
+        clock.map_or(right, |clock| right.saturating_add_signed(clock.difference_ms()))
     })
 }
 

@@ -30,6 +30,10 @@ const REAL_TIME_MAX: Duration = Duration::from_secs(180);
 const CASE: &str = "case.json";
 /// Name of the file with the errors of a run's process.
 const ERRORS: &str = "errors.log";
+/// Words of a panic in it.
+const PANIC: &str = "panicked at";
+/// Checker of ends of processes.
+const ENDS: &str = "I13";
 /// Lines of it that a result has.
 const ERROR_LINES_MAX: usize = 12;
 
@@ -114,11 +118,13 @@ impl SimulatedRun {
         )
     }
 
-    /// Checkers that report violations.
+    /// Checkers that report violations. A member that panics ends the whole simulation, without a history to
+    /// check: that is a violation of I13, which covers ends of processes.
     #[must_use]
     pub fn broken(&self) -> Vec<&str> {
         let broken = self.results.checkers.iter().filter(|checked| !checked.verdict.holds());
-        broken.map(|checked| checked.id.as_str()).collect()
+        let has_panicked = self.results.failures.iter().any(|failure| failure.contains(PANIC));
+        broken.map(|checked| checked.id.as_str()).chain(has_panicked.then_some(ENDS)).collect()
     }
 
     /// Prints the results, and writes the page beside the run.

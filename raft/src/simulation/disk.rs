@@ -44,20 +44,38 @@ mod simulated {
         /// Contents on disk of pages with newer contents in memory.
         static UNSYNCED: RefCell<BTreeMap<(PathBuf, u64), Vec<u8>>> = const { RefCell::new(BTreeMap::new()) };
         /// Faults of the disks with these data directories.
-        static FAULTS: RefCell<BTreeMap<PathBuf, DiskFault>> = const { RefCell::new(BTreeMap::new()) };
+        static FAULTS: RefCell<BTreeMap<PathBuf, Fault>> = const { RefCell::new(BTreeMap::new()) };
     }
 
-    /// Begins or ends a fault of the disk with a data directory.
+    /// Fault of a disk, and the number of calls that it changed.
+    #[derive(Debug, Clone, Copy)]
+    struct Fault {
+        kind: DiskFault,
+        calls: u64,
+    }
+
+    /// Begins or ends a fault of the disk with a data directory. One that is there goes on.
     pub fn set_disk(dir: &Path, fault: Option<DiskFault>) {
         FAULTS.with_borrow_mut(|faults| match fault {
-            Some(fault) => faults.insert(dir.to_owned(), fault),
-            None => faults.remove(dir),
+            Some(kind) if faults.get(dir).is_some_and(|fault| fault.kind == kind) => {}
+            Some(kind) => drop(faults.insert(dir.to_owned(), Fault { kind, calls: 0 })),
+            None => drop(faults.remove(dir)),
         });
     }
 
-    fn fault_at(path: &Path) -> Option<DiskFault> {
-        FAULTS.with_borrow(|faults| {
-            faults.iter().find(|(dir, _)| path.starts_with(dir)).map(|(_, fault)| *fault)
+    /// Number of calls that the present fault of a disk has refused, delayed or answered differently.
+    #[must_use]
+    pub fn faulty_calls(dir: &Path) -> u64 {
+        FAULTS.with_borrow(|faults| faults.get(dir).map_or(0, |fault| fault.calls))
+    }
+
+    /// The fault of the disk with a path, if it has one of these. Counts the call.
+    fn meets(path: &Path, is_met: impl Fn(DiskFault) -> bool) -> Option<DiskFault> {
+        FAULTS.with_borrow_mut(|faults| {
+            let (_, fault) =
+                faults.iter_mut().find(|(dir, fault)| path.starts_with(dir) && is_met(fault.kind))?;
+            fault.calls += 1;
+            Some(fault.kind)
         })
     }
 
@@ -69,7 +87,7 @@ mod simulated {
         if present().is_none() {
             return Ok(());
         }
-        if fault_at(path) == Some(DiskFault::Full) && bytes.end > file.metadata()?.len() {
+        if bytes.end > file.metadata()?.len() && meets(path, is_full).is_some() {
             return Err(Errno::NOSPC.into());
         }
         for page in bytes.start / PAGE_BYTES..bytes.end.div_ceil(PAGE_BYTES) {
@@ -93,7 +111,7 @@ mod simulated {
         if present().is_none() {
             return file.sync_data();
         }
-        if fault_at(path) == Some(DiskFault::Failing) {
+        if meets(path, |fault| fault == DiskFault::Failing).is_some() {
             return Err(Errno::IO.into());
         }
         UNSYNCED.with_borrow_mut(|unsynced| unsynced.retain(|(other, _), _| other != path));
@@ -106,17 +124,21 @@ mod simulated {
             return;
         }
         loop {
-            match fault_at(dir) {
+            match meets(dir, |fault| matches!(fault, DiskFault::Slow(_) | DiskFault::Stalled)) {
                 Some(DiskFault::Slow(time)) => return sleep(time).await,
-                Some(DiskFault::Stalled) => sleep(LOOK).await,
-                Some(DiskFault::Full | DiskFault::Failing) | None => return,
+                Some(_) => sleep(LOOK).await,
+                None => return,
             }
         }
     }
 
     /// Free bytes of the disk with a data directory.
     pub(crate) fn free_bytes(dir: &Path) -> Option<u64> {
-        present().map(|_| if fault_at(dir) == Some(DiskFault::Full) { 0 } else { FREE_BYTES })
+        present().map(|_| if meets(dir, is_full).is_some() { 0 } else { FREE_BYTES })
+    }
+
+    fn is_full(fault: DiskFault) -> bool {
+        fault == DiskFault::Full
     }
 
     /// Cuts the power of the machine with a data directory: pages that were not synced are lost, or not.
@@ -167,10 +189,10 @@ mod simulated {
     }
 }
 
-#[cfg(any(test, feature = "testing"))]
-pub use self::simulated::cut_power;
 pub use self::simulated::set_disk;
 pub(crate) use self::simulated::{before_write, free_bytes, ready, sync};
+#[cfg(any(test, feature = "testing"))]
+pub use self::simulated::{cut_power, faulty_calls};
 
 #[cfg(test)]
 mod tests {
@@ -216,9 +238,12 @@ mod tests {
         let file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
         write(&file, &path, 0, 1).unwrap();
         set_disk(dir.path(), Some(DiskFault::Full));
+        assert_eq!(faulty_calls(dir.path()), 0);
         assert_eq!(write(&file, &path, 1, 1).unwrap_err().kind(), io::ErrorKind::StorageFull);
         write(&file, &path, 0, 2).unwrap();
         assert_eq!(free_bytes(dir.path()), Some(0));
+        set_disk(dir.path(), Some(DiskFault::Full));
+        assert_eq!(faulty_calls(dir.path()), 2, "a write and a look at the free bytes");
         set_disk(dir.path(), Some(DiskFault::Failing));
         sync(&file, &path).unwrap_err();
         set_disk(dir.path(), Some(DiskFault::Slow(Duration::from_millis(70))));

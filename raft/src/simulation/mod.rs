@@ -77,7 +77,7 @@ mod present {
 }
 
 #[cfg(any(test, feature = "testing"))]
-pub use self::disk::cut_power;
+pub use self::disk::{cut_power, faulty_calls};
 #[cfg(any(test, feature = "testing"))]
 pub use self::present::enter;
 pub(crate) use self::present::present;
