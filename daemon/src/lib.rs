@@ -8,6 +8,7 @@
 
 pub mod access;
 pub mod check_journal;
+pub mod command_line;
 pub mod config;
 mod descriptors;
 pub mod dev;
@@ -25,6 +26,7 @@ pub mod reload;
 pub mod restore;
 pub mod screen;
 pub mod serve;
+pub mod supervision;
 pub mod tasks;
 #[cfg(feature = "kubernetes")]
 pub mod watchers;

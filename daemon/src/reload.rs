@@ -14,6 +14,7 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 use crate::access::Access;
 use crate::config::{Config, Flags};
 use crate::http::connection::tls::ClientTls;
+use crate::supervision::Supervision;
 use ipam_raft::node::PeerTls;
 
 /// Handle of the filter of the log.
@@ -38,14 +39,16 @@ impl Reloads {
 
     /// Reads everything again whenever the signal comes, until it is dropped. The configuration is read as it
     /// was at the start: file, environment, flags.
-    pub async fn run(self, mut signal: Signal, flags: Flags) {
+    pub async fn run(self, mut signal: Signal, flags: Flags, supervision: Supervision) {
         while signal.recv().await.is_some() {
+            supervision.reloading().await;
             match Config::load(&flags) {
                 Ok(config) => self.again(&config),
                 Err(error) => {
                     tracing::error!(%error, "reload: the configuration is refused; everything stays as it was")
                 }
             }
+            supervision.reloaded().await;
         }
     }
 

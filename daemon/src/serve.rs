@@ -35,6 +35,7 @@ use crate::metrics::{Certificates, Metrics};
 #[cfg(feature = "meridio")]
 use crate::reload::LevelSignals;
 use crate::reload::{self, Reloads};
+use crate::supervision::Supervision;
 #[cfg(feature = "kubernetes")]
 use crate::watchers;
 use crate::{descriptors, join, screen, tasks};
@@ -278,6 +279,8 @@ async fn serve(
     let router = router(app);
     starting.over(router.clone());
     tracing::info!(name = %config.name, %url, "answering clients");
+    let supervision = Supervision::default();
+    let supervised = tokio::spawn(supervision.clone().follow(node.clone()));
     let joining = config.join.map(|join| tokio::spawn(join::run(node.clone(), join)));
     #[cfg(feature = "meridio")]
     let trench = match meridio {
@@ -293,13 +296,15 @@ async fn serve(
     #[cfg(feature = "kubernetes")]
     let watchers = tokio::spawn(watchers);
     let tasks = tokio::spawn(tasks::run(node.clone(), (config.journal, config.gc), statuses, metrics));
-    let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
+    let reloading = tokio::spawn(reloads.run(hang_up, flags.clone(), supervision.clone()));
     let (failure, refused) = tokio::select! {
         _ = terminate.recv() => (None, None),
         _ = interrupt.recv() => (None, None),
         why = node.failed() => (Some(why), None),
         why = trench => (None, Some(why)),
     };
+    supervised.abort();
+    supervision.stopping(node.ready().err().as_deref()).await;
     tasks.abort();
     #[cfg(feature = "kubernetes")]
     watchers.abort();

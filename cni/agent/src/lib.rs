@@ -20,6 +20,7 @@
 pub mod attachment;
 pub mod boot;
 pub mod cluster;
+pub mod command_line;
 pub mod config;
 pub mod doctor;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub mod identity;
 pub mod inventory;
 pub mod journal;
 pub mod kubernetes;
+pub mod listing;
 pub mod netns;
 pub mod node;
 mod output;

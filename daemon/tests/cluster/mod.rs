@@ -57,6 +57,7 @@ mod serving;
 mod slow_reader;
 mod spiderpool;
 mod sticky;
+mod supervised;
 mod vectors;
 mod waiting;
 mod watching;

@@ -1,5 +1,6 @@
 //! One member: a real process with its directory, its addresses and its log.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ pub(crate) struct Member {
     pub(crate) config: String,
     /// Flags besides those of every member.
     pub(crate) flags: Vec<&'static str>,
+    /// Environment of the process besides that of every member.
+    pub(crate) environment: Vec<(&'static str, OsString)>,
     /// Servers and token file of a join; none for a founder.
     pub(crate) join: Option<(Vec<String>, Option<PathBuf>)>,
     process: Option<Child>,
@@ -60,6 +63,7 @@ impl Member {
             insecure: false,
             config: String::new(),
             flags: Vec::new(),
+            environment: Vec::new(),
             process: None,
         }
     }
@@ -74,7 +78,7 @@ impl Member {
         command.arg("--data-dir").arg(&self.data_dir);
         command.args(["--client-listen", &self.client.to_string()]);
         command.arg("--client-socket").arg(self.socket());
-        command.args(&self.flags);
+        command.args(&self.flags).envs(self.environment.iter().cloned());
         if self.alone {
             return command;
         }

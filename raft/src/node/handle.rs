@@ -297,6 +297,14 @@ impl Node {
         self.inner().ready()
     }
 
+    /// True once the raft thread has answered; also before it runs. For watchdogs, which end a stuck process.
+    pub async fn responds(&self) -> bool {
+        match self.inner().lifecycle.running() {
+            Some(running) => running.responds().await,
+            None => true,
+        }
+    }
+
     /// The counters, as they stand.
     #[must_use]
     pub fn metrics(&self) -> NodeMetrics {

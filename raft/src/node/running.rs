@@ -48,6 +48,11 @@ impl Running {
         self.raft.with_raft_state(read).await.ok()
     }
 
+    /// True once raft has answered, false if it has ended.
+    pub(super) async fn responds(&self) -> bool {
+        self.raft.with_raft_state(|_| ()).await.is_ok()
+    }
+
     /// The members that vote, as this one knows them.
     pub(super) fn voters(&self) -> BTreeSet<u64> {
         self.raft.server_metrics().borrow_watched().membership_config.membership().voter_ids().collect()

@@ -8,7 +8,7 @@ use crate::journal::{Attachments, Entry};
 const NAMED: usize = 100;
 
 /// All attachments that may hold addresses or have a DEL to deliver.
-pub(super) fn node_attachments(attachments: &Attachments) -> NodeAttachments {
+pub(crate) fn node_attachments(attachments: &Attachments) -> NodeAttachments {
     let total = u64::try_from(attachments.len()).unwrap_or(u64::MAX);
     NodeAttachments { total, attachments: attachments.iter().take(NAMED).map(named).collect() }
 }

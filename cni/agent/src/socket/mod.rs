@@ -4,5 +4,6 @@ mod attachments;
 mod listener;
 mod routes;
 
+pub(crate) use self::attachments::node_attachments;
 pub use self::listener::PermittedListener;
 pub use self::routes::router;

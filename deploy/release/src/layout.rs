@@ -1,0 +1,139 @@
+//! Contents of the artifacts: the trees of the tarball and of both packages.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::tarball::compressed;
+use crate::tree::{DATA, Entry, PROGRAM, Tree, read};
+use crate::{bill, manual};
+
+/// Shipped programs, with the features that they are built with.
+pub(crate) const PROGRAMS: [(&str, &str); 4] =
+    [("ipamd", "jemalloc"), ("ipamctl", ""), ("ipam-cni", ""), ("ipam-agent", "")];
+/// Folder of the programs in the units of the sources.
+const LOCAL: &str = "/usr/local/bin/";
+/// Folder of the programs of packages.
+const PACKAGED: &str = "/usr/bin/";
+
+/// Sources of the artifacts.
+#[derive(Debug, Clone)]
+pub(crate) struct Sources {
+    /// Checkout.
+    pub(crate) root: PathBuf,
+    /// Folder with the shipped programs.
+    pub(crate) binaries: PathBuf,
+    /// Licences of the crates in the programs.
+    pub(crate) licences: String,
+}
+
+impl Sources {
+    /// Sources of a checkout with built programs.
+    ///
+    /// # Errors
+    /// Cargo can't name the crates.
+    pub(crate) fn new(root: &Path, binaries: &Path) -> Result<Self> {
+        let licences = bill::licences(root, &PROGRAMS)?;
+        Ok(Self { root: root.to_owned(), binaries: binaries.to_owned(), licences })
+    }
+
+    /// Tree of the tarball: `ipamd dev` works from its folder, and hosts without packages install from it.
+    ///
+    /// # Errors
+    /// A file that can't be read, or a program that fails.
+    pub(crate) fn tarball(&self) -> Result<Tree> {
+        let mut tree = Tree::default();
+        for (name, _) in PROGRAMS {
+            tree.copy(format!("bin/{name}"), &self.binaries.join(name), PROGRAM)?;
+        }
+        tree.link("bin/kubectl-ipam", "ipamctl");
+        manual::daemon(&mut tree)?;
+        manual::agent(&mut tree)?;
+        manual::ctl(&mut tree, &self.binaries.join("ipamctl"))?;
+        for unit in ["ipamd.service", "ipam-agent.service", "ipamd-backup.service", "ipamd-backup.timer"] {
+            tree.copy(format!("systemd/{unit}"), &self.deploy().join("systemd").join(unit), DATA)?;
+        }
+        for example in ["ipamd.example.toml", "ipam-agent.example.toml"] {
+            tree.copy(example, &self.deploy().join(example), DATA)?;
+        }
+        for document in ["README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md"] {
+            tree.copy(document, &self.root.join(document), DATA)?;
+        }
+        tree.file("LICENSES-OF-CRATES", self.licences.clone(), DATA);
+        Ok(tree)
+    }
+
+    /// Tree of the package `ipamd`: daemon and command line.
+    ///
+    /// # Errors
+    /// As for [`Self::tarball`].
+    pub(crate) fn daemon(&self) -> Result<Tree> {
+        let mut usr = Tree::default();
+        for name in ["ipamd", "ipamctl"] {
+            usr.copy(format!("bin/{name}"), &self.binaries.join(name), PROGRAM)?;
+        }
+        usr.link("bin/kubectl-ipam", "ipamctl");
+        manual::daemon(&mut usr)?;
+        manual::ctl(&mut usr, &self.binaries.join("ipamctl"))?;
+        let mut tree = below_usr(&usr);
+        self.units(&mut tree, &["ipamd.service", "ipamd-backup.service", "ipamd-backup.timer"])?;
+        let helper = self.deploy().join("debian/ipamd/backup");
+        tree.copy("usr/lib/ipamd/backup", &helper, PROGRAM)?;
+        self.documents(&mut tree, "ipamd", "ipamd.example.toml")?;
+        Ok(tree)
+    }
+
+    /// Tree of the package `ipam-agent`: agent and plugin.
+    ///
+    /// # Errors
+    /// As for [`Self::tarball`].
+    pub(crate) fn agent(&self) -> Result<Tree> {
+        let mut usr = Tree::default();
+        usr.copy("bin/ipam-agent", &self.binaries.join("ipam-agent"), PROGRAM)?;
+        usr.copy("lib/ipam-agent/ipam-cni", &self.binaries.join("ipam-cni"), PROGRAM)?;
+        let page = read(&self.deploy().join("release/man/ipam-cni.1"))?;
+        usr.file("share/man/man1/ipam-cni.1.gz", compressed(&page)?, DATA);
+        manual::agent(&mut usr)?;
+        let mut tree = below_usr(&usr);
+        self.units(&mut tree, &["ipam-agent.service"])?;
+        self.documents(&mut tree, "ipam-agent", "ipam-agent.example.toml")?;
+        Ok(tree)
+    }
+
+    /// Adds units with the paths of packages.
+    fn units(&self, tree: &mut Tree, names: &[&str]) -> Result<()> {
+        for name in names {
+            let unit = String::from_utf8(read(&self.deploy().join("systemd").join(name))?)?;
+            tree.file(format!("lib/systemd/system/{name}"), unit.replace(LOCAL, PACKAGED), DATA);
+        }
+        Ok(())
+    }
+
+    /// Adds example, changelog, copyright, and the overrides of lintian.
+    fn documents(&self, tree: &mut Tree, package: &str, example: &str) -> Result<()> {
+        let folder = format!("usr/share/doc/{package}");
+        tree.copy(format!("{folder}/examples/{example}"), &self.deploy().join(example), DATA)?;
+        let changes = read(&self.root.join("CHANGELOG.md"))?;
+        tree.file(format!("{folder}/changelog.gz"), compressed(&changes)?, DATA);
+        tree.copy(format!("{folder}/copyright"), &self.deploy().join("debian/copyright"), DATA)?;
+        tree.file(format!("{folder}/crates.gz"), compressed(self.licences.as_bytes())?, DATA);
+        let overrides = self.deploy().join("debian").join(package).join("lintian-overrides");
+        tree.copy(format!("usr/share/lintian/overrides/{package}"), &overrides, DATA)
+    }
+
+    fn deploy(&self) -> PathBuf {
+        self.root.join("deploy")
+    }
+}
+
+fn below_usr(usr: &Tree) -> Tree {
+    let mut tree = Tree::default();
+    for (path, entry) in usr.iter() {
+        let path = format!("usr/{path}");
+        match entry {
+            Entry::File(content, mode) => tree.file(path, content.clone(), *mode),
+            Entry::Link(target) => tree.link(path, target.clone()),
+        }
+    }
+    tree
+}

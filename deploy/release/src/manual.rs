@@ -1,0 +1,84 @@
+//! Manual pages and completions, from the grammars that the programs parse.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::tarball::compressed;
+use crate::tree::{DATA, Tree, read};
+
+/// Folder of manual pages of commands.
+const MAN: &str = "share/man/man1";
+/// Shells with the folders of their completions, and the form of a file's name.
+const SHELLS: [(Shell, &str, fn(&str) -> String); 3] = [
+    (Shell::Bash, "share/bash-completion/completions", str::to_owned),
+    (Shell::Zsh, "share/zsh/vendor-completions", |name| format!("_{name}")),
+    (Shell::Fish, "share/fish/vendor_completions.d", |name| format!("{name}.fish")),
+];
+
+/// Adds pages and completions of the daemon.
+///
+/// # Errors
+/// A file that can't be written meanwhile.
+pub(crate) fn daemon(tree: &mut Tree) -> Result<()> {
+    of_grammar(tree, ipamd::command_line::Arguments::command())
+}
+
+/// Adds pages and completions of the agent.
+///
+/// # Errors
+/// As for [`daemon`].
+pub(crate) fn agent(tree: &mut Tree) -> Result<()> {
+    of_grammar(tree, ipam_agent::command_line::Arguments::command())
+}
+
+/// Adds pages and completions that a program writes itself: those of `ipamctl` ask the program for names.
+///
+/// # Errors
+/// The program fails.
+pub(crate) fn ctl(tree: &mut Tree, program: &Path) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    run(Command::new(program).arg("man").arg(folder.path()))?;
+    pages(tree, folder.path())?;
+    tree.link(format!("{MAN}/kubectl-ipam.1.gz"), "ipamctl.1.gz");
+    for (shell, folder, file) in SHELLS {
+        let script = run(Command::new(program).args(["completion", &shell.to_string()]))?;
+        tree.file(format!("{folder}/{}", file("ipamctl")), script, DATA);
+    }
+    Ok(())
+}
+
+fn of_grammar(tree: &mut Tree, grammar: clap::Command) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    clap_mangen::generate_to(grammar.clone(), folder.path())?;
+    pages(tree, folder.path())?;
+    let name = grammar.get_name().to_owned();
+    for (shell, folder, file) in SHELLS {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut grammar.clone(), &name, &mut script);
+        tree.file(format!("{folder}/{}", file(&name)), script, DATA);
+    }
+    Ok(())
+}
+
+/// Adds all pages of a folder, compressed as Debian's policy (12.1) asks.
+fn pages(tree: &mut Tree, folder: &Path) -> Result<()> {
+    for page in fs::read_dir(folder)? {
+        let page = page?;
+        let name = page.file_name().into_string().ok().context("a page has no name in UTF-8")?;
+        tree.file(format!("{MAN}/{name}.gz"), compressed(&read(&page.path())?)?, DATA);
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<Vec<u8>> {
+    let output = command.output().with_context(|| format!("can't start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(output.stdout)
+}

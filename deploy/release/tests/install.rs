@@ -1,0 +1,141 @@
+//! Installation, upgrade, removal and purge on a host of Debian (lines 3, 9 and 14 of the acceptance).
+
+use std::path::Path;
+
+use ipam_agent::journal::{Entry, JournalFile, Key, Phase, Record};
+use ipam_api::name::{InterfaceName, ObjectName};
+
+use crate::host::Host;
+
+const INSTALL: &str = "dpkg --install /packages/ipamd.deb /packages/ipam-agent.deb";
+
+#[test]
+fn p5_3_a_purge_leaves_no_file() {
+    let host = Host::new();
+    let before = host.files();
+    let said = host.does(INSTALL);
+    assert!(said.contains("Write /etc/ipamd/ipamd.toml") && said.contains("/etc/ipamd/agent.toml"), "{said}");
+    host.does(
+        "ipamd --version && ipamctl --version && ipam-agent --version
+         test -x /usr/lib/cni/ipam-cni && test -x /opt/cni/bin/ipam-cni
+         test \"$(stat -c %U:%a /etc/ipamd/tls)\" = root:750
+         test \"$(stat -c %U:%a /var/backups/ipamd)\" = ipamd:700
+         getent passwd ipamd
+         echo 'log = \"info\"' > /etc/ipamd/ipamd.toml",
+    );
+    host.does("dpkg --purge ipamd ipam-agent");
+    let after = host.files();
+    let left: Vec<&str> = after.lines().filter(|line| !before.lines().any(|old| old == *line)).collect();
+    assert!(left.is_empty(), "{left:?}");
+    host.does("! getent passwd ipamd");
+}
+
+#[test]
+fn p5_3_a_purge_keeps_the_data_of_a_member_unless_told_otherwise() {
+    let host = Host::new();
+    host.does(INSTALL);
+    host.write("var/lib/ipamd/identity.json", "{\"name\": \"n1\", \"cluster_id\": \"5e0c\"}");
+    host.write("etc/ipamd/ipamd.toml", "log = \"info\"\n");
+    let said = host.does("dpkg --purge ipamd");
+    assert!(said.contains("belongs to a member of a cluster and is kept"), "{said}");
+    assert!(said.contains("IPAMD_PURGE_DATA=yes"), "{said}");
+    host.does("test -e /var/lib/ipamd/identity.json && test -e /etc/ipamd/ipamd.toml");
+    host.does("dpkg --install /packages/ipamd.deb && IPAMD_PURGE_DATA=yes dpkg --purge ipamd");
+    host.does("! test -e /var/lib/ipamd && ! test -e /etc/ipamd/ipamd.toml");
+}
+
+#[test]
+fn p5_3_a_downgrade_is_refused_with_the_reason() {
+    let host = Host::new();
+    host.does(INSTALL);
+    for name in ["ipamd", "ipam-agent"] {
+        let older = host.with_version(name, "0.0.9");
+        let said = host.refuses(&format!("dpkg --install {older}"));
+        assert!(said.contains("this downgrade is refused"), "{said}");
+        let show = format!("dpkg-query --show --showformat='${{Version}} ${{Status}}' {name}");
+        assert_eq!(host.does(&show), "0.1.0 install ok installed");
+        host.does(&format!("IPAMD_ALLOW_DOWNGRADE=yes dpkg --install {older}"));
+    }
+}
+
+#[test]
+fn p5_14_an_upgrade_keeps_settings_and_data() {
+    let host = Host::new();
+    let older = ["ipamd", "ipam-agent"].map(|name| host.with_version(name, "0.0.9"));
+    host.does(&format!("dpkg --install {}", older.join(" ")));
+    host.write("etc/ipamd/ipamd.toml", "log = \"info\"\n");
+    host.write("var/lib/ipamd/identity.json", "{\"cluster_id\": \"5e0c\"}");
+    let said = host.does(INSTALL);
+    assert!(!said.contains("Write /etc"), "{said}");
+    host.does("grep -q info /etc/ipamd/ipamd.toml && test -e /var/lib/ipamd/identity.json");
+    host.does("dpkg-query --show --showformat='${Version}\\n' ipamd ipam-agent | sort -u | grep -x 0.1.0");
+}
+
+/// A healthy cluster is told by `ipamctl`, a running unit by `systemctl`: both are stand-ins here.
+#[test]
+fn p5_3_an_upgrade_restarts_a_member_only_in_a_healthy_cluster() {
+    let host = Host::new();
+    let older = host.with_version("ipamd", "0.0.9");
+    host.does("mkdir -p /run/systemd/system");
+    let upgrade = |healthy: bool| {
+        let code = if healthy { 0 } else { 7 };
+        host.write("usr/local/sbin/ipamctl", &format!("#!/bin/sh\nexit {code}\n"));
+        host.write("usr/local/sbin/systemctl", "#!/bin/sh\necho \"$@\" >> /tmp/systemctl.log\n");
+        host.does(&format!(
+            "chmod 755 /usr/local/sbin/*
+             export PATH=/usr/local/sbin:$PATH
+             IPAMD_ALLOW_DOWNGRADE=yes dpkg --install {older} >/dev/null 2>&1
+             : > /tmp/systemctl.log
+             dpkg --install /packages/ipamd.deb
+             cat /tmp/systemctl.log"
+        ))
+    };
+    let said = upgrade(true);
+    assert!(said.contains("restarting this member") && said.contains("restart ipamd.service"), "{said}");
+    let said = upgrade(false);
+    assert!(said.contains("The cluster is not healthy, so this member still runs version 0.0.9"), "{said}");
+    assert!(!said.contains("restart ipamd.service"), "{said}");
+}
+
+#[test]
+fn p5_3_an_agent_with_attachments_is_not_removed() {
+    let host = Host::new();
+    host.does(INSTALL);
+    host.write("etc/ipamd/agent.toml", "servers = [\"http://127.0.0.1:7440\"]\n");
+    journal_with_an_attachment(&host.path("var/lib/ipam-agent"));
+    let said = host.refuses("dpkg --remove ipam-agent");
+    assert!(said.contains("lan  c0ffee  eth0") && said.contains("so the removal is refused"), "{said}");
+    host.does("test -x /usr/lib/cni/ipam-cni");
+    host.does("IPAM_AGENT_FORCE_REMOVE=yes dpkg --remove ipam-agent && ! test -e /usr/lib/cni/ipam-cni");
+}
+
+/// Writes the journal of an agent whose node runs a container.
+fn journal_with_an_attachment(dir: &Path) {
+    let key = Key {
+        config: ObjectName::new("lan").unwrap(),
+        container_id: ObjectName::new("c0ffee").unwrap(),
+        interface: InterfaceName::new("eth0").unwrap(),
+    };
+    let entry = Entry {
+        key,
+        phase: Phase::Attached,
+        boot_id: "b1".to_owned(),
+        runtime: String::new(),
+        netns: None,
+        endpoint: None,
+        uid: None,
+        allocations: vec![1],
+    };
+    let (mut file, mut attachments) = JournalFile::open(dir).unwrap();
+    attachments.apply(Record::Put(entry));
+    file.rewrite(&attachments).unwrap();
+}
+
+#[test]
+fn p5_10_a_foreign_plugin_is_never_overwritten() {
+    let host = Host::new();
+    host.write("opt/cni/bin/ipam-cni", "mine\n");
+    let said = host.does("dpkg --install /packages/ipam-agent.deb");
+    assert!(said.contains("/opt/cni/bin/ipam-cni exists and is kept"), "{said}");
+    host.does("dpkg --purge ipam-agent && grep -qx mine /opt/cni/bin/ipam-cni");
+}
