@@ -22,6 +22,18 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
+impl Arguments {
+    /// Programs of a directory, in an archive.
+    pub(crate) const fn of(binaries: PathBuf, output: PathBuf) -> Self {
+        Self { binaries: Some(binaries), output: Some(output) }
+    }
+}
+
+/// Name of the archive of this version.
+pub(crate) fn archive_name() -> String {
+    format!("{NAME}-{}.oci.tar", env!("CARGO_PKG_VERSION"))
+}
+
 /// Builds the programs unless they are named, and writes the archive.
 pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     let binaries = match &arguments.binaries {
@@ -32,10 +44,7 @@ pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> 
         }
     };
     let version = env!("CARGO_PKG_VERSION");
-    let output = arguments
-        .output
-        .clone()
-        .unwrap_or_else(|| workspace.dist().join(format!("{NAME}-{version}.oci.tar")));
+    let output = arguments.output.clone().unwrap_or_else(|| workspace.dist().join(archive_name()));
     let time = time(&workspace.root)?;
     let revision = git(&workspace.root, &["rev-parse", "HEAD"])?;
     let image =
@@ -62,7 +71,7 @@ fn refuse_dynamic(binaries: &Path) -> Result<()> {
 }
 
 /// Time of the environment, or of the newest commit.
-fn time(root: &Path) -> Result<u64> {
+pub(crate) fn time(root: &Path) -> Result<u64> {
     let text = match std::env::var(TIME) {
         Ok(text) => text,
         Err(_) => git(root, &["log", "-1", "--format=%ct"])?,

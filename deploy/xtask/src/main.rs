@@ -1,5 +1,5 @@
-//! The project's own tools: `cargo xtask bench | build | chart | commits | costs | dev | failover | image |
-//! jepsen | measure | powercut | slow-disks | test`.
+//! The project's own tools: `cargo xtask bench | build | chart | commits | costs | dev | dist | failover |
+//! image | jepsen | measure | powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate. A tool that is missing fails the stage that needs
 //! it, with the command to install it, or a check of this crate replaces it and reports so; nothing is left
@@ -15,6 +15,7 @@ mod cycles;
 mod deny;
 mod dependencies;
 mod dev;
+mod dist;
 mod failover;
 mod features;
 mod host_tools;
@@ -24,10 +25,12 @@ mod jepsen;
 mod jepsen_program;
 mod kubernetes;
 mod map;
+mod monitoring;
 mod packages;
 mod powercut;
 mod prose;
 mod python;
+mod release;
 mod stage;
 mod suites;
 mod test;
@@ -62,6 +65,8 @@ enum Task {
     Costs,
     /// Build quickly, then run `ipamd dev`: three members on this machine, and a real address.
     Dev(dev::Arguments),
+    /// Write all release artifacts: tarball, Debian packages, container image, bill of materials, checksums.
+    Dist(dist::Arguments),
     /// Write the container image as one OCI archive, without a registry and without root.
     Image(image::Arguments),
     /// Build what is needed, then inject faults into clusters of real processes, and check the histories.
@@ -93,6 +98,7 @@ fn main() -> ExitCode {
         Task::Commits => commits::run(&workspace.root),
         Task::Costs => costs::test(&workspace),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
+        Task::Dist(arguments) => dist::write(&workspace, &arguments),
         Task::Image(arguments) => image::write(&workspace, &arguments),
         Task::Jepsen(arguments) => jepsen::build_and_run(&workspace, &arguments),
         Task::Measure { probes: true, .. } => binaries::measure(&workspace, &binaries::PROBES),

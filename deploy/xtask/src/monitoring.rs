@@ -19,9 +19,6 @@ const METRICS: &str = "api/contracts/metrics.txt";
 /// Page with a section for each alert.
 const RUNBOOK: &str = "deploy/docs/alerts.md";
 
-/// Paths of promtool: unpacked by this tool, relative to cargo's target directory, or installed.
-const PROMTOOL: [&str; 2] = ["tools/prometheus/usr/bin/promtool", "/usr/bin/promtool"];
-
 /// Data source of every panel: the variable, since a uid would belong to one Grafana.
 const DATA_SOURCE: &str = "${datasource}";
 /// Variables of Grafana that stand for a duration.
@@ -40,11 +37,10 @@ const GROUPINGS: [&str; 6] = ["by", "group_left", "group_right", "ignoring", "on
 type Known = BTreeMap<String, Option<BTreeSet<String>>>;
 
 /// Checks rules, their tests, dashboards and the runbook.
-pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    let promtool = promtool(workspace)?;
+pub(crate) fn test(workspace: &Workspace, promtool: &Path) -> Result<()> {
     let folder = workspace.root.join(FOLDER);
     let (rule_files, test_files) = (files(&folder, "yaml")?, files(&folder.join("tests"), "yaml")?);
-    call(Command::new(&promtool).args(["check", "rules"]).args(&rule_files))?;
+    call(Command::new(promtool).args(["check", "rules"]).args(&rule_files))?;
 
     let mut rules = Vec::new();
     for file in &rule_files {
@@ -82,17 +78,8 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     let parsed = scratch.join("expressions.yaml");
     fs::write(&parsed, as_rules(&expressions).to_string())
         .with_context(|| format!("can't write {}", parsed.display()))?;
-    call(Command::new(&promtool).args(["check", "rules"]).arg(&parsed))?;
-    call(Command::new(&promtool).args(["test", "rules"]).args(&test_files))
-}
-
-fn promtool(workspace: &Workspace) -> Result<PathBuf> {
-    // An absolute path replaces the target directory.
-    let places = PROMTOOL.map(|place| workspace.target.join(place));
-    places
-        .into_iter()
-        .find(|place| place.exists())
-        .context("promtool is missing; Debian has it in the package prometheus")
+    call(Command::new(promtool).args(["check", "rules"]).arg(&parsed))?;
+    call(Command::new(promtool).args(["test", "rules"]).args(&test_files))
 }
 
 fn read(file: &Path) -> Result<String> {
@@ -468,9 +455,12 @@ tests:
         selectors(expression).into_iter().map(|one| (one.metric, one.labels)).collect()
     }
 
+    /// Name and labels of a metric in an expression.
+    type Metric = (&'static str, &'static [&'static str]);
+
     #[test]
     fn metrics_and_their_labels_are_found_in_an_expression() {
-        let cases: [(&str, &[(&str, &[&str])]); 7] = [
+        let cases: [(&str, &[Metric]); 7] = [
             ("up", &[("up", &[])]),
             (
                 "sum by (cluster, le) (rate(a_total{x=\"1\",y!~\"b|c\"}[5m])) > 14.4 * 0.001",

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -66,14 +66,34 @@ const NEEDED: &[Package] = &[
     Package { name: "valgrind", wanted: "valgrind", places: &["/usr/bin/valgrind"] },
 ];
 
+/// Packages that check release artifacts.
+const RELEASE: &[Package] = &[
+    Package { name: "lintian", wanted: "lintian", places: &["/usr/bin/lintian"] },
+    Package { name: "debootstrap", wanted: "debootstrap", places: &["/usr/sbin/debootstrap"] },
+    Package { name: "mandoc", wanted: "mandoc", places: &["/usr/bin/mandoc"] },
+    Package { name: "binutils", wanted: "strip", places: &["/usr/bin/strip"] },
+    Package { name: "systemd", wanted: "systemd-analyze", places: &["/usr/bin/systemd-analyze"] },
+];
+
 /// Debian's package of kubectl.
 const KUBECTL: &str = "kubernetes-client";
+/// Debian's package of promtool.
+const PROMTOOL: &str = "prometheus";
 
 /// Installs missing packages, or prints the command.
 pub(crate) fn ensure() -> Result<()> {
-    let missing = missing(|place| Path::new(place).exists());
+    ensure_all(NEEDED)
+}
+
+/// Installs the missing packages that check release artifacts.
+pub(crate) fn ensure_release() -> Result<()> {
+    ensure_all(RELEASE)
+}
+
+fn ensure_all(needed: &'static [Package]) -> Result<()> {
+    let missing = missing(needed, |place| Path::new(place).exists());
     if missing.is_empty() {
-        println!("all there: {}", names(&NEEDED.iter().collect::<Vec<_>>()));
+        println!("all there: {}", names(&needed.iter().collect::<Vec<_>>()));
         return Ok(());
     }
     for package in &missing {
@@ -121,26 +141,37 @@ pub(crate) fn ensure_python() -> Result<()> {
 /// Unpacks Debian's kubectl, unless it is there: the manifests are limited to the kustomize that it has built
 /// in, and a machine may have another kubectl.
 pub(crate) fn ensure_kubectl(workspace: &Workspace) -> Result<()> {
-    let home = workspace.target.join("tools/kubectl");
-    if home.join("usr/bin/kubectl").exists() {
-        return Ok(());
+    ensure_unpacked(&workspace.target.join("tools/kubectl"), KUBECTL, "usr/bin/kubectl").map(drop)
+}
+
+/// Unpacks Debian's promtool, unless it is there; returns its path. Its package would start a server.
+pub(crate) fn ensure_promtool(workspace: &Workspace) -> Result<PathBuf> {
+    ensure_unpacked(&workspace.target.join("tools/promtool"), PROMTOOL, "usr/bin/promtool")
+}
+
+/// Unpacks a package into a folder, unless the folder has the program.
+fn ensure_unpacked(home: &Path, package: &str, program: &str) -> Result<PathBuf> {
+    let program = home.join(program);
+    if program.exists() {
+        return Ok(program);
     }
-    fs::create_dir_all(&home)?;
-    let download = || call(apt_get().args(["download", KUBECTL]).current_dir(&home));
+    fs::create_dir_all(home)?;
+    let download = || call(apt_get().args(["download", package]).current_dir(home));
     if download().is_err() {
         call(apt_get().arg("update"))?;
         download()?;
     }
     let is_package = |path: &Path| path.extension().is_some_and(|extension| extension == "deb");
-    let packages = fs::read_dir(&home)?.collect::<Result<Vec<_>, _>>()?;
-    let package = packages.iter().map(fs::DirEntry::path).find(|path| is_package(path));
-    let package = package.context("apt-get downloaded no package")?;
-    call(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&home))?;
-    Ok(fs::remove_file(package)?)
+    let files = fs::read_dir(home)?.collect::<Result<Vec<_>, _>>()?;
+    let file = files.iter().map(fs::DirEntry::path).find(|path| is_package(path));
+    let file = file.context("apt-get downloaded no package")?;
+    call(Command::new("dpkg-deb").arg("--extract").arg(&file).arg(home))?;
+    fs::remove_file(file)?;
+    Ok(program)
 }
 
-fn missing(exists: impl Fn(&str) -> bool) -> Vec<&'static Package> {
-    NEEDED.iter().filter(|package| !package.places.iter().any(|place| exists(place))).collect()
+fn missing(needed: &'static [Package], exists: impl Fn(&str) -> bool) -> Vec<&'static Package> {
+    needed.iter().filter(|package| !package.places.iter().any(|place| exists(place))).collect()
 }
 
 fn names(packages: &[&Package]) -> String {
@@ -165,7 +196,7 @@ mod tests {
 
     #[test]
     fn one_place_of_a_package_is_enough() {
-        let all = missing(|_| false);
+        let all = missing(NEEDED, |_| false);
         let is_go = |place: &str| ["/usr/bin/go", "grpc", "protoc"].iter().any(|part| place.contains(part));
         assert_eq!(
             names(&all),
@@ -173,7 +204,9 @@ mod tests {
              podman golang-go golang-google-grpc-dev protobuf-compiler protoc-gen-go-1-3 valgrind"
         );
         assert_eq!(
-            names(&missing(|place| place.starts_with("/bin/") || place.contains("faketime") || is_go(place))),
+            names(&missing(NEEDED, |place| place.starts_with("/bin/")
+                || place.contains("faketime")
+                || is_go(place))),
             "containernetworking-plugins e2fsprogs containerd runc podman valgrind"
         );
         let there = [
@@ -185,7 +218,8 @@ mod tests {
             "/usr/bin/valgrind",
         ];
         let runtimes = ["/usr/bin/containerd", "/usr/bin/runc", "/usr/bin/podman"];
-        let missing = missing(|place| there.contains(&place) || runtimes.contains(&place) || is_go(place));
+        let missing =
+            missing(NEEDED, |place| there.contains(&place) || runtimes.contains(&place) || is_go(place));
         assert_eq!(names(&missing), "libfaketime");
     }
 }

@@ -22,6 +22,9 @@ const PROGRAMS: &str = "package(ipamd) & kind(test)";
 /// Tests of the Kubernetes manifests, which need tools of their own.
 const MANIFESTS: &str = "package(ipam-manifests)";
 
+/// Tests of the release artifacts, which a stage of their own writes.
+const RELEASE: &str = "package(ipam-release) & kind(test)";
+
 /// Runs a suite with cargo-nextest, on the shipped binaries if `shipped`, else on cargo's test builds.
 pub(crate) fn run_suite(workspace: &Workspace, suite: Suite, shipped: bool) -> Result<()> {
     if !workspace.has_cargo_tool("nextest") {
@@ -61,7 +64,10 @@ impl Suite {
                 let others =
                     [Self::Cluster, Self::Namespaces, Self::Hosts, Self::Runtimes, Self::Disks].into_iter();
                 let others: Vec<&str> = others.filter_map(Self::modules).collect();
-                format!("not ({PROGRAMS} & test(/^({})::/)) & not {MANIFESTS}", others.join("|"))
+                format!(
+                    "not ({PROGRAMS} & test(/^({})::/)) & not {MANIFESTS} & not ({RELEASE})",
+                    others.join("|")
+                )
             }
         }
     }
@@ -91,7 +97,8 @@ mod tests {
         assert_eq!(
             Suite::Rest.filter(),
             format!(
-                "not (package(ipamd) & kind(test) & test(/^({others})::/)) & not package(ipam-manifests)"
+                "not (package(ipamd) & kind(test) & test(/^({others})::/)) & not package(ipam-manifests) \
+                 & not (package(ipam-release) & kind(test))"
             )
         );
     }

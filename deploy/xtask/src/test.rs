@@ -11,7 +11,7 @@ use crate::suites::{Suite, run_suite};
 use crate::workspace::{Workspace, call};
 use crate::{
     binaries, clients, contract, costs, deny, dependencies, features, host_tools, jepsen, kubernetes,
-    packages, powercut, tidy,
+    packages, powercut, release, tidy,
 };
 
 #[derive(Debug, clap::Args)]
@@ -86,6 +86,12 @@ const STAGES: &[Stage<Checkout>] = &[
         40,
         "manifests and the Helm chart, against schemas of Kubernetes",
         |checkout| kubernetes::test(&checkout.workspace),
+    )),
+    beside(stage(
+        "release",
+        240,
+        "release artifacts: packages on Debian, units, manual pages, alerts",
+        |checkout| release::test(&checkout.workspace, checkout.shipped),
     )),
     // Counts, which another stage does not change.
     beside(stage("costs", 120, "instructions and heap blocks of state machine and codecs", |checkout| {

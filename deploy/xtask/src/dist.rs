@@ -1,0 +1,36 @@
+//! `cargo xtask dist`: all release artifacts, in `target/dist/release`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::workspace::{Workspace, call};
+use crate::{binaries, image};
+
+/// Program that writes tarball, packages, bill of materials and checksums.
+pub(crate) const WRITER: &str = "ipam-release";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Directory of the artifacts [default: target/dist/release].
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// Builds the programs, the container image, and all other artifacts.
+pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    binaries::build(workspace)?;
+    let output = arguments.output.clone().unwrap_or_else(|| workspace.dist().join("release"));
+    std::fs::create_dir_all(&output)?;
+    let archive = image::archive_name();
+    image::write(workspace, &image::Arguments::of(workspace.dist(), output.join(&archive)))?;
+    artifacts(workspace, &workspace.dist(), &output, &["--also", &archive])
+}
+
+/// Writes the artifacts of built programs.
+pub(crate) fn artifacts(workspace: &Workspace, binaries: &Path, output: &Path, more: &[&str]) -> Result<()> {
+    let mut command = std::process::Command::new(binaries::build_quickly(workspace, &[WRITER])?.join(WRITER));
+    command.arg("--root").arg(&workspace.root).arg("--binaries").arg(binaries);
+    command.arg("--output").arg(output).args(["--time", &image::time(&workspace.root)?.to_string()]);
+    call(command.args(more))
+}

@@ -1,0 +1,61 @@
+//! Stage `release`: artifacts of the programs under test, checked with Debian's tools and base system.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::workspace::{Workspace, call};
+use crate::{binaries, dist, image, monitoring, packages};
+
+/// Programs of the artifacts.
+const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
+/// Release of Debian whose base system the packages are installed on.
+const DEBIAN: &str = "bookworm";
+/// Written last into a complete base system.
+const COMPLETE: &str = "complete";
+
+/// Writes the artifacts, and runs their tests.
+pub(crate) fn test(workspace: &Workspace, shipped: bool) -> Result<()> {
+    packages::ensure_release()?;
+    monitoring::test(workspace, &packages::ensure_promtool(workspace)?)?;
+    let base = base_system(workspace)?;
+    let programs = if shipped { workspace.dist() } else { binaries::build_quickly(workspace, &PROGRAMS)? };
+    let work = workspace.target.join("release");
+    if work.exists() {
+        fs::remove_dir_all(&work)?;
+    }
+    let stripped = strip(&programs, &work.join("programs"))?;
+    let artifacts = work.join("artifacts");
+    dist::artifacts(workspace, &stripped, &artifacts, &["--compression", "gzip"])?;
+    let mut tests = workspace.cargo(["nextest", "run", "--workspace", "--locked", "-E"]);
+    tests.arg("package(ipam-release) & kind(test)").env("IPAMD_ARTIFACTS", artifacts).env("IPAMD_BASE", base);
+    tests.env("IPAMD_STRIPPED", stripped).env("IPAMD_TIME", image::time(&workspace.root)?.to_string());
+    call(&mut tests)
+}
+
+/// Copies programs without their symbols, which packages never have.
+fn strip(from: &Path, to: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(to)?;
+    for name in PROGRAMS {
+        call(Command::new("strip").arg("-o").arg(to.join(name)).arg(from.join(name)))?;
+    }
+    Ok(to.to_owned())
+}
+
+/// Debian's base system in a folder, made once.
+fn base_system(workspace: &Workspace) -> Result<PathBuf> {
+    let home = workspace.target.join("tools/debian");
+    let base = home.join(DEBIAN);
+    if home.join(COMPLETE).exists() {
+        return Ok(base);
+    }
+    if home.exists() {
+        fs::remove_dir_all(&home)?;
+    }
+    fs::create_dir_all(&home)?;
+    call(Command::new("debootstrap").args(["--variant=minbase", DEBIAN]).arg(&base))?;
+    fs::write(home.join(COMPLETE), DEBIAN)?;
+    Ok(base)
+}
