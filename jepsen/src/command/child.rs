@@ -22,6 +22,13 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// The same run with this time under faults.
+    pub(super) fn for_seconds(&self, seconds: u64) -> Self {
+        let mut run = self.clone();
+        run.words.extend(["--time".into(), format!("{seconds}s")]);
+        run
+    }
+
     /// Command line that repeats the run.
     pub(super) fn shown(&self) -> String {
         format!("ipam-jepsen live {}", self.words.join(" "))
