@@ -13,8 +13,10 @@ use crate::tree::{DATA, Tree, read};
 
 /// Folder of manual pages of commands.
 const MAN: &str = "share/man/man1";
-/// Shells with the folders of their completions, and the form of a file's name.
-const SHELLS: [(Shell, &str, fn(&str) -> String); 3] = [
+/// Form of the name of a program's completions.
+type FileName = fn(&str) -> String;
+/// Shells with the folders of their completions.
+const SHELLS: [(Shell, &str, FileName); 3] = [
     (Shell::Bash, "share/bash-completion/completions", str::to_owned),
     (Shell::Zsh, "share/zsh/vendor-completions", |name| format!("_{name}")),
     (Shell::Fish, "share/fish/vendor_completions.d", |name| format!("{name}.fish")),
