@@ -15,8 +15,9 @@ use ipam_jepsen::workload::{Server, Servers};
 const MEMBERS: usize = 3;
 const READY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
-/// Leases end soon after the begin of a leadership.
-const SETTINGS: &str = "[raft]\nlease_grace_ms = 500\n";
+/// Leases end soon after the begin of a leadership. A machine that is busy with other tests changes no leader.
+const SETTINGS: &str =
+    "[raft]\nlease_grace_ms = 500\nheartbeat_ms = 100\nelection_min_ms = 1000\nelection_max_ms = 1500\n";
 
 /// Running members. They are killed when this is dropped.
 pub(crate) struct Cluster {

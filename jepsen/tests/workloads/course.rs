@@ -20,12 +20,12 @@ use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 
-/// Longest time of work.
-const TIME_MAX: Duration = Duration::from_secs(60);
+/// Longest time of work, on a slow and busy machine.
+const TIME_MAX: Duration = Duration::from_secs(180);
 /// Time in which sessions must return after their work.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(30);
 /// Time in which all members reach one state.
-const EQUAL: Duration = Duration::from_secs(20);
+const EQUAL: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 

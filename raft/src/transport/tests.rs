@@ -272,7 +272,8 @@ fn proposal() -> Request {
     Request::Propose { command: Box::new(command), budget_ms: 1000 }
 }
 
-#[tokio::test]
+/// Encoding takes long on a busy machine. A second thread tells the peer meanwhile that this one lives.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_too_large_is_refused_to_its_caller_alone() {
     let (_dir, _server, channel) = served("disk", Purpose::Control).await;
     let mut other = channel.submit(Request::ReadIndex).unwrap();

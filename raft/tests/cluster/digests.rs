@@ -39,8 +39,10 @@ fn is_trusted(node: &Node) -> bool {
     node.check_trust().is_ok()
 }
 
+/// Waits until a member has been quarantined. Its rebuilding may be over before the next look.
 async fn until_quarantined(node: &Node) {
-    eventually("the member is quarantined", || std::future::ready(!is_trusted(node))).await;
+    let was = || !is_trusted(node) || node.metrics().divergences > 0;
+    eventually("the member is quarantined", || std::future::ready(was())).await;
 }
 
 async fn until_all_are_trusted(cluster: &Cluster) {
@@ -66,7 +68,7 @@ async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
     spoil(cluster.node(odd), "spoilt");
     let node = cluster.node(odd);
     let refusing = async {
-        until_quarantined(node).await;
+        eventually("the member refuses", || std::future::ready(!is_trusted(node))).await;
         let refused = node.propose(command("refused"), Instant::now() + LONG).await.unwrap_err();
         assert!(matches!(refused, ProposeError::Quarantined(_)), "{refused}");
         assert_eq!(Problem::from(refused).code, Code::StateDiverged);
@@ -149,7 +151,12 @@ async fn three_that_differ_all_stop_and_stay_so() {
         spoil(node, &format!("spoilt-{at}"));
     }
     for number in 0..=CHECKPOINT_EVERY_ENTRIES {
-        cluster.propose(leader, &format!("filled-{number}")).await;
+        match propose(cluster.node(leader), &format!("filled-{number}")).await {
+            Ok(_) => {}
+            // On a busy machine the comparison is over before the last of them.
+            Err(ProposeError::Quarantined(_)) => break,
+            Err(error) => panic!("{error}"),
+        }
     }
     for (_, node) in cluster.nodes() {
         until_quarantined(node).await;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ipam_api::Name;
+use ipam_api::limits::LEASE_GRACE_MS_DEFAULT;
 use ipam_machine::command::{ChangeMembers, JoinMember};
 use ipam_machine::{Action, Answer, Applied, Command, State, fixtures};
 use ipam_raft::StoreError;
@@ -21,7 +22,17 @@ use tokio::net::{TcpListener, TcpSocket};
 use crate::links::{Links, Wire};
 
 /// Longer than anything may take on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(30);
+pub(crate) const LONG: Duration = Duration::from_secs(90);
+
+/// Times of a cluster whose leader stays: longer than a busy machine keeps a member from running.
+const STEADY: Timing = Timing {
+    heartbeat_ms: 100,
+    election_min_ms: 800,
+    election_max_ms: 1_200,
+    lease_grace_ms: LEASE_GRACE_MS_DEFAULT,
+};
+/// Times of a cluster that loses leaders; elections on a busy machine may be repeated.
+const QUICK: Timing = Timing { election_min_ms: 300, election_max_ms: 500, ..STEADY };
 
 /// The one place that knows what a command looks like: a new network of this name.
 pub(crate) fn command(name: &str) -> Command {
@@ -65,6 +76,7 @@ impl Place {
 pub(crate) struct Cluster {
     pub(crate) places: Vec<Place>,
     pub(crate) snapshots: SnapshotPolicy,
+    timing: Timing,
     sockets: TempDir,
     /// Wires that can be cut; without them each reaches the others as they listen.
     links: Option<Links>,
@@ -86,7 +98,12 @@ impl Cluster {
             let name = Name::new(&format!("n{number}")).unwrap();
             places.push(Place::new(name, address, sockets.path()));
         }
-        Self { places, snapshots: SnapshotPolicy::default(), sockets, links: None }
+        Self { places, snapshots: SnapshotPolicy::default(), timing: STEADY, sockets, links: None }
+    }
+
+    /// The same, which soon replaces a lost leader.
+    pub(crate) fn quick(count: usize) -> Self {
+        Self { timing: QUICK, ..Self::of(count) }
     }
 
     /// Makes snapshots often, and keeps little of the log behind them.
@@ -149,24 +166,24 @@ impl Cluster {
 
     /// So many members, up and with a leader.
     pub(crate) async fn up(count: usize) -> Self {
-        let mut cluster = Self::of(count);
-        for at in 0..count {
-            cluster.start(at).await;
+        Self::of(count).started().await
+    }
+
+    /// This cluster, with all members up and with a leader.
+    pub(crate) async fn started(mut self) -> Self {
+        for at in 0..self.places.len() {
+            self.start(at).await;
         }
-        cluster.leader().await;
-        cluster
+        self.leader().await;
+        self
     }
 
     /// The same, with wires between them that can be cut.
     pub(crate) async fn linked(count: usize) -> Self {
-        let mut cluster = Self::of(count);
+        let cluster = Self::quick(count);
         let addresses: Vec<SocketAddr> = cluster.places.iter().map(|place| place.address).collect();
-        cluster.links = Some(Links::among(&addresses).await);
-        for at in 0..count {
-            cluster.start(at).await;
-        }
-        cluster.leader().await;
-        cluster
+        let links = Some(Links::among(&addresses).await);
+        Self { links, ..cluster }.started().await
     }
 
     /// Cuts or mends the wires between two members.
@@ -222,12 +239,7 @@ impl Cluster {
             None => PeerPort::Socket(bind(&place.socket).await),
         };
         let config = NodeConfig {
-            timing: Timing {
-                heartbeat_ms: 100,
-                election_min_ms: 300,
-                election_max_ms: 500,
-                ..Timing::default()
-            },
+            timing: self.timing,
             snapshots: self.snapshots,
             joins: place.joins,
             ..NodeConfig::new(

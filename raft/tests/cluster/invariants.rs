@@ -1,19 +1,19 @@
 //! Members whose state breaks an invariant of the machine: they stop, and name it.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ipam_machine::broken;
 use ipam_machine::command::Text;
 use ipam_raft::node::{Failure, Node, ProposeError, ReadError};
 use ipam_raft::{BREAKING_REQUEST, BREAKING_TO_LOAD, BREAKING_TO_WRITE};
 
-use crate::harness::{Cluster, command, eventually, leads, propose};
+use crate::harness::{Cluster, LONG, command, eventually, leads, propose};
 
 const INVARIANT: &str = "an allocation has its pool";
 
 fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(5)
+    Instant::now() + LONG
 }
 
 /// Checks that a member stops for a broken invariant, and answers nothing from its state any more.

@@ -13,7 +13,7 @@ const TERMS_MAX: u64 = 8;
 /// A disk that needs longer than the election timeout for a vote costs time, and no further terms.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_leader_costs_few_elections_on_slow_disks() {
-    let mut cluster = Cluster::up(3).await;
+    let mut cluster = Cluster::quick(3).started().await;
     for round in 0..ROUNDS {
         let leader = cluster.leader().await;
         cluster.propose(leader, &format!("before-{round}")).await;
@@ -47,7 +47,7 @@ async fn a_lost_leader_costs_few_elections_on_slow_disks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_is_founded_on_slow_disks() {
     for _ in 0..ROUNDS {
-        let mut cluster = Cluster::of(3);
+        let mut cluster = Cluster::quick(3);
         for at in 0..3 {
             cluster.start(at).await;
             cluster.node(at).delay_flushes(FLUSH_MS);
@@ -61,7 +61,7 @@ async fn a_cluster_is_founded_on_slow_disks() {
 /// The timeout in use follows the disk, there and back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_election_timeout_follows_the_disk() {
-    let cluster = Cluster::up(3).await;
+    let cluster = Cluster::quick(3).started().await;
     let leader = cluster.leader().await;
     let follower = cluster.follower_of(leader);
     let timeout_ms = || cluster.node(follower).metrics().election_timeout_ms;

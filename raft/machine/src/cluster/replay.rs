@@ -78,17 +78,11 @@ impl State {
 impl State {
     /// Test access: keeps an answer above the row limit, as a defect would. Returns the row's id.
     pub fn spoil_with_answer(&mut self, bytes: usize) -> crate::state::id::ReplayId {
-        use std::net::Ipv4Addr;
-
-        use crate::command::Answer;
-
-        // Each address takes five bytes.
-        let addresses = vec![Ipv4Addr::LOCALHOST.into(); bytes / 5];
-        let answer = Answer::Released { addresses, more: 0, late: false };
+        let answer = crate::command::Answer::Gone;
         let id = self.new_id::<Replay>();
         let row = Replay {
             principal: Text::identifier("defect"),
-            key: Text::identifier("large"),
+            key: Text::identifier("x".repeat(bytes)),
             request: 0,
             outcome: Ok(Applied { revision: id.get(), answer, replayed: false }),
             until_ms: u64::MAX,
