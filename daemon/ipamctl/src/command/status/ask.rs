@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use ipam_api::client::Call;
-use ipam_api::cluster::{Cluster, Version};
+use ipam_api::cluster::{Cluster, Member, Members, Version};
 use ipam_api::{Code, Problem};
 
 use crate::client::session::Session;
@@ -39,6 +39,23 @@ pub(super) struct Report {
 /// The servers that were named and the members that they name, those that don't answer too.
 pub(crate) async fn known_servers(session: &Session) -> Vec<String> {
     ask_all(session).await.into_iter().map(|one| one.server).collect()
+}
+
+/// The members as the leader sees them, if all named servers are sockets: the host of a member may have no
+/// credentials for the other members. Empty otherwise, and without a leader.
+pub(super) async fn ask_leader(session: &Session) -> Vec<Member> {
+    let servers = &session.settings.servers;
+    if !servers.iter().all(|server| server.starts_with("unix:")) {
+        return Vec::new();
+    }
+    let within = session.reading.timeout.min(DEADLINE);
+    for server in servers {
+        let answer = session.ask_one(&plain(server), Call::get("/v1/cluster/members").within(within)).await;
+        if let Ok(members) = answer.and_then(|answer| answer.read::<Members>()) {
+            return members.items;
+        }
+    }
+    Vec::new()
 }
 
 /// Asks the servers that were named, and the members that they name.

@@ -41,13 +41,15 @@ pub(super) struct Seen<'a> {
     pub(super) member: &'a Member,
     /// Its own answer, or the reason for having none.
     pub(super) answer: Result<&'a Cluster, &'a str>,
+    /// True if it answers the leader and not this caller, who sees the cluster through the leader.
+    pub(super) answers_leader: bool,
     /// The version of its program, if it reports one.
     pub(super) version: Option<&'a str>,
 }
 
 impl<'a> Diagnosis<'a> {
-    /// Judges the answers; none if there is no answer.
-    pub(super) fn of(observed: &'a [Observed]) -> Option<Self> {
+    /// Judges the answers, beside the members that the leader sees; none if there is no answer.
+    pub(super) fn of(observed: &'a [Observed], by_leader: &[Member]) -> Option<Self> {
         let report: Vec<(&str, &Report)> = observed
             .iter()
             .filter_map(|one| one.answer.as_ref().ok().map(|report| (one.server.as_str(), report)))
@@ -62,7 +64,10 @@ impl<'a> Diagnosis<'a> {
                     Ok(report) => (Ok(&report.cluster), report.version.as_deref()),
                     Err(why) => (Err(why), None),
                 };
-                Seen { member, answer, version }
+                let is_member = |other: &&Member| other.id == member.id;
+                let by_leader = by_leader.iter().find(is_member).and_then(|member| member.answers);
+                let answers_leader = answer.is_err() && by_leader == Some(true);
+                Seen { member, answer, answers_leader, version }
             })
             .collect();
         let strangers = observed
@@ -83,10 +88,7 @@ impl<'a> Diagnosis<'a> {
             Health::Diverged
         } else if !leads(cluster) {
             Health::NoLeader
-        } else if members
-            .iter()
-            .any(|seen| seen.answer.map_or(true, has_no_room) || seen.member.quarantined.is_some())
-        {
+        } else if !members.iter().all(Seen::is_well) {
             Health::Degraded
         } else {
             Health::Ok
@@ -103,15 +105,24 @@ impl<'a> Diagnosis<'a> {
     pub(super) fn is_settled(&self) -> bool {
         let leader = &self.best.cluster.leader;
         let follows = |report: &Cluster| leads(report) && report.leader == *leader;
-        self.is_well() && self.members.iter().all(|seen| seen.answer.is_ok_and(follows))
+        let is_settled = |seen: &Seen<'_>| seen.answers_leader || seen.answer.is_ok_and(follows);
+        self.is_well() && self.members.iter().all(is_settled)
     }
 
     /// Number of voters, and the names of those that answer.
     pub(super) fn voters(&self) -> (usize, Vec<&str>) {
         let voters = self.members.iter().filter(|seen| seen.member.role != "learner");
-        let answering =
-            voters.clone().filter(|seen| seen.answer.is_ok()).map(|seen| seen.member.name.as_str()).collect();
+        let answering = voters.clone().filter(|seen| seen.answers_leader || seen.answer.is_ok());
+        let answering = answering.map(|seen| seen.member.name.as_str()).collect();
         (voters.count(), answering)
+    }
+}
+
+impl Seen<'_> {
+    /// True if the member answers, serves, and has space on its disk.
+    fn is_well(&self) -> bool {
+        let is_well = self.answer.map_or(self.answers_leader, |own| !has_no_room(own));
+        is_well && self.member.quarantined.is_none()
     }
 }
 

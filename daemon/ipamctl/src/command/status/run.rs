@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use ipam_api::cluster::Member;
 use ipam_api::{Code, Problem};
 use tokio::time::{Instant, sleep};
 
-use super::ask::{DEADLINE, Observed, ask_all};
+use super::ask::{DEADLINE, Observed, ask_all, ask_leader};
 use super::judge::Diagnosis;
 use super::view;
 use crate::client::session::Session;
@@ -34,11 +35,11 @@ pub(crate) struct StatusArguments {
 
 /// Runs the command.
 pub(crate) async fn run(session: &Session, arguments: &StatusArguments) -> Result<(), Failure> {
-    let observed = match arguments.wait {
+    let (observed, by_leader) = match arguments.wait {
         Some(patience) => wait(session, patience).await,
-        None => ask_all(session).await,
+        None => observe(session).await,
     };
-    let Some(diagnosis) = Diagnosis::of(&observed) else {
+    let Some(diagnosis) = Diagnosis::of(&observed, &by_leader) else {
         return Err(no_server_answered(session, &observed));
     };
     let best = diagnosis.best;
@@ -47,14 +48,18 @@ pub(crate) async fn run(session: &Session, arguments: &StatusArguments) -> Resul
     if wanted && !diagnosis.is_well() { Err(Failure::Found) } else { Ok(()) }
 }
 
+async fn observe(session: &Session) -> (Vec<Observed>, Vec<Member>) {
+    futures::join!(ask_all(session), ask_leader(session))
+}
+
 /// Looks until all is well or patience ends; returns the last observation.
-async fn wait(session: &Session, patience: Duration) -> Vec<Observed> {
+async fn wait(session: &Session, patience: Duration) -> (Vec<Observed>, Vec<Member>) {
     let begun = Instant::now();
     loop {
-        let observed = ask_all(session).await;
-        let settled = Diagnosis::of(&observed).is_some_and(|diagnosis| diagnosis.is_settled());
+        let (observed, by_leader) = observe(session).await;
+        let settled = Diagnosis::of(&observed, &by_leader).is_some_and(|diagnosis| diagnosis.is_settled());
         if settled || begun.elapsed() >= patience {
-            return observed;
+            return (observed, by_leader);
         }
         sleep(LOOK).await;
     }

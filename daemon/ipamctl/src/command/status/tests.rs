@@ -42,7 +42,7 @@ fn down(id: u64, why: &str) -> Observed {
 }
 
 fn screen(observed: &[Observed], width: usize) -> String {
-    view::render(&Diagnosis::of(observed).unwrap(), Some(width), |word, _| word.to_owned())
+    view::render(&Diagnosis::of(observed, &[]).unwrap(), Some(width), |word, _| word.to_owned())
 }
 
 fn healthy() -> Vec<Observed> {
@@ -72,7 +72,7 @@ addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 3
 fn without_a_leader_one_member_is_enough() {
     let observed =
         [down(1, "connection refused"), down(2, "timed out"), up(3, report("n3", Some("n2"), 14_000, 18))];
-    let diagnosis = Diagnosis::of(&observed).unwrap();
+    let diagnosis = Diagnosis::of(&observed, &[]).unwrap();
     assert_eq!(diagnosis.health, Health::NoLeader);
     assert!(!diagnosis.is_well());
     assert_eq!(
@@ -107,7 +107,7 @@ needs attention (2)
 fn one_member_down_is_not_well() {
     let mut observed = healthy();
     observed[0] = down(1, "connection refused");
-    let diagnosis = Diagnosis::of(&observed).unwrap();
+    let diagnosis = Diagnosis::of(&observed, &[]).unwrap();
     assert_eq!(diagnosis.health, Health::Degraded);
     assert!(screen(&observed, 120).contains("DEGRADED  2 of 3 members answer · leader n2 · can lose 0"));
 }
@@ -119,7 +119,7 @@ fn a_full_disk_is_not_well() {
         (report.cluster.disk_free_bytes, report.cluster.disk_room) =
             (Some(5 << 20), Some("nothing".to_owned()));
     }
-    assert_eq!(Diagnosis::of(&observed).unwrap().health, Health::Degraded);
+    assert_eq!(Diagnosis::of(&observed, &[]).unwrap().health, Health::Degraded);
     let text = screen(&observed, 120);
     assert!(text.contains(" 5.0 MiB "), "{text}");
     assert!(text.contains("  free disk space on n3:   df -h   (on that machine)\n"), "{text}");
@@ -132,7 +132,7 @@ fn a_leader_that_was_cut_off_is_not_believed() {
         up(2, report("n2", Some("n2"), 0, 17)),
         up(3, report("n3", Some("n2"), 0, 17)),
     ];
-    assert_eq!(Diagnosis::of(&observed).unwrap().best.cluster.answered_by, "n2");
+    assert_eq!(Diagnosis::of(&observed, &[]).unwrap().best.cluster.answered_by, "n2");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn different_states_and_different_clusters_are_told() {
     if let Ok(report) = &mut observed[2].answer {
         report.cluster.digest = "d2".to_owned();
     }
-    let diagnosis = Diagnosis::of(&observed).unwrap();
+    let diagnosis = Diagnosis::of(&observed, &[]).unwrap();
     assert_eq!(diagnosis.health, Health::Diverged);
     assert_eq!(diagnosis.diverged, [("n1", "n3"), ("n2", "n3")]);
     assert!(screen(&observed, 120).contains("STATES DIFFER"));
@@ -150,7 +150,7 @@ fn different_states_and_different_clusters_are_told() {
     if let Ok(report) = &mut observed[0].answer {
         report.cluster.id = "other".to_owned();
     }
-    let diagnosis = Diagnosis::of(&observed).unwrap();
+    let diagnosis = Diagnosis::of(&observed, &[]).unwrap();
     assert_eq!(diagnosis.health, Health::Mixed);
     assert_eq!(diagnosis.others, [("http://n1.ipam.example:7440", "other")]);
 }
@@ -161,7 +161,7 @@ fn a_quarantined_member_is_reported() {
     if let Ok(report) = &mut observed[1].answer {
         report.cluster.members[2].quarantined = Some("its state is quarantined: it differs".to_owned());
     }
-    let diagnosis = Diagnosis::of(&observed).unwrap();
+    let diagnosis = Diagnosis::of(&observed, &[]).unwrap();
     assert_eq!(diagnosis.health, Health::Degraded);
     let text = screen(&observed, 120);
     assert!(text.contains("2       39.0 GiB   quarantined, serves no requests\n"), "{text}");
@@ -173,7 +173,7 @@ fn a_member_is_known_by_its_name_whatever_its_address() {
     let mut observed = healthy();
     observed[0].server = "http://127.0.0.1:17440".to_owned();
     observed.push(down(1, "timed out"));
-    assert_eq!(Diagnosis::of(&observed).unwrap().health, Health::Ok);
+    assert_eq!(Diagnosis::of(&observed, &[]).unwrap().health, Health::Ok);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_reason_is_cut_out_of_the_problem() {
 
 #[test]
 fn without_answers_there_is_no_diagnosis() {
-    assert!(Diagnosis::of(&[down(1, "timed out")]).is_none());
+    assert!(Diagnosis::of(&[down(1, "timed out")], &[]).is_none());
 }
 
 #[test]
@@ -206,8 +206,29 @@ fn a_refused_client_gets_the_remedy() {
 #[test]
 fn settled_is_a_cluster_whose_members_all_follow_the_leader() {
     let mut observed = healthy();
-    assert!(Diagnosis::of(&observed).unwrap().is_settled());
+    assert!(Diagnosis::of(&observed, &[]).unwrap().is_settled());
     observed[2] = up(3, report("n3", None, 14_000, 17));
-    let diagnosis = Diagnosis::of(&observed).unwrap();
+    let diagnosis = Diagnosis::of(&observed, &[]).unwrap();
     assert!(diagnosis.is_well() && !diagnosis.is_settled());
+}
+
+#[test]
+fn through_a_socket_a_member_that_answers_the_leader_is_well() {
+    let mut observed = healthy();
+    let Ok(mut members) = observed[1].answer.as_ref().map(|report| report.cluster.members.clone()) else {
+        panic!()
+    };
+    for id in [1, 3] {
+        observed[id - 1] = down(id as u64, "its certificate is of a CA that isn't trusted here");
+        members[id - 1].answers = Some(true);
+    }
+    let diagnosis = Diagnosis::of(&observed, &members).unwrap();
+    assert!(diagnosis.is_settled());
+    let text = view::render(&diagnosis, Some(120), |word, _| word.to_owned());
+    assert!(
+        text.contains("OK        3 of 3 members answer") && text.contains("   answers the leader\n"),
+        "{text}"
+    );
+    members[0].answers = Some(false);
+    assert_eq!(Diagnosis::of(&observed, &members).unwrap().health, Health::Degraded);
 }

@@ -118,6 +118,7 @@ fn state(seen: &Seen<'_>) -> String {
         Ok(_) if seen.member.quarantined.is_some() => "quarantined, serves no requests".to_owned(),
         Ok(own) if leads(own) => "ok".to_owned(),
         Ok(own) => format!("sees no leader for {}, term {}", text::roughly(own.stale_ms), own.term),
+        Err(_) if seen.answers_leader => "answers the leader".to_owned(),
         Err(why) => format!("no answer: {why}"),
     }
 }
@@ -143,6 +144,7 @@ fn attention(fields: &mut Fields, diagnosis: &Diagnosis<'_>) {
                 lines.push(format!("free disk space on {name}:   df -h   (on that machine)"));
             }
             Ok(_) => {}
+            Err(_) if seen.answers_leader => {}
             Err(why) if why.contains("certificate") => {
                 lines.push(format!("check the certificate of {name}:   {why}"));
             }
