@@ -40,22 +40,31 @@ impl Host {
         std::fs::write(path, content).unwrap();
     }
 
-    /// Runs a script as root of the host, without a network.
-    pub(crate) fn run(&self, script: &str) -> Output {
+    /// Mount point of the host's root.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().join("root")
+    }
+
+    /// Options that mount it.
+    pub(crate) fn overlay(&self) -> String {
         let base = prepared("IPAMD_BASE");
         let at = |name: &str| self.dir.path().join(name);
-        let options = format!(
+        format!(
             "lowerdir={},upperdir={},workdir={}",
             base.display(),
             at("upper").display(),
             at("work").display()
-        );
+        )
+    }
+
+    /// Runs a script as root of the host, without a network.
+    pub(crate) fn run(&self, script: &str) -> Output {
         let mount = "mount -t overlay overlay -o \"$1\" \"$2\" && mount -t proc proc \"$2/proc\" &&
             exec chroot \"$2\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
             DEBIAN_FRONTEND=noninteractive bash -euo pipefail -c \"$3\"";
         let mut command = Command::new("unshare");
         command.args(["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]);
-        command.args(["bash", "-euc", mount, "bash", &options]).arg(at("root")).arg(script);
+        command.args(["bash", "-euc", mount, "bash", &self.overlay()]).arg(self.root()).arg(script);
         command.output().unwrap()
     }
 

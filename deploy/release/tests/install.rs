@@ -71,32 +71,6 @@ fn p5_14_an_upgrade_keeps_settings_and_data() {
     host.does("dpkg-query --show --showformat='${Version}\\n' ipamd ipam-agent | sort -u | grep -x 0.1.0");
 }
 
-/// A healthy cluster is told by `ipamctl`, a running unit by `systemctl`: both are stand-ins here.
-#[test]
-fn p5_3_an_upgrade_restarts_a_member_only_in_a_healthy_cluster() {
-    let host = Host::new();
-    let older = host.with_version("ipamd", "0.0.9");
-    host.does("mkdir -p /run/systemd/system");
-    let upgrade = |healthy: bool| {
-        let code = if healthy { 0 } else { 7 };
-        host.write("usr/local/sbin/ipamctl", &format!("#!/bin/sh\nexit {code}\n"));
-        host.write("usr/local/sbin/systemctl", "#!/bin/sh\necho \"$@\" >> /tmp/systemctl.log\n");
-        host.does(&format!(
-            "chmod 755 /usr/local/sbin/*
-             export PATH=/usr/local/sbin:$PATH
-             IPAMD_ALLOW_DOWNGRADE=yes dpkg --install {older} >/dev/null 2>&1
-             : > /tmp/systemctl.log
-             dpkg --install /packages/ipamd.deb
-             cat /tmp/systemctl.log"
-        ))
-    };
-    let said = upgrade(true);
-    assert!(said.contains("restarting this member") && said.contains("restart ipamd.service"), "{said}");
-    let said = upgrade(false);
-    assert!(said.contains("The cluster is not healthy, so this member still runs version 0.0.9"), "{said}");
-    assert!(!said.contains("restart ipamd.service"), "{said}");
-}
-
 #[test]
 fn p5_3_an_agent_with_attachments_is_not_removed() {
     let host = Host::new();

@@ -10,6 +10,8 @@
 )]
 
 mod artifacts;
+mod boot;
+mod cluster;
 mod documents;
 mod host;
 mod install;

@@ -73,6 +73,7 @@ const RELEASE: &[Package] = &[
     Package { name: "mandoc", wanted: "mandoc", places: &["/usr/bin/mandoc"] },
     Package { name: "binutils", wanted: "strip", places: &["/usr/bin/strip"] },
     Package { name: "systemd", wanted: "systemd-analyze", places: &["/usr/bin/systemd-analyze"] },
+    Package { name: "systemd-container", wanted: "systemd-nspawn", places: &["/usr/bin/systemd-nspawn"] },
 ];
 
 /// Debian's package of kubectl.

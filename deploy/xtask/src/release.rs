@@ -13,6 +13,8 @@ use crate::{binaries, dist, image, monitoring, packages};
 const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
 /// Release of Debian whose base system the packages are installed on.
 const DEBIAN: &str = "bookworm";
+/// Its further packages: hosts that boot, and containers on them.
+const INCLUDED: [&str; 5] = ["adduser", "containernetworking-plugins", "iproute2", "systemd", "systemd-sysv"];
 /// Written last into a complete base system.
 const COMPLETE: &str = "complete";
 
@@ -55,7 +57,8 @@ fn base_system(workspace: &Workspace) -> Result<PathBuf> {
         fs::remove_dir_all(&home)?;
     }
     fs::create_dir_all(&home)?;
-    call(Command::new("debootstrap").args(["--variant=minbase", DEBIAN]).arg(&base))?;
+    let include = format!("--include={}", INCLUDED.join(","));
+    call(Command::new("debootstrap").args(["--variant=minbase", &include, DEBIAN]).arg(&base))?;
     fs::write(home.join(COMPLETE), DEBIAN)?;
     Ok(base)
 }

@@ -1,0 +1,226 @@
+//! Cluster of three hosts that boot with the packages, and a node with containers (lines 3, 5, 6, 10, 11).
+
+use std::process::Command;
+
+use crate::boot::{Booted, Network};
+use crate::host::Host;
+use crate::{prepared, run};
+
+const MEMBERS: [&str; 3] = ["n1", "n2", "n3"];
+const NODE: &str = "w1";
+/// Versions before and after that of the packages.
+const OLDER: &str = "0.0.9";
+const NEWER: &str = "9.0.0";
+/// ADDs that end between two steps of an upgrade.
+const ADDS: u64 = 3;
+
+/// Network of the node's containers: the package's plugin behind Debian's `bridge`.
+const CONTAINERS: &str = r#"{
+  "cniVersion": "1.0.0", "name": "lan", "type": "bridge", "bridge": "lan0",
+  "ipam": {"type": "ipam-cni", "socket": "/run/ipamd/agent.sock", "ipv4_pools": ["web"]}
+}"#;
+
+/// Containers that come and go until `/root/stop` exists. Failures are in `/root/failed`.
+const LOAD: &str = "
+export CNI_IFNAME=eth0 CNI_PATH=/usr/lib/cni
+number=0
+until [ -e /root/stop ]; do
+  number=$((number + 1))
+  export CNI_CONTAINERID=c$number CNI_NETNS=/run/netns/c$number
+  ip netns add c$number
+  for word in ADD DEL; do
+    CNI_COMMAND=$word /usr/lib/cni/bridge < /root/lan.conf > /root/said 2>&1 ||
+      { echo \"$word c$number\"; cat /root/said; } >> /root/failed
+  done
+  ip netns delete c$number
+  echo $number > /root/done.new
+  mv /root/done.new /root/done
+done";
+
+/// Hosts with the older packages, one cluster, and a node of it.
+struct Site {
+    members: Vec<Booted>,
+    node: Booted,
+    _network: Network,
+}
+
+impl Site {
+    fn new() -> Self {
+        let network = Network::of(&[MEMBERS[0], MEMBERS[1], MEMBERS[2], NODE]);
+        let with = |name: &str, package: &str, versions: &[&str]| {
+            let host = Host::new();
+            versions.iter().for_each(|version| drop(host.with_version(package, version)));
+            Booted::new(host, &network, name)
+        };
+        let members: Vec<Booted> = MEMBERS.iter().map(|name| with(name, "ipamd", &[OLDER, NEWER])).collect();
+        let node = with(NODE, "ipam-agent", &[OLDER]);
+        let desk = desk();
+        for (name, host) in MEMBERS.iter().zip(&members) {
+            host.does(&format!("dpkg --install /packages/ipamd-{OLDER}.deb"));
+            for (file, at) in [
+                (format!("{name}.member.crt"), "member.crt"),
+                (format!("{name}.member.key"), "member.key"),
+                ("ca.crt".to_owned(), "ca.crt"),
+            ] {
+                let content = std::fs::read_to_string(desk.path().join("ca").join(file)).unwrap();
+                host.write(&format!("/etc/ipamd/tls/{at}"), &content);
+            }
+            host.does("chown root:ipamd /etc/ipamd/tls/* && chmod 640 /etc/ipamd/tls/*");
+            host.write("/etc/ipamd/ipamd.toml", &settings(name));
+            host.does("ipamd check-config > /dev/null");
+        }
+        let ca = std::fs::read_to_string(desk.path().join("ca/ca.crt")).unwrap();
+        node.write("/root/ca.crt", &ca);
+        Self { members, node, _network: network }
+    }
+
+    /// Starts all members. No start ends before the cluster is founded, for which all are needed.
+    fn start(&self) {
+        let [first, others @ ..] = &self.members[..] else { panic!("no member") };
+        let mut starts = vec![first.begins("systemctl start ipamd")];
+        first.eventually("reason of the wait", |host| {
+            let shown = host.run("systemctl show --property=StatusText --value ipamd");
+            crate::text(&shown).contains("waiting for an answer of n2").then_some(())
+        });
+        first.does("test \"$(systemctl show --property=ActiveState --value ipamd)\" = activating");
+        starts.extend(others.iter().map(|host| host.begins("systemctl start ipamd")));
+        assert!(starts.iter_mut().all(|start| start.wait().unwrap().success()));
+        self.admin("status --wait 1m");
+    }
+
+    /// `ipamctl` as root of the first member.
+    fn admin(&self, words: &str) -> String {
+        self.members[0].does(&format!("ipamctl --server unix:/run/ipamd/server/ipamd.sock {words}"))
+    }
+
+    /// Installs the older agent on the node, which joins.
+    fn join(&self) {
+        self.admin("subnet create lan --cidr 10.10.0.0/16 --gateway 10.10.0.1");
+        self.admin("pool create web --subnet lan --range 10.10.0.10-10.10.0.250");
+        self.admin("token node --ttl 1h --node default/w1 --to-file /root/join.token");
+        let token = self.members[0].does("cat /root/join.token");
+        self.node.does(&format!("dpkg --install /packages/ipam-agent-{OLDER}.deb"));
+        self.node.does("install -D -m 644 /root/ca.crt /etc/ipamd/tls/ca.crt");
+        self.node.write("/etc/ipamd/join.token", &token);
+        self.node.write(
+            "/etc/ipamd/agent.toml",
+            "servers = [\"https://n1:7440\", \"https://n2:7440\", \"https://n3:7440\"]\n\
+             ca_file = \"/etc/ipamd/tls/ca.crt\"\njoin_token_file = \"/etc/ipamd/join.token\"\n",
+        );
+        self.node.write("/root/lan.conf", CONTAINERS);
+        self.node.does("chmod 600 /etc/ipamd/join.token && systemctl start ipam-agent");
+        self.node.eventually("agent that serves", |node| {
+            node.run("ipam-agent doctor").status.success().then_some(())
+        });
+    }
+
+    /// Containers that have come and gone.
+    fn done(&self) -> u64 {
+        let shown = self.node.run("cat /root/done").stdout;
+        String::from_utf8(shown).unwrap().trim().parse().unwrap_or(0)
+    }
+
+    /// Waits for more of them.
+    fn more(&self) {
+        let before = self.done();
+        self.node.eventually("further ADDs", |_| (self.done() >= before + ADDS).then_some(()));
+    }
+}
+
+/// Certificates of the cluster.
+fn desk() -> tempfile::TempDir {
+    let desk = tempfile::tempdir().unwrap();
+    let ipamctl = prepared("IPAMD_STRIPPED").join("ipamctl");
+    let issue = |words: &[&str]| {
+        drop(run(Command::new(&ipamctl).args(["cluster", "ca"]).args(words).current_dir(&desk)))
+    };
+    issue(&["init", "./ca"]);
+    MEMBERS.iter().for_each(|name| issue(&["issue", "./ca", "member", name, "--address", name]));
+    desk
+}
+
+fn settings(name: &str) -> String {
+    let mut settings = format!(
+        "client_listen = \"0.0.0.0:7440\"\nclient_url = \"https://{name}:7440\"\n\
+         client_socket = \"/run/ipamd/server/ipamd.sock\"\npeer_listen = \"0.0.0.0:7441\"\n"
+    );
+    for (section, authority) in [("tls", "client_ca"), ("peer_tls", "ca")] {
+        settings += &format!(
+            "[{section}]\ncertificate = \"/etc/ipamd/tls/member.crt\"\nkey = \"/etc/ipamd/tls/member.key\"\n\
+             {authority} = \"/etc/ipamd/tls/ca.crt\"\n"
+        );
+    }
+    for name in MEMBERS {
+        settings += &format!("[[initial_members]]\nname = \"{name}\"\npeer = \"{name}:7441\"\n");
+    }
+    settings
+}
+
+#[test]
+fn p5_3_three_hosts_form_a_cluster_and_an_upgrade_under_load_fails_no_add() {
+    let site = Site::new();
+    site.start();
+    site.join();
+    only_documented_listeners(&site);
+    a_backup_is_written_and_verified(&site);
+    let mut load = site.node.begins(LOAD);
+    site.more();
+    for member in &site.members {
+        let said = member.does("dpkg --install /packages/ipamd.deb");
+        assert!(said.contains("The cluster is healthy; restarting this member."), "{said}");
+        // The old file of a program that runs is deleted.
+        member.does("! readlink /proc/$(systemctl show --property=MainPID --value ipamd)/exe | grep deleted");
+        site.more();
+    }
+    let said = site.node.does("dpkg --install /packages/ipam-agent.deb");
+    assert!(!said.contains("Write /etc"), "{said}");
+    site.more();
+    site.node.does("touch /root/stop");
+    assert!(load.wait().unwrap().success());
+    site.node.does("! cat /root/failed 2>/dev/null");
+    an_upgrade_in_an_unhealthy_cluster_restarts_nothing(&site);
+}
+
+/// Line 5: no listener but those of the settings and the manual.
+fn only_documented_listeners(site: &Site) {
+    for member in &site.members {
+        let listeners =
+            member.does("ss --no-header --listening --tcp --udp --numeric | awk '{print $1, $5}' | sort");
+        assert_eq!(listeners, "tcp 0.0.0.0:7440\ntcp 0.0.0.0:7441\n");
+    }
+    assert_eq!(site.node.does("ss --no-header --listening --tcp --udp --numeric"), "");
+}
+
+/// Line 11: the service of the timer.
+fn a_backup_is_written_and_verified(site: &Site) {
+    let member = &site.members[1];
+    member.does("systemctl enable --now ipamd-backup.timer && systemctl start ipamd-backup.service");
+    member.does("ipamctl cluster backup --verify /var/backups/ipamd/ipamd-*.backup");
+    member.does("systemctl list-timers | grep --quiet ipamd-backup.timer");
+    // Seconds are in the names.
+    member.eventually("second backup", |member| {
+        member.does(
+            "echo IPAMD_BACKUP_KEEP=1 > /etc/default/ipamd-backup && systemctl start ipamd-backup.service",
+        );
+        member
+            .run("journalctl --unit=ipamd-backup | grep 'is deleted; 1 files are kept'")
+            .status
+            .success()
+            .then_some(())
+    });
+    member.does("test \"$(ls /var/backups/ipamd | wc -l)\" = 1");
+}
+
+fn an_upgrade_in_an_unhealthy_cluster_restarts_nothing(site: &Site) {
+    let [first, second, ..] = &site.members[..] else { panic!("no member") };
+    second.does("systemctl stop ipamd");
+    let process = "systemctl show --property=MainPID --value ipamd";
+    let before = first.does(process);
+    let said = first.does(&format!("dpkg --install /packages/ipamd-{NEWER}.deb"));
+    assert!(said.contains("The cluster is not healthy, so this member still runs version 0.1.0"), "{said}");
+    assert_eq!(first.does(process), before);
+    second.does("systemctl start ipamd");
+    site.admin("status --wait 1m");
+    first.does("systemctl restart ipamd");
+    site.admin("status --wait 1m");
+}
