@@ -15,7 +15,7 @@ use ipam_jepsen::workload::{Server, Servers};
 const MEMBERS: usize = 3;
 const READY: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
-/// Leases end soon after the begin of a leadership. A machine that is busy with other tests changes no leader.
+/// Leases end soon after the begin of a leadership. On a machine that is busy the leader stays.
 const SETTINGS: &str =
     "[raft]\nlease_grace_ms = 500\nheartbeat_ms = 100\nelection_min_ms = 1000\nelection_max_ms = 1500\n";
 
