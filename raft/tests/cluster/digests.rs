@@ -111,11 +111,7 @@ async fn a_leader_that_differs_hands_over_and_makes_its_state_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_with_a_wrong_snapshot_rebuilds_from_another_member() {
-    let mut cluster = Cluster::of(3);
-    cluster.snapshot_every_entries(10);
-    for at in 0..3 {
-        cluster.start(at).await;
-    }
+    let mut cluster = Cluster::of(3).snapshot_every_entries(10).started().await;
     let (leader, odd) = (leader_of_equals(&cluster).await, cluster.follower().await);
     spoil(cluster.node(odd), "spoilt");
     let spoilt_at = cluster.node(odd).status().applied;

@@ -107,8 +107,9 @@ impl Cluster {
     }
 
     /// Makes snapshots often, and keeps little of the log behind them.
-    pub(crate) fn snapshot_every_entries(&mut self, every_entries: u64) {
+    pub(crate) fn snapshot_every_entries(mut self, every_entries: u64) -> Self {
         self.snapshots = SnapshotPolicy { every_entries, keep_entries: every_entries, ..self.snapshots };
+        self
     }
 
     /// One more member, up and taken in; which place it has, and its id.

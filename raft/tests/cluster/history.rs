@@ -48,11 +48,7 @@ fn segments(dir: &Path) -> Vec<(String, Vec<u8>)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
-    let mut cluster = Cluster::of(3);
-    cluster.snapshot_every_entries(10);
-    for at in 0..3 {
-        cluster.start(at).await;
-    }
+    let mut cluster = Cluster::of(3).snapshot_every_entries(10).started().await;
     let late = cluster.follower().await;
     cluster.stop(late).await;
     let at = cluster.leader().await;

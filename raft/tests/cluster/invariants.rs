@@ -95,11 +95,7 @@ async fn a_member_that_breaks_an_invariant_while_it_stops_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_gets_a_snapshot_that_breaks_an_invariant_stops() {
-    let mut cluster = Cluster::of(3);
-    cluster.snapshot_every_entries(10);
-    for at in 0..3 {
-        cluster.start(at).await;
-    }
+    let mut cluster = Cluster::of(3).snapshot_every_entries(10).started().await;
     let late = cluster.follower().await;
     cluster.stop(late).await;
     let at = cluster.leader().await;

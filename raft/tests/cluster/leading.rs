@@ -172,11 +172,7 @@ async fn without_a_majority_nothing_is_decided_and_it_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_lags_far_behind_gets_a_snapshot() {
-    let mut cluster = Cluster::of(3);
-    cluster.snapshot_every_entries(20);
-    for at in 0..3 {
-        cluster.start(at).await;
-    }
+    let mut cluster = Cluster::of(3).snapshot_every_entries(20).started().await;
     let late = cluster.follower().await;
     cluster.stop(late).await;
     let at = cluster.leader().await;

@@ -6,11 +6,7 @@ use crate::harness::{Cluster, eventually};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_whose_snapshots_fail_serve_on_and_make_one_once_they_can() {
-    let mut cluster = Cluster::of(3);
-    cluster.snapshot_every_entries(20);
-    for at in 0..3 {
-        cluster.start(at).await;
-    }
+    let cluster = Cluster::of(3).snapshot_every_entries(20).started().await;
     let leader = cluster.leader().await;
     cluster.settled().await;
     let mut ids = Vec::new();
