@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType};
 
-use crate::layer::header;
+use crate::tree::header;
 use crate::{Image, NAME};
 
 /// Content that others name by its digest.

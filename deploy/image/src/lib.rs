@@ -4,10 +4,9 @@
 //! and have fixed owners, modes and times.
 
 mod archive;
-mod layer;
 mod libraries;
+pub mod tree;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -15,6 +14,7 @@ use serde_json::{Value, json};
 
 use self::archive::Blob;
 pub use self::libraries::libraries;
+use self::tree::{PROGRAM, Tree};
 
 /// Programs of the image.
 pub const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
@@ -46,18 +46,18 @@ impl Image {
     /// # Errors
     /// A file that can't be read.
     pub fn archive(&self, binaries: &Path) -> Result<Vec<u8>> {
-        let mut files = BTreeMap::new();
+        let mut tree = Tree::default();
         for name in PROGRAMS {
-            files.insert(name.to_owned(), read(&binaries.join(name))?);
+            tree.copy(name, &binaries.join(name), PROGRAM)?;
         }
         for path in &self.libraries {
             let inside = path.strip_prefix("/").context("the path of a library must be absolute")?;
-            files.insert(
-                inside.to_str().context("the path of a library is not UTF-8")?.to_owned(),
-                read(path)?,
-            );
+            tree.copy(inside.to_str().context("the path of a library is not UTF-8")?, path, PROGRAM)?;
         }
-        let layer = Blob::new(layer::layer(&files, &LINKS, self.time)?);
+        for (name, target) in LINKS {
+            tree.link(name, target);
+        }
+        let layer = Blob::new(tree.archive(Vec::new(), self.time)?);
         let config = self.config(&layer.digest);
         archive::archive(layer, &config, self)
     }
@@ -102,12 +102,10 @@ fn architecture() -> &'static str {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("can't read {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn image() -> Image {

@@ -1,20 +1,22 @@
 //! Files of an artifact by their paths, before they are in a folder, an archive or a package.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use tar::{Builder, EntryType, Header};
 
-/// Permission bits of programs and scripts.
-pub(crate) const PROGRAM: u32 = 0o755;
+/// Permission bits of programs, scripts and folders.
+pub const PROGRAM: u32 = 0o755;
 /// Permission bits of all other files.
-pub(crate) const DATA: u32 = 0o644;
+pub const DATA: u32 = 0o644;
 
 /// File or link of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub enum Entry {
     /// Content and permission bits.
     File(Vec<u8>, u32),
     /// Target of a symbolic link.
@@ -23,16 +25,16 @@ pub(crate) enum Entry {
 
 /// Entries by their paths, which are relative.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tree(BTreeMap<String, Entry>);
+pub struct Tree(BTreeMap<String, Entry>);
 
 impl Tree {
     /// Adds a file.
-    pub(crate) fn file(&mut self, path: impl Into<String>, content: impl Into<Vec<u8>>, mode: u32) {
+    pub fn file(&mut self, path: impl Into<String>, content: impl Into<Vec<u8>>, mode: u32) {
         self.0.insert(path.into(), Entry::File(content.into(), mode));
     }
 
     /// Adds a symbolic link.
-    pub(crate) fn link(&mut self, path: impl Into<String>, target: impl Into<String>) {
+    pub fn link(&mut self, path: impl Into<String>, target: impl Into<String>) {
         self.0.insert(path.into(), Entry::Link(target.into()));
     }
 
@@ -40,21 +42,62 @@ impl Tree {
     ///
     /// # Errors
     /// A file that can't be read.
-    pub(crate) fn copy(&mut self, path: impl Into<String>, from: &Path, mode: u32) -> Result<()> {
+    pub fn copy(&mut self, path: impl Into<String>, from: &Path, mode: u32) -> Result<()> {
         self.file(path, read(from)?, mode);
         Ok(())
     }
 
     /// Entries in the order of their paths.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_str(), entry))
+    }
+
+    /// The same entries inside a folder.
+    #[must_use]
+    pub fn below(self, folder: &str) -> Self {
+        Self(self.0.into_iter().map(|(path, entry)| (format!("{folder}/{path}"), entry)).collect())
+    }
+
+    /// Writes a tar archive. Equal trees and times give equal bytes.
+    ///
+    /// # Errors
+    /// A path that is too long for the format, or output that can't be written.
+    pub fn archive<W: Write>(&self, output: W, time: u64) -> Result<W> {
+        let mut tar = Builder::new(output);
+        // Folders come first, each before those inside.
+        for folder in self.folders() {
+            tar.append_data(
+                &mut header(EntryType::Directory, PROGRAM, 0, time),
+                format!("{folder}/"),
+                &[][..],
+            )?;
+        }
+        for (path, entry) in self.iter() {
+            match entry {
+                Entry::File(content, mode) => {
+                    let size = u64::try_from(content.len())?;
+                    let mut header = header(EntryType::Regular, *mode, size, time);
+                    tar.append_data(&mut header, path, content.as_slice())?;
+                }
+                Entry::Link(target) => {
+                    tar.append_link(&mut header(EntryType::Symlink, 0o777, 0, time), path, target)?;
+                }
+            }
+        }
+        Ok(tar.into_inner()?)
+    }
+
+    /// Folders of all entries.
+    fn folders(&self) -> BTreeSet<&str> {
+        let all = self.0.keys();
+        all.flat_map(|path| path.match_indices('/').filter_map(|(at, _)| path.get(..at))).collect()
     }
 
     /// Writes all entries below a folder.
     ///
     /// # Errors
     /// A file that can't be written.
-    pub(crate) fn stage(&self, folder: &Path) -> Result<()> {
+    pub fn stage(&self, folder: &Path) -> Result<()> {
         for (path, entry) in self.iter() {
             let path = folder.join(path);
             if let Some(parent) = path.parent() {
@@ -71,10 +114,22 @@ impl Tree {
     }
 }
 
+/// Header of an entry of root.
+pub(crate) fn header(kind: EntryType, mode: u32, size: u64, time: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(size);
+    header.set_mtime(time);
+    header.set_uid(0);
+    header.set_gid(0);
+    header
+}
+
 /// Content of a file of the disk.
 ///
 /// # Errors
 /// A file that can't be read, with its path.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("can't read {}", path.display()))
 }

@@ -8,10 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use ipam_image::tree::read;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::tree::read;
 
 /// Crate of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,15 +33,23 @@ struct Locked {
     checksum: Option<String>,
 }
 
-/// The document for programs, each with its features.
+/// Crates of programs, each with its features.
 ///
 /// # Errors
-/// Cargo fails, or a crate is not in the lockfile.
-pub(crate) fn document(root: &Path, programs: &[(&str, &str)], version: &str) -> Result<String> {
+/// Cargo fails.
+pub(crate) fn crates(root: &Path, programs: &[(&str, &str)]) -> Result<BTreeSet<Crate>> {
     let mut crates = BTreeSet::new();
     for (package, features) in programs {
         crates.extend(crates_of(&tree(root, package, features)?)?);
     }
+    Ok(crates)
+}
+
+/// The document.
+///
+/// # Errors
+/// A crate is not in the lockfile.
+pub(crate) fn document(root: &Path, crates: &BTreeSet<Crate>, version: &str) -> Result<String> {
     let lock: Lock = toml::from_str(std::str::from_utf8(&read(&root.join("Cargo.lock"))?)?)?;
     let checksums = lock.package.into_iter().map(|locked| ((locked.name, locked.version), locked.checksum));
     let checksums: BTreeMap<_, _> = checksums.collect();
@@ -59,15 +66,8 @@ pub(crate) fn document(root: &Path, programs: &[(&str, &str)], version: &str) ->
 }
 
 /// Licences of all crates as a text for packages.
-///
-/// # Errors
-/// As for [`document`].
-pub(crate) fn licences(root: &Path, programs: &[(&str, &str)]) -> Result<String> {
-    let mut crates = BTreeSet::new();
-    for (package, features) in programs {
-        crates.extend(crates_of(&tree(root, package, features)?)?);
-    }
-    Ok(crates.iter().map(|one| format!("{} {}: {}\n", one.name, one.version, one.licence)).collect())
+pub(crate) fn licences(crates: &BTreeSet<Crate>) -> String {
+    crates.iter().map(|one| format!("{} {}: {}\n", one.name, one.version, one.licence)).collect()
 }
 
 /// Dependencies that cargo prints, one a line: name, version and licence.

@@ -9,8 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-
-use crate::tree::{DATA, Entry, PROGRAM, Tree, read};
+use ipam_image::tree::{DATA, Entry, PROGRAM, Tree, read};
 
 /// Maintainer scripts, in the order of an installation.
 const SCRIPTS: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];

@@ -1,12 +1,12 @@
 //! Contents of the artifacts: the trees of the tarball and of both packages.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
+use ipam_image::tree::{DATA, PROGRAM, Tree, read};
 
+use crate::manual;
 use crate::tarball::compressed;
-use crate::tree::{DATA, Entry, PROGRAM, Tree, read};
-use crate::{bill, manual};
 
 /// Shipped programs, with the features that they are built with.
 pub(crate) const PROGRAMS: [(&str, &str); 4] =
@@ -28,15 +28,6 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Sources of a checkout with built programs.
-    ///
-    /// # Errors
-    /// Cargo can't name the crates.
-    pub(crate) fn new(root: &Path, binaries: &Path) -> Result<Self> {
-        let licences = bill::licences(root, &PROGRAMS)?;
-        Ok(Self { root: root.to_owned(), binaries: binaries.to_owned(), licences })
-    }
-
     /// Tree of the tarball: `ipamd dev` works from its folder, and hosts without packages install from it.
     ///
     /// # Errors
@@ -75,7 +66,7 @@ impl Sources {
         usr.link("bin/kubectl-ipam", "ipamctl");
         manual::daemon(&mut usr)?;
         manual::ctl(&mut usr, &self.binaries.join("ipamctl"))?;
-        let mut tree = below_usr(&usr);
+        let mut tree = usr.below("usr");
         self.units(&mut tree, &["ipamd.service", "ipamd-backup.service", "ipamd-backup.timer"])?;
         let helper = self.deploy().join("debian/ipamd/backup");
         tree.copy("usr/lib/ipamd/backup", &helper, PROGRAM)?;
@@ -94,7 +85,7 @@ impl Sources {
         let page = read(&self.deploy().join("release/man/ipam-cni.1"))?;
         usr.file("share/man/man1/ipam-cni.1.gz", compressed(&page)?, DATA);
         manual::agent(&mut usr)?;
-        let mut tree = below_usr(&usr);
+        let mut tree = usr.below("usr");
         self.units(&mut tree, &["ipam-agent.service"])?;
         self.documents(&mut tree, "ipam-agent", "ipam-agent.example.toml")?;
         Ok(tree)
@@ -124,16 +115,4 @@ impl Sources {
     fn deploy(&self) -> PathBuf {
         self.root.join("deploy")
     }
-}
-
-fn below_usr(usr: &Tree) -> Tree {
-    let mut tree = Tree::default();
-    for (path, entry) in usr.iter() {
-        let path = format!("usr/{path}");
-        match entry {
-            Entry::File(content, mode) => tree.file(path, content.clone(), *mode),
-            Entry::Link(target) => tree.link(path, target.clone()),
-        }
-    }
-    tree
 }

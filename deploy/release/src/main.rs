@@ -10,17 +10,16 @@ mod debian;
 mod layout;
 mod manual;
 mod tarball;
-mod tree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use ipam_image::tree::read;
 
 use crate::debian::Package;
 use crate::layout::{PROGRAMS, Sources};
-use crate::tree::read;
 
 /// Write the release artifacts of a checkout with built programs.
 #[derive(Debug, Parser)]
@@ -53,7 +52,12 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let Arguments { root, output, time, release, .. } = &arguments;
     fs::create_dir_all(output).with_context(|| output.display().to_string())?;
-    let sources = Sources::new(root, &arguments.binaries)?;
+    let crates = bill::crates(root, &PROGRAMS)?;
+    let sources = Sources {
+        root: root.clone(),
+        binaries: arguments.binaries.clone(),
+        licences: bill::licences(&crates),
+    };
     let mut names = arguments.also.clone();
     let folder = format!("ipamd-{release}-{}-linux", std::env::consts::ARCH);
     let tarball = format!("{folder}.tar.gz");
@@ -61,7 +65,7 @@ fn main() -> Result<()> {
         "xz" => flate2::Compression::best(),
         _ => flate2::Compression::fast(),
     };
-    write(&output.join(&tarball), &tarball::write(&sources.tarball()?, &folder, *time, level)?)?;
+    write(&output.join(&tarball), &tarball::write(&sources.tarball()?.below(&folder), *time, level)?)?;
     names.push(tarball);
     for (name, tree) in [("ipamd", sources.daemon()?), ("ipam-agent", sources.agent()?)] {
         let package = Package { name, version: release, time: *time, compression: &arguments.compression };
@@ -69,7 +73,7 @@ fn main() -> Result<()> {
         names.push(package.file());
     }
     let bill = format!("ipamd-{release}.cdx.json");
-    write(&output.join(&bill), bill::document(root, &PROGRAMS, release)?.as_bytes())?;
+    write(&output.join(&bill), bill::document(root, &crates, release)?.as_bytes())?;
     names.push(bill);
     let contents: Vec<Vec<u8>> = names.iter().map(|name| read(&output.join(name))).collect::<Result<_>>()?;
     let sums = checksums::lines(names.iter().map(String::as_str).zip(contents.iter().map(Vec::as_slice)));

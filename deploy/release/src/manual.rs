@@ -7,9 +7,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
+use ipam_image::tree::{DATA, Tree, read};
 
 use crate::tarball::compressed;
-use crate::tree::{DATA, Tree, read};
 
 /// Folder of manual pages of commands.
 const MAN: &str = "share/man/man1";
