@@ -1,4 +1,4 @@
-//! Parts of documents in YAML or JSON. A missing part is empty: promtool refuses what it needs.
+//! Parts of documents in YAML or JSON. A missing part is empty; promtool refuses a file that needs the part.
 
 use serde_json::Value;
 
