@@ -1,4 +1,5 @@
-//! Installation, upgrade, removal and purge on a host of Debian (lines 3, 9 and 14 of the acceptance).
+//! Installation, upgrade, removal and purge on a host of Debian, and the tarball on it (lines 3, 9 and 14 of the
+//! acceptance).
 
 use std::path::Path;
 
@@ -112,4 +113,19 @@ fn p5_10_a_foreign_plugin_is_never_overwritten() {
     let said = host.does("dpkg --install /packages/ipam-agent.deb");
     assert!(said.contains("/opt/cni/bin/ipam-cni exists and is kept"), "{said}");
     host.does("dpkg --purge ipam-agent && grep -qx mine /opt/cni/bin/ipam-cni");
+}
+
+/// The host has neither Rust nor a package of ipamd.
+#[test]
+fn p5_9_the_tarball_alone_runs_a_cluster() {
+    let host = Host::new();
+    let mut files = std::fs::read_dir(crate::artifacts()).unwrap().map(|entry| entry.unwrap().path());
+    let tarball = files.find(|path| path.to_str().unwrap().ends_with(".tar.gz")).unwrap();
+    std::fs::copy(tarball, host.path("packages/ipamd.tar.gz")).unwrap();
+    let said = host.does(
+        "ip link set lo up
+         tar --extract --file /packages/ipamd.tar.gz --directory /root
+         /root/ipamd-*/bin/ipamd dev --check",
+    );
+    assert!(said.contains("through bridge + ipam-cni") && said.contains("check passed"), "{said}");
 }
