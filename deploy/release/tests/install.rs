@@ -1,5 +1,4 @@
-//! Installation, upgrade, removal and purge on a host of Debian, and the tarball on it (lines 3, 9 and 14 of the
-//! acceptance).
+//! Packages and tarball on a host of Debian: installation to purge (lines 3, 9 and 14 of the acceptance).
 
 use std::path::Path;
 
