@@ -5,9 +5,9 @@ use ipam_api::client::Call;
 use serde_json::{Value, json};
 
 use super::{read, with_pools};
-use crate::support::Cluster;
 use crate::support::ask::put;
 use crate::support::raw::{Raw, ask};
+use crate::support::{Cluster, LONG};
 
 /// Parts of a response that a repetition has, too. `status` is computed anew, and a pool shows its subnet's
 /// network while the subnet exists.
@@ -92,7 +92,8 @@ async fn racing_patches_with_keys_all_come_about_once() {
             .json(&json!({"labels": {format!("k{at}"): "v"}}))
             .unwrap()
             .header("idempotency-key", &format!("race-{at}"))
-            .unwrap();
+            .unwrap()
+            .within(LONG);
         racers.push(tokio::spawn(async move { client.send(call).await.unwrap() }));
     }
     for racer in racers {
