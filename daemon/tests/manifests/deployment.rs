@@ -72,7 +72,7 @@ async fn installs(cluster: &mut Kubelet) {
     let pod = cluster.lab.api.get("/api/v1/namespaces/default/pods/web").unwrap();
     let ip = |number: usize| pod["status"]["podIPs"][number]["ip"].as_str().unwrap();
     assert!(ip(0).starts_with("10.10.0.") && ip(1).starts_with("2001:db8:10:"), "{pod}");
-    let members = "--selector app.kubernetes.io/name=ipamd --timeout=60s";
+    let members = "--selector app.kubernetes.io/name=ipamd --timeout=4m";
     let ready = format!("kubectl --namespace {NAMESPACE} wait --for=condition=Ready pod {members}");
     let ready = cluster.run(&ready).await;
     assert_eq!(ready.matches(" condition met\n").count(), 3, "{ready}");
@@ -109,7 +109,7 @@ async fn repeats(cluster: &mut Kubelet) {
     assert!(cluster.lab.api.remove(&format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs/ipamd-secrets")));
     let applied = cluster.run("kubectl apply -k deploy/kubernetes").await;
     assert_eq!(applied.matches(" created\n").count(), 1, "{applied}");
-    let complete = "wait --for=condition=Complete job/ipamd-secrets --timeout=60s";
+    let complete = "wait --for=condition=Complete job/ipamd-secrets --timeout=4m";
     cluster.run(&format!("kubectl --namespace {NAMESPACE} {complete}")).await;
     assert_eq!(read(cluster), before);
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Longer than anything may take on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(240);
 /// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 

@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::{run, text};
 
 /// Time that anything may take on a busy machine.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Ethernet of the hosts: a bridge in a namespace that ends with this value.

@@ -51,7 +51,7 @@ impl Scene {
         scene.kubectl(&["apply", "-k", folder.to_str().unwrap()], "");
         for plural in ["hostpolicies", "nodeippools", "pools", "reservations", "subnets"] {
             let definition = format!("crd/{plural}.ipamd.internal");
-            scene.kubectl(&["wait", "--for=condition=Established", &definition, "--timeout=60s"], "");
+            scene.kubectl(&["wait", "--for=condition=Established", &definition, "--timeout=4m"], "");
         }
         scene
     }
@@ -71,7 +71,7 @@ impl Scene {
     }
 
     fn wait_for_ready(&self, object: &str) {
-        self.kubectl(&["wait", "--for=condition=Ready", object, "--timeout=60s"], "");
+        self.kubectl(&["wait", "--for=condition=Ready", object, "--timeout=4m"], "");
     }
 
     /// Waits until an object shows a value in its status.

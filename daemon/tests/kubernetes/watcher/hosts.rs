@@ -90,7 +90,7 @@ impl Scene {
 
     /// Waits until `kubectl wait` finds the condition `Available`.
     fn wait_for_available(&self, object: &str) {
-        self.kubectl(&["wait", "--for=condition=Available", object, "--timeout=60s"], "");
+        self.kubectl(&["wait", "--for=condition=Available", object, "--timeout=4m"], "");
     }
 
     async fn reason(&self, object: &str, reason: &str) {
