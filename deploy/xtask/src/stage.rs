@@ -1,8 +1,12 @@
 //! Stages of a run: each announced, timed, and held against its budget at the end.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+
+/// Stages of a group that run at once: with more of them on two cores, timers of their tests fire late.
+pub(crate) const AT_ONCE: usize = 3;
 
 pub(crate) struct Stage<Context> {
     /// Its name, as `--only` takes it.
@@ -11,7 +15,7 @@ pub(crate) struct Stage<Context> {
     pub(crate) what: &'static str,
     /// Longest time that it may take on two cores with nothing built yet.
     pub(crate) budget: Duration,
-    /// True if it waits more than it computes, so that it runs at the same time as the stage before it.
+    /// True if it waits more than it computes, so that it is in the group of the stage before it.
     pub(crate) beside_previous: bool,
     /// Function of the stage.
     pub(crate) run: fn(&Context) -> Result<()>,
@@ -37,16 +41,11 @@ pub(crate) fn run_all<Context: Sync>(
             rows.extend(group.iter().map(|stage| row(stage.name, stage.budget, &StageResult::NotRun)));
             continue;
         }
-        let results: Vec<StageResult> = std::thread::scope(|scope| {
-            let threads: Vec<_> = group.iter().map(|stage| scope.spawn(|| run_one(context, stage))).collect();
-            let failure = StageResult::Ended { passed: false, took: Duration::ZERO };
-            threads.into_iter().map(|thread| thread.join().unwrap_or(failure)).collect()
-        });
-        for (stage, result) in group.iter().zip(&results) {
+        for (stage, result) in group.iter().zip(run_group(context, group)) {
             if !matches!(result, StageResult::Ended { passed: true, .. }) {
                 failed.push(stage.name);
             }
-            rows.push(row(stage.name, stage.budget, result));
+            rows.push(row(stage.name, stage.budget, &result));
         }
     }
     println!("\n{}", table(&rows, began.elapsed()));
@@ -54,6 +53,27 @@ pub(crate) fn run_all<Context: Sync>(
         None => Ok(()),
         Some(first) => bail!("failed: {}; only that again: {}", failed.join(", "), again(first)),
     }
+}
+
+/// Runs the stages of a group, in order, at most [`AT_ONCE`] at the same time.
+fn run_group<Context: Sync>(context: &Context, group: &[&Stage<Context>]) -> Vec<StageResult> {
+    let results = Mutex::new(vec![StageResult::NotRun; group.len()]);
+    let waiting = Mutex::new(group.iter().enumerate());
+    let next = || waiting.lock().ok()?.next();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(group.len()) {
+            scope.spawn(|| {
+                while let Some((number, stage)) = next() {
+                    let result = run_one(context, stage);
+                    let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(place) = results.get_mut(number) {
+                        *place = result;
+                    }
+                }
+            });
+        }
+    });
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn run_one<Context>(context: &Context, stage: &Stage<Context>) -> StageResult {
@@ -114,8 +134,6 @@ fn clock(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
     type Log = Mutex<Vec<&'static str>>;

@@ -65,9 +65,18 @@ const STAGES: &[Stage<Checkout>] = &[
         clients::ensure(&checkout.workspace)?;
         checkout.suite(Suite::Cluster)
     }),
-    stage("disks", 75, "full, failing and stalled disks, on file systems in memory", |checkout| {
-        checkout.suite(Suite::Disks)
-    }),
+    stage(
+        "runtimes",
+        270,
+        "containerd and podman, killed at bad moments; pods through CRI; claims of Cluster API",
+        |checkout| checkout.suite(Suite::Runtimes),
+    ),
+    beside(stage(
+        "release",
+        240,
+        "release artifacts: packages on Debian, units, manual pages, alerts",
+        |checkout| release::test(&checkout.workspace, checkout.shipped),
+    )),
     beside(stage("namespaces", 110, "real interfaces through real CNI plugins", |checkout| {
         checkout.suite(Suite::Namespaces)
     })),
@@ -75,31 +84,18 @@ const STAGES: &[Stage<Checkout>] = &[
         host_tools::ensure(&checkout.workspace)?;
         checkout.suite(Suite::Hosts)
     })),
-    beside(stage(
-        "runtimes",
-        270,
-        "containerd and podman, killed at bad moments; pods through CRI; claims of Cluster API",
-        |checkout| checkout.suite(Suite::Runtimes),
-    )),
+    beside(stage("disks", 75, "full, failing and stalled disks, on file systems in memory", |checkout| {
+        checkout.suite(Suite::Disks)
+    })),
     beside(stage(
         "kubernetes",
         40,
         "manifests and the Helm chart, against schemas of Kubernetes",
         |checkout| kubernetes::test(&checkout.workspace),
     )),
-    beside(stage(
-        "release",
-        240,
-        "release artifacts: packages on Debian, units, manual pages, alerts",
-        |checkout| release::test(&checkout.workspace, checkout.shipped),
-    )),
-    // Counts, which another stage does not change.
-    beside(stage("costs", 120, "instructions and heap blocks of state machine and codecs", |checkout| {
-        costs::test(&checkout.workspace)
-    })),
-    stage("powercuts", 110, "members whose power is cut: nothing acknowledged is lost", |checkout| {
+    beside(stage("powercuts", 110, "members whose power is cut: nothing acknowledged is lost", |checkout| {
         powercut::test(&checkout.workspace, &checkout.ipamd()?)
-    }),
+    })),
     beside(stage(
         "contract",
         90,
@@ -109,6 +105,10 @@ const STAGES: &[Stage<Checkout>] = &[
     stage("simulation", 240, "simulated clusters: 200 seeds, replays, seeded bugs", |checkout| {
         jepsen::simulate(&checkout.workspace)
     }),
+    // Counts, which another stage does not change.
+    beside(stage("costs", 120, "instructions and heap blocks of state machine and codecs", |checkout| {
+        costs::test(&checkout.workspace)
+    })),
     stage("jepsen", 360, "clusters under faults: each workload, each nemesis, all checkers", |checkout| {
         jepsen::test(&checkout.workspace, &checkout.bin_dir()?, checkout.shipped)
     }),
@@ -180,6 +180,7 @@ fn docs(checkout: &Checkout) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stage::AT_ONCE;
 
     fn arguments(only: &[&str], shipped: bool) -> Arguments {
         let only = only.iter().map(|name| (*name).to_owned()).collect();
@@ -190,18 +191,20 @@ mod tests {
         chosen(arguments).iter().map(|stage| stage.name).collect()
     }
 
-    /// Twenty minutes, six for faults in clusters, and four for simulated ones.
+    /// The longest stage, or the time of all of them in as many threads as run at once.
+    fn time_of_group(group: &[&Stage<Checkout>]) -> Duration {
+        let longest = group.iter().map(|stage| stage.budget).max().unwrap();
+        let all: Duration = group.iter().map(|stage| stage.budget).sum();
+        longest.max(all / u32::try_from(AT_ONCE).unwrap())
+    }
+
+    /// Twenty minutes, six for faults in clusters, four for simulated ones, and four for packages.
     #[test]
-    fn all_budgets_of_a_daily_run_stay_within_thirty_minutes() {
-        let mut groups: Vec<Duration> = Vec::new();
-        for stage in chosen(&arguments(&[], false)) {
-            match groups.last_mut().filter(|_| stage.beside_previous) {
-                Some(group) => *group = stage.budget.max(*group),
-                None => groups.push(stage.budget),
-            }
-        }
-        let all: Duration = groups.iter().sum();
-        assert!(all <= Duration::from_secs(30 * 60), "{all:?}");
+    fn all_budgets_of_a_daily_run_stay_within_the_allowance() {
+        let stages = chosen(&arguments(&[], false));
+        let groups = stages.chunk_by(|_, next| next.beside_previous);
+        let all: Duration = groups.map(time_of_group).sum();
+        assert!(all <= Duration::from_secs(34 * 60), "{all:?}");
     }
 
     #[test]
