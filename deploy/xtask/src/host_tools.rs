@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::packages;
 use crate::workspace::{Workspace, call};
 
 /// Packages of Debian 12: the tools, and what they need beyond a machine with [`crate::packages`].
@@ -83,6 +84,9 @@ const PACKAGES: [&str; 61] = [
 /// Links of the root directory into `/usr`, which packages of Debian 12 still name.
 const MERGED: [&str; 3] = ["bin", "lib", "sbin"];
 
+/// Python of Debian, which starts the tools.
+const PYTHON: &str = "/usr/bin/python3";
+
 /// List of what is unpacked, written last.
 const LIST: &str = "unpacked.txt";
 
@@ -117,6 +121,11 @@ fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
         unpack(&package, &home)?;
     }
     fs::remove_dir_all(&downloads)?;
+    // As the scripts of the packages do it. In the tests `/usr` is read-only, so each start of a tool would compile
+    // all of its modules.
+    packages::ensure_python()?;
+    let modules = home.join("usr/lib/python3/dist-packages");
+    call(Command::new(PYTHON).args(["-m", "compileall", "-q"]).arg(modules))?;
     Ok(fs::write(home.join(LIST), wanted)?)
 }
 
