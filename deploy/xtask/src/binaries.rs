@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::jepsen_program::BENCH;
 use crate::workspace::{Workspace, call};
 
 /// Programs that ship, with one cargo call each: cargo unifies features over all packages of a call. Built
@@ -55,6 +56,20 @@ pub(crate) fn build_quickly(workspace: &Workspace, programs: &[&str]) -> Result<
     let mut command = workspace.cargo(["build", "--locked", "--workspace"]);
     call(command.args(programs.iter().flat_map(|name| ["--bin", name])))?;
     Ok(workspace.target.join("debug"))
+}
+
+/// Program whose work is counted, an example of the machine.
+pub(crate) const COSTS: &str = "costs";
+/// Profile of the tests that compute more than they wait.
+const OPTIMISED: &str = "simulation";
+
+/// Builds the simulation and the program of the costs with one cargo call, so that what both depend on is built
+/// once; returns their folder.
+pub(crate) fn build_optimised_for_tests(workspace: &Workspace) -> Result<PathBuf> {
+    let mut command = workspace.cargo(["build", "--locked", "--profile", OPTIMISED]);
+    command.args(["--package", BENCH, "--bin", BENCH, "--package", "ipam-machine", "--example", COSTS]);
+    call(&mut command)?;
+    Ok(workspace.target.join(OPTIMISED))
 }
 
 /// Programs that measure the state machine, by package: run by hand, never by the tests.

@@ -10,10 +10,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::workspace::{Workspace, call};
+use crate::binaries::{self, COSTS};
+use crate::workspace::Workspace;
 
-/// Program whose work is counted, an example of the machine.
-const PROGRAM: &str = "costs";
 /// Recorded counts.
 const RECORDED: &str = "raft/machine/testdata/costs.txt";
 /// First lines of the file.
@@ -40,16 +39,7 @@ struct Counts {
 
 /// Counts all cases, and compares them with the file, or writes it with `UPDATE=1`.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    call(&mut workspace.cargo([
-        "build",
-        "--release",
-        "--locked",
-        "--package",
-        "ipam-machine",
-        "--example",
-        PROGRAM,
-    ]))?;
-    let program = workspace.target.join("release/examples").join(PROGRAM);
+    let program = binaries::build_optimised_for_tests(workspace)?.join("examples").join(COSTS);
     let mut lines = String::new();
     for (case, count) in CASES {
         let instructions = per_operation(count, |count| instructions(&program, case, count))?;

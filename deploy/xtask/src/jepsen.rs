@@ -32,8 +32,6 @@ const SOAK: &str = "soak";
 const SIMULATED: [&str; 3] = [SIM, "--sim", SOAK];
 /// One run for each seed.
 const SIM: &str = "sim";
-/// Profile of the program for them.
-const PROFILE: &str = "simulation";
 /// Seeds of the tests.
 const SEEDS: &str = "1..200";
 /// Number of runs that the tests repeat and compare.
@@ -104,17 +102,7 @@ pub(crate) fn simulate(workspace: &Workspace) -> Result<()> {
 
 /// Builds the program of simulated runs, optimised.
 fn simulation(workspace: &Workspace) -> Result<PathBuf> {
-    call(&mut workspace.cargo([
-        "build",
-        "--locked",
-        "--profile",
-        PROFILE,
-        "--package",
-        BENCH,
-        "--bin",
-        BENCH,
-    ]))?;
-    Ok(workspace.target.join(PROFILE).join(BENCH))
+    Ok(binaries::build_optimised_for_tests(workspace)?.join(BENCH))
 }
 
 /// The programs under test of a test run, built if they are not the shipped ones.
