@@ -63,7 +63,7 @@ pub(crate) const COSTS: &str = "costs";
 /// Profile of the tests that compute more than they wait.
 const OPTIMISED: &str = "simulation";
 
-/// Builds the simulation and the program of the costs with one cargo call, so that what both depend on is built
+/// Builds the simulation and the program of the costs with one cargo call, which builds common dependencies
 /// once; returns their folder.
 pub(crate) fn build_optimised_for_tests(workspace: &Workspace) -> Result<PathBuf> {
     let mut command = workspace.cargo(["build", "--locked", "--profile", OPTIMISED]);

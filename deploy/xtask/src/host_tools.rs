@@ -121,8 +121,8 @@ fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
         unpack(&package, &home)?;
     }
     fs::remove_dir_all(&downloads)?;
-    // As the scripts of the packages do it. In the tests `/usr` is read-only, so each start of a tool would compile
-    // all of its modules.
+    // As the scripts of the packages do it. In the tests `/usr` is read-only, so each start of a tool would
+    // compile all of its modules.
     packages::ensure_python()?;
     let modules = home.join("usr/lib/python3/dist-packages");
     call(Command::new(PYTHON).args(["-m", "compileall", "-q"]).arg(modules))?;

@@ -44,16 +44,19 @@ const STAGES: &[Stage<Checkout>] = &[
         host_tools::ensure(&checkout.workspace)?;
         clients::ensure(&checkout.workspace)
     }),
-    stage("format", 10, "cargo fmt", |checkout| checkout.cargo(&["fmt", "--all", "--check"])),
-    stage("tidy", 10, "the checkout itself, and the features of what ships", |checkout| {
+    // Beside the downloads of packages.
+    beside(stage("format", 10, "cargo fmt", |checkout| checkout.cargo(&["fmt", "--all", "--check"]))),
+    beside(stage("tidy", 10, "the checkout itself, and the features of what ships", |checkout| {
         features::check(&checkout.workspace)?;
         dependencies::check(&checkout.workspace)?;
         tidy::check(&checkout.workspace.root)
-    }),
-    stage("deny", 20, "dependencies: bans, licences, sources", |checkout| deny::check(&checkout.workspace)),
-    stage("lints", 120, "clippy, warnings refused", |checkout| {
+    })),
+    beside(stage("deny", 20, "dependencies: bans, licences, sources", |checkout| {
+        deny::check(&checkout.workspace)
+    })),
+    beside(stage("lints", 120, "clippy, warnings refused", |checkout| {
         checkout.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
-    }),
+    })),
     stage("docs", 45, "rustdoc, warnings refused", docs),
     stage(SHIPPED, 360, "what ships, optimised and static (with --shipped only)", |checkout| {
         binaries::build(&checkout.workspace).map(drop)
