@@ -15,7 +15,7 @@ pub(crate) struct Stage<Context> {
     pub(crate) what: &'static str,
     /// Longest time that it may take on two cores with nothing built yet.
     pub(crate) budget: Duration,
-    /// True if it waits more than it computes, so that it is in the group of the stage before it.
+    /// True if it is in the group of the stage before it and may run at the same time.
     pub(crate) beside_previous: bool,
     /// Function of the stage.
     pub(crate) run: fn(&Context) -> Result<()>,
@@ -205,6 +205,27 @@ mod tests {
         };
         let (one, other) = (stage("a", false), stage("b", true));
         run_all(&std::sync::Barrier::new(2), &[&one, &other], false).unwrap();
+    }
+
+    #[test]
+    fn a_large_group_has_a_limit_of_stages_at_once() {
+        struct Context {
+            together: std::sync::Barrier,
+            /// Stages that run, and the most that ever did.
+            running: Mutex<(usize, usize)>,
+        }
+        let run: fn(&Context) -> Result<()> = |context| {
+            context.running.lock().unwrap().0 += 1;
+            context.together.wait();
+            let mut running = context.running.lock().unwrap();
+            running.1 = running.1.max(running.0);
+            running.0 -= 1;
+            Ok(())
+        };
+        let stage = Stage { name: "a", what: "", budget: Duration::ZERO, beside_previous: true, run };
+        let context = Context { together: std::sync::Barrier::new(AT_ONCE), running: Mutex::default() };
+        run_all(&context, &[&stage; 2 * AT_ONCE], false).unwrap();
+        assert_eq!(*context.running.lock().unwrap(), (0, AT_ONCE));
     }
 
     #[test]
