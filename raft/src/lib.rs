@@ -36,5 +36,5 @@ pub use store::{
     Backup, DamagedFile, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, JournalReport,
     Recovered, RestoreError, Restored, StoreError, Survivor, check_journal, lock_dir, restore,
 };
-pub use threads::blocking;
+pub use threads::{BlockingSender, blocking, channel_from_blocking};
 pub use types::Member;

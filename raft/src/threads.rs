@@ -18,10 +18,14 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use tokio::runtime::{self, Handle};
+use tokio::sync::mpsc;
 use tokio::sync::oneshot::{self, error::RecvError};
 use tokio::task::JoinError;
 
-use crate::simulation;
+use crate::simulation::{self, pausable};
+
+/// Values of a channel out of blocking work in a simulation: more than a response has pieces.
+const SIMULATED_VALUES_MAX: usize = 1 << 16;
 
 /// A thread that was started.
 #[derive(Debug)]
@@ -49,7 +53,7 @@ pub(crate) fn start(name: &str, task: impl Future<Output = ()> + Send + 'static)
         let _unawaited = ending.send(());
     };
     if simulation::present().is_some() {
-        tokio::spawn(run);
+        tokio::spawn(pausable(run));
         return Ok(Thread(ended));
     }
     let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
@@ -63,10 +67,47 @@ pub(crate) fn start(name: &str, task: impl Future<Output = ()> + Send + 'static)
 /// If the work panics, or the runtime ends before it begins.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     if simulation::present().is_some() {
-        return tokio::spawn(async { work() }).await;
+        return tokio::spawn(pausable(async { work() })).await;
     }
     tokio::task::spawn_blocking(work).await
 }
+
+/// Creates a channel out of blocking work that holds this many values. In a simulation it holds more, since the
+/// work has the thread of the receiver.
+#[must_use]
+pub fn channel_from_blocking<T>(values: usize) -> (BlockingSender<T>, mpsc::Receiver<T>) {
+    let values = if simulation::present().is_some() { SIMULATED_VALUES_MAX } else { values };
+    let (to, from) = mpsc::channel(values);
+    (BlockingSender(to), from)
+}
+
+/// Sender that blocking work has.
+#[derive(Debug)]
+pub struct BlockingSender<T>(mpsc::Sender<T>);
+
+impl<T> Clone for BlockingSender<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> BlockingSender<T> {
+    /// Waits for a place, and sends the value.
+    ///
+    /// # Errors
+    /// If the receiver is gone.
+    pub fn send(&self, value: T) -> Result<(), Unreceived> {
+        if simulation::present().is_some() {
+            return self.0.try_send(value).map_err(|_| Unreceived);
+        }
+        self.0.blocking_send(value).map_err(|_| Unreceived)
+    }
+}
+
+/// The receiver is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the receiver is gone")]
+pub struct Unreceived;
 
 /// Pauses the thread of blocking work.
 pub(crate) fn pause(duration: Duration) {
@@ -130,6 +171,9 @@ mod tests {
         };
         start("ipamd-task", task).unwrap().ended().await.unwrap();
         assert_eq!(blocking(|| std::thread::current().id()).await.unwrap(), here);
+        let (to, mut from) = channel_from_blocking(1);
+        blocking(move || (0..9).for_each(|number| to.send(number).unwrap())).await.unwrap();
+        assert_eq!(from.recv().await, Some(0), "the work did not wait for its receiver");
         let tasks = TaskThread::start("ipamd-tasks").unwrap().tasks();
         assert_eq!(tasks.spawn(async { std::thread::current().id() }).await.unwrap(), here);
         assert!(begun.elapsed() < Duration::from_secs(3600));

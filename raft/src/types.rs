@@ -1,7 +1,7 @@
 //! openraft's type parameters, chosen once. The only place where the crate's types and openraft's meet.
 
 use openraft::impls::leader_id_adv::LeaderId;
-use openraft::impls::{BoxedErrorSource, InlineBatch, TokioRuntime};
+use openraft::impls::{BoxedErrorSource, InlineBatch};
 use openraft::raft::responder::Responder;
 use openraft::vote::RaftLeaderId;
 use openraft::{EntryPayload, OptionalSend, RaftTypeConfig};
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use ipam_machine::Outcome;
 use ipam_machine::batch::Batch;
 
-/// Runtime of openraft's tasks. Tests give it their own random numbers.
+/// Runtime of openraft's tasks. Tests give it their own random numbers, and pauses.
 #[cfg(not(feature = "testing"))]
-type Runtime = TokioRuntime;
+type Runtime = openraft::impls::TokioRuntime;
 #[cfg(feature = "testing")]
-type Runtime = openraft_rt::deterministic_rng::DeterministicRng<TokioRuntime>;
+type Runtime = openraft_rt::deterministic_rng::DeterministicRng<crate::simulation::PausableRuntime>;
 
 /// The parameters. openraft's macro for them can't name the responder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

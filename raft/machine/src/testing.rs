@@ -3,6 +3,7 @@
 //! **Invariant:** what `apply` writes depends on the log and on seeded bugs alone. Other options change what
 //! one process knows or displays.
 
+use std::cell::Cell;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,6 +11,16 @@ use crate::seeded::SeededBug;
 
 /// The options without a bug that are on in this process, one bit each.
 static ON: AtomicU8 = AtomicU8::new(0);
+
+thread_local! {
+    /// True where the next feature level is known, whatever the option says.
+    static KNOWS_NEXT_LEVEL: Cell<fn() -> bool> = const { Cell::new(|| false) };
+}
+
+/// Lets a simulation decide which of its members, all on this thread, know the next feature level.
+pub fn simulate_next_level(is_known: fn() -> bool) {
+    KNOWS_NEXT_LEVEL.set(is_known);
+}
 
 /// An option of the whole process, off until a test turns it on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +61,7 @@ impl TestOption {
     }
 
     pub(crate) fn is_on(self) -> bool {
-        ON.load(Ordering::Relaxed) & self.bit() != 0
+        ON.load(Ordering::Relaxed) & self.bit() != 0 || self == Self::NextLevel && KNOWS_NEXT_LEVEL.get()()
     }
 
     /// Bit of an option; none for a bug, which has its own.
@@ -66,6 +77,14 @@ impl TestOption {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_simulation_decides_for_its_thread_where_the_next_level_is_known() {
+        assert!(!TestOption::NextLevel.is_on());
+        simulate_next_level(|| true);
+        assert!(TestOption::NextLevel.is_on() && !TestOption::RewordSentences.is_on());
+        std::thread::spawn(|| assert!(!TestOption::NextLevel.is_on())).join().unwrap();
+    }
 
     #[test]
     fn each_bug_has_an_option() {

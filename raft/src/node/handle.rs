@@ -20,6 +20,7 @@ use super::places::Places;
 use super::profile::Profile;
 use super::status::Status;
 use super::{disks, fetching, founding, handing_over, leaving, members, membership, starting};
+use crate::simulation::pausable;
 use crate::store::{self, Closer, Identity, StoreError, lock_dir};
 use crate::sync::held;
 use crate::threads::TaskThread;
@@ -79,7 +80,7 @@ impl Node {
         config.check()?;
         let thread = TaskThread::start("ipamd-raft").map_err(StoreError::thread)?;
         let tasks = thread.tasks();
-        match tasks.spawn(Self::start_on(thread, config)).await {
+        match tasks.spawn(pausable(Self::start_on(thread, config))).await {
             Ok(started) => started,
             Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
             Err(ended) => Err(StartError::Raft(ended.to_string())),

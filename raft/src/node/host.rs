@@ -15,6 +15,7 @@ use super::inner::Inner;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::running::Running;
 use super::{digests, fetching, handing_over, members, membership, reads, starting};
+use crate::simulation::pausable;
 use crate::store::{FreeSpace, IncomingSnapshot, SnapshotFile};
 use crate::transport::{
     Answer, Append, Declined, Handshake, Hello, Host, PeerIdentity, Refusal, Request, SnapshotHead, Span,
@@ -134,13 +135,13 @@ impl Inner {
     /// Joins the caller's cluster. In a task of its own, since the caller may disconnect meanwhile.
     async fn take_part(self: &Arc<Self>, handshake: &Handshake) -> Result<(), Refusal> {
         let (inner, handshake) = (self.clone(), handshake.clone());
-        let joined = tokio::spawn(async move {
+        let joined = tokio::spawn(pausable(async move {
             starting::join(&inner, &handshake).await.map_err(|error| {
                 let why = error.to_string();
                 inner.lifecycle.fail(Failure::Other(why.clone()));
                 why
             })
-        });
+        }));
         match joined.await {
             Ok(joined) => joined.map_err(|why| Refusal::NotReady { why }),
             Err(error) => Err(Refusal::NotReady { why: error.to_string() }),

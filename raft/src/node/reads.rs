@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::raft::{Leader, RaftHandle, leader, superseded};
+use crate::simulation::pausable;
 use crate::transport::{Answer, CallError, Declined, Peers, Purpose, Request};
 use crate::types::LogId;
 use ipam_machine::SeededBug;
@@ -65,13 +66,13 @@ async fn run(raft: RaftHandle, peers: Peers, mut waiting: mpsc::Receiver<Reader>
         }
         Counters::add(&counters.read_rounds);
         let (raft, peers) = (raft.clone(), peers.clone());
-        tokio::spawn(async move {
+        tokio::spawn(pausable(async move {
             let answer = round(&raft, &peers).await;
             drop(place);
             for reader in readers {
                 let _ = reader.send(answer.clone());
             }
-        });
+        }));
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use tokio::task::JoinSet;
 
+use crate::simulation::pausable;
 use crate::sync::held;
 
 /// The tasks that run.
@@ -16,7 +17,7 @@ impl Tasks {
         let mut tasks = held(&self.0);
         // Completed tasks are dropped here, since they have no other receiver.
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
+        tasks.spawn(pausable(task));
     }
 
     /// Aborts all tasks and waits until they have ended.

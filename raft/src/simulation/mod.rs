@@ -9,7 +9,10 @@
 //! built anew from log and snapshot.
 
 mod disk;
+mod pausing;
 mod random;
+#[cfg(feature = "testing")]
+mod runtime;
 
 use std::io;
 use std::net::IpAddr;
@@ -18,10 +21,19 @@ use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+#[cfg(any(test, feature = "testing"))]
+pub use ipam_machine::testing::simulate_next_level;
+
 pub use self::disk::{DiskFault, set_disk};
 pub(crate) use self::disk::{before_write, free_bytes, ready, sync};
+#[cfg(not(any(test, feature = "testing")))]
+pub(crate) use self::pausing::pausable;
+#[cfg(any(test, feature = "testing"))]
+pub use self::pausing::{pausable, pause, resume};
 pub use self::random::new_id;
 pub(crate) use self::random::random_id;
+#[cfg(feature = "testing")]
+pub(crate) use self::runtime::PausableRuntime;
 
 /// Future of an operation of the simulation.
 pub type Simulated<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;

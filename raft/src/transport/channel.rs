@@ -12,6 +12,7 @@ use super::connection::converse;
 use super::message::{Answer, Request};
 use super::peers::Target;
 use super::stage::Stage;
+use crate::simulation::pausable;
 
 /// The first pause after a connection that failed; each further one is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -85,7 +86,7 @@ impl Channel {
     /// Creates the channel, without a connection, whose task runs on this runtime.
     pub(super) fn new(target: Target, runtime: &Handle) -> Self {
         let (calls, waiting) = mpsc::channel(PEER_CALLS_MAX);
-        runtime.spawn(run(target, waiting));
+        runtime.spawn(pausable(run(target, waiting)));
         Self { calls }
     }
 

@@ -17,6 +17,7 @@ use super::channel::{Call, CallError};
 use super::frame::{Frames, decode, encode, invalid};
 use super::message::{Answer, Numbered, Request};
 use super::stream::{PeerStream, ReadHalf, WriteHalf};
+use crate::simulation::pausable;
 use crate::sync::held;
 
 /// Bytes that are written at once.
@@ -38,7 +39,7 @@ pub(super) async fn converse(
 ) -> Option<String> {
     let (read, write) = stream.into_inner();
     let callers = Callers::default();
-    let mut reader = tokio::spawn(read_answers(read, callers.clone()));
+    let mut reader = tokio::spawn(pausable(read_answers(read, callers.clone())));
     let ended = tokio::select! {
         written = write_requests(write, first, waiting, &callers) => match written {
             Ok(()) => None,

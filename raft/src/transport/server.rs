@@ -17,6 +17,7 @@ use super::stream::PeerStream;
 use super::tls::Caller;
 use super::{serving, snapshot};
 use crate::connection_limit::{ConnectionLimit, Permit};
+use crate::simulation::pausable;
 
 /// Pause while the system has no more connections to accept.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
@@ -46,7 +47,8 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
                     Ok(place) => {
                         let caller = call.caller();
                         let received = call.receive(proof.clone());
-                        tasks.spawn(meet(received, caller, host.clone(), complaints.clone(), place));
+                        let meeting = meet(received, caller, host.clone(), complaints.clone(), place);
+                        tasks.spawn(pausable(meeting));
                     }
                     Err(why) => complain(&complaints, &call.caller(), &why),
                 },
@@ -58,7 +60,7 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
             Some(ended) = tasks.join_next() => match ended {
                 Ok(Some(session)) => {
                     let key = (session.handshake.from.member_id, session.handshake.purpose);
-                    let entertained = tasks.spawn(entertain(session, host.clone(), complaints.clone()));
+                    let entertained = tasks.spawn(pausable(entertain(session, host.clone(), complaints.clone())));
                     if let Some(older) = sessions.insert(key, entertained) {
                         older.abort();
                     }

@@ -10,8 +10,9 @@ use ipam_api::access::{Target, Verb};
 use ipam_api::brand::HEADER_REVISION;
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
+use ipam_raft::{BlockingSender, blocking, channel_from_blocking};
 use serde::Deserialize;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use crate::http::request::{ApiError, Read};
@@ -38,9 +39,9 @@ pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, 
     })?;
     let backup = read.app.node.backup(read.query.history, Timestamp::now(), read.caller.deadline).await?;
     let revision = backup.header().revision;
-    let (to, from) = channel(PIECES_WAITING_MAX);
+    let (to, from) = channel_from_blocking(PIECES_WAITING_MAX);
     let pipe = Pipe { to, stopping: read.app.node.stopping() };
-    tokio::task::spawn_blocking(move || {
+    tokio::spawn(blocking(move || {
         let broken = pipe.to.clone();
         let written = read.app.node.guard(|| backup.write(pipe)).map_err(io::Error::other);
         match written.flatten() {
@@ -48,11 +49,11 @@ pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, 
             Err(error) => {
                 tracing::warn!(%error, revision, "a backup was not written to its end");
                 // The reader must see that it is cut off, if it is still there.
-                let _ = broken.blocking_send(Err(error));
+                let _ = broken.send(Err(error));
             }
         }
         drop(alone);
-    });
+    }));
     let head =
         [(CONTENT_TYPE.as_str(), "application/octet-stream"), (HEADER_REVISION, &revision.to_string())];
     Ok((head, Body::from_stream(body(from))).into_response())
@@ -64,7 +65,7 @@ fn body(from: Receiver<io::Result<Bytes>>) -> impl futures::Stream<Item = io::Re
 
 /// Sending half of the response, for the thread that writes.
 struct Pipe {
-    to: Sender<io::Result<Bytes>>,
+    to: BlockingSender<io::Result<Bytes>>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -73,7 +74,7 @@ impl Write for Pipe {
         if *self.stopping.borrow() {
             return Err(io::Error::other("this member is stopping"));
         }
-        let sent = self.to.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        let sent = self.to.send(Ok(Bytes::copy_from_slice(bytes)));
         sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone"))?;
         Ok(bytes.len())
     }
