@@ -5,22 +5,28 @@
 
 mod admin;
 mod corruption;
+mod costs;
 mod damage;
 mod membership;
 mod recovery;
+mod restart;
+mod restore;
 mod transfer;
 mod view;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use ipam_api::client::Client;
 
 pub(crate) use self::admin::Admin;
 pub(crate) use self::corruption::{corrupt, wipe};
+pub(crate) use self::costs::{Costs, Intensity};
 pub(crate) use self::membership::change;
 pub(crate) use self::recovery::{heal, inject, ready};
+pub(crate) use self::restart::restart;
+pub(crate) use self::restore::{BackupFile, restore};
 pub(crate) use self::transfer::transfer;
 pub(crate) use self::view::{shown, view};
 use crate::nemesis::{Fault, Link};
@@ -147,6 +153,27 @@ pub(crate) trait Cluster: Send + Sync {
 
     /// Starts the process of a member.
     fn start(&mut self, name: &str) -> impl Future<Output = Result<()>> + Send;
+
+    /// Ends the process of a member gracefully; returns its end, none if it had ended before.
+    fn stop(&mut self, name: &str) -> impl Future<Output = Result<Option<String>>> + Send;
+
+    /// True if the program of a member knows the next feature level.
+    fn is_upgraded(&self, name: &str) -> bool;
+
+    /// Gives a member the program of the next feature level for all its later starts.
+    ///
+    /// # Errors
+    /// If there is no such member.
+    fn upgrade(&mut self, name: &str) -> Result<()>;
+
+    /// Empties the disk of a stopped member, which founds a cluster at its next start.
+    ///
+    /// # Errors
+    /// If there is no such member, or its disk can't be emptied.
+    fn make_founder(&mut self, name: &str) -> Result<()>;
+
+    /// Writes a backup into the empty data directory of a stopped member.
+    fn write_data(&mut self, name: &str, file: &Path) -> impl Future<Output = Result<()>> + Send;
 
     /// Starts a member that joins with an empty disk, also one that was a member before.
     fn start_joiner(&mut self, name: &str, admin: &Admin) -> impl Future<Output = Result<()>> + Send;

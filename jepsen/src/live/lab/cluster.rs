@@ -11,12 +11,13 @@ use ipam_api::client::{Client, Options};
 
 use super::access::Access;
 use super::exits::Ended;
-use super::faults::{self, Costs};
+use super::faults::{self, CostClients};
 use super::member::{Launch, Member, Origin};
 use super::plan::{Plan, Programs};
 use super::reaper::Reaper;
 use super::servers::Endpoints;
 use super::settings;
+use crate::cluster::BackupFile;
 use crate::live::network::{Count, Host, Network};
 use crate::live::{Tools, WorkDir};
 use crate::nemesis::Fault;
@@ -32,14 +33,14 @@ const FOUNDING: Duration = Duration::from_secs(60);
 /// Live system: a network, and members with their disks. Dropping it ends and removes everything.
 pub struct Lab {
     /// Expensive requests in progress.
-    pub(super) costs: Costs,
+    pub(super) costs: CostClients,
     pub(super) members: Vec<Member>,
     /// Names of the founding members.
     pub(super) founders: Vec<String>,
     /// Active faults, in the order of their injection.
     pub(super) active: Vec<Fault>,
     /// Backup of an active restore.
-    pub(super) backup: Option<(PathBuf, u64)>,
+    pub(super) backup: Option<BackupFile>,
     pub(super) ends: Vec<Ended>,
     /// Evidence of the recovery that belongs to the next healed fault.
     pub(super) notes: Vec<String>,
@@ -84,7 +85,7 @@ impl Lab {
             false => None,
         };
         let mut lab = Self {
-            costs: Costs::default(),
+            costs: CostClients::default(),
             members: Vec::new(),
             founders: (1..=plan.members).map(|number| format!("n{number}")).collect(),
             active: Vec::new(),

@@ -1,20 +1,23 @@
 //! Execution of faults: each kind has a file in `faults/`, or is the same for simulated members.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
 use ipam_api::client::Client;
+use rustix::process::Signal;
 
 use super::cluster::Lab;
-use super::member::Member;
+use super::member::{Member, Origin};
 use crate::cluster::{self, Admin, Cause, Cluster, Standing};
 use crate::nemesis::{Fault, Kind, Link, System, View};
 use crate::random::Random;
 
 /// Hosts with an agent or with clients.
 const HOSTS: [&str; 3] = ["c1", "c2", "x1"];
+/// Time limit of a graceful end.
+const GRACE: Duration = Duration::from_secs(20);
 /// Time limit of the end of a removed member.
 const END: Duration = Duration::from_secs(15);
 
@@ -137,6 +140,34 @@ impl Cluster for Lab {
         self.start_member(name)
     }
 
+    async fn stop(&mut self, name: &str) -> Result<Option<String>> {
+        let member = self.member_mut(name)?;
+        member.signal(Signal::TERM)?;
+        let Some(status) = member.wait(GRACE).await? else { return Ok(None) };
+        self.note_end(name, status, status.success());
+        Ok(Some(status.to_string()))
+    }
+
+    fn is_upgraded(&self, name: &str) -> bool {
+        self.member(name).is_ok_and(|member| member.is_upgraded)
+    }
+
+    fn upgrade(&mut self, name: &str) -> Result<()> {
+        self.member_mut(name)?.is_upgraded = true;
+        Ok(())
+    }
+
+    fn make_founder(&mut self, name: &str) -> Result<()> {
+        let member = self.member_mut(name)?;
+        member.wipe()?;
+        member.origin = Origin::Founder;
+        Ok(())
+    }
+
+    async fn write_data(&mut self, name: &str, file: &Path) -> Result<()> {
+        self.restore_data(name, file).await
+    }
+
     async fn start_joiner(&mut self, name: &str, admin: &Admin) -> Result<()> {
         self.join(name, admin).await
     }
@@ -160,11 +191,11 @@ impl Cluster for Lab {
             Kind::Packets { hosts, .. } => Ok(self.impair(hosts, &fault.kind)),
             Kind::Kill { members } => self.kill(members).await,
             Kind::Pause { members } => self.pause(members).await,
-            Kind::Restart { members } => self.restart(members, false).await,
+            Kind::Restart { members } => cluster::restart(self, members, false).await,
             // A program that ships has no next version, so each member restarts.
             Kind::Upgrade { members } => {
                 let upgrades = self.plan.programs.know_next_level().await;
-                self.restart(members, upgrades).await
+                cluster::restart(self, members, upgrades).await
             }
             Kind::Power { members, cut, moment } => self.cut_power(members, *cut, *moment).await,
             Kind::FullDisk { members } => self.fill_disks(members),
@@ -201,7 +232,10 @@ impl Cluster for Lab {
             Kind::StalledDisk { members } => self.thaw_disks(members),
             Kind::Clock { members, .. } => self.reset_clocks(members),
             Kind::Cpu { members, .. } => self.release_cpu(members).await,
-            Kind::Restore => self.restore().await,
+            Kind::Restore => {
+                let backup = self.backup.take().context("there is no backup")?;
+                cluster::restore(self, &backup).await
+            }
             Kind::Costly { .. } => Ok(self.end_costs()),
             // Nodes are no part of the lab.
             Kind::Agents { .. }

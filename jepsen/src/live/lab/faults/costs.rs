@@ -1,51 +1,23 @@
-//! The most expensive requests that limits allow, from clients on one host.
-
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+//! Expensive requests, from clients on one host.
 
 use anyhow::{Context as _, Result};
-use ipam_api::Problem;
-use ipam_api::client::{Call, Client};
-use ipam_api::limits::{PAGE_ITEMS_MAX, TRANSACTION_STEPS_MAX};
-use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tokio::task::AbortHandle;
 
+use crate::cluster::{Costs, Intensity};
 use crate::live::lab::Lab;
 use crate::nemesis::Cost;
-use crate::sync::held;
 
 /// Host of the clients.
 const HOST: &str = "x1";
-/// Time limit of one request.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Pause after a refusal.
-const PAUSE: Duration = Duration::from_millis(50);
-/// Pause of a slow reader between two events.
-const SLOW: Duration = Duration::from_millis(20);
-/// Events until a slow reader begins again.
-const EVENTS: usize = 200;
-/// Characters of a description: all steps together stay below the limit of a request.
-const DESCRIPTION: usize = 800;
 
-/// Clients in progress.
+/// Clients in progress, with the runtime on their host.
 #[derive(Default)]
-pub(in crate::live::lab) struct Costs {
+pub(in crate::live::lab) struct CostClients {
+    costs: Costs,
     runtime: Option<Runtime>,
-    tasks: Vec<AbortHandle>,
-    counts: Arc<Counts>,
 }
 
-#[derive(Default)]
-struct Counts {
-    answered: AtomicU64,
-    refused: AtomicU64,
-    /// Code of the last refusal.
-    refusal: Mutex<String>,
-}
-
-impl Drop for Costs {
+impl Drop for CostClients {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -59,107 +31,13 @@ impl Lab {
             self.costs.runtime = Some(self.host(HOST)?.runtime(1)?);
         }
         let runtime = self.costs.runtime.as_ref().context("no runtime")?;
-        let counts = Arc::new(Counts::default());
-        let mut tasks = Vec::new();
-        for number in 0..clients {
-            let (client, counts) = (self.servers(HOST).all()?, Arc::clone(&counts));
-            tasks.push(runtime.spawn(spend(client, cost, number, counts)).abort_handle());
-        }
-        self.costs.tasks = tasks;
-        self.costs.counts = counts;
+        let all = (0..clients).map(|_| self.servers(HOST).all()).collect::<Result<_>>()?;
+        self.costs.costs =
+            Costs::begin(cost, all, Intensity::MOST, |task| runtime.spawn(task).abort_handle());
         Ok(vec![format!("clients: {clients}")])
     }
 
     pub(in crate::live::lab) fn end_costs(&mut self) -> Vec<String> {
-        for task in std::mem::take(&mut self.costs.tasks) {
-            task.abort();
-        }
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (answered, refused) = (read(&self.costs.counts.answered), read(&self.costs.counts.refused));
-        if answered + refused == 0 {
-            return Vec::new();
-        }
-        let mut evidence = vec![format!("answered requests: {answered}")];
-        if refused > 0 {
-            let last = held(&self.costs.counts.refusal).clone();
-            evidence.push(format!("refused requests: {refused}, last by {last}"));
-        }
-        evidence
+        std::mem::take(&mut self.costs.costs).evidence()
     }
-}
-
-/// One client, until it is aborted.
-async fn spend(client: Client, cost: Cost, number: u8, counts: Arc<Counts>) {
-    for round in 0_u64.. {
-        let done = match cost {
-            Cost::Transactions => write(&client, number, round, false).await,
-            Cost::DryRuns => dry_run(&client, number, round).await,
-            Cost::Reads => read(&client, round).await,
-            Cost::Streams => stream(&client, &counts).await,
-        };
-        match done {
-            Ok(()) => _ = counts.answered.fetch_add(1, Ordering::Relaxed),
-            Err(problem) => {
-                counts.refused.fetch_add(1, Ordering::Relaxed);
-                *held(&counts.refusal) = format!("{} ({})", problem.code, problem.detail);
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
-    }
-}
-
-/// Transaction of the maximum size over namespaces of this client alone.
-async fn write(client: &Client, number: u8, round: u64, is_dry: bool) -> Result<(), Problem> {
-    let text = format!("{round} {}", "x".repeat(DESCRIPTION));
-    let steps: Vec<Value> = (0..TRANSACTION_STEPS_MAX)
-        .map(|step| {
-            let name = format!("costly-{number}-{step}");
-            json!({
-                "method": "PUT", "path": format!("/v1/namespaces/default/{name}"),
-                "body": {"realm": "default", "name": name, "description": text},
-            })
-        })
-        .collect();
-    let mut call = Call::post("/v1/transactions").json(&json!({"steps": steps}))?.within(PATIENCE);
-    if is_dry {
-        call = call.query("dry_run", "true");
-    }
-    client.send(call).await.map(drop)
-}
-
-async fn dry_run(client: &Client, number: u8, round: u64) -> Result<(), Problem> {
-    if round.is_multiple_of(2) {
-        return write(client, number, round, true).await;
-    }
-    let body = json!({
-        "endpoint": {"kind": "host", "name": format!("costly-{number}")},
-        "interfaces": [{"name": "eth0"}],
-    });
-    let call = Call::post("/v1/allocations/explain").json(&body)?.query("all_skipped", "true");
-    client.send(call.within(PATIENCE)).await.map(drop)
-}
-
-async fn read(client: &Client, round: u64) -> Result<(), Problem> {
-    let items = PAGE_ITEMS_MAX;
-    let paths = [
-        format!("/v1/allocations?limit={items}&count=true&sort=-updated_at"),
-        format!("/v1/networks/default/map?limit={items}"),
-        format!("/v1/events?limit={items}&reverse=true"),
-        format!("/v1/endpoints?limit={items}&q=a"),
-        "/metrics".to_owned(),
-    ];
-    let at = usize::try_from(round).unwrap_or_default() % paths.len();
-    let Some(path) = paths.into_iter().nth(at) else { return Ok(()) };
-    client.send(Call::get(path).within(PATIENCE)).await.map(drop)
-}
-
-/// Follows all events from the first revision, slowly; each event counts as an answer.
-async fn stream(client: &Client, counts: &Counts) -> Result<(), Problem> {
-    let mut events = client.events("/v1/events", Some("0.0".to_owned()), PATIENCE);
-    for _ in 0..EVENTS {
-        events.next().await?;
-        counts.answered.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(SLOW).await;
-    }
-    Ok(())
 }

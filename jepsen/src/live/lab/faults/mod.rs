@@ -9,5 +9,5 @@ mod power;
 mod processes;
 mod restore;
 
-pub(super) use self::costs::Costs;
+pub(super) use self::costs::CostClients;
 pub(super) use self::cpu::prefix as group_prefix;

@@ -1,4 +1,4 @@
-//! Faults of processes: kill, pause, rolling restart and upgrade, transfer of leadership.
+//! Pause of processes by signals.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -6,15 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use rustix::process::Signal;
 
-use crate::cluster::{Cluster as _, shown};
+use crate::cluster::Cluster as _;
 use crate::live::lab::Lab;
 
-/// Time limit of a graceful end.
-const GRACE: Duration = Duration::from_secs(20);
-/// Time limit of a member's return.
-const RETURN: Duration = Duration::from_secs(40);
-/// Time limit until the feature level of an upgraded cluster rises.
-const RISE: Duration = Duration::from_secs(10);
 /// Time limit until a stopped process rests.
 const STOP: Duration = Duration::from_secs(1);
 
@@ -48,50 +42,6 @@ impl Lab {
             member.signal(Signal::CONT)?;
         }
         Ok(vec![format!("{} continue", members.join(" "))])
-    }
-
-    /// Restarts members gracefully, one after the other. With `upgrades`, each gets the program of the next
-    /// feature level, from which there is no way back: later upgrades are restarts.
-    pub(in crate::live::lab) async fn restart(
-        &mut self,
-        members: &[String],
-        upgrades: bool,
-    ) -> Result<Vec<String>> {
-        let mut evidence = Vec::new();
-        for name in members {
-            self.reap()?;
-            let member = self.member_mut(name)?;
-            if !member.is_started() || member.is_paused {
-                continue;
-            }
-            member.signal(Signal::TERM)?;
-            let Some(status) = member.wait(GRACE).await? else { continue };
-            member.is_upgraded |= upgrades;
-            self.note_end(name, status, status.success());
-            self.start_member(name)?;
-            evidence.push(format!("{name}: {status}"));
-            self.ready(RETURN).await?;
-        }
-        if upgrades {
-            evidence.push(format!("feature levels: {}", self.levels().await));
-        }
-        Ok(evidence)
-    }
-
-    /// Feature level of each member. If all have the next one, the cluster's level rises soon.
-    async fn levels(&self) -> String {
-        let begun = Instant::now();
-        let rises = self.members.iter().all(|member| member.is_upgraded);
-        loop {
-            let shown = shown(self).await;
-            let is_complete = shown.len() == self.members.len();
-            let has_risen = is_complete && shown.iter().all(|(_, shown)| shown.level > 1);
-            if has_risen || !rises || begun.elapsed() > RISE {
-                let levels = shown.iter().map(|(name, shown)| format!("{name} {}", shown.level));
-                return levels.collect::<Vec<_>>().join(", ");
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
     }
 }
 
