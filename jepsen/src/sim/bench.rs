@@ -1,20 +1,22 @@
 //! Bench: the simulated cluster, as the driver of a run and faults see it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use futures::future::BoxFuture;
 use ipam_api::client::{Client, Network};
+use ipam_raft::restore;
 use tokio::time::{Instant, sleep};
 
-use super::machines::{Machine, Machines};
+use super::machines::{self, Machine, Machines};
 use super::network::{Hosts, url};
 use super::supervisor::{Command, Supervisor};
+use super::throttle::Throttle;
 use crate::checker::Exit;
-use crate::cluster::{self, Admin, Cluster, Standing};
+use crate::cluster::{self, Admin, BackupFile, Cluster, Costs, Standing};
 use crate::live::run::{Bench, Reachable, Spawner};
 use crate::nemesis::{Fault, Link, System, View};
 use crate::random::Random;
@@ -24,6 +26,8 @@ use crate::workload::Node;
 pub(super) const CLIENT_HOST: &str = "x1";
 /// Time in which the simulation executes a command: it looks at each tick.
 const EXECUTION: Duration = Duration::from_millis(4);
+/// Time limit of a graceful end.
+const GRACE: Duration = Duration::from_secs(20);
 /// Time limit of the end of a removed member.
 const END: Duration = Duration::from_secs(15);
 /// Time between two looks.
@@ -33,6 +37,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 struct Member {
     is_started: bool,
+    is_paused: bool,
     standing: Standing,
     unexplained_ends: usize,
 }
@@ -53,6 +58,12 @@ pub(super) struct SimBench {
     notes: Vec<String>,
     network: Arc<dyn Network>,
     exits: Vec<Exit>,
+    /// Backup of an active restore.
+    pub(super) backup: Option<BackupFile>,
+    /// Expensive requests in progress.
+    pub(super) costs: Costs,
+    /// Members with little CPU time.
+    pub(super) throttle: Option<Throttle>,
 }
 
 impl SimBench {
@@ -79,6 +90,9 @@ impl SimBench {
             notes: Vec::new(),
             network: Arc::new(Hosts),
             exits: Vec::new(),
+            backup: None,
+            costs: Costs::default(),
+            throttle: None,
         }
     }
 
@@ -88,6 +102,18 @@ impl SimBench {
 
     fn member_mut(&mut self, name: &str) -> Result<&mut Member> {
         self.members.get_mut(name).with_context(|| format!("there is no member {name}"))
+    }
+
+    /// Path of a file or directory that no process has used.
+    pub(super) fn new_path(&mut self, name: &str) -> PathBuf {
+        self.made += 1;
+        self.disks.join(format!("{name}-{}", self.made))
+    }
+
+    pub(super) fn set_paused(&mut self, name: &str, is_paused: bool) {
+        if let Some(member) = self.members.get_mut(name) {
+            member.is_paused = is_paused && member.is_started;
+        }
     }
 }
 
@@ -121,6 +147,10 @@ impl Cluster for SimBench {
         self.member(name).is_ok_and(|member| member.is_started)
     }
 
+    fn answers(&self, name: &str) -> bool {
+        self.member(name).is_ok_and(|member| member.is_started && !member.is_paused)
+    }
+
     fn active(&self) -> &[Fault] {
         &self.active
     }
@@ -145,7 +175,7 @@ impl Cluster for SimBench {
         for (name, end) in self.supervisor.take_ends() {
             let Some(member) = self.members.get_mut(&name) else { continue };
             member.is_started = false;
-            let is_expected = member.standing.note_end(end.cause);
+            let is_expected = end.cause.is_none_or(|cause| member.standing.note_end(cause));
             member.unexplained_ends += usize::from(!is_expected);
             self.exits.push(Exit {
                 time_ns: 0,
@@ -179,14 +209,16 @@ impl Cluster for SimBench {
     }
 
     async fn end(&mut self, fault: &Fault) -> Result<Vec<String>> {
-        self.end_fault(fault)
+        self.end_fault(fault).await
     }
 
     async fn kill(&mut self, names: &[String]) -> Result<Vec<String>> {
         self.reap()?;
         let mut ends = Vec::new();
         for name in names {
-            if std::mem::take(&mut self.member_mut(name)?.is_started) {
+            let member = self.member_mut(name)?;
+            member.is_paused = false;
+            if std::mem::take(&mut member.is_started) {
                 self.supervisor.command(Command::Crash(name.clone()));
                 ends.push(format!("{name}: killed"));
             }
@@ -204,14 +236,52 @@ impl Cluster for SimBench {
         Ok(())
     }
 
+    async fn stop(&mut self, name: &str) -> Result<Option<String>> {
+        machines::stop(name);
+        let until = Instant::now() + GRACE;
+        while self.is_started(name) {
+            if Instant::now() > until {
+                bail!("{name} does not end");
+            }
+            sleep(LOOK).await;
+            self.reap()?;
+        }
+        Ok(Some("stopped".to_owned()))
+    }
+
+    fn is_upgraded(&self, name: &str) -> bool {
+        machines::is_upgraded(name)
+    }
+
+    fn upgrade(&mut self, name: &str) -> Result<()> {
+        machines::upgrade(name);
+        Ok(())
+    }
+
+    fn make_founder(&mut self, name: &str) -> Result<()> {
+        let others = self.members.keys().filter(|other| *other != name).cloned().collect();
+        let dir = self.new_path(name);
+        self.machines.put(Machine { name: name.to_owned(), dir, others, joins: false });
+        self.set_conditions();
+        Ok(())
+    }
+
+    async fn write_data(&mut self, name: &str, file: &Path) -> Result<()> {
+        restore(file, &self.data_dir(name)?, None, machines::wall_ms())?;
+        Ok(())
+    }
+
     async fn start_joiner(&mut self, name: &str, _admin: &Admin) -> Result<()> {
-        self.made += 1;
+        if self.members.keys().any(|name| machines::is_upgraded(name)) {
+            // A member with the old program can't join a cluster with a raised level.
+            machines::upgrade(name);
+        }
         let is_known = |other: &&String| {
             *other != name && self.standing(other).is_ok_and(|standing| !standing.must_rejoin)
         };
         let others = self.members.keys().filter(is_known).cloned().collect();
         // A directory that is lost stays where it is: no process uses it again.
-        let dir = self.disks.join(format!("{name}-{}", self.made));
+        let dir = self.new_path(name);
         self.machines.put(Machine { name: name.to_owned(), dir, others, joins: true });
         self.members.entry(name.to_owned()).or_default();
         self.set_conditions();

@@ -1,15 +1,20 @@
 //! Faults: begin and end of each kind that the simulation knows.
 
+use std::fs::File;
+use std::io::{BufReader, Write as _};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use ipam_api::backup::check;
+use ipam_api::client::Call;
 use ipam_raft::simulation::{DiskFault, cut_power, faulty_calls, set_disk};
 use tokio::time::sleep;
 
 use super::bench::{CLIENT_HOST, SimBench};
-use super::machines::{self, WrongClock};
+use super::machines::{self, Reason, WrongClock};
 use super::supervisor::Command;
-use crate::cluster::{self, Cause, Cluster as _};
+use super::throttle::Throttle;
+use crate::cluster::{self, BackupFile, Cause, Cluster, Costs, Intensity};
 use crate::nemesis::{Fault, Kind, Link, Moment};
 
 /// Nemeses whose faults the simulation knows.
@@ -29,11 +34,18 @@ pub const NEMESES: &[&str] = &[
     "wipe",
     "membership",
     "transfer",
+    "pause",
+    "cpu",
+    "upgrade",
+    "restore",
+    "costly",
 ];
 /// Longest delay of a message without a fault.
 pub(super) const DELAY_MAX: Duration = Duration::from_millis(3);
 /// Delay of a frame that is sent again, since it was lost, damaged or out of order.
 const AGAIN: Duration = Duration::from_millis(200);
+/// Time limit of a backup.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest time from a start to the second power cut, in milliseconds.
 const START_MS: usize = 400;
 
@@ -69,14 +81,64 @@ impl SimBench {
                 self.set_conditions();
                 Ok(Vec::new())
             }
+            Kind::Pause { members } => {
+                for name in members {
+                    self.set_paused(name, true);
+                    machines::pause(name, Reason::Signal);
+                }
+                Ok(Vec::new())
+            }
+            Kind::Cpu { members, percent } => {
+                self.throttle = Some(Throttle::begin(members.clone(), *percent));
+                Ok(Vec::new())
+            }
+            Kind::Restart { members } => cluster::restart(self, members, false).await,
+            Kind::Upgrade { members } => cluster::restart(self, members, true).await,
+            Kind::Restore => self.back_up().await,
+            Kind::Costly { cost, clients } => {
+                let all =
+                    (0..*clients).map(|_| self.client_of(&Cluster::names(self))).collect::<Result<_>>()?;
+                self.costs =
+                    Costs::begin(*cost, all, Intensity::SIMULATED, |task| tokio::spawn(task).abort_handle());
+                Ok(vec![format!("clients: {clients}")])
+            }
             other => bail!("{other:?} is no fault of a simulation"),
         }
     }
 
-    pub(super) fn end_fault(&mut self, fault: &Fault) -> Result<Vec<String>> {
+    /// Writes a backup; the evidence has its revision.
+    async fn back_up(&mut self) -> Result<Vec<String>> {
+        let path = self.new_path("backup");
+        let call = Call::get("/v1/cluster/backup").within(PATIENCE);
+        let mut download = cluster::administrator(self)?.download(&call).await?;
+        let mut file = File::create(&path)?;
+        while let Some(piece) = download.piece().await? {
+            file.write_all(piece.as_ref())?;
+        }
+        let revision = check(BufReader::new(File::open(&path)?))?.header.revision;
+        self.backup = Some(BackupFile { path, revision });
+        Ok(vec![format!("backup-revision={revision}")])
+    }
+
+    pub(super) async fn end_fault(&mut self, fault: &Fault) -> Result<Vec<String>> {
         self.reap()?;
         let mut evidence = Vec::new();
         match &fault.kind {
+            Kind::Pause { members } => {
+                for name in members {
+                    self.set_paused(name, false);
+                    let turns = machines::resume(name, Reason::Signal);
+                    if turns > 0 {
+                        evidence.push(format!("{name}: turns without a process: {turns}"));
+                    }
+                }
+            }
+            Kind::Cpu { .. } => evidence.extend(self.throttle.take().map(|throttle| throttle.evidence())),
+            Kind::Restore => {
+                let backup = self.backup.take().context("there is no backup")?;
+                evidence.extend(cluster::restore(self, &backup).await?);
+            }
+            Kind::Costly { .. } => evidence.extend(std::mem::take(&mut self.costs).evidence()),
             Kind::Partition { links } => self.mend(links),
             Kind::FullDisk { members }
             | Kind::FailingDisk { members }

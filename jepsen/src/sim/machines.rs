@@ -1,12 +1,14 @@
-//! Machines: hosts with their data directories, boots and wall clocks.
+//! Machines: hosts with their data directories, boots, wall clocks, programs and processes.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ipam_raft::simulation;
 use tokio::runtime::{Handle, Id};
+use tokio::sync::Notify;
 
 use crate::sync::held;
 
@@ -67,6 +69,15 @@ impl Clock {
     }
 }
 
+/// Reason of a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reason {
+    /// SIGSTOP.
+    Signal,
+    /// Limit of CPU time.
+    Cpu,
+}
+
 thread_local! {
     /// Number of boots of the machine with a data directory.
     static BOOTS: RefCell<BTreeMap<PathBuf, u64>> = const { RefCell::new(BTreeMap::new()) };
@@ -74,6 +85,12 @@ thread_local! {
     static RUNTIMES: RefCell<Vec<(Id, String)>> = const { RefCell::new(Vec::new()) };
     /// Wrong wall clocks of hosts.
     static CLOCKS: RefCell<BTreeMap<String, Clock>> = const { RefCell::new(BTreeMap::new()) };
+    /// Reasons for which the processes of hosts are paused.
+    static PAUSES: RefCell<BTreeMap<String, BTreeSet<Reason>>> = const { RefCell::new(BTreeMap::new()) };
+    /// Signals to processes of hosts to end gracefully.
+    static STOPS: RefCell<BTreeMap<String, Arc<Notify>>> = const { RefCell::new(BTreeMap::new()) };
+    /// Hosts whose program knows the next feature level.
+    static UPGRADED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// Id of the present boot of the machine with this data directory.
@@ -87,13 +104,68 @@ pub(super) fn boot(dir: &Path) {
     BOOTS.with_borrow_mut(|boots| *boots.entry(dir.to_owned()).or_default() += 1);
 }
 
-/// Ties the present runtime to a host.
-pub(super) fn begin(name: &str) {
+/// Begins a process of a host on the present runtime; returns the signal to end gracefully.
+pub(super) fn begin(name: &str) -> Arc<Notify> {
+    PAUSES.with_borrow_mut(|pauses| pauses.remove(name));
+    if let Some(former) = runtime_of(name) {
+        simulation::resume(former);
+    }
     let id = Handle::current().id();
     RUNTIMES.with_borrow_mut(|runtimes| {
         runtimes.retain(|(_, other)| other != name);
         runtimes.push((id, name.to_owned()));
     });
+    let stop = Arc::new(Notify::new());
+    STOPS.with_borrow_mut(|stops| stops.insert(name.to_owned(), Arc::clone(&stop)));
+    stop
+}
+
+/// Signals the process of a host to end gracefully.
+pub(super) fn stop(name: &str) {
+    if let Some(stop) = STOPS.with_borrow(|stops| stops.get(name).cloned()) {
+        stop.notify_one();
+    }
+}
+
+fn runtime_of(name: &str) -> Option<Id> {
+    RUNTIMES.with_borrow(|all| all.iter().find(|(_, other)| other == name).map(|(id, _)| *id))
+}
+
+/// The host whose task calls.
+fn here() -> Option<String> {
+    let here = Handle::try_current().ok()?.id();
+    RUNTIMES.with_borrow(|all| all.iter().find(|(id, _)| *id == here).map(|(_, name)| name.clone()))
+}
+
+/// Pauses the process of a host.
+pub(super) fn pause(name: &str, reason: Reason) {
+    PAUSES.with_borrow_mut(|pauses| pauses.entry(name.to_owned()).or_default().insert(reason));
+    if let Some(runtime) = runtime_of(name) {
+        simulation::pause(runtime);
+    }
+}
+
+/// Takes a reason of a pause away; returns the number of turns that tasks did not get, if the pause has ended.
+pub(super) fn resume(name: &str, reason: Reason) -> u64 {
+    let is_over = PAUSES.with_borrow_mut(|pauses| {
+        pauses.get_mut(name).is_some_and(|reasons| reasons.remove(&reason) && reasons.is_empty())
+    });
+    runtime_of(name).filter(|_| is_over).map_or(0, simulation::resume)
+}
+
+/// Gives a host the program that knows the next feature level.
+pub(super) fn upgrade(name: &str) {
+    UPGRADED.with_borrow_mut(|upgraded| upgraded.insert(name.to_owned()));
+}
+
+/// True if the program of a host knows the next feature level.
+pub(super) fn is_upgraded(name: &str) -> bool {
+    UPGRADED.with_borrow(|upgraded| upgraded.contains(name))
+}
+
+/// True if the program of the host whose task calls knows the next feature level.
+pub(super) fn knows_next_level() -> bool {
+    UPGRADED.with_borrow(|upgraded| !upgraded.is_empty()) && here().is_some_and(|name| is_upgraded(&name))
 }
 
 /// Sets the fault of a host's wall clock. One that is there goes on.
@@ -114,12 +186,11 @@ pub(super) fn clock_difference_ms(name: &str) -> i64 {
 /// Wall clock of the host whose task calls, in milliseconds since 1970.
 pub(super) fn wall_ms() -> u64 {
     let right = EPOCH_MS + ms(turmoil::sim_elapsed().unwrap_or_default());
-    let Ok(runtime) = Handle::try_current().map(|handle| handle.id()) else { return right };
     CLOCKS.with_borrow(|clocks| {
-        let is_here = |name: &str| {
-            RUNTIMES.with_borrow(|all| all.iter().any(|(id, other)| *id == runtime && other == name))
-        };
-        let clock = clocks.iter().find(|(name, _)| is_here(name)).map(|(_, clock)| clock);
+        if clocks.is_empty() {
+            return right;
+        }
+        let clock = here().and_then(|name| clocks.get(&name));
         clock.map_or(right, |clock| right.saturating_add_signed(clock.difference_ms()))
     })
 }

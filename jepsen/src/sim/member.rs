@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::body::Body;
@@ -14,12 +15,16 @@ use ipam_raft::StoreError;
 use ipam_raft::node::{
     DiskLimits, Failure, InitialMember, Node, NodeConfig, PeerPort, SnapshotPolicy, StartError,
 };
+use ipam_raft::simulation::pausable;
 use ipamd::access::{Access, AccessConfig};
 use ipamd::http::request::{App, Peer};
 use ipamd::http::router::router;
 use ipamd::metrics::Metrics;
 use ipamd::tasks::journal::JournalLimits;
 use ipamd::tasks::{self, GcSettings, Statuses};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::machines::{self, Machine};
 use super::network::{CLIENTS, Hosts, Listener, PEERS, url};
@@ -37,34 +42,41 @@ const SNAPSHOTS: SnapshotPolicy = SnapshotPolicy {
     bytes_per_second: 1 << 20,
 };
 
-/// End of a member's process by itself.
+/// Time in which a stopping member hands its leadership over.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// End of a member's process by itself, or by a signal to end gracefully.
 #[derive(Debug)]
 pub(super) struct End {
-    /// Cause.
-    pub(super) cause: Cause,
+    /// Cause; none if it was signalled.
+    pub(super) cause: Option<Cause>,
     /// Reason in words.
     pub(super) why: String,
 }
 
 impl End {
-    fn new(cause: Cause, why: impl ToString) -> Self {
-        Self { cause, why: why.to_string() }
+    /// End by a cause.
+    pub(super) fn new(cause: Cause, why: impl ToString) -> Self {
+        Self { cause: Some(cause), why: why.to_string() }
     }
 }
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.cause, self.why)
+        match self.cause {
+            Some(cause) => write!(f, "{cause:?}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
     }
 }
 
 /// Runs the member until it ends by itself.
 pub(super) async fn run(machine: &Machine) -> End {
-    machines::begin(&machine.name);
-    serve(machine).await.unwrap_or_else(|error| End::new(Cause::Other, format!("{error:#}")))
+    let stop = machines::begin(&machine.name);
+    pausable(serve(machine, &stop)).await.unwrap_or_else(|error| End::new(Cause::Other, format!("{error:#}")))
 }
 
-async fn serve(machine: &Machine) -> Result<End> {
+async fn serve(machine: &Machine, stop: &Notify) -> Result<End> {
     let name = |name: &str| Name::new(name).context("a name of a member");
     let initial = |member: &String| {
         anyhow::Ok(InitialMember { name: name(member)?, peer_address: format!("{member}:{PEERS}") })
@@ -97,9 +109,9 @@ async fn serve(machine: &Machine) -> Result<End> {
     let gc = GcSettings::default();
     let app = App::new(node.clone(), Arc::clone(&metrics), access, (gc, Arc::clone(&statuses)));
     let router = router(app);
-    tokio::spawn(tasks::run(node.clone(), (JOURNAL, gc), statuses, metrics));
+    tokio::spawn(pausable(tasks::run(node.clone(), (JOURNAL, gc), statuses, metrics)));
     if machine.joins {
-        tokio::spawn(join(node.clone(), machine.clone()));
+        tokio::spawn(pausable(join(node.clone(), machine.clone())));
     }
     let serving = async {
         loop {
@@ -110,10 +122,15 @@ async fn serve(machine: &Machine) -> Result<End> {
                 tower::ServiceExt::oneshot(router.clone(), request.map(Body::new))
             });
             let service = TowerToHyperService::new(service);
-            tokio::spawn(
-                http1::Builder::new().auto_date_header(false).serve_connection(TokioIo::new(stream), service),
-            );
+            let mut http = http1::Builder::new();
+            http.auto_date_header(false);
+            tokio::spawn(pausable(http.serve_connection(TokioIo::new(stream), service)));
         }
+    };
+    // It answers until its leadership has gone.
+    let stopping = async {
+        stop.notified().await;
+        node.shutdown(Instant::now() + LEAVE).await;
     };
     tokio::select! {
         biased;
@@ -126,6 +143,7 @@ async fn serve(machine: &Machine) -> Result<End> {
             };
             Ok(End::new(cause, failure))
         }
+        () = stopping => Ok(End { cause: None, why: "stopped".to_owned() }),
         served = serving => served,
     }
 }

@@ -20,6 +20,7 @@ mod run;
 mod series;
 mod shrink;
 mod supervisor;
+mod throttle;
 
 pub use self::case::{Case, workloads};
 pub use self::coverage::shortfalls;

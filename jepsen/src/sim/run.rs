@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, anyhow};
-use ipam_raft::simulation::{Simulation, enter};
+use ipam_raft::simulation::{Simulation, enter, simulate_next_level};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
@@ -38,6 +38,7 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
     let disks = disks::create()?;
     enter(Simulation { seed: plan.seed, connect: network::connect, boot_id: machines::boot_id });
     ipam_api::time::simulate(machines::wall_ms);
+    simulate_next_level(machines::knows_next_level);
     let mut sim = turmoil::Builder::new()
         .epoch(SystemTime::UNIX_EPOCH + Duration::from_millis(EPOCH_MS))
         .simulation_duration(TIME_MAX)
@@ -109,7 +110,7 @@ fn add_host(sim: &mut turmoil::Sim<'_>, name: &str, machines: &Machines, supervi
         async move {
             let end = match machine {
                 Some(machine) => member::run(&machine).await,
-                None => End { cause: Cause::Other, why: "a host without a machine".to_owned() },
+                None => End::new(Cause::Other, "a host without a machine"),
             };
             supervisor.note_end(&host, end);
             Ok(())

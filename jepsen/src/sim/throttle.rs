@@ -1,0 +1,59 @@
+//! Limit of CPU time: members get turns in a share of each period.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+
+use super::machines::{self, Reason};
+
+/// Period of the scheduler.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Members with little CPU time. Dropping it ends the limit.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    members: Vec<String>,
+    task: AbortHandle,
+    turns: Arc<AtomicU64>,
+}
+
+impl Throttle {
+    /// Begins a limit, as a task of the caller's runtime.
+    pub(super) fn begin(members: Vec<String>, percent: u8) -> Self {
+        let turns = Arc::new(AtomicU64::new(0));
+        let (all, counted) = (members.clone(), Arc::clone(&turns));
+        let task = tokio::spawn(async move {
+            let share = PERIOD * u32::from(percent) / 100;
+            loop {
+                sleep(share).await;
+                all.iter().for_each(|name| machines::pause(name, Reason::Cpu));
+                sleep(PERIOD.saturating_sub(share)).await;
+                for name in &all {
+                    counted.fetch_add(machines::resume(name, Reason::Cpu), Ordering::Relaxed);
+                }
+            }
+        });
+        Self { members, task: task.abort_handle(), turns }
+    }
+
+    /// Evidence of the limit so far.
+    pub(super) fn evidence(&self) -> String {
+        format!(
+            "{}: turns outside their share: {}",
+            self.members.join(" "),
+            self.turns.load(Ordering::Relaxed)
+        )
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        self.task.abort();
+        for name in &self.members {
+            machines::resume(name, Reason::Cpu);
+        }
+    }
+}
