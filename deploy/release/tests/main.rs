@@ -15,6 +15,7 @@ mod cluster;
 mod documents;
 mod host;
 mod install;
+mod linking;
 mod units;
 
 use std::path::{Path, PathBuf};

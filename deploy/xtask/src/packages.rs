@@ -72,6 +72,7 @@ const RELEASE: &[Package] = &[
     Package { name: "debootstrap", wanted: "debootstrap", places: &["/usr/sbin/debootstrap"] },
     Package { name: "mandoc", wanted: "mandoc", places: &["/usr/bin/mandoc"] },
     Package { name: "binutils", wanted: "strip", places: &["/usr/bin/strip"] },
+    Package { name: "strace", wanted: "strace", places: &["/usr/bin/strace"] },
     Package { name: "systemd", wanted: "systemd-analyze", places: &["/usr/bin/systemd-analyze"] },
     Package { name: "systemd-container", wanted: "systemd-nspawn", places: &["/usr/bin/systemd-nspawn"] },
 ];

@@ -34,6 +34,9 @@ pub(crate) fn test(workspace: &Workspace, shipped: bool) -> Result<()> {
     let mut tests = workspace.cargo(["nextest", "run", "--workspace", "--locked", "-E"]);
     tests.arg("package(ipam-release) & kind(test)").env("IPAMD_ARTIFACTS", artifacts).env("IPAMD_BASE", base);
     tests.env("IPAMD_STRIPPED", stripped).env("IPAMD_TIME", image::time(&workspace.root)?.to_string());
+    if shipped {
+        tests.env("IPAMD_SHIPPED", "1");
+    }
     call(&mut tests)
 }
 
