@@ -1,4 +1,5 @@
-//! Every command of the operator's page, in the page's order, on hosts of a lab. Needs root.
+//! Every command of the operator's page, in the page's order, on hosts of a lab, then those of the runbook of
+//! alerts. Needs root.
 //!
 //! With them runs the network of the README: over TLS, from a node's token to a container with both families.
 
@@ -42,6 +43,22 @@ fn the_operators_page_is_true() {
                 }
             }
         }
+    }
+    the_commands_of_the_runbook_succeed(&lab);
+}
+
+/// The commands change nothing, so that the runbook of alerts needs no cluster of its own.
+fn the_commands_of_the_runbook_succeed(lab: &Lab) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/docs/alerts.md");
+    let commands = page::commands(&std::fs::read_to_string(path).unwrap());
+    assert!(commands.len() > 20, "the runbook was read to its end");
+    for (line, script) in commands {
+        let at = format!("alerts.md:{line}");
+        println!("{at} desk# {script}");
+        let output = lab.run("desk", &script);
+        let printed = text(&output);
+        println!("{printed}");
+        assert!(output.status.success(), "{at}: {printed}\n{}", lab.logs());
     }
 }
 

@@ -60,6 +60,19 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
+/// Commands of a page that all run on one host: its blocks `sh` without a further word, with their lines.
+pub(crate) fn commands(page: &str) -> Vec<(usize, String)> {
+    let mut commands = Vec::new();
+    let mut lines = (1..).zip(page.lines());
+    while let Some((line, text)) = lines.next() {
+        if text == "```sh" {
+            let body = lines.by_ref().map(|(_, text)| text).take_while(|text| *text != "```");
+            commands.push((line, body.collect::<Vec<_>>().join("\n")));
+        }
+    }
+    commands
+}
+
 /// True if a text matches: `…` stands for any text in a line or, alone, for any lines. The width of gaps
 /// between columns doesn't matter.
 pub(crate) fn is_like(text: &str, expected: &str) -> bool {
@@ -100,6 +113,12 @@ fn a_page_is_read_as_it_is_meant() {
     let write = Block::Write { host: "n1".to_owned(), file: "/etc/x".to_owned(), text: "a = 1\n".to_owned() };
     let expect = Block::Expect("a …\n".to_owned());
     assert_eq!(steps, [run(&["n1", "n2"], "false\n", true), run(&["desk"], "true", false), expect, write]);
+}
+
+#[test]
+fn commands_are_blocks_without_a_further_word() {
+    let page = "```sh\nls\npwd\n```\n```sh example\nrm\n```\n\n```sh\ntrue\n```\n";
+    assert_eq!(commands(page), [(1, "ls\npwd".to_owned()), (9, "true".to_owned())]);
 }
 
 #[test]

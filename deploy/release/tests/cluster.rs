@@ -178,7 +178,48 @@ fn p5_3_three_hosts_form_a_cluster_and_an_upgrade_under_load_fails_no_add() {
     site.node.does("touch /root/stop");
     assert!(load.wait().unwrap().success());
     site.node.does("! cat /root/failed 2>/dev/null");
+    containerd_attaches_a_container(&site);
     an_upgrade_in_an_unhealthy_cluster_restarts_nothing(&site);
+}
+
+/// Line 10: Debian's containerd calls Debian's `bridge`, which calls the plugin of the package.
+fn containerd_attaches_a_container(site: &Site) {
+    let container = serde_json::json!({
+        "ociVersion": "1.0.2",
+        "process": {
+            "user": {"uid": 0, "gid": 0}, "cwd": "/", "env": ["PATH=/usr/sbin:/usr/bin"],
+            "args": ["ip", "-brief", "-4", "address", "show", "eth0"],
+        },
+        "root": {"path": "/root/rootfs", "readonly": true},
+        "mounts": [
+            {"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/usr", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]},
+        ],
+        "linux": {
+            "namespaces": [{"type": "pid"}, {"type": "network"}, {"type": "mount"}],
+            "cgroupsPath": "/default/c1",
+        },
+    });
+    site.node.write("/root/container.json", &container.to_string());
+    site.node.does(
+        "mkdir -p /root/rootfs /etc/cni/net.d
+         for name in bin lib lib64; do ln -s usr/$name /root/rootfs/$name; done
+         ln -s /usr/lib/cni/bridge /opt/cni/bin/bridge
+         cp /root/lan.conf /etc/cni/net.d/lan.conf",
+    );
+    // Control groups of version 1 are read-only for a host that does not boot on its own.
+    let start = "exec unshare --mount bash -c '
+        mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec containerd 2>/root/containerd.log'";
+    let mut daemon = site.node.begins(start);
+    site.node.eventually("containerd", |node| node.run("ctr version").status.success().then_some(()));
+    let run = "ctr run --rm --cni --config /root/container.json c1 || { cat /root/containerd.log; false; }";
+    let said = site.node.does(run);
+    assert!(said.contains("10.10.0."), "{said}");
+    let address = said.split_whitespace().find_map(|word| word.strip_suffix("/16")).unwrap().to_owned();
+    let history = site.admin(&format!("who-has {address}"));
+    assert!(history.contains("default-c1"), "{history}");
+    site.node.does("kill $(pidof containerd)");
+    daemon.wait().unwrap();
 }
 
 /// Line 5: no listener but those of the settings and the manual.

@@ -1,6 +1,7 @@
 //! Stage `release`: artifacts of the programs under test, checked with Debian's tools and base system.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,7 +15,10 @@ const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
 /// Release of Debian whose base system the packages are installed on.
 const DEBIAN: &str = "bookworm";
 /// Its further packages: hosts that boot, and containers on them.
-const INCLUDED: [&str; 5] = ["adduser", "containernetworking-plugins", "iproute2", "systemd", "systemd-sysv"];
+const INCLUDED: [&str; 7] =
+    ["adduser", "containerd", "containernetworking-plugins", "iproute2", "runc", "systemd", "systemd-sysv"];
+/// Unit of containerd, which no host shall start by itself.
+const CONTAINERD: &str = "etc/systemd/system/containerd.service";
 /// Written last into a complete base system.
 const COMPLETE: &str = "complete";
 
@@ -62,6 +66,7 @@ fn base_system(workspace: &Workspace) -> Result<PathBuf> {
     fs::create_dir_all(&home)?;
     let include = format!("--include={}", INCLUDED.join(","));
     call(Command::new("debootstrap").args(["--variant=minbase", &include, DEBIAN]).arg(&base))?;
+    symlink("/dev/null", base.join(CONTAINERD))?;
     fs::write(home.join(COMPLETE), DEBIAN)?;
     Ok(base)
 }

@@ -70,7 +70,7 @@ mod tests {
         let (workloads, nemeses) = scope_of("bug-unconfirmed-read").unwrap();
         assert_eq!(
             (workloads.join(","), nemeses.join(",")),
-            ("reads,alloc-specific".into(), "partition".into())
+            ("reads,alloc-specific".into(), "partition,pause".into())
         );
     }
 }

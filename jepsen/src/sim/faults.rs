@@ -82,11 +82,13 @@ impl SimBench {
                 Ok(Vec::new())
             }
             Kind::Pause { members } => {
-                for name in members {
-                    self.set_paused(name, true);
+                self.reap()?;
+                let started: Vec<&String> = members.iter().filter(|name| self.is_started(name)).collect();
+                for name in &started {
                     machines::pause(name, Reason::Signal);
+                    self.set_paused(name, true);
                 }
-                Ok(Vec::new())
+                Ok(started.into_iter().map(|name| format!("{name} is paused")).collect())
             }
             Kind::Cpu { members, percent } => {
                 self.throttle = Some(Throttle::begin(members.clone(), *percent));
