@@ -93,13 +93,14 @@ fn p5_2_names_resolve_without_libraries_of_name_services() {
         let names = |paths: &BTreeSet<PathBuf>| -> BTreeSet<String> {
             paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
         };
-        let opened = trace.lines().filter(|line| line.contains("openat(") && !line.contains(" = -1 "));
-        let paths = opened.filter_map(|line| line.split('"').nth(1)).map(PathBuf::from);
-        let opened: BTreeSet<PathBuf> = paths.collect();
-        assert!(opened.contains(Path::new("/etc/resolv.conf")), "{program} has not looked for a name server");
-        let libraries = opened.into_iter().filter(|path| path.to_str().unwrap().contains(".so")).collect();
+        // A library that this machine lacks is tried in vain.
+        let tried = trace.lines().filter(|line| line.contains("openat("));
+        let paths = tried.filter_map(|line| line.split('"').nth(1)).map(PathBuf::from);
+        let tried: BTreeSet<PathBuf> = paths.collect();
+        assert!(tried.contains(Path::new("/etc/resolv.conf")), "{program} has not looked for a name server");
+        let libraries = tried.into_iter().filter(|path| path.to_str().unwrap().contains(".so")).collect();
         let unknown: Vec<String> = names(&libraries).difference(&names(&known)).cloned().collect();
         // The list of libraries is the linker's, not one of them.
-        assert!(unknown.iter().all(|name| name == "ld.so.cache"), "{program} has loaded {unknown:?}");
+        assert!(unknown.iter().all(|name| name == "ld.so.cache"), "{program} tries to load {unknown:?}");
     }
 }
