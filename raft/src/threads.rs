@@ -72,8 +72,8 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     tokio::task::spawn_blocking(work).await
 }
 
-/// Creates a channel out of blocking work that holds this many values. In a simulation it holds more, since the
-/// work has the thread of the receiver.
+/// Creates a channel out of blocking work that holds this many values. In a simulation it holds more, because
+/// the work has the thread of the receiver.
 #[must_use]
 pub fn channel_from_blocking<T>(values: usize) -> (BlockingSender<T>, mpsc::Receiver<T>) {
     let values = if simulation::present().is_some() { SIMULATED_VALUES_MAX } else { values };

@@ -15,7 +15,7 @@ const WORKLOADS_MAX: usize = 3;
 /// Most nemeses of a run.
 const NEMESES_MAX: usize = 3;
 /// Mean pause in milliseconds, and sessions of each workload: all about the same work.
-const PACES: &[(u64, usize)] = &[(60, 2), (240, 8), (720, 24)];
+const PACES: &[(u64, usize)] = &[(120, 2), (480, 8), (1_440, 24)];
 /// Share of clusters with five members, in percent.
 const FIVE_PERCENT: usize = 20;
 
@@ -51,7 +51,7 @@ impl Case {
     pub fn of_seed(seed: u64, time: Duration, workloads: &[String], nemeses: &[String]) -> Self {
         let mut random = Random::new(seed);
         let members = if random.below(100) < FIVE_PERCENT { 5 } else { 3 };
-        let (pace_ms, sessions) = PACES.get(random.below(PACES.len())).unwrap_or(&(240, 8));
+        let (pace_ms, sessions) = PACES.get(random.below(PACES.len())).unwrap_or(&(480, 8));
         let mut some = |names: &[String], most: usize| {
             let count = random.below(most.min(names.len())) + 1;
             let chosen = random.some_of(names.len(), count.min(names.len()));

@@ -145,7 +145,7 @@ pub(super) fn pause(name: &str, reason: Reason) {
     }
 }
 
-/// Takes a reason of a pause away; returns the number of turns that tasks did not get, if the pause has ended.
+/// Takes a reason of a pause away; returns the number of turns that tasks did not get, if it was the last.
 pub(super) fn resume(name: &str, reason: Reason) -> u64 {
     let is_over = PAUSES.with_borrow_mut(|pauses| {
         pauses.get_mut(name).is_some_and(|reasons| reasons.remove(&reason) && reasons.is_empty())

@@ -37,7 +37,8 @@ mod simulated {
         });
     }
 
-    /// Ends the pause of a runtime, whose tasks go on in random order; returns the number of turns that its tasks did not get.
+    /// Ends the pause of a runtime, whose tasks go on in random order; returns the number of turns that
+    /// they did not get.
     pub fn resume(runtime: Id) -> u64 {
         let ended = PAUSED.with_borrow_mut(|paused| {
             let at = paused.iter().position(|one| one.runtime == runtime)?;

@@ -1,4 +1,4 @@
-//! Runtime of openraft's tasks in test builds: that of shipped programs, with tasks that a simulation can pause.
+//! Runtime of openraft's tasks in test builds: that of shipped programs, with tasks that can be paused.
 
 use std::io;
 use std::time::Duration;

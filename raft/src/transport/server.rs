@@ -60,7 +60,8 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
             Some(ended) = tasks.join_next() => match ended {
                 Ok(Some(session)) => {
                     let key = (session.handshake.from.member_id, session.handshake.purpose);
-                    let entertained = tasks.spawn(pausable(entertain(session, host.clone(), complaints.clone())));
+                    let entertaining = entertain(session, host.clone(), complaints.clone());
+                    let entertained = tasks.spawn(pausable(entertaining));
                     if let Some(older) = sessions.insert(key, entertained) {
                         older.abort();
                     }
