@@ -14,7 +14,6 @@ pub mod node;
 pub mod progress;
 mod rate_limit;
 pub mod retry_after;
-#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests simulate"))]
 #[doc(hidden)]
 pub mod simulation;
 pub mod socket;
