@@ -95,7 +95,7 @@ impl<T> BlockingSender<T> {
     /// Waits for a place, and sends the value.
     ///
     /// # Errors
-    /// If the receiver is gone.
+    /// If the receiver is gone; in a simulation also if the channel is full.
     pub fn send(&self, value: T) -> Result<(), Unreceived> {
         if simulation::present().is_some() {
             return self.0.try_send(value).map_err(|_| Unreceived);

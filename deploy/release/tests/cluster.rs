@@ -207,7 +207,7 @@ fn containerd_attaches_a_container(site: &Site) {
          ln -s /usr/lib/cni/bridge /opt/cni/bin/bridge
          cp /root/lan.conf /etc/cni/net.d/lan.conf",
     );
-    // Control groups of version 1 are read-only for a host that does not boot on its own.
+    // systemd-nspawn mounts control groups of version 1 read-only, and runc needs one that it can write.
     let start = "exec unshare --mount bash -c '
         mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec containerd 2>/root/containerd.log'";
     let mut daemon = site.node.begins(start);

@@ -22,7 +22,6 @@ use ipamd::http::router::router;
 use ipamd::metrics::Metrics;
 use ipamd::tasks::journal::JournalLimits;
 use ipamd::tasks::{self, GcSettings, Statuses};
-
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
