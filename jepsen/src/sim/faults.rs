@@ -88,7 +88,8 @@ impl SimBench {
                     machines::pause(name, Reason::Signal);
                     self.set_paused(name, true);
                 }
-                Ok(started.into_iter().map(|name| format!("{name} is paused")).collect())
+                // Evidence are the turns that its tasks did not get, at the end.
+                Ok(Vec::new())
             }
             Kind::Cpu { members, percent } => {
                 self.throttle = Some(Throttle::begin(members.clone(), *percent));
@@ -135,7 +136,9 @@ impl SimBench {
                     }
                 }
             }
-            Kind::Cpu { .. } => evidence.extend(self.throttle.take().map(|throttle| throttle.evidence())),
+            Kind::Cpu { .. } => {
+                evidence.extend(self.throttle.take().and_then(|throttle| throttle.evidence()))
+            }
             Kind::Restore => {
                 let backup = self.backup.take().context("there is no backup")?;
                 evidence.extend(cluster::restore(self, &backup).await?);

@@ -39,13 +39,10 @@ impl Throttle {
         Self { members, task: task.abort_handle(), turns }
     }
 
-    /// Evidence of the limit so far.
-    pub(super) fn evidence(&self) -> String {
-        format!(
-            "{}: turns outside their share: {}",
-            self.members.join(" "),
-            self.turns.load(Ordering::Relaxed)
-        )
+    /// Evidence of the limit so far; none if no task wanted more turns.
+    pub(super) fn evidence(&self) -> Option<String> {
+        let turns = self.turns.load(Ordering::Relaxed);
+        (turns > 0).then(|| format!("{}: turns outside their share: {turns}", self.members.join(" ")))
     }
 }
 
