@@ -59,6 +59,7 @@ const TREES: [Tree; 9] = [
             "seeded",
             "testing",
             "invariant",
+            "tree",
             "value",
             "space",
             "command",

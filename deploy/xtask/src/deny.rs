@@ -196,7 +196,7 @@ mod tests {
 deny = [{ crate = "sled", wrappers = ["ipam-raft"] }, { crate = "bincode", reason = "dead" }]
 [licenses]
 allow = ["MIT", "Apache-2.0"]
-exceptions = [{ crate = "imbl", allow = ["MPL-2.0"] }]
+exceptions = [{ crate = "maps", allow = ["MPL-2.0"] }]
 [sources]
 allow-registry = ["https://github.com/rust-lang/crates.io-index"]
 "#;
@@ -231,7 +231,7 @@ allow-registry = ["https://github.com/rust-lang/crates.io-index"]
 
     #[test]
     fn an_exception_counts_for_one_package() {
-        let tree = "imbl v7.0.0|MPL-2.0+
+        let tree = "maps v7.0.0|MPL-2.0+
 other v1.0.0|MPL-2.0 (*)
 other v1.0.0|MPL-2.0
 ring v0.17.0|MIT
@@ -274,7 +274,7 @@ source = "git+https://example.org/bincode"
         assert_eq!(
             licences(
                 &rules,
-                "imbl v7.0.0|MPL-2.0+
+                "libfuzzer-sys v0.4.0|NCSA
 x v1.0.0|GPL-3.0
 "
             )

@@ -32,6 +32,7 @@ pub mod space;
 pub mod state;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod tree;
 mod value;
 pub mod view;
 

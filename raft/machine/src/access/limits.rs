@@ -391,7 +391,7 @@ impl State {
     /// Subnet at an address, if any, and the last address with the same result.
     fn subnet_stretch(&self, network: NetworkId, family: Family, at: u128) -> (Option<&Subnet>, u128) {
         let starts = &self.index.subnet_starts;
-        let before = starts.range((network, family, 0)..=(network, family, at)).next_back();
+        let before = starts.last_in((network, family, 0)..=(network, family, at));
         let before = before.and_then(|(_, id)| self.subnets.get(*id));
         if let Some(row) = before {
             let last = AddressRange::of_cidr(row.spec.cidr).last();

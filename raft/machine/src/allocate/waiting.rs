@@ -127,7 +127,7 @@ impl Step<'_> {
         if SeededBug::ForgottenClaim.is_on() {
             return;
         }
-        while let Some((order, _)) = self.state.index.ready_waiters.get_min() {
+        while let Some((order, _)) = self.state.index.ready_waiters.first() {
             let Some(waiter) = self.state.index.waiting.get(order).copied() else {
                 broken(CLAIM_OF_WAITER, format!("place {order}"))
             };

@@ -107,7 +107,7 @@ impl Step<'_> {
         let is_there = !earlier.is_empty()
             || state.find::<Node>(&name).is_some()
             || state.report_of(node).is_some()
-            || state.index.boots.contains_key(&(node.realm.clone(), node.name.clone()));
+            || state.index.boots.get(&(node.realm.clone(), node.name.clone())).is_some();
         if is_there && with.grant.node.is_none() {
             return Err(Cause::JoinTokenWithoutNode { node: node.clone() }.into());
         }

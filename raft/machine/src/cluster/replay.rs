@@ -58,7 +58,7 @@ impl State {
             self.forget_oldest_replay(principal);
         }
         while !self.replay_usage().is_within(IDEMPOTENCY_KEYS_MAX, REPLAY_BYTES_MAX) {
-            let Some((_, largest)) = self.index.replay_bytes_of.get_max().cloned() else {
+            let Some((_, largest)) = self.index.replay_bytes_of.last().cloned() else {
                 broken(COUNT, "kept answers of no principal")
             };
             self.forget_oldest_replay(&largest);

@@ -80,7 +80,7 @@ impl Step<'_> {
 
     /// Two tokens with one secret could not be told apart.
     pub(crate) fn check_secret(&self, secret_hash: &SecretHash) -> Result<(), Refusal> {
-        refuse_if(self.state.index.token_secrets.contains_key(secret_hash), || Cause::SecretTaken)
+        refuse_if(self.state.index.token_secrets.get(secret_hash).is_some(), || Cause::SecretTaken)
     }
 
     pub(crate) fn check_room_for_tokens(&self) -> Result<(), Refusal> {

@@ -11,7 +11,7 @@ impl Step<'_> {
     /// Removes one pod of a realm that is due, or the realm after its last pod. Returns false if none is due.
     pub(crate) fn forget_pod(&mut self) -> bool {
         let now_ms = self.state.log_time_ms();
-        let oldest = self.state.index.verified_until.get_min().copied();
+        let oldest = self.state.index.verified_until.first().copied();
         let Some((_, id)) =
             oldest.filter(|(until_ms, _)| until_ms.saturating_add(PODS_FORGOTTEN_MS) <= now_ms)
         else {

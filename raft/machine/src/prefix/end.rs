@@ -119,6 +119,6 @@ impl State {
     /// The prefix that ended first, if its time has passed.
     pub(crate) fn ended_prefix(&self) -> Option<PrefixId> {
         let now = self.ended_until_ms();
-        self.index.prefix_until.get_min().filter(|(until_ms, _)| *until_ms <= now).map(|(_, id)| *id)
+        self.index.prefix_until.first().filter(|(until_ms, _)| *until_ms <= now).map(|(_, id)| *id)
     }
 }

@@ -14,11 +14,10 @@ impl Step<'_> {
         let (now, leases_until_ms) = (self.state.log_time_ms(), self.state.ended_until_ms());
         let mut rows = 0;
         while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
-            let cooled = self.state.index.cooling_until.get_min().copied().filter(|(until, _)| *until <= now);
+            let cooled = self.state.index.cooling_until.first().copied().filter(|(until, _)| *until <= now);
             let ended = self.state.index.leases.first();
             let ended = ended.filter(|(end_ms, _)| *end_ms <= leases_until_ms);
-            let unchecked =
-                self.state.index.checks_until.get_min().copied().filter(|(until, _)| *until <= now);
+            let unchecked = self.state.index.checks_until.first().copied().filter(|(until, _)| *until <= now);
             let forgotten = self.state.tombstones.first().filter(|(_, row)| row.until_ms <= now);
             let replayed =
                 self.state.replays.first().filter(|(_, row)| row.until_ms <= now).map(|(id, _)| id);

@@ -190,17 +190,14 @@ impl Step<'_> {
         }
         inside(pool.ranges.iter().chain(&pool.exclude), &pool.subnet, subnet.spec.cidr)?;
         for range in owned(pool, subnet.spec.cidr).ranges() {
-            let (from, until) =
-                ((subnet.network, range.family(), 0), (subnet.network, range.family(), range.last()));
-            let overlapping = self
-                .state
-                .index
-                .owners
-                .range(from..=until)
-                .rev()
-                .take_while(|(_, (last, _))| *last >= range.first())
-                .find(|(_, (_, owner))| Some(*owner) != own_id);
-            if let Some(other) = overlapping.and_then(|(_, (_, owner))| self.state.pools.get(*owner)) {
+            let at = |number| (subnet.network, range.family(), number);
+            let owners = &self.state.index.owners;
+            let before =
+                owners.last_in(at(0)..at(range.first())).filter(|(_, (last, _))| *last >= range.first());
+            let within = owners.range(at(range.first())..=at(range.last()));
+            let overlapping = before.into_iter().chain(within).map(|(_, (_, owner))| *owner);
+            if let Some(other) = overlapping.filter(|owner| Some(*owner) != own_id).last() {
+                let other = self.state.pools.named(other);
                 return Err(Cause::PoolOverlap { range, pool: other.spec.name.clone() }.into());
             }
         }

@@ -111,14 +111,15 @@ impl Step<'_> {
         self.state.index_reservations(network);
         let mut subnets: Vec<SubnetId> = Vec::new();
         for range in touched.iter().copied().flatten() {
-            let until = (network, range.family(), range.last());
+            // Subnets of a network do not overlap, so one alone may begin before the range.
+            let at = |number| (network, range.family(), number);
             let starts = &self.state.index.subnet_starts;
-            let overlapping =
-                starts.range((network, range.family(), 0)..=until).rev().take_while(|(_, id)| {
-                    let cidr = self.state.subnets.get(**id).map(|row| AddressRange::of_cidr(row.spec.cidr));
-                    cidr.is_some_and(|cidr| cidr.last() >= range.first())
-                });
-            subnets.extend(overlapping.map(|(_, id)| *id));
+            let before = starts.last_in(at(0)..at(range.first())).filter(|(_, id)| {
+                let cidr = AddressRange::of_cidr(self.state.subnets.named(**id).spec.cidr);
+                cidr.last() >= range.first()
+            });
+            let within = starts.range(at(range.first())..=at(range.last()));
+            subnets.extend(before.into_iter().chain(within).map(|(_, id)| *id));
         }
         subnets.sort_unstable();
         subnets.dedup();

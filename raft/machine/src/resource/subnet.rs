@@ -28,7 +28,7 @@ impl Step<'_> {
         check_room(self.state.subnets.len(), Kind::Subnet)?;
         let cidr = AddressRange::of_cidr(spec.cidr);
         let until = (network, cidr.family(), cidr.last());
-        let nearest = self.state.index.subnet_starts.range((network, cidr.family(), 0)..=until).next_back();
+        let nearest = self.state.index.subnet_starts.last_in((network, cidr.family(), 0)..=until);
         if let Some(other) = nearest.and_then(|(_, id)| self.state.subnets.get(*id))
             && AddressRange::of_cidr(other.spec.cidr).last() >= cidr.first()
         {

@@ -4,7 +4,7 @@ use crate::seeded::SeededBug;
 pub use crate::value::counts::Counts;
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use crate::tree::{Tree, TreeSet};
 use ipam_api::{Family, RangeSet};
 use ipnet::IpNet;
 
@@ -33,11 +33,11 @@ pub struct Space {
     /// Addresses in prefixes that are cut from it.
     pub delegated: u128,
     /// Ids of its cooling addresses, oldest first.
-    pub cooling: OrdSet<CoolingId>,
+    pub(crate) cooling: TreeSet<CoolingId>,
     /// Ids of its quarantined addresses.
-    pub quarantined: OrdSet<QuarantineId>,
+    pub(crate) quarantined: TreeSet<QuarantineId>,
     /// Checks by the numbers of their addresses, which need not be free.
-    pub(crate) checks: OrdMap<u128, CheckId>,
+    pub(crate) checks: Tree<u128, CheckId>,
     /// Occupied addresses that reservations cover.
     occupied_reserved: u128,
     /// Sizes, kept so that counting costs nothing.
@@ -75,9 +75,9 @@ impl Space {
             free: FreeSet::nothing_free(ipam_api::address::number(cidr.network()), order),
             allocated: 0,
             delegated: 0,
-            cooling: OrdSet::new(),
-            quarantined: OrdSet::new(),
-            checks: OrdMap::new(),
+            cooling: TreeSet::default(),
+            quarantined: TreeSet::default(),
+            checks: Tree::default(),
             occupied_reserved: 0,
             sizes: Sizes::default(),
         }

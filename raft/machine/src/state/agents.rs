@@ -3,6 +3,7 @@
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId, Id, SubnetId};
 use crate::state::row::{Allocation, Network, NodeReport, Silence, Subnet};
+use crate::tree::TreeSet;
 use ipam_api::Family;
 use ipam_api::access::NodeKey;
 use ipam_api::address::number;
@@ -100,7 +101,7 @@ impl State {
         let wider =
             lengths.filter_map(move |length| IpNet::new(cidr.addr(), length).ok()).map(|net| net.trunc());
         let of_link = |link| self.index.links.get(&(subnet.spec.network.clone(), link));
-        let all = wider.filter_map(of_link).flatten();
+        let all = wider.filter_map(of_link).flat_map(TreeSet::iter);
         all.filter(|node| !self.is_silent(node, PROBER_SILENCE_MS_MAX))
     }
 

@@ -1,6 +1,6 @@
 //! Attachments by their key, which is only looked up and never listed in order.
 
-use imbl::OrdSet;
+use crate::tree::TreeSet;
 use ipam_api::request::AttachmentKey;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -13,11 +13,11 @@ use crate::state::indexed::Change;
 /// A key is five names, each in its own memory: a search among a million keys would fetch several in every
 /// step. So the hash is compared, and the caller verifies the key in the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ByAttachment<T>(OrdSet<(u64, Id<T>)>);
+pub(crate) struct ByAttachment<T>(TreeSet<(u64, Id<T>)>);
 
 impl<T> Default for ByAttachment<T> {
     fn default() -> Self {
-        Self(OrdSet::new())
+        Self(TreeSet::default())
     }
 }
 

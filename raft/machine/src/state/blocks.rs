@@ -32,8 +32,10 @@ impl State {
         count: fn(&mut Division) -> &mut u64,
     ) {
         let Prefix { cidr, keep_edges, .. } = *self.prefixes.named(parent);
-        let whole = || Division::none_of(cidr, keep_edges).into();
-        let division = Arc::make_mut(self.index.divided.entry(parent).or_insert_with(whole));
+        if self.index.divided.get(&parent).is_none() {
+            self.index.divided.insert(parent, Division::none_of(cidr, keep_edges).into());
+        }
+        let division = self.division_mut(parent);
         division.free.take(range.first(), range.last());
         *count(division) += 1;
     }
@@ -45,14 +47,18 @@ impl State {
         range: AddressRange,
         count: fn(&mut Division) -> &mut u64,
     ) {
-        let Some(division) = self.index.divided.get_mut(&parent) else {
-            broken(DIVISION_OF_PARENT, format!("prefix {parent}"))
-        };
-        let division = Arc::make_mut(division);
+        let division = self.division_mut(parent);
         division.free.give(range.first(), range.last());
         less(count(division), 1);
         if division.is_none() {
             self.index.divided.remove(&parent);
+        }
+    }
+
+    fn division_mut(&mut self, parent: PrefixId) -> &mut Division {
+        match self.index.divided.get_mut(&parent) {
+            Some(division) => Arc::make_mut(division),
+            None => broken(DIVISION_OF_PARENT, format!("prefix {parent}")),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Divisions: blocks cut from a pool or a prefix, and the free rest.
 
-use imbl::OrdMap;
+use crate::tree::Tree;
 use ipam_api::address::AddressRange;
 use ipnet::IpNet;
 
@@ -40,12 +40,12 @@ pub(crate) fn order_of(cidr: IpNet) -> u8 {
 
 /// Blocks that are cut from one thing and have something between two addresses.
 pub(crate) fn blocks_within(
-    blocks: &OrdMap<(ParentId, u128), (u128, PrefixId)>,
+    blocks: &Tree<(ParentId, u128), (u128, PrefixId)>,
     parent: ParentId,
     first: u128,
     last: u128,
 ) -> impl Iterator<Item = (u128, (u128, PrefixId))> {
-    let before = blocks.range((parent, 0)..(parent, first)).next_back();
+    let before = blocks.last_in((parent, 0)..(parent, first));
     let before = before.filter(move |(_, (end, _))| *end >= first);
     let others = blocks.range((parent, first)..=(parent, last));
     before.into_iter().chain(others).map(|((_, start), block)| (*start, *block))

@@ -19,8 +19,7 @@ use crate::state::occupants::Occupants;
 use crate::state::row::{
     Attachment, NodeReport, PrefixOwner, QuotaScope, ReportedPod, ReportedRealm, Tombstone, WaitTarget,
 };
-use crate::state::tree::Tree;
-use imbl::{OrdMap, OrdSet};
+use crate::tree::{Tree, TreeSet};
 use ipam_api::access::NodeKey;
 use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::EndpointKey;
@@ -35,19 +34,13 @@ pub(crate) trait Part {
     fn take_in(&mut self, other: Self);
 }
 
-impl<K: Ord + Clone, V: Clone> Part for OrdMap<K, V> {
-    fn take_in(&mut self, other: Self) {
-        *self = std::mem::take(self).union(other);
-    }
-}
-
-impl<T: Ord + Clone> Part for OrdSet<T> {
-    fn take_in(&mut self, other: Self) {
-        *self = std::mem::take(self).union(other);
-    }
-}
-
 impl<K: Ord + Clone, V: Clone> Part for Tree<K, V> {
+    fn take_in(&mut self, other: Self) {
+        Self::take_in(self, other);
+    }
+}
+
+impl<T: Ord + Clone> Part for TreeSet<T> {
     fn take_in(&mut self, other: Self) {
         Self::take_in(self, other);
     }
@@ -95,121 +88,121 @@ macro_rules! index {
 }
 
 index! {
-    names: OrdMap<(Kind, ResourceName), u64>;
+    names: Tree<(Kind, ResourceName), u64>;
     /// Pools by family, rank and name.
     pool_names: PoolNames;
     /// First addresses of subnets.
-    subnet_starts: OrdMap<(NetworkId, Family, u128), SubnetId>;
+    subnet_starts: Tree<(NetworkId, Family, u128), SubnetId>;
     /// Subnet, whether the pool is automatic, and the pool.
-    pools_of_subnet: OrdSet<(SubnetId, bool, PoolId)>;
+    pools_of_subnet: TreeSet<(SubnetId, bool, PoolId)>;
     /// Automatic pools by what makes the endpoints that they are for.
-    applications: OrdSet<(ControllerKey, PoolId)>;
+    applications: TreeSet<(ControllerKey, PoolId)>;
     /// Automatic pools that requests of nodes made and that still exist: how many of each node.
-    automatic_of_node: OrdMap<NodeKey, usize>;
+    automatic_of_node: Tree<NodeKey, usize>;
     /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
-    owners: OrdMap<(NetworkId, Family, u128), (u128, PoolId)>;
+    owners: Tree<(NetworkId, Family, u128), (u128, PoolId)>;
     /// Reported pods by realm and uid.
-    pod_uids: OrdMap<(Name, Text), Id<ReportedPod>>;
-    pod_realms: OrdMap<Name, Id<ReportedRealm>>;
+    pod_uids: Tree<(Name, Text), Id<ReportedPod>>;
+    pod_realms: Tree<Name, Id<ReportedRealm>>;
     /// Realms of reported pods by the log time until which they are verified.
-    verified_until: OrdSet<(u64, Id<ReportedRealm>)>;
+    verified_until: TreeSet<(u64, Id<ReportedRealm>)>;
     /// Addresses of a subnet that no pool owns.
-    unassigned: OrdMap<SubnetId, Arc<FreeSet>>;
+    unassigned: Tree<SubnetId, Arc<FreeSet>>;
     /// Pools that exclude something, by subnet.
-    excluding: OrdSet<(SubnetId, PoolId)>;
+    excluding: TreeSet<(SubnetId, PoolId)>;
     /// Gateways of pools, which no pool allocates.
-    gateways: OrdSet<GatewayKey>;
+    gateways: TreeSet<GatewayKey>;
     /// Addresses that all reservations of a network cover.
-    reserved: OrdMap<(NetworkId, Family), Arc<RangeSet>>;
+    reserved: Tree<(NetworkId, Family), Arc<RangeSet>>;
     /// Ranges that reservations record for an endpoint.
-    records: OrdSet<(NetworkId, Family, u128, u128, ReservationId)>;
+    records: TreeSet<(NetworkId, Family, u128, u128, ReservationId)>;
     /// The same reservations by the endpoint.
-    records_of: OrdSet<(EndpointKey, ReservationId)>;
+    records_of: TreeSet<(EndpointKey, ReservationId)>;
     /// Default pools by their selector keys, the most specific first.
-    default_pools: OrdSet<DefaultKey>;
-    spaces: OrdMap<PoolId, Arc<Space>>;
+    default_pools: TreeSet<DefaultKey>;
+    spaces: Tree<PoolId, Arc<Space>>;
     occupants: Occupants;
     /// Incarnations, the newest last.
-    endpoints: Tree<(EndpointKey, EndpointId), ()>;
+    endpoints: TreeSet<(EndpointKey, EndpointId)>;
     /// Incarnations of hosts by realm and name, in all namespaces.
-    hosts: Tree<(Name, ObjectName, EndpointId), ()>;
+    hosts: TreeSet<(Name, ObjectName, EndpointId)>;
     /// Sticky endpoints by what makes them.
-    controllers: OrdSet<(ControllerKey, EndpointId)>;
+    controllers: TreeSet<(ControllerKey, EndpointId)>;
     attachments: ByAttachment<Attachment>;
     tombstones: ByAttachment<Tombstone>;
-    tombstones_of_node: OrdSet<(BootHistoryId, TombstoneId)>;
-    tombstone_counts: OrdMap<BootHistoryId, usize>;
-    boots: OrdMap<(Name, ObjectName), BootHistoryId>;
+    tombstones_of_node: TreeSet<(BootHistoryId, TombstoneId)>;
+    tombstone_counts: Tree<BootHistoryId, usize>;
+    boots: Tree<(Name, ObjectName), BootHistoryId>;
     /// Newest reports of nodes' agents.
-    reports: OrdMap<NodeKey, Id<NodeReport>>;
+    reports: Tree<NodeKey, Id<NodeReport>>;
     /// Use of the cluster by nodes.
     usage: UsageByNode;
     /// Attachments of nodes, with their digests.
     inventories: Inventories;
     /// Occupied addresses of networks without a holder: cooling or quarantined.
-    unheld: OrdSet<(NetworkId, IpAddr)>;
+    unheld: TreeSet<(NetworkId, IpAddr)>;
     /// Quarantined addresses of networks.
-    quarantined: OrdSet<(NetworkId, IpAddr)>;
+    quarantined: TreeSet<(NetworkId, IpAddr)>;
     /// Ends of checks.
-    checks_until: OrdSet<(u64, CheckId)>;
+    checks_until: TreeSet<(u64, CheckId)>;
     /// Allocated addresses for which two stations answer, by pool.
-    collisions: OrdSet<(PoolId, AllocationId)>;
+    collisions: TreeSet<(PoolId, AllocationId)>;
     /// Nodes by their links: network and addresses; none is empty.
-    links: OrdMap<(Name, IpNet), OrdSet<NodeKey>>;
+    links: Tree<(Name, IpNet), TreeSet<NodeKey>>;
     /// Reports of nodes by the log time of the newest heartbeat.
-    heard: OrdSet<(u64, Id<NodeReport>)>;
+    heard: TreeSet<(u64, Id<NodeReport>)>;
     /// Ends of cooling times.
-    cooling_until: OrdSet<(u64, CoolingId)>;
+    cooling_until: TreeSet<(u64, CoolingId)>;
     /// Waiting claims by their place in line.
-    waiting: OrdMap<u64, Waiter>;
+    waiting: Tree<u64, Waiter>;
     /// Scarce resource, the number of addresses that it would have to have, and place in line.
-    waiting_for: OrdSet<(WaitTarget, u32, u64)>;
+    waiting_for: TreeSet<(WaitTarget, u32, u64)>;
     /// The first place in line that something could help now.
-    first_waiter_of: OrdMap<WaitTarget, u64>;
+    first_waiter_of: Tree<WaitTarget, u64>;
     /// The same by place.
-    ready_waiters: OrdSet<(u64, WaitTarget)>;
+    ready_waiters: TreeSet<(u64, WaitTarget)>;
     /// Numbers of addresses that namespaces and applications have.
-    used: OrdMap<QuotaScope, QuotaUsage>;
+    used: Tree<QuotaScope, QuotaUsage>;
     /// Ends of leases.
     leases: LeaseIndex;
-    token_secrets: OrdMap<SecretHash, TokenId>;
+    token_secrets: Tree<SecretHash, TokenId>;
     /// Tokens that expire, by the log time at which they do.
-    token_ends: OrdSet<(u64, TokenId)>;
+    token_ends: TreeSet<(u64, TokenId)>;
     /// Tokens that speak for a node, by the node, the oldest first.
-    node_tokens: OrdSet<(NodeKey, TokenId)>;
-    replays: OrdMap<(Text, Text), ReplayId>;
+    node_tokens: TreeSet<(NodeKey, TokenId)>;
+    replays: Tree<(Text, Text), ReplayId>;
     /// Kept answers of each principal, the oldest first.
-    replays_of: OrdSet<(Text, ReplayId)>;
+    replays_of: TreeSet<(Text, ReplayId)>;
     /// Kept answers of each principal.
-    replay_usage: OrdMap<Text, ReplayUsage>;
+    replay_usage: Tree<Text, ReplayUsage>;
     /// The same by bytes.
-    replay_bytes_of: OrdSet<(u64, Text)>;
+    replay_bytes_of: TreeSet<(u64, Text)>;
     /// Bytes of all kept answers.
     replay_bytes: u64;
     /// Blocks by parent (pool or prefix) and first address; the value is the last address and the prefix.
-    blocks: OrdMap<(ParentId, u128), (u128, PrefixId)>;
+    blocks: Tree<(ParentId, u128), (u128, PrefixId)>;
     /// Prefixes by parent and owner.
-    prefix_owners: OrdMap<(ParentId, PrefixOwner), PrefixId>;
+    prefix_owners: Tree<(ParentId, PrefixOwner), PrefixId>;
     /// Prefixes and prefix claims by the name and the realm of their owner.
-    prefixes_owned: OrdSet<(ObjectName, Name, u64)>;
+    prefixes_owned: TreeSet<(ObjectName, Name, u64)>;
     /// Ends of prefixes.
-    prefix_until: OrdSet<(u64, PrefixId)>;
+    prefix_until: TreeSet<(u64, PrefixId)>;
     /// Remains of prefixes that others are cut from.
-    divided: OrdMap<PrefixId, Arc<Division>>;
+    divided: Tree<PrefixId, Arc<Division>>;
     /// Prefix claims by their request.
-    prefix_claims: OrdMap<PrefixPath, PrefixClaimId>;
+    prefix_claims: Tree<PrefixPath, PrefixClaimId>;
     /// Prefix claims by the source that they name.
-    claims_from: OrdSet<(ParentId, PrefixClaimId)>;
+    claims_from: TreeSet<(ParentId, PrefixClaimId)>;
     /// Prefix claims by the parent and the owner of the prefix that they need next.
-    awaited_prefixes: OrdSet<(ParentId, PrefixOwner, PrefixClaimId)>;
+    awaited_prefixes: TreeSet<(ParentId, PrefixOwner, PrefixClaimId)>;
     /// Cooling blocks by the prefix that they were cut from, the longest-cooling first.
-    prefix_coolings_of: OrdSet<(PrefixId, PrefixCoolingId)>;
+    prefix_coolings_of: TreeSet<(PrefixId, PrefixCoolingId)>;
     /// The same by address.
-    prefix_cooling_at: OrdMap<(PrefixId, u128), PrefixCoolingId>;
+    prefix_cooling_at: Tree<(PrefixId, u128), PrefixCoolingId>;
     /// The same by owner.
-    prefix_cooling_owners: OrdMap<(PrefixId, PrefixOwner), PrefixCoolingId>;
+    prefix_cooling_owners: Tree<(PrefixId, PrefixOwner), PrefixCoolingId>;
     /// Ends of the cooling of these blocks.
-    prefix_cooling_until: OrdSet<(u64, PrefixCoolingId)>;
+    prefix_cooling_until: TreeSet<(u64, PrefixCoolingId)>;
 }
 
 /// Network, family, what the pool is found by, how specific it is, its name and its id.
@@ -217,11 +210,13 @@ pub(crate) type DefaultKey = (NetworkId, Family, SelectorKey, Rank, Name, PoolId
 
 /// Use of the cluster by nodes that use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct UsageByNode(OrdMap<NodeKey, Usage>);
+pub(crate) struct UsageByNode(Tree<NodeKey, Usage>);
 
 impl Part for UsageByNode {
     fn take_in(&mut self, other: Self) {
-        self.0 = std::mem::take(&mut self.0).union_with(other.0, Usage::plus);
+        for (node, usage) in other.0.iter() {
+            self.0.change(node.clone(), |own| *own = own.plus(*usage));
+        }
     }
 }
 

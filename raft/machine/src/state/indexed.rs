@@ -12,10 +12,9 @@ use crate::state::row::*;
 use crate::state::shape::all_unassigned;
 use crate::state::shared_names::SharedNames;
 use crate::state::table::bytes_of;
-use crate::state::tree::Tree;
 use crate::state::{Occupant, State};
+use crate::tree::{Tree, TreeSet};
 use crate::value::Text;
-use imbl::{OrdMap, OrdSet};
 use ipam_api::access::NodeKey;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::resource::{EndpointKey, EndpointKind};
@@ -34,25 +33,18 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    pub(crate) fn in_map<K: Ord + Clone, V: Clone>(self, map: &mut OrdMap<K, V>, key: K, value: V) {
+    pub(crate) fn in_map<K: Ord + Clone, V: Clone>(self, map: &mut Tree<K, V>, key: K, value: V) {
         match self {
             Change::Enter => drop(map.insert(key, value)),
             Change::Leave => drop(map.remove(&key)),
         }
     }
 
-    pub(crate) fn in_tree<K: Ord + Clone, V: Clone>(self, tree: &mut Tree<K, V>, key: K, value: V) {
+    pub(crate) fn in_set<T: Ord + Clone>(self, set: &mut TreeSet<T>, item: T) {
         match self {
-            Change::Enter => drop(tree.insert(key, value)),
-            Change::Leave => drop(tree.remove(&key)),
-        }
-    }
-
-    pub(crate) fn in_set<T: Ord + Clone>(self, set: &mut OrdSet<T>, item: T) {
-        match self {
-            Change::Enter => drop(set.insert(item)),
-            Change::Leave => drop(set.remove(&item)),
-        }
+            Change::Enter => set.insert(item),
+            Change::Leave => set.remove(&item),
+        };
     }
 
     #[track_caller]
@@ -244,9 +236,9 @@ impl Indexed for Pool {
 
 impl Indexed for Endpoint {
     fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
-        change.in_tree(&mut index.endpoints, (self.key.clone(), id), ());
+        change.in_set(&mut index.endpoints, (self.key.clone(), id));
         if self.key.kind == EndpointKind::Host {
-            change.in_tree(&mut index.hosts, (self.key.realm.clone(), self.key.name.clone(), id), ());
+            change.in_set(&mut index.hosts, (self.key.realm.clone(), self.key.name.clone(), id));
         }
         if let Some(key) = ControllerKey::of(self) {
             change.in_set(&mut index.controllers, (key, id));
@@ -325,9 +317,11 @@ impl Indexed for Tombstone {
     fn change(&self, id: Id<Self>, index: &mut Index, change: Change) {
         index.tombstones.change(&self.key, id, change);
         change.in_set(&mut index.tombstones_of_node, (self.node, id));
-        let count = index.tombstone_counts.entry(self.node).or_insert(0);
-        change.in_count(count, 1);
-        if *count == 0 {
+        let left = index.tombstone_counts.change(self.node, |count| {
+            change.in_count(count, 1);
+            *count
+        });
+        if left == 0 {
             index.tombstone_counts.remove(&self.node);
         }
     }
@@ -363,9 +357,11 @@ impl Indexed for NodeReport {
         change.in_set(&mut index.heard, (self.heard_ms, id));
         for Link { network, cidr } in &self.links {
             let key = (network.clone(), *cidr);
-            let nodes = index.links.entry(key.clone()).or_default();
-            change.in_set(nodes, self.node.clone());
-            if nodes.is_empty() {
+            let is_unused = index.links.change(key.clone(), |nodes| {
+                change.in_set(nodes, self.node.clone());
+                nodes.is_empty()
+            });
+            if is_unused {
                 index.links.remove(&key);
             }
         }

@@ -5,19 +5,18 @@ use crate::state::id::{AttachmentId, Id};
 use crate::state::index::Part;
 use crate::state::indexed::Change;
 use crate::state::row::Attachment;
-use crate::state::tree::Tree;
-use imbl::OrdMap;
+use crate::tree::{Tree, TreeSet};
 use ipam_api::access::NodeKey;
 use ipam_api::node_report::Inventory;
 use std::ops::Bound;
 
 /// Inventories by node; none is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Inventories(OrdMap<NodeKey, OfNode>);
+pub(crate) struct Inventories(Tree<NodeKey, OfNode>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OfNode {
-    attachments: Tree<AttachmentId, ()>,
+    attachments: TreeSet<AttachmentId>,
     inventory: Inventory,
 }
 
@@ -29,14 +28,16 @@ impl Part for Inventories {
 
 impl Inventories {
     pub(crate) fn change(&mut self, node: NodeKey, id: AttachmentId, row: &Attachment, change: Change) {
-        let of_node = self.0.entry(node.clone()).or_default();
-        change.in_tree(&mut of_node.attachments, id, ());
-        let allocations = row.allocations.iter().map(|id| id.get());
-        match change {
-            Change::Enter => of_node.inventory.add(&row.key, allocations),
-            Change::Leave => of_node.inventory.remove(&row.key, allocations),
-        }
-        if of_node.attachments.is_empty() {
+        let has_none = self.0.change(node.clone(), |of_node| {
+            change.in_set(&mut of_node.attachments, id);
+            let allocations = row.allocations.iter().map(|id| id.get());
+            match change {
+                Change::Enter => of_node.inventory.add(&row.key, allocations),
+                Change::Leave => of_node.inventory.remove(&row.key, allocations),
+            }
+            of_node.attachments.is_empty()
+        });
+        if has_none {
             self.0.remove(&node);
         }
     }
@@ -57,7 +58,8 @@ impl State {
     ) -> impl Iterator<Item = (AttachmentId, &Attachment)> {
         let after = after.unwrap_or(Id::MIN);
         let of_node = self.index.inventories.0.get(node).into_iter();
-        let ids = of_node.flat_map(move |of_node| of_node.attachments.iter_from(Bound::Excluded(&after)));
-        ids.map(|(id, ())| (*id, self.attachments.named(*id)))
+        let ids = of_node
+            .flat_map(move |of_node| of_node.attachments.range((Bound::Excluded(after), Bound::Unbounded)));
+        ids.map(|id| (*id, self.attachments.named(*id)))
     }
 }

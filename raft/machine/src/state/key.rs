@@ -5,7 +5,7 @@ use ipam_api::access::NodeKey;
 use ipam_api::request::AttachmentKey;
 use std::cmp::Reverse;
 
-use imbl::OrdMap;
+use crate::tree::Tree;
 use ipam_api::Family;
 use ipam_api::name::{Name, NetworkAttachment, ObjectName, ResourceName};
 
@@ -109,7 +109,7 @@ impl QuotaUsage {
 }
 
 /// Pools by family, rank and name: the order in which the pools of one pattern are tried.
-pub(crate) type PoolNames = OrdMap<(Family, Rank, ResourceName), PoolId>;
+pub(crate) type PoolNames = Tree<(Family, Rank, ResourceName), PoolId>;
 
 /// Use of the cluster by one node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

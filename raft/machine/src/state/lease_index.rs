@@ -9,7 +9,7 @@ use crate::state::id::{AllocationId, Id};
 use crate::state::index::Part;
 use crate::state::indexed::Change;
 use crate::state::row::{Allocation, Lease, Neighbor, NodeReport};
-use imbl::{OrdMap, OrdSet};
+use crate::tree::{Tree, TreeSet};
 use ipam_api::access::NodeKey;
 use ipam_api::name::Name;
 
@@ -17,9 +17,9 @@ use ipam_api::name::Name;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LeaseIndex {
     /// Leases by their node, if they have one; no group is empty.
-    groups: OrdMap<Option<NodeKey>, Group>,
+    groups: Tree<Option<NodeKey>, Group>,
     /// First lease of each group.
-    firsts: OrdSet<(u64, AllocationId, Option<NodeKey>)>,
+    firsts: TreeSet<(u64, AllocationId, Option<NodeKey>)>,
 }
 
 /// Leases of one node.
@@ -28,9 +28,9 @@ struct Group {
     /// Log time of the newest heartbeat, if the node has a report.
     heard_ms: Option<u64>,
     /// Leases that the heartbeat renewed: TTL and id.
-    renewed: OrdSet<(u64, AllocationId)>,
+    renewed: TreeSet<(u64, AllocationId)>,
     /// Leases that are newer than the heartbeat: own end, id and TTL.
-    fresh: OrdSet<(u64, AllocationId, u64)>,
+    fresh: TreeSet<(u64, AllocationId, u64)>,
 }
 
 impl Part for LeaseIndex {
@@ -62,7 +62,7 @@ impl Group {
     /// Renews the leases by a heartbeat, which is later than the one before.
     fn hear(&mut self, heard_ms: u64) {
         self.heard_ms = Some(heard_ms);
-        for (until_ms, id, ttl_ms) in std::mem::take(&mut self.fresh) {
+        for (until_ms, id, ttl_ms) in std::mem::take(&mut self.fresh).iter().copied() {
             if self.is_renewed(until_ms, ttl_ms) {
                 self.renewed.insert((ttl_ms, id));
             } else {
@@ -74,8 +74,8 @@ impl Group {
     /// End and id of the lease that ends first.
     fn first(&self) -> Option<(u64, AllocationId)> {
         let heard_ms = self.heard_ms.unwrap_or_default();
-        let renewed = self.renewed.get_min().map(|(ttl_ms, id)| (heard_ms.saturating_add(*ttl_ms), *id));
-        let fresh = self.fresh.get_min().map(|(until_ms, id, _)| (*until_ms, *id));
+        let renewed = self.renewed.first().map(|(ttl_ms, id)| (heard_ms.saturating_add(*ttl_ms), *id));
+        let fresh = self.fresh.first().map(|(until_ms, id, _)| (*until_ms, *id));
         renewed.into_iter().chain(fresh).min()
     }
 }
@@ -83,19 +83,20 @@ impl Group {
 impl LeaseIndex {
     /// End and id of the lease that ends first.
     pub(crate) fn first(&self) -> Option<(u64, AllocationId)> {
-        self.firsts.get_min().map(|(end_ms, id, _)| (*end_ms, *id))
+        self.firsts.first().map(|(end_ms, id, _)| (*end_ms, *id))
     }
 
     fn has(&self, node: &NodeKey) -> bool {
-        self.groups.contains_key(&Some(node.clone()))
+        self.groups.get(&Some(node.clone())).is_some()
     }
 
     /// Changes a group, and then its place among the others.
     fn change(&mut self, node: Option<NodeKey>, change: impl FnOnce(&mut Group)) {
-        let group = self.groups.entry(node.clone()).or_default();
-        let before = group.first();
-        change(group);
-        let after = group.first();
+        let (before, after) = self.groups.change(node.clone(), |group| {
+            let before = group.first();
+            change(group);
+            (before, group.first())
+        });
         if before == after {
             return;
         }

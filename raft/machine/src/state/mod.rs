@@ -35,7 +35,6 @@ pub(crate) mod shape;
 pub(crate) mod shared_names;
 mod sound;
 pub mod table;
-pub(crate) mod tree;
 
 pub use root::*;
 pub use row::Rows;

@@ -1,15 +1,12 @@
 //! Occupied addresses of networks: allocated, cooling or quarantined.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ops::Bound;
-
-use imbl::OrdMap;
 
 use crate::state::Occupant;
 use crate::state::id::{Id, NetworkId};
 use crate::state::index::Part;
 use crate::state::indexed::Change;
-use crate::state::tree::Tree;
+use crate::tree::Tree;
 
 /// Occupants by network and address. Each family has own maps, since their entries differ in size.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +17,7 @@ pub(crate) struct Occupants {
 
 /// Occupants of networks; none is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct OfNetworks<A: Ord + Copy>(OrdMap<NetworkId, Tree<A, Entry>>);
+struct OfNetworks<A: Ord + Copy>(Tree<NetworkId, Tree<A, Entry>>);
 
 /// Occupant in nine bytes without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +55,7 @@ impl Entry {
 
 impl<A: Ord + Copy> Default for OfNetworks<A> {
     fn default() -> Self {
-        Self(OrdMap::new())
+        Self(Tree::default())
     }
 }
 
@@ -69,15 +66,16 @@ impl<A: Ord + Copy> OfNetworks<A> {
 
     fn range(&self, network: NetworkId, first: A, last: A) -> impl Iterator<Item = (A, Occupant)> {
         let of_network = self.0.get(&network).into_iter();
-        let entries = of_network.flat_map(move |entries| entries.iter_from(Bound::Included(&first)));
-        let entries = entries.take_while(move |(address, _)| **address <= last);
+        let entries = of_network.flat_map(move |entries| entries.range(first..=last));
         entries.map(|(address, entry)| (*address, entry.occupant()))
     }
 
     fn change(&mut self, network: NetworkId, address: A, occupant: Occupant, change: Change) {
-        let entries = self.0.entry(network).or_default();
-        change.in_tree(entries, address, Entry::of(occupant));
-        if entries.is_empty() {
+        let has_none = self.0.change(network, |entries| {
+            change.in_map(entries, address, Entry::of(occupant));
+            entries.is_empty()
+        });
+        if has_none {
             self.0.remove(&network);
         }
     }
@@ -87,8 +85,8 @@ impl<A: Ord + Copy> OfNetworks<A> {
     }
 
     fn take_in(&mut self, other: Self) {
-        for (network, entries) in other.0 {
-            self.0.entry(network).or_default().take_in(entries);
+        for (network, entries) in other.0.iter() {
+            self.0.change(*network, |own| own.take_in(entries.clone()));
         }
     }
 }

@@ -34,7 +34,9 @@ impl Index {
                 unassigned.take(range.first(), range.last());
             }
         }
-        self.gateways.extend(gateway_key(id, &pool.spec, subnet));
+        if let Some(gateway) = gateway_key(id, &pool.spec, subnet) {
+            self.gateways.insert(gateway);
+        }
     }
 
     /// A pool owns nothing any more.
@@ -55,7 +57,7 @@ impl Index {
 impl State {
     /// Milliseconds of log time until the first cooling of a pool ends.
     pub(crate) fn next_free_ms(&self, space: &Space) -> Option<u64> {
-        let oldest = space.cooling.get_min()?;
+        let oldest = space.cooling.first()?;
         Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))
     }
 
@@ -93,7 +95,7 @@ impl State {
     /// Owner of an address, and the last address from there on that has the same owner, or none.
     pub(crate) fn owner_from(&self, network: NetworkId, family: Family, at: u128) -> (Option<PoolId>, u128) {
         let owners = &self.index.owners;
-        let before = owners.range((network, family, 0)..=(network, family, at)).next_back();
+        let before = owners.last_in((network, family, 0)..=(network, family, at));
         if let Some((_, (last, pool))) = before.filter(|(_, (last, _))| *last >= at) {
             return (Some(*pool), *last);
         }

@@ -36,7 +36,7 @@ impl State {
 
     /// Cooling block whose time passed first, if any did.
     pub(crate) fn cooled_prefix(&self) -> Option<PrefixCoolingId> {
-        let first = self.index.prefix_cooling_until.get_min();
+        let first = self.index.prefix_cooling_until.first();
         first.filter(|(until_ms, _)| *until_ms <= self.log_time_ms()).map(|(_, id)| *id)
     }
 

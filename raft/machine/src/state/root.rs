@@ -157,19 +157,19 @@ impl State {
     /// Log time at which the next row expires.
     #[must_use]
     pub fn next_expiry_ms(&self) -> Option<u64> {
-        let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
-        let block_cooled = self.index.prefix_cooling_until.get_min().map(|(until, _)| *until);
+        let cooled = self.index.cooling_until.first().map(|(until, _)| *until);
+        let block_cooled = self.index.prefix_cooling_until.first().map(|(until, _)| *until);
         let ended = self.index.leases.first().map(|(end_ms, _)| self.end_of_lease_ms(end_ms));
-        let unchecked = self.index.checks_until.get_min().map(|(until, _)| *until);
+        let unchecked = self.index.checks_until.first().map(|(until, _)| *until);
         let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
         let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
-        let prefix_ended = self.index.prefix_until.get_min().map(|(until, _)| match *until {
+        let prefix_ended = self.index.prefix_until.first().map(|(until, _)| match *until {
             RELEASED_MS => RELEASED_MS,
             until => self.end_of_lease_ms(until),
         });
         // A claim that can be served is served with the next command.
-        let owed = self.index.ready_waiters.get_min().map(|_| self.log_time_ms());
-        let unreported = self.index.verified_until.get_min();
+        let owed = self.index.ready_waiters.first().map(|_| self.log_time_ms());
+        let unreported = self.index.verified_until.first();
         let unreported = unreported.map(|(until_ms, _)| until_ms.saturating_add(PODS_FORGOTTEN_MS));
         let all =
             [cooled, block_cooled, ended, unchecked, forgotten, replayed, prefix_ended, owed, unreported];
@@ -218,7 +218,7 @@ impl State {
     pub fn subnet_at(&self, network: NetworkId, address: IpAddr) -> Option<(SubnetId, &Subnet)> {
         let family = Family::of(address);
         let until = (network, family, number(address));
-        let (_, id) = self.index.subnet_starts.range((network, family, 0)..=until).next_back()?;
+        let (_, id) = self.index.subnet_starts.last_in((network, family, 0)..=until)?;
         let subnet = self.subnets.named(*id);
         subnet.spec.cidr.contains(&address).then_some((*id, subnet))
     }
@@ -228,7 +228,7 @@ impl State {
     pub fn pool_at(&self, network: NetworkId, address: IpAddr) -> Option<PoolId> {
         let family = Family::of(address);
         let until = (network, family, number(address));
-        let (_, (last, pool)) = self.index.owners.range((network, family, 0)..=until).next_back()?;
+        let (_, (last, pool)) = self.index.owners.last_in((network, family, 0)..=until)?;
         (number(address) <= *last).then_some(*pool)
     }
 
@@ -248,23 +248,21 @@ impl State {
 
     /// The incarnations of an endpoint, oldest first. A command that looks at all of them counts them.
     pub fn incarnations(&self, key: &EndpointKey) -> impl Iterator<Item = EndpointId> {
-        let all = self.index.endpoints.iter_from(Bound::Included(&(key.clone(), Id::MIN)));
-        all.map(|(entry, ())| entry).take_while(move |(own, _)| own == key).map(|(_, id)| *id)
+        let all = (key.clone(), Id::MIN)..=(key.clone(), Id::MAX);
+        self.index.endpoints.range(all).map(|(_, id)| *id)
     }
 
     /// Newest incarnation of an endpoint.
     #[must_use]
     pub fn newest_incarnation(&self, key: &EndpointKey) -> Option<EndpointId> {
-        let ((own, id), ()) = self.index.endpoints.last_up_to(&(key.clone(), Id::MAX))?;
-        (own == key).then_some(*id)
+        let all = (key.clone(), Id::MIN)..=(key.clone(), Id::MAX);
+        self.index.endpoints.last_in(all).map(|(_, id)| *id)
     }
 
     /// Incarnations of the hosts with a name, in all namespaces of a realm.
     pub fn hosts_named(&self, node: &NodeKey) -> impl Iterator<Item = EndpointId> {
-        let from = (node.realm.clone(), node.name.clone(), Id::MIN);
-        let all = self.index.hosts.iter_from(Bound::Included(&from)).map(|(entry, ())| entry);
-        let named = all.take_while(|(realm, name, _)| (realm, name) == (&node.realm, &node.name));
-        named.map(|(.., id)| *id)
+        let at = |id| (node.realm.clone(), node.name.clone(), id);
+        self.index.hosts.range(at(Id::MIN)..=at(Id::MAX)).map(|(.., id)| *id)
     }
 
     /// Incarnations of all endpoints after one of them, in order.
@@ -273,8 +271,8 @@ impl State {
         after: Option<(&EndpointKey, EndpointId)>,
     ) -> impl Iterator<Item = (&EndpointKey, EndpointId)> {
         let from = after.map(|(key, id)| (key.clone(), id));
-        let from = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        self.index.endpoints.iter_from(from).map(|((key, id), ())| (key, *id))
+        let from = from.map_or(Bound::Unbounded, Bound::Excluded);
+        self.index.endpoints.range((from, Bound::Unbounded)).map(|(key, id)| (key, *id))
     }
 
     /// An attachment that lives.

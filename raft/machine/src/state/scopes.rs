@@ -110,13 +110,15 @@ impl State {
         if number == 0 {
             return;
         }
-        let used = self.index.used.entry(scope.clone()).or_default();
-        let of_family = used.of_mut(family);
-        match has {
-            true => *of_family = of_family.saturating_add(number),
-            false => less(of_family, number),
-        }
-        if *used == QuotaUsage::default() {
+        let used = self.index.used.change(scope.clone(), |used| {
+            let of_family = used.of_mut(family);
+            match has {
+                true => *of_family = of_family.saturating_add(number),
+                false => less(of_family, number),
+            }
+            *used
+        });
+        if used == QuotaUsage::default() {
             self.index.used.remove(&scope);
         }
         if !self.index.waiting_for.is_empty() {

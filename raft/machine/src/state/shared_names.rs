@@ -3,8 +3,8 @@
 //! Commands and stored rows are decoded with memory for each name. A million rows name a few thousand nodes,
 //! namespaces and principals, so that most of this memory would be copies.
 
+use crate::tree::Tree;
 use arcstr::ArcStr;
-use imbl::OrdMap;
 use ipam_api::name::SharedText;
 use ipam_api::request::AttachmentKey;
 use xxhash_rust::xxh3::xxh3_64;
@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// It is no part of the rows' meaning, and bounded: a name takes the place of another one with the same part.
 /// Rows with the other one keep sharing it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SharedNames(OrdMap<u16, ArcStr>);
+pub(crate) struct SharedNames(Tree<u16, ArcStr>);
 
 impl SharedNames {
     /// Lets a name take the memory of an equal one.
@@ -38,7 +38,7 @@ impl SharedNames {
 
     /// Adds the names of another lane.
     pub(crate) fn take_in(&mut self, other: Self) {
-        self.0 = std::mem::take(&mut self.0).union(other.0);
+        self.0.take_in(other.0);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::state::damaged::Damaged;
 use crate::state::indexed::Indexed;
 use crate::state::row_key::RowKey;
 use crate::state::shared_names::SharedNames;
-use crate::state::tree::Tree;
+use crate::tree::Tree;
 use crate::value::row::Journaled;
 use ipam_api::limits::ROW_BYTES_MAX;
 use serde::Serialize;
@@ -113,7 +113,7 @@ impl<T: Row> Table<T> {
 
     /// The rows with an id above `after`, oldest first.
     pub fn iter_after(&self, after: T::Id) -> impl Iterator<Item = (T::Id, &T)> {
-        self.rows.iter_from(Bound::Excluded(&after)).map(|(id, row)| (*id, &**row))
+        self.rows.range((Bound::Excluded(after), Bound::Unbounded)).map(|(id, row)| (*id, &**row))
     }
 
     /// The oldest row.

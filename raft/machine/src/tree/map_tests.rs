@@ -74,10 +74,14 @@ proptest! {
         }
         for key in 0..700 {
             assert_eq!(tree.get(&key), map.get(&key));
-            assert_eq!(tree.last_up_to(&key), map.range(..=key).next_back());
+            assert_eq!(tree.last_in(..=key), map.range(..=key).next_back());
+            assert_eq!(tree.last_in(..key), map.range(..key).next_back());
+            let last = (from <= key).then(|| map.range(from..=key).next_back()).flatten();
+            assert_eq!(tree.last_in(from..=key), last);
         }
         for bound in [Bound::Included(&from), Bound::Excluded(&from)] {
-            assert!(tree.iter_from(bound).eq(map.range::<u16, _>((bound, Bound::Unbounded))));
+            assert!(tree.range((bound, Bound::Unbounded)).eq(map.range::<u16, _>((bound, Bound::Unbounded))));
+            assert!(tree.range((Bound::Unbounded, bound)).eq(map.range::<u16, _>((Bound::Unbounded, bound))));
         }
         kept.iter().for_each(|(tree, map)| same(tree, map));
     }

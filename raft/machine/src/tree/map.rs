@@ -1,11 +1,12 @@
-//! Ordered map with shared nodes for tables and indexes of millions of rows, whose keys mostly ascend.
+//! Ordered map with shared nodes, for tables and indexes of up to millions of entries.
 //!
-//! Nodes of `imbl` have room for 16 entries and are split in halves, so that ascending keys fill half of
-//! each. This tree is split at the end then: the node before stays full. A clone shares all nodes, and a
-//! change copies those on the way to its entry. Maps with other keys, and ranges from both ends, use `imbl`.
+//! A clone shares all nodes, and a change copies those on the way to its entry. Keys of large tables mostly
+//! ascend, so a full node is split at its end then: the node before stays full. Crates that have such maps
+//! split in halves, and compile to three times the code for each of the hundred types of entries here.
 
+use std::borrow::Borrow;
 use std::fmt::{self, Debug};
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::slice;
 use std::sync::Arc;
 
@@ -52,12 +53,15 @@ impl<K: Ord + Clone, V> Tree<K, V> {
         self.len == 0
     }
 
-    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
         let mut node = &*self.root;
         loop {
             match node {
                 Node::Leaf(entries) => {
-                    let place = entries.binary_search_by(|(own, _)| own.cmp(key)).ok()?;
+                    let place = entries.binary_search_by(|(own, _)| own.borrow().cmp(key)).ok()?;
                     return entries.get(place).map(|(_, value)| value);
                 }
                 Node::Branch(children) => node = &children.get(place_of(children, key))?.1,
@@ -71,20 +75,42 @@ impl<K: Ord + Clone, V> Tree<K, V> {
     }
 
     /// Entries from a key on, in order.
-    pub(crate) fn iter_from(&self, from: Bound<&K>) -> Iter<'_, K, V> {
+    fn iter_from(&self, from: Bound<&K>) -> Iter<'_, K, V> {
         let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
         iter.descend(&self.root, from);
         iter
     }
 
-    /// The entry with the lowest key.
-    pub(crate) fn first(&self) -> Option<(&K, &V)> {
-        self.iter().next()
+    /// All keys in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
     }
 
-    /// The entry with the highest key that isn't above this one.
-    pub(crate) fn last_up_to(&self, key: &K) -> Option<(&K, &V)> {
-        self.root.last_up_to(key)
+    /// Values in the order of their keys.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Entries with keys in a range, in order.
+    pub(crate) fn range(&self, range: impl RangeBounds<K>) -> Range<'_, K, V> {
+        Range { entries: self.iter_from(range.start_bound()), end: range.end_bound().cloned() }
+    }
+
+    /// The entry with the highest key in a range.
+    pub(crate) fn last_in(&self, range: impl RangeBounds<K>) -> Option<(&K, &V)> {
+        let found = self.root.last_before(range.end_bound())?;
+        range.contains(found.0).then_some(found)
+    }
+
+    /// The entry with the lowest key.
+    pub(crate) fn first(&self) -> Option<(&K, &V)> {
+        let mut node = &*self.root;
+        loop {
+            match node {
+                Node::Leaf(entries) => return entries.first().map(|(key, value)| (key, value)),
+                Node::Branch(children) => node = &children.first()?.1,
+            }
+        }
     }
 
     /// The entry with the highest key.
@@ -113,6 +139,41 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         old
     }
 
+    /// The value of a key, to be changed.
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        // Nothing is copied for a key that isn't there.
+        self.get(key)?;
+        let mut node = &mut self.root;
+        loop {
+            match Arc::make_mut(node) {
+                Node::Leaf(entries) => {
+                    let place = entries.binary_search_by(|(own, _)| own.cmp(key)).ok()?;
+                    return entries.get_mut(place).map(|(_, value)| value);
+                }
+                Node::Branch(children) => {
+                    let place = place_of(children, key);
+                    node = &mut children.get_mut(place)?.1;
+                }
+            }
+        }
+    }
+
+    /// Changes the value of a key, which is the default one at first.
+    pub(crate) fn change<R>(&mut self, key: K, change: impl FnOnce(&mut V) -> R) -> R
+    where
+        V: Default,
+    {
+        match self.get_mut(&key) {
+            Some(value) => change(value),
+            None => {
+                let mut value = V::default();
+                let result = change(&mut value);
+                self.insert(key, value);
+                result
+            }
+        }
+    }
+
     /// Removes an entry.
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         // Nothing is copied for a key that isn't there.
@@ -138,9 +199,18 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
     }
 }
 
+/// True if a key is before the end of a range.
+fn is_before_end<K: Ord>(key: &K, end: Bound<&K>) -> bool {
+    match end {
+        Bound::Included(end) => key <= end,
+        Bound::Excluded(end) => key < end,
+        Bound::Unbounded => true,
+    }
+}
+
 /// Place of the child that has a key, or would have it.
-fn place_of<K: Ord, V>(children: &[Child<K, V>], key: &K) -> usize {
-    children.partition_point(|(bound, _)| bound <= key).saturating_sub(1)
+fn place_of<Q: Ord + ?Sized, K: Borrow<Q>, V>(children: &[Child<K, V>], key: &Q) -> usize {
+    children.partition_point(|(bound, _)| bound.borrow() <= key).saturating_sub(1)
 }
 
 /// Place of the child that takes a new key: behind a full leaf it is the next leaf, if that has room.
@@ -186,12 +256,13 @@ fn balance<K: Ord + Clone, V: Clone>(children: &mut [Child<K, V>], left: usize) 
     let middle = (one.len() + other.len()) / 2;
     match middle.checked_sub(one.len()) {
         Some(missing) => {
-            make_room(one, missing);
-            one.extend(other.drain(..missing));
+            let rest = other.split_off(missing);
+            append(one, std::mem::replace(other, rest));
         }
         None => {
-            make_room(other, one.len().saturating_sub(middle));
-            drop(other.splice(..0, one.drain(middle..)));
+            let mut right = one.split_off(middle);
+            append(&mut right, std::mem::take(other));
+            *other = right;
         }
     }
     if let Some((first, _)) = other.first() {
@@ -206,6 +277,12 @@ fn make_room<T>(items: &mut Vec<T>, more: usize) {
         let growth = GROWTH.min(NODE_MAX.saturating_sub(items.len()));
         items.reserve_exact(more.max(growth));
     }
+}
+
+/// Moves items to the end of a node that has room for them.
+fn append<T>(items: &mut Vec<T>, mut behind: Vec<T>) {
+    make_room(items, behind.len());
+    items.append(&mut behind);
 }
 
 /// Inserts an item into a node. A full node is split: at its end if the item belongs there, else in the
@@ -243,17 +320,18 @@ impl<K: Ord + Clone, V> Node<K, V> {
         }
     }
 
-    fn last_up_to(&self, key: &K) -> Option<(&K, &V)> {
+    /// The entry with the highest key before the end of a range.
+    fn last_before(&self, end: Bound<&K>) -> Option<(&K, &V)> {
         match self {
             Node::Leaf(entries) => {
-                let behind = entries.partition_point(|(own, _)| own <= key);
+                let behind = entries.partition_point(|(own, _)| is_before_end(own, end));
                 entries.get(..behind)?.last().map(|(own, value)| (own, value))
             }
             Node::Branch(children) => {
-                let behind = children.partition_point(|(bound, _)| bound <= key);
-                // All keys of the last one may be above, since a bound may be below its first key. Then the
-                // child before has only keys that aren't above.
-                children.get(..behind)?.iter().rev().find_map(|(_, child)| child.last_up_to(key))
+                let behind = children.partition_point(|(bound, _)| is_before_end(bound, end));
+                // All keys of the last one may be behind the end, since a bound may be below its first key.
+                // Then the child before has only keys that aren't.
+                children.get(..behind)?.iter().rev().find_map(|(_, child)| child.last_before(end))
             }
         }
     }
@@ -313,14 +391,8 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     /// Takes the items of the node behind this one, which is of the same level.
     fn append(&mut self, behind: Self) {
         match (self, behind) {
-            (Node::Leaf(entries), Node::Leaf(behind)) => {
-                make_room(entries, behind.len());
-                entries.extend(behind);
-            }
-            (Node::Branch(children), Node::Branch(behind)) => {
-                make_room(children, behind.len());
-                children.extend(behind);
-            }
+            (Node::Leaf(entries), Node::Leaf(behind)) => append(entries, behind),
+            (Node::Branch(children), Node::Branch(behind)) => append(children, behind),
             _ => {}
         }
     }
@@ -388,6 +460,20 @@ impl<'a, K: Ord, V> Iterator for Iter<'a, K, V> {
     }
 }
 
+/// Entries with keys in a range, in order.
+pub(crate) struct Range<'a, K, V> {
+    entries: Iter<'a, K, V>,
+    end: Bound<K>,
+}
+
+impl<'a, K: Ord, V> Iterator for Range<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.entries.next().filter(|(key, _)| is_before_end(*key, self.end.as_ref()))
+    }
+}
+
 impl<K: Ord + Clone, V: PartialEq> PartialEq for Tree<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.len == other.len && self.iter().eq(other.iter())
@@ -403,5 +489,5 @@ impl<K: Ord + Clone + Debug, V: Debug> Debug for Tree<K, V> {
 }
 
 #[cfg(test)]
-#[path = "tree_tests.rs"]
+#[path = "map_tests.rs"]
 mod tests;
