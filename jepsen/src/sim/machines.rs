@@ -198,3 +198,61 @@ pub(super) fn wall_ms() -> u64 {
 fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::io;
+
+    use ipam_raft::simulation::{Simulation, enter, pausable};
+    use tokio::time::sleep;
+
+    use super::*;
+
+    /// Makes the thread of a test a simulation without a network.
+    pub(crate) fn simulate() {
+        enter(Simulation {
+            seed: 1,
+            connect: |_| Box::pin(async { Err(io::Error::other("no network")) }),
+            boot_id: |_| "boot".to_owned(),
+        });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_ends_with_its_last_reason() {
+        simulate();
+        drop(begin("m1"));
+        let task = tokio::spawn(pausable(sleep(Duration::from_secs(1))));
+        pause("m1", Reason::Signal);
+        pause("m1", Reason::Cpu);
+        sleep(Duration::from_secs(4)).await;
+        assert_eq!(resume("m1", Reason::Signal), 0);
+        sleep(Duration::from_secs(4)).await;
+        assert!(!task.is_finished());
+        assert_eq!(resume("m1", Reason::Cpu), 1, "the turn after the timer");
+        task.await.unwrap();
+        assert_eq!(resume("m1", Reason::Cpu), 0, "nothing is paused");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_process_runs_and_gets_the_signals_to_its_host() {
+        simulate();
+        let former = begin("m1");
+        pause("m1", Reason::Signal);
+        let present = begin("m1");
+        tokio::spawn(pausable(async {})).await.unwrap();
+        stop("m2");
+        stop("m1");
+        present.notified().await;
+        assert!(tokio::time::timeout(Duration::from_secs(1), former.notified()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_upgraded_hosts_know_the_next_level() {
+        simulate();
+        drop(begin("m1"));
+        upgrade("m2");
+        assert!(is_upgraded("m2") && !knows_next_level());
+        upgrade("m1");
+        assert!(knows_next_level());
+    }
+}

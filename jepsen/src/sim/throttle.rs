@@ -54,3 +54,43 @@ impl Drop for Throttle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ipam_raft::simulation::pausable;
+
+    use super::super::machines::tests::simulate;
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limited_member_gets_its_share_of_turns() {
+        simulate();
+        drop(machines::begin("m1"));
+        let turns = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&turns);
+        tokio::spawn(pausable(async move {
+            loop {
+                sleep(Duration::from_millis(1)).await;
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+        let throttle = Throttle::begin(vec!["m1".to_owned()], 20);
+        sleep(Duration::from_secs(1)).await;
+        // Each period has 20 turns of its share, and one at its begin.
+        let had = turns.load(Ordering::Relaxed);
+        assert!((180..=220).contains(&had), "{had}");
+        assert!(throttle.evidence().is_some_and(|evidence| evidence.starts_with("m1: turns")));
+        drop(throttle);
+        sleep(Duration::from_secs(1)).await;
+        assert!(turns.load(Ordering::Relaxed) >= had + 990);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_that_wants_no_turn_is_no_evidence() {
+        simulate();
+        drop(machines::begin("m1"));
+        let throttle = Throttle::begin(vec!["m1".to_owned()], 20);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(throttle.evidence(), None);
+    }
+}
