@@ -87,8 +87,9 @@ impl Tree {
         Ok(tar.into_inner()?)
     }
 
-    /// Folders of all entries.
-    fn folders(&self) -> BTreeSet<&str> {
+    /// Folders of all entries, each before those inside.
+    #[must_use]
+    pub fn folders(&self) -> BTreeSet<&str> {
         let all = self.0.keys();
         all.flat_map(|path| path.match_indices('/').filter_map(|(at, _)| path.get(..at))).collect()
     }

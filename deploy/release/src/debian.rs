@@ -14,7 +14,7 @@ use ipam_image::tree::{DATA, Entry, PROGRAM, Tree, read};
 /// Maintainer scripts, in the order of an installation.
 const SCRIPTS: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
 /// Time of all entries, by the convention of reproducible builds.
-const TIME: &str = "SOURCE_DATE_EPOCH";
+pub(crate) const TIME: &str = "SOURCE_DATE_EPOCH";
 
 /// Package of a version for an architecture.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,8 @@ impl Package<'_> {
         Ok(text.replace("@ARCHITECTURE@", architecture()).replace("@SIZE@", &size.to_string()))
     }
 
-    fn filled(&self, text: &[u8]) -> Result<String> {
+    /// Text with the version.
+    pub(crate) fn filled(&self, text: &[u8]) -> Result<String> {
         Ok(std::str::from_utf8(text)?.replace("@VERSION@", self.version))
     }
 }

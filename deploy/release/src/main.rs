@@ -1,4 +1,4 @@
-//! Writer of the release artifacts: tarball, Debian packages, bill of materials, checksums.
+//! Writer of the release artifacts: tarball, Debian and RPM packages, bill of materials, checksums.
 //!
 //! `cargo xtask dist` builds the programs and the container image, then calls this program.
 //!
@@ -9,6 +9,7 @@ mod checksums;
 mod debian;
 mod layout;
 mod manual;
+mod rpm;
 mod tarball;
 
 use std::fs;
@@ -43,6 +44,9 @@ struct Arguments {
     /// Compression of packages, as `dpkg-deb` names it. All but `xz` are fast, for tests.
     #[arg(long, default_value = "xz")]
     compression: String,
+    /// RPM packages, too; needs rpmbuild.
+    #[arg(long)]
+    rpm: bool,
     /// Other artifacts in the output directory that the checksums include.
     #[arg(long, value_name = "NAME")]
     also: Vec<String>,
@@ -71,6 +75,10 @@ fn main() -> Result<()> {
         let package = Package { name, version: release, time: *time, compression: &arguments.compression };
         package.build(&tree, &root.join("deploy/debian").join(name), &output.join(package.file()))?;
         names.push(package.file());
+        if arguments.rpm {
+            package.build_rpm(&tree, &root.join("deploy"), output)?;
+            names.push(package.rpm_file());
+        }
     }
     let bill = format!("ipamd-{release}.cdx.json");
     write(&output.join(&bill), bill::document(root, &crates, release)?.as_bytes())?;

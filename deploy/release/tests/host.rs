@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::{package, prepared, text};
+use crate::{package, package_in, prepared, text};
 
 /// Host whose changes end with the test. Each script has namespaces of its own.
 pub(crate) struct Host {
@@ -92,14 +92,20 @@ impl Host {
         )
     }
 
-    /// Builds an older or newer package of the same content; returns its path on the host.
+    /// Builds a package of another version; returns its path on the host. An older one has the content of the
+    /// earlier release, if the stage has one.
     pub(crate) fn with_version(&self, name: &str, version: &str) -> String {
         let tree = self.dir.path().join(format!("{name}-{version}"));
         let run = |command: &mut Command| crate::run(command);
-        run(Command::new("dpkg-deb").arg("--raw-extract").arg(package(name)).arg(&tree));
-        let own = env!("CARGO_PKG_VERSION");
+        let previous = std::env::var_os("IPAMD_PREVIOUS").map(PathBuf::from);
+        let content = match previous.filter(|_| version < env!("CARGO_PKG_VERSION")) {
+            Some(folder) => package_in(&folder, name),
+            None => package(name),
+        };
+        let own = run(Command::new("dpkg-deb").arg("--field").arg(&content).arg("Version"));
+        run(Command::new("dpkg-deb").arg("--raw-extract").arg(&content).arg(&tree));
         for file in ["control", "preinst"] {
-            replace(&tree.join("DEBIAN").join(file), own, version);
+            replace(&tree.join("DEBIAN").join(file), own.trim(), version);
         }
         let file = format!("packages/{name}-{version}.deb");
         run(Command::new("dpkg-deb").args(["-Znone", "--build"]).arg(&tree).arg(self.path(&file)));

@@ -16,6 +16,7 @@ mod documents;
 mod host;
 mod install;
 mod linking;
+mod rpm;
 mod units;
 
 use std::path::{Path, PathBuf};
@@ -41,8 +42,13 @@ fn artifacts() -> PathBuf {
 
 /// The file of a package.
 fn package(name: &str) -> PathBuf {
+    package_in(&artifacts(), name)
+}
+
+/// The file of a package in a folder of artifacts.
+fn package_in(folder: &Path, name: &str) -> PathBuf {
     let begins = format!("{name}_");
-    let mut files = std::fs::read_dir(artifacts()).unwrap().map(|entry| entry.unwrap().path());
+    let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let is_package = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(&begins);
     files.find(is_package).unwrap_or_else(|| panic!("no package {name}"))
 }

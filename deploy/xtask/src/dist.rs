@@ -15,6 +15,9 @@ pub(crate) struct Arguments {
     /// Directory of the artifacts [default: target/dist/release].
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// RPM packages, too; needs rpmbuild (in Debian: package rpm).
+    #[arg(long)]
+    rpm: bool,
 }
 
 /// Builds the programs, the container image, and all other artifacts.
@@ -24,7 +27,11 @@ pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> 
     std::fs::create_dir_all(&output)?;
     let archive = image::archive_name();
     image::write(workspace, &image::Arguments::of(workspace.dist(), output.join(&archive)))?;
-    artifacts(workspace, &workspace.dist(), &output, &["--also", &archive])
+    let mut more = vec!["--also", archive.as_str()];
+    if arguments.rpm {
+        more.push("--rpm");
+    }
+    artifacts(workspace, &workspace.dist(), &output, &more)
 }
 
 /// Writes the artifacts of built programs.

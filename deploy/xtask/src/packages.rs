@@ -77,6 +77,9 @@ const RELEASE: &[Package] = &[
     Package { name: "systemd-container", wanted: "systemd-nspawn", places: &["/usr/bin/systemd-nspawn"] },
 ];
 
+/// Package that builds and reads RPM packages.
+const RPM: &[Package] = &[Package { name: "rpm", wanted: "rpmbuild", places: &["/usr/bin/rpmbuild"] }];
+
 /// Debian's package of kubectl.
 const KUBECTL: &str = "kubernetes-client";
 /// Debian's package of promtool.
@@ -87,9 +90,10 @@ pub(crate) fn ensure() -> Result<()> {
     ensure_all(NEEDED)
 }
 
-/// Installs the missing packages that check release artifacts.
-pub(crate) fn ensure_release() -> Result<()> {
-    ensure_all(RELEASE)
+/// Installs the missing packages that check release artifacts; with `rpm` also that of RPM packages.
+pub(crate) fn ensure_release(rpm: bool) -> Result<()> {
+    ensure_all(RELEASE)?;
+    if rpm { ensure_all(RPM) } else { Ok(()) }
 }
 
 fn ensure_all(needed: &'static [Package]) -> Result<()> {

@@ -22,9 +22,20 @@ const CONTAINERD: &str = "etc/systemd/system/containerd.service";
 /// Written last into a complete base system.
 const COMPLETE: &str = "complete";
 
+/// Choice of programs and tests.
+pub(crate) struct Choice<'a> {
+    /// True for the programs that ship.
+    pub(crate) shipped: bool,
+    /// True for the tests that a daily run leaves out, too.
+    pub(crate) by_hand: bool,
+    /// Folder with the Debian packages of an earlier release.
+    pub(crate) previous: Option<&'a Path>,
+}
+
 /// Writes the artifacts, and runs their tests.
-pub(crate) fn test(workspace: &Workspace, shipped: bool) -> Result<()> {
-    packages::ensure_release()?;
+pub(crate) fn test(workspace: &Workspace, choice: &Choice<'_>) -> Result<()> {
+    let Choice { shipped, by_hand, previous } = *choice;
+    packages::ensure_release(by_hand)?;
     monitoring::test(workspace, &packages::ensure_promtool(workspace)?)?;
     let base = base_system(workspace)?;
     let programs = if shipped { workspace.dist() } else { binaries::build_quickly(workspace, &PROGRAMS)? };
@@ -40,6 +51,12 @@ pub(crate) fn test(workspace: &Workspace, shipped: bool) -> Result<()> {
     tests.env("IPAMD_STRIPPED", stripped).env("IPAMD_TIME", image::time(&workspace.root)?.to_string());
     if shipped {
         tests.env("IPAMD_SHIPPED", "1");
+    }
+    if by_hand {
+        tests.arg("--ignore-default-filter");
+    }
+    if let Some(previous) = previous {
+        tests.env("IPAMD_PREVIOUS", std::path::absolute(previous)?);
     }
     call(&mut tests)
 }

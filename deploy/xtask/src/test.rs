@@ -14,7 +14,7 @@ use crate::{
     packages, powercut, release, tidy,
 };
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
     /// Only this stage; may be repeated.
     #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(STAGES.iter().map(|stage| stage.name)))]
@@ -25,12 +25,20 @@ pub(crate) struct Arguments {
     /// Test the binaries that ship, optimised and static, instead of those that cargo builds for the tests.
     #[arg(long)]
     shipped: bool,
+    /// Run the tests that a daily run leaves out, too: RPM packages.
+    #[arg(long)]
+    by_hand: bool,
+    /// Directory with Debian packages of an earlier release, from which tested upgrades begin.
+    #[arg(long, value_name = "DIR")]
+    previous: Option<PathBuf>,
 }
 
 /// The context of all stages.
 pub(crate) struct Checkout {
     workspace: Workspace,
     shipped: bool,
+    by_hand: bool,
+    previous: Option<PathBuf>,
 }
 
 /// The stage that builds the binaries that ship.
@@ -78,7 +86,13 @@ const STAGES: &[Stage<Checkout>] = &[
         "release",
         240,
         "release artifacts: packages on Debian, units, manual pages, alerts",
-        |checkout| release::test(&checkout.workspace, checkout.shipped),
+        |checkout| {
+            let Checkout { workspace, shipped, by_hand, previous } = checkout;
+            release::test(
+                workspace,
+                &release::Choice { shipped: *shipped, by_hand: *by_hand, previous: previous.as_deref() },
+            )
+        },
     )),
     beside(stage("namespaces", 110, "real interfaces through real CNI plugins", |checkout| {
         checkout.suite(Suite::Namespaces)
@@ -132,7 +146,8 @@ const fn beside(stage: Stage<Checkout>) -> Stage<Checkout> {
 
 /// Runs all stages, or the selected ones.
 pub(crate) fn run(workspace: Workspace, arguments: &Arguments) -> Result<()> {
-    let checkout = Checkout { workspace, shipped: arguments.shipped };
+    let Arguments { only: _, keep_going: _, shipped, by_hand, previous } = arguments.clone();
+    let checkout = Checkout { workspace, shipped, by_hand, previous };
     run_all(&checkout, &chosen(arguments), arguments.keep_going)
 }
 
@@ -187,7 +202,7 @@ mod tests {
 
     fn arguments(only: &[&str], shipped: bool) -> Arguments {
         let only = only.iter().map(|name| (*name).to_owned()).collect();
-        Arguments { only, keep_going: false, shipped }
+        Arguments { only, keep_going: false, shipped, by_hand: false, previous: None }
     }
 
     fn names(arguments: &Arguments) -> Vec<&'static str> {
