@@ -1,4 +1,5 @@
-//! The container image in containerd: imported, and run with no more rights than the manifests give.
+//! The container image in containerd: imported, and run with no more rights than the manifests give
+//! (acceptance of packages, line 7).
 
 use std::process::Output;
 
@@ -7,9 +8,12 @@ use serde_json::{Value, json};
 use super::containerd::start;
 use super::node::Node;
 use crate::support::image::{IMAGE, archive};
+use crate::support::programs;
 
 /// Snapshotter for a file system in memory.
 const SNAPSHOTS: [&str; 2] = ["--snapshotter", "native"];
+/// Limit of the image with the programs that ship.
+const BYTES_MAX: u64 = 40 << 20;
 /// Mount of the root directory of the image.
 const ROOT: &str = "/opt/image";
 
@@ -21,10 +25,12 @@ struct Imported {
 }
 
 impl Imported {
-    /// Runs a program of the image, with containerd's own configuration for it and a read-only root.
+    /// Runs a program of the image with a read-only root and without capabilities. All else is as containerd
+    /// configures it.
     fn run(&self, name: &str, args: &[&str]) -> Output {
         let mut spec = self.spec.clone();
         spec["process"]["args"] = json!(args);
+        spec["process"]["capabilities"] = json!({});
         spec["root"] = json!({"path": ROOT, "readonly": true});
         // The control groups of the tests have no controllers.
         spec["linux"].as_object_mut().unwrap().remove("resources");
@@ -36,9 +42,11 @@ impl Imported {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn containerd_runs_the_image_as_its_user_with_a_read_only_root() {
+async fn p5_7_containerd_runs_the_image_as_its_user_with_a_read_only_root() {
     let node = Node::make().await;
-    archive(&node.opt());
+    let bytes = std::fs::metadata(archive(&node.opt())).unwrap().len();
+    println!("{bytes} bytes");
+    assert!(programs::shipped().is_none() || bytes < BYTES_MAX, "{bytes} bytes");
     let mut daemon = start(&node).await;
     node.run(&[&["ctr", "images", "import"], &SNAPSHOTS[..], &["/opt/ipamd.oci.tar"]].concat());
     assert_eq!(node.run(&["ctr", "images", "ls", "--quiet"]), IMAGE);
@@ -57,6 +65,7 @@ async fn containerd_runs_the_image_as_its_user_with_a_read_only_root() {
     // The name of the plugin of kubectl is a link.
     let help = image.run("kubectl", &["/kubectl-ipam", "--help"]);
     assert!(String::from_utf8_lossy(&help.stdout).contains("Usage: kubectl ipam"), "{help:?}");
+    assert!(!image.run("shell", &["/bin/sh", "-c", "true"]).status.success());
     let refused = image.run("refused", &["/ipamctl", "cluster", "ca", "init", "/new"]);
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && text.contains("Read-only file system"), "{refused:?}");
