@@ -37,8 +37,8 @@ impl Workspace {
     pub(crate) fn cargo<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
-        // A clone that is built once gains nothing from files for the next build, and little from source lines
-        // in backtraces: the message of a panic has its own.
+        // A clone that is built once gains nothing from files for the next build, and little from lines in
+        // backtraces: the message of a panic has its own.
         if std::env::var_os("CI").is_some() {
             command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "false");
         }
