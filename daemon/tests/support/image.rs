@@ -27,6 +27,7 @@ pub(crate) fn archive(folder: &Path) -> PathBuf {
         revision: "of a test".to_owned(),
         time: 0,
         created: "1970-01-01T00:00:00Z".to_owned(),
+        compression: if programs::shipped().is_some() { 9 } else { 0 },
         libraries,
     };
     let path = folder.join("ipamd.oci.tar");

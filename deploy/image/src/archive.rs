@@ -18,8 +18,7 @@ pub(crate) struct Blob {
 
 impl Blob {
     pub(crate) fn new(content: Vec<u8>) -> Self {
-        let hexadecimal: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { digest: format!("sha256:{hexadecimal}"), content }
+        Self { digest: digest(&content), content }
     }
 
     fn json(value: &Value) -> Result<Self> {
@@ -32,7 +31,13 @@ impl Blob {
     }
 }
 
-/// Archive of an image with one layer.
+/// Digest of a content, as the specification writes it.
+pub(crate) fn digest(content: &[u8]) -> String {
+    let hexadecimal: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hexadecimal}")
+}
+
+/// Archive of an image with one layer, which is compressed.
 pub(crate) fn archive(layer: Blob, config: &Value, image: &Image) -> Result<Vec<u8>> {
     let config = Blob::json(config)?;
     let none = json!({});
@@ -40,7 +45,7 @@ pub(crate) fn archive(layer: Blob, config: &Value, image: &Image) -> Result<Vec<
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": config.descriptor("application/vnd.oci.image.config.v1+json", &none),
-        "layers": [layer.descriptor("application/vnd.oci.image.layer.v1.tar", &none)],
+        "layers": [layer.descriptor("application/vnd.oci.image.layer.v1.tar+gzip", &none)],
     }))?;
     // The first name is that of the specification, the second one that of containerd.
     let names = json!({

@@ -7,12 +7,14 @@ mod archive;
 mod libraries;
 pub mod tree;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 
-use self::archive::Blob;
+use self::archive::{Blob, digest};
 pub use self::libraries::libraries;
 use self::tree::{PROGRAM, Tree};
 
@@ -36,6 +38,8 @@ pub struct Image {
     pub time: u64,
     /// The same time, as RFC 3339.
     pub created: String,
+    /// Level of the layer's compression with gzip: 9 for releases, 0 for tests, which take no time for it.
+    pub compression: u32,
     /// Files of the host that the programs need, by their absolute paths. A static program needs none.
     pub libraries: Vec<PathBuf>,
 }
@@ -57,12 +61,15 @@ impl Image {
         for (name, target) in LINKS {
             tree.link(name, target);
         }
-        let layer = Blob::new(tree.archive(Vec::new(), self.time)?);
-        let config = self.config(&layer.digest);
-        archive::archive(layer, &config, self)
+        let layer = tree.archive(Vec::new(), self.time)?;
+        let config = self.config(&digest(&layer));
+        let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::new(self.compression));
+        gzip.write_all(&layer)?;
+        archive::archive(Blob::new(gzip.finish()?), &config, self)
     }
 
-    /// Configuration of the image. It has no entrypoint: the manifests name the program by its path.
+    /// Configuration of the image with the digest of its uncompressed layer. It has no entrypoint: the
+    /// manifests name the program by its path.
     fn config(&self, layer: &str) -> Value {
         json!({
             "architecture": architecture(),
@@ -114,6 +121,7 @@ mod tests {
             revision: "abc".to_owned(),
             time: 1_795_132_800,
             created: "2026-11-20T00:00:00Z".to_owned(),
+            compression: 9,
             libraries: Vec::new(),
         }
     }
@@ -168,8 +176,10 @@ mod tests {
         let config = parsed(blob(&manifest["config"]));
         assert_eq!(config["config"]["User"], "65532:65532");
         assert_eq!(config["config"]["Labels"]["org.opencontainers.image.revision"], "abc");
-        assert_eq!(config["rootfs"]["diff_ids"][0], manifest["layers"][0]["digest"]);
-        let layer = blob(&manifest["layers"][0]);
+        let mut compressed = flate2::read::GzDecoder::new(blob(&manifest["layers"][0]).as_slice());
+        let mut layer = Vec::new();
+        std::io::Read::read_to_end(&mut compressed, &mut layer).unwrap();
+        assert_eq!(config["rootfs"]["diff_ids"][0], digest(&layer));
         let mut reader = tar::Archive::new(&layer[..]);
         let entries: Vec<String> = reader
             .entries()

@@ -47,8 +47,14 @@ pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> 
     let output = arguments.output.clone().unwrap_or_else(|| workspace.dist().join(archive_name()));
     let time = time(&workspace.root)?;
     let revision = git(&workspace.root, &["rev-parse", "HEAD"])?;
-    let image =
-        Image { version: version.to_owned(), revision, time, created: rfc3339(time)?, libraries: Vec::new() };
+    let image = Image {
+        version: version.to_owned(),
+        revision,
+        time,
+        created: rfc3339(time)?,
+        compression: 9,
+        libraries: Vec::new(),
+    };
     refuse_dynamic(&binaries)?;
     let archive = image.archive(&binaries)?;
     std::fs::write(&output, &archive).with_context(|| format!("can't write {}", output.display()))?;
