@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::workspace::{Workspace, call};
 use crate::{binaries, dist, image, monitoring, packages};
@@ -35,6 +35,9 @@ pub(crate) struct Choice<'a> {
 /// Writes the artifacts, and runs their tests.
 pub(crate) fn test(workspace: &Workspace, choice: &Choice<'_>) -> Result<()> {
     let Choice { shipped, by_hand, previous } = *choice;
+    if let Some(missing) = previous.filter(|folder| !folder.is_dir()) {
+        bail!("{} is no directory; --previous takes one with Debian packages", missing.display());
+    }
     packages::ensure_release(by_hand)?;
     monitoring::test(workspace, &packages::ensure_promtool(workspace)?)?;
     let base = base_system(workspace)?;
