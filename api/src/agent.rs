@@ -1,5 +1,5 @@
-//! Requests of the plugin that only the node's agent serves. All others are those of the servers, with the
-//! headers [`HEADER_NETNS`] and [`HEADER_RUNTIME`].
+//! Requests of the plugin that only the node's agent serves. All other requests have the paths of the
+//! servers, and the headers [`HEADER_NETNS`] and [`HEADER_RUNTIME`].
 //!
 //! [`HEADER_RUNTIME`]: crate::brand::HEADER_RUNTIME
 
@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::brand::HEADER_NETNS;
 use crate::limits::NETNS_PATH_BYTES_MAX;
@@ -29,7 +30,7 @@ pub const INVENTORY_PATH: &str = "/v1/inventory";
 pub struct GcRequest {
     /// `name` of the network configuration.
     pub config: ObjectName,
-    /// Runtime whose list it is. Attachments of other runtimes are unaffected.
+    /// Runtime that sent the list. Attachments of other runtimes are unaffected.
     pub runtime: String,
     /// All valid attachments.
     pub valid: Vec<ValidAttachment>,
@@ -49,7 +50,7 @@ pub struct ValidAttachment {
 pub struct Collected {
     /// Number of attachments that the list lacks.
     pub orphans: u64,
-    /// Number of those that are not released yet; the agent goes on.
+    /// Number of these orphans that are not released yet; the agent continues to release them.
     pub pending: u64,
 }
 
@@ -58,11 +59,12 @@ pub struct Collected {
 pub struct NodeAttachments {
     /// Number of attachments, undelivered DELs among them.
     pub total: u64,
-    /// The first ones.
+    /// First attachments, in the order of their keys.
     pub attachments: Vec<NodeAttachment>,
 }
 
 /// Attachment of the node.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeAttachment {
     /// `name` of the network configuration.
@@ -72,7 +74,6 @@ pub struct NodeAttachment {
     /// The interface's name.
     pub interface: InterfaceName,
     /// Workload of the container, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointKey>,
     /// True if a DEL was answered and is not delivered yet.
     #[serde(default)]
@@ -81,7 +82,7 @@ pub struct NodeAttachment {
 
 /// `GET /v1/inventory`: differences between the agent's journal and the cluster.
 ///
-/// A POST takes the newer side of each, and answers those that it took.
+/// A POST resolves each difference in favour of the newer side, and returns the resolved differences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InventoryReport {
     /// Number of attachments in the journal, undelivered DELs among them.
@@ -91,6 +92,7 @@ pub struct InventoryReport {
 }
 
 /// Attachment that the agent's journal and the cluster have differently.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InventoryDifference {
     /// `name` of the network configuration.
@@ -100,15 +102,12 @@ pub struct InventoryDifference {
     /// The interface's name.
     pub interface: InterfaceName,
     /// Endpoint of the attachment, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointKey>,
     /// Ids of its allocations in the journal; absent if the journal lacks the attachment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<Vec<u64>>,
     /// Ids of its allocations in the cluster; absent if the cluster lacks the attachment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Vec<u64>>,
-    /// Change of the journal that takes the newer side.
+    /// Change of the journal that resolves the difference.
     pub change: InventoryChange,
 }
 
@@ -129,20 +128,20 @@ pub enum InventoryChange {
 /// Network namespace as a process sees it: a path, and the file that it names (namespaces(7)).
 ///
 /// Some runtimes name a namespace by a process (`/proc/PID/ns/net`). The kernel shows that file to privileged
-/// processes only, so the start of the process stands for it: both end with the container.
+/// processes only, so the start time of the process identifies the namespace: both end with the container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Netns {
     /// Device of the file, or [`Netns::PROCESS`].
     pub device: u64,
-    /// Inode of the file, or the start of the process in ticks since boot. A new namespace under the same
-    /// path has another one.
+    /// Inode of the file, or the start time of the process in ticks since boot. A new namespace under the
+    /// same path has a different value.
     pub inode: u64,
     /// Absolute path.
     pub path: String,
 }
 
 impl Netns {
-    /// Device of a namespace that a process stands for. No file has it.
+    /// Device number of a namespace that is identified by its process. No file has this number.
     pub const PROCESS: u64 = 0;
 
     /// Process that a path names.
@@ -152,7 +151,7 @@ impl Netns {
     }
 }
 
-/// `device:inode:path`, as a header carries it.
+/// Formats as `device:inode:path`, the value of the request header.
 impl fmt::Display for Netns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.device, self.inode, self.path)
@@ -202,7 +201,7 @@ pub struct DoctorCheck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
+    /// No problem found.
     Ok,
     /// Works, with a limitation.
     Warning,

@@ -1,12 +1,14 @@
 //! Cluster as `GET /v1/cluster` shows it, in the view of the answering member.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::name::Name;
 use crate::resource::Counts;
 use crate::time::Timestamp;
 
 /// Cluster, as one member knows it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cluster {
@@ -19,6 +21,7 @@ pub struct Cluster {
     /// The member that answers.
     pub answered_by: String,
     /// Name of the leader, as far as the answering member knows it.
+    #[serialize_always]
     pub leader: Option<String>,
     /// The Raft term.
     pub term: u64,
@@ -37,15 +40,14 @@ pub struct Cluster {
     /// Number of pools.
     pub pools: u64,
     /// Free bytes on the disk of the member that answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_free_bytes: Option<u64>,
     /// Requests that the disks have space for. `enough`: all; `little`: releases and deletions only;
     /// `nothing`: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_room: Option<String>,
 }
 
 /// One member of the cluster.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Member {
@@ -60,22 +62,16 @@ pub struct Member {
     /// Address for peers.
     pub peer_address: String,
     /// Number of missing log entries; known to the leader only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
     /// Reason for which the member serves no requests: its state differs, or may differ, from the others'.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined: Option<String>,
     /// The version of its program; absent while it doesn't answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The highest feature level that its program knows; absent while it doesn't answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u32>,
     /// Milliseconds since the member last answered; known to the leader only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_ms: Option<u64>,
     /// True if the member answers the leader; known to the leader only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<bool>,
 }
 
@@ -96,12 +92,12 @@ pub struct Members {
 }
 
 /// `POST /v1/cluster/transfer-leader`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TransferRequest {
     /// Voter that becomes the leader; without it the best one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Name>,
 }
 
@@ -181,6 +177,7 @@ pub struct MemberChange {
 }
 
 /// Epoch that a restore has started, and the pools that wait for confirmation.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Epoch {
@@ -189,19 +186,17 @@ pub struct Epoch {
     /// True if all pools are confirmed and may allocate.
     pub confirmed: bool,
     /// The revision of the state that was restored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_revision: Option<u64>,
     /// Time of the restore.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Time of the confirmation of all pools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Timestamp>,
     /// Pools that allocate nothing until they are confirmed.
     pub waiting: Vec<Name>,
 }
 
 /// `POST /v1/cluster/epoch/confirm`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -209,7 +204,6 @@ pub struct ConfirmRequest {
     /// Number of the epoch.
     pub epoch: u64,
     /// Pools to confirm; without it all pools, future ones included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pools: Option<Vec<Name>>,
 }
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::mac::MacAddress;
 use crate::name::{InterfaceName, Name, ObjectName};
@@ -10,6 +11,7 @@ use crate::resource::EndpointKey;
 use crate::time::Timestamp;
 
 /// One thing that has happened. Readers accept names and members that they don't know.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
@@ -27,28 +29,20 @@ pub struct Event {
     /// Kind of the object: the first word of the event's name.
     pub kind: String,
     /// The network of the address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Name>,
     /// The pool of the address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
     /// Endpoint that holds or held the address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointKey>,
     /// On which interface.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceName>,
     /// By which allocation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<u64>,
     /// Id of the prefix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<u64>,
     /// Realm and name of the prefix's owner.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// On which node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
     /// MAC addresses of the stations that answered probes: the endpoint's first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,10 +50,8 @@ pub struct Event {
     /// Principal and origin of the request.
     pub by: By,
     /// Reason of the change, determined by the state machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Comment of the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Changed fields with old and new values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,7 +59,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Its name among all events, `REVISION.NUMBER`: where to go on after it.
+    /// Position of the event, `REVISION.NUMBER`, after which a watch can resume.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{}.{}", self.revision, self.number)
@@ -99,6 +91,7 @@ pub struct FieldChange {
 }
 
 /// Page of events. It may be short or even empty without being the last; `next` decides.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventPage {
@@ -107,14 +100,13 @@ pub struct EventPage {
     /// The revision up to which the page knows everything.
     pub revision: u64,
     /// Cursor of the next page, for `after`; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// The oldest event that is kept, if any is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<String>,
 }
 
 /// Holders of an address over time.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressHistory {
@@ -123,22 +115,17 @@ pub struct AddressHistory {
     /// Network of the address.
     pub network: Name,
     /// Requested time, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// State at `at`: `allocated`, `cooling`, `free` or, before the start of history, `compacted`. `free`
     /// means neither held nor cooling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Holder at that time, or the last one before it, as far as history is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_holder: Option<EndpointKey>,
     /// Events of the address, newest first; up to `at` if given.
     pub events: Vec<Event>,
     /// Cursor of the next page, for `after`; absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Start of the complete history; absent if no history was dropped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_kept: Option<Timestamp>,
     /// The state that this was read from.
     pub revision: u64,

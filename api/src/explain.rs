@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::Problem;
 use crate::address::{AddressRange, Family};
@@ -11,6 +12,7 @@ use crate::resource::{Counts, Interface};
 
 /// Response to `POST /v1/allocations/explain`: the result of the request now, and its derivation. Nothing is
 /// allocated.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
@@ -19,7 +21,6 @@ pub struct Explanation {
     /// Interfaces that would be allocated; empty for a refusal.
     pub interfaces: Vec<Interface>,
     /// Problem that the request would get.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
     /// For each interface and family, what is chosen from. None where nothing has to be chosen.
     pub choices: Vec<Choice>,
@@ -30,6 +31,7 @@ pub struct Explanation {
 }
 
 /// Candidates of one interface for one family.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choice {
@@ -49,10 +51,8 @@ pub struct Choice {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
     /// Pool that would allocate the address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
     /// Address that would be allocated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// True if the endpoint keeps its present address here, regardless of the order of the pools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -74,6 +74,7 @@ pub struct Skipped {
 }
 
 /// One pool that comes into question.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
@@ -83,19 +84,17 @@ pub struct Candidate {
     /// that the pool doesn't have the requested address.
     pub verdict: String,
     /// Reason of the rejection, in a few words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Address that the pool would allocate without the pools before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// Numbers of the pool's addresses by state.
     pub counts: Counts,
     /// Milliseconds of log time until the cooling of its next address ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_free_ms: Option<u64>,
 }
 
 /// Something that would help.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Help {
@@ -104,9 +103,7 @@ pub struct Help {
     /// Pool that the remedy concerns.
     pub pool: Name,
     /// Time to wait, in milliseconds of log time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
     /// Addresses of its subnet that no pool has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<AddressRange>,
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::name::{InterfaceName, Name, ObjectName};
 use crate::probe::Link;
@@ -11,6 +12,7 @@ use crate::resource::EndpointKey;
 use crate::time::Timestamp;
 
 /// `POST /v1/nodes/{realm}/{name}/heartbeat`: readiness, present boot and inventory of a node.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeartbeatRequest {
@@ -21,7 +23,6 @@ pub struct HeartbeatRequest {
     /// True if the node can serve ADD.
     pub ready: bool,
     /// Reason if it can't.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<AgentProblem>,
     /// Version of the agent: at most 64 of `0-9A-Za-z.+-`.
     pub agent_version: String,
@@ -149,6 +150,7 @@ pub struct OrphansReleased {
 }
 
 /// Item of `GET /v1/nodes/{realm}/{name}/attachments`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeAttachment {
@@ -159,13 +161,13 @@ pub struct NodeAttachment {
     /// Endpoint that it belongs to.
     pub endpoint: EndpointKey,
     /// Uid of the endpoint's incarnation, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// Ids of its allocations, oldest first.
     pub allocations: Vec<u64>,
 }
 
 /// `GET /v1/nodes/{realm}/{name}/agent`, and part of a node's status: the newest report of its agent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeAgent {
@@ -176,7 +178,6 @@ pub struct NodeAgent {
     /// True if the node can serve ADD, according to its newest heartbeat.
     pub ready: bool,
     /// Reason if it can't.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<AgentProblem>,
     /// Time of the last change of the readiness.
     pub since: Timestamp,
@@ -205,9 +206,9 @@ pub struct AgentReport {
     pub agent: NodeAgent,
 }
 
-/// Inventory of a node as arithmetic, on both sides: a sum that follows each attachment that comes or goes.
+/// Inventory of a node as a sum, updated for each added or removed attachment.
 ///
-/// Outcomes of log entries carry it by position.
+/// The agent and the cluster compute it alike. Outcomes of log entries carry its fields by position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
     attachments: u64,
@@ -215,7 +216,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Inventory of a digest; none unless the digest has 16 hexadecimal digits in lower case.
+    /// Parses a digest; `None` unless it has 16 hexadecimal digits in lower case.
     #[must_use]
     pub fn of(digest: &InventoryDigest) -> Option<Self> {
         let InventoryDigest { attachments, digest } = digest;
@@ -230,7 +231,7 @@ impl Inventory {
         self.sum = self.sum.wrapping_add(sum(attachment, allocations));
     }
 
-    /// Removes an attachment as it was added.
+    /// Removes an attachment, with the allocations with which it was added.
     pub fn remove(&mut self, attachment: &AttachmentKey, allocations: impl IntoIterator<Item = u64>) {
         self.attachments = self.attachments.wrapping_sub(1);
         self.sum = self.sum.wrapping_sub(sum(attachment, allocations));
@@ -242,14 +243,14 @@ impl Inventory {
         self.attachments
     }
 
-    /// Returns its form on the wire.
+    /// Returns the inventory as it is sent.
     #[must_use]
     pub fn digest(&self) -> InventoryDigest {
         InventoryDigest { attachments: self.attachments, digest: format!("{:016x}", self.sum) }
     }
 }
 
-/// Sum of an attachment and of each of its allocations.
+/// Sum of the hashes of an attachment and of each of its allocations.
 fn sum(attachment: &AttachmentKey, allocations: impl IntoIterator<Item = u64>) -> u64 {
     let AttachmentKey { realm: _, node: _, config, container_id, interface } = attachment;
     let name = [config.as_str(), container_id.as_str(), interface.as_str()].iter().fold(FNV_OFFSET, fnv1a);

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::access::NodeKey;
 use crate::mac::MacAddress;
@@ -13,25 +14,23 @@ use crate::time::Timestamp;
 /// Probes that addresses of a network, a subnet or a pool need before an ADD succeeds.
 ///
 /// An absent value is that of the level above: the subnet's for a pool, the network's for a subnet.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Probing {
     /// True if an address is used only after a probe found no other host with it. A network's default is
     /// false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<bool>,
     /// True if an ADD fails while the gateway does not answer. A network's default is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<bool>,
     /// Validity of a probe that was made ahead of the ADD, in milliseconds of log time. A network's default
     /// is 600,000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_ms: Option<u64>,
 }
 
 impl Probing {
-    /// True if all values are those of the level above.
+    /// True if every setting is inherited from the level above.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -71,6 +70,7 @@ pub struct Link {
 }
 
 /// `POST /v1/nodes/{realm}/{name}/probes`: results of a node's probes, and a request for further jobs.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbesRequest {
@@ -81,7 +81,6 @@ pub struct ProbesRequest {
     #[serde(default)]
     pub jobs: u64,
     /// `next` of the answer before, with which the sweep of allocated addresses continues; `0` begins one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
@@ -89,6 +88,7 @@ pub struct ProbesRequest {
 pub const SWEEP_BEGINS: &str = "0";
 
 /// Result of the probe of one address.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeResult {
@@ -102,11 +102,11 @@ pub struct ProbeResult {
     #[serde(default)]
     pub macs: Vec<MacAddress>,
     /// Id of the allocation of the node's ADD that waits for this result; none for a job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<u64>,
 }
 
 /// Answer to results of probes.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbesAnswer {
@@ -118,7 +118,6 @@ pub struct ProbesAnswer {
     /// Addresses to probe.
     pub jobs: Vec<ProbeJob>,
     /// Position for `after` of the next request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Wanted time until the next request, in milliseconds.
     pub wait_ms: u64,
@@ -138,6 +137,7 @@ pub struct ProbeJob {
 }
 
 /// Item of `GET /v1/quarantines`: an address that a foreign host uses, and that is not allocated.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quarantine {
@@ -153,7 +153,6 @@ pub struct Quarantine {
     /// Node whose agent reported the host.
     pub reported_by: NodeKey,
     /// Node whose agent confirmed the report, if one did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_by: Option<NodeKey>,
     /// Time of the report.
     pub since: Timestamp,

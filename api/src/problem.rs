@@ -6,6 +6,7 @@ use std::fmt;
 
 pub use context::{Context, FieldError, Holder, PoolVerdict, QuotaUse};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::brand::PROBLEM_TYPE_PREFIX;
 
@@ -90,7 +91,7 @@ macro_rules! catalogue {
             /// All codes, in order.
             pub const ALL: &'static [Code] = &[$(Code::$variant),*];
 
-            /// Its row of the catalogue.
+            /// Row of the code in the catalogue.
             #[must_use]
             pub fn entry(self) -> Entry {
                 match self {
@@ -274,6 +275,7 @@ impl fmt::Display for Code {
 }
 
 /// A refusal or failure, as every channel shows it (`application/problem+json`).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
@@ -297,16 +299,13 @@ pub struct Problem {
     /// Applied status of the request.
     pub applied: Applied,
     /// The request that it answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// The state that it was decided on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
     /// Invalid fields of the body.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
     /// Names and numbers for programs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Box<Context>>,
 }
 
@@ -317,7 +316,7 @@ fn known_code<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Code,
 }
 
 impl Problem {
-    /// A problem with its catalogue row's status, help and advice.
+    /// Creates a problem with the status, help and retry advice of its catalogue row.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         let entry = code.entry();
@@ -337,7 +336,7 @@ impl Problem {
         }
     }
 
-    /// The same about one place of the body, named by a JSON pointer.
+    /// Sets the place of the problem in the body, a JSON pointer.
     #[must_use]
     pub fn at(mut self, pointer: impl Into<String>) -> Self {
         let error = FieldError { pointer: pointer.into(), code: self.code, detail: self.detail.clone() };
@@ -345,7 +344,7 @@ impl Problem {
         self
     }
 
-    /// The same where the body is a part of a larger one, below `pointer`.
+    /// Moves the place below `pointer`, for a body that is part of a larger one.
     #[must_use]
     pub fn below(mut self, pointer: &str) -> Self {
         for error in &mut self.errors {
@@ -354,21 +353,21 @@ impl Problem {
         self
     }
 
-    /// The same with more names and numbers.
+    /// Adds names and numbers to the context.
     #[must_use]
     pub fn with(mut self, add: impl FnOnce(&mut Context)) -> Self {
         add(self.context.get_or_insert_default());
         self
     }
 
-    /// The same with a more exact piece of advice.
+    /// Replaces the remedy by a more specific one.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self
     }
 
-    /// The same with the pause before a repetition has a chance.
+    /// Sets the pause before a repetition can succeed, in milliseconds.
     #[must_use]
     pub fn retry_after(self, retry_after_ms: u64) -> Self {
         let seconds = retry_after_ms.div_ceil(1_000);
@@ -378,14 +377,14 @@ impl Problem {
         self.help(help).with(|context| context.retry_after_ms = Some(retry_after_ms))
     }
 
-    /// The same for a request that may have been applied.
+    /// Marks the request as possibly applied.
     #[must_use]
     pub fn maybe_applied(mut self) -> Self {
         self.applied = Applied::Unknown;
         self
     }
 
-    /// The exit code of `ipamctl` for it.
+    /// Exit code of `ipamctl` for the problem.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.applied {
@@ -443,7 +442,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<Problem>(value).unwrap().code, Code::Internal);
     }
 
-    /// Scripts, dashboards and runtimes stand on these numbers; they never move.
+    /// Scripts, dashboards and runtimes depend on these numbers, so they never change.
     #[test]
     fn the_cni_numbers_are_fixed() {
         for (code, cni) in [

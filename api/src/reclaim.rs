@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::access::NodeKey;
 use crate::name::Name;
@@ -86,6 +87,7 @@ pub struct Tasks {
 }
 
 /// Task of the leader.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Task {
@@ -102,12 +104,9 @@ pub struct Task {
     /// Number of addresses and records that the task freed.
     pub reclaimed: u64,
     /// Begin of the newest run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// End of the newest run that completed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub succeeded_at: Option<Timestamp>,
     /// Duration of the newest run, in microseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
 }

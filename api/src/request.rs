@@ -7,6 +7,7 @@ mod prefix;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::address::{AddressRange, Family};
 use crate::client::push_encoded;
@@ -63,6 +64,7 @@ impl AttachmentKey {
 }
 
 /// Start time of the requesting process, on a clock of its machine.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -73,11 +75,11 @@ pub struct Started {
     pub at_us: u64,
     /// The kernel's start time of the process: field 22 of `/proc/self/stat`, in ticks of 10 ms since boot.
     /// It orders two processes of one boot; `at_us` decides between equal ticks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ticks: Option<u64>,
 }
 
 /// One interface of an allocation request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -108,10 +110,8 @@ pub struct InterfaceRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// The interface's hardware address, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// The network attachment of the interface; without it the attachment's `config`, on its own interface.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_attachment: Option<NetworkAttachment>,
     /// True if the interface's routers get no default route.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -144,6 +144,7 @@ impl InterfaceRequest {
 }
 
 /// `POST /v1/allocations`: addresses for one endpoint, all or none.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -151,40 +152,31 @@ pub struct AllocateRequest {
     /// Endpoint that gets the addresses.
     pub endpoint: EndpointKey,
     /// Uid of the endpoint's incarnation in its external system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// The endpoint's labels, by which pools select.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// The node where they will be, if on one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
     /// Attachment of the allocations; makes them `attached`. Its interface must be among the interfaces; the
     /// others are allocated with it, all or none, and stay *preallocated* until their own ADD. The whole list
     /// may be repeated with each ADD: existing allocations are unaffected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
     /// Controller that creates the endpoint. Endpoints of a `StatefulSet`, `VirtualMachine` or
     /// `VirtualMachineInstance` are sticky: they keep their addresses for their return.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
     /// Number of replicas that the controller wants, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
     /// True if the endpoint is sticky; for controllers that don't imply it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sticky: Option<bool>,
     /// Policy for a sticky endpoint's addresses after a scale-down; without it the pool's policy applies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_down: Option<ScaleDown>,
     /// End of the allocations: `attached` with an attachment, `leased` with `ttl_ms`, else `held`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<Lifecycle>,
     /// The interfaces that need addresses.
     pub interfaces: Vec<InterfaceRequest>,
     /// The pools that the endpoint's application has for itself, in subnets that interfaces name. Needs
     /// `controller`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic_pool: Option<AutomaticPool>,
     /// Further routes, default routes among them. A route belongs to the first interface whose subnet
     /// contains its gateway, and replaces the subnet's routes to the same destination. Stored with the
@@ -193,17 +185,14 @@ pub struct AllocateRequest {
     pub routes: Vec<Route>,
     /// Interface whose routers get a default route. Without it each interface gets one, unless it has
     /// `clean_gateway`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_route_interface: Option<InterfaceName>,
     /// Annotations of Spiderpool, as on a pod. They are equivalent to the other fields and may not contradict
     /// them; annotations of other systems are ignored.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub annotations: Labels,
     /// Start time of the requesting process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
     /// TTL of the lease, in milliseconds of log time; repeating the request renews it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// True to record addresses that the interfaces have already. Ignores selectors, disabled pools,
     /// reservations and cooling; never takes an address that another endpoint holds.
@@ -219,7 +208,6 @@ pub struct AllocateRequest {
     pub wait: bool,
     /// Host name in DNS. Like the description it is taken from the request that allocated; a repetition
     /// changes neither.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -258,6 +246,7 @@ impl AllocateRequest {
 }
 
 /// The answer to an allocation request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocated {
@@ -268,13 +257,13 @@ pub struct Allocated {
     /// True if an earlier request had allocated them and this one changed nothing.
     pub repeated: bool,
     /// Reason for waiting, if nothing was allocated and the request waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Condition>,
     /// Revision of the allocation.
     pub revision: u64,
 }
 
 /// `POST /v1/attachments/release`: the request of CNI DEL.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -282,14 +271,11 @@ pub struct ReleaseAttachmentRequest {
     /// Attachment to release.
     pub attachment: AttachmentKey,
     /// Start time of the requesting process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
     /// Endpoint that the runtime ends. Without such an attachment, the request releases what the endpoint
     /// with this `uid` has adopted on the attachment's node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointKey>,
     /// Incarnation of the endpoint; without it nothing adopted is released.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
@@ -372,12 +358,12 @@ pub struct Released {
 }
 
 /// `POST …/renew` of an allocation or an endpoint. Without a body each lease lasts as long again as before.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RenewRequest {
     /// New TTL from now, in milliseconds of log time; unchanged if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 

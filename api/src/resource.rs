@@ -19,6 +19,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::address::{AddressRange, Family};
 use crate::mac::MacAddress;
@@ -91,6 +92,7 @@ pub struct Condition {
 }
 
 /// An address space in which addresses are unique.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -110,7 +112,6 @@ pub struct Network {
     #[serde(default)]
     pub annotations: Labels,
     /// Name of the external system that manages the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
@@ -140,6 +141,7 @@ pub struct Route {
 }
 
 /// Name resolution that a subnet's hosts get.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -148,7 +150,6 @@ pub struct Dns {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nameservers: Vec<IpAddr>,
     /// The local domain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// Search list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -159,6 +160,7 @@ pub struct Dns {
 }
 
 /// Rules for automatic pools of a subnet. `{}` allows them anywhere in it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -170,11 +172,11 @@ pub struct AutomaticRules {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<AddressRange>,
     /// Maximum number of addresses of one automatic pool; 1024 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size: Option<u32>,
 }
 
 /// A CIDR of a network, from which pools are cut.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -188,14 +190,11 @@ pub struct Subnet {
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::SubnetCidr"))]
     pub cidr: IpNet,
     /// Address of the router; never allocated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// 802.1Q id, 0 to 4094; 0 and none both mean untagged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
     /// MTU of the subnet's hosts, in bytes: 68 (IPv6: 1280) to 65535. CNI reports it for routes, from version
     /// 1.1.0 on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// Further routes of its hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -204,7 +203,6 @@ pub struct Subnet {
     #[serde(default)]
     pub dns: Dns,
     /// Automatic pools that may be cut from it; without it none are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic: Option<AutomaticRules>,
     /// Probes that its addresses need, as far as pools don't specify others.
     #[serde(default, skip_serializing_if = "Probing::is_empty")]
@@ -219,7 +217,6 @@ pub struct Subnet {
     #[serde(default)]
     pub annotations: Labels,
     /// Name of the external system that manages the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
@@ -239,6 +236,7 @@ pub struct SubnetStatus {
 }
 
 /// Addresses of a network that no pool allocates.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -252,7 +250,6 @@ pub struct Reservation {
     pub addresses: Vec<AddressRange>,
     /// Endpoint that uses the addresses, in a pool or outside all pools: a record, by which nothing is
     /// allocated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<EndpointKey>,
     /// Description for people.
     #[serde(default)]
@@ -264,7 +261,6 @@ pub struct Reservation {
     #[serde(default)]
     pub annotations: Labels,
     /// Name of the external system that manages the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
@@ -295,6 +291,7 @@ pub enum Lifecycle {
 }
 
 /// A workload or machine that holds addresses.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Endpoint {
@@ -302,16 +299,13 @@ pub struct Endpoint {
     #[serde(flatten)]
     pub key: EndpointKey,
     /// Uid of the incarnation in the external system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// True if the endpoint keeps its addresses for its return.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sticky: bool,
     /// Controller of a sticky endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
     /// Policy for its addresses after a scale-down; without it the pool's policy applies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_down: Option<ScaleDown>,
 }
 
@@ -343,13 +337,13 @@ pub struct Recorded {
 }
 
 /// One interface of an endpoint.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
     /// Name of the interface.
     pub name: InterfaceName,
     /// The attachment that has them, if any; of several the newest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
     /// Other attachments that have them too: where it was, during a live migration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -365,6 +359,7 @@ pub struct Interface {
 }
 
 /// Allocated address with its configuration.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GivenAddress {
@@ -372,7 +367,6 @@ pub struct GivenAddress {
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub address: IpNet,
     /// The router.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// True if the router gets no default route.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -384,10 +378,8 @@ pub struct GivenAddress {
     #[serde(default)]
     pub dns: Dns,
     /// 802.1Q id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
     /// The largest packet, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// Pool of the address.
     pub pool: Name,
@@ -399,13 +391,10 @@ pub struct GivenAddress {
     #[serde(default, skip_serializing_if = "NeededProbes::is_none")]
     pub probes: NeededProbes,
     /// End of the lease, if it is leased.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
     /// MAC address of the interface, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// Host name in DNS, if given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -413,6 +402,7 @@ pub struct GivenAddress {
 }
 
 /// One address held by one interface of one endpoint.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocation {
@@ -432,18 +422,14 @@ pub struct Allocation {
     /// The interface that has it.
     pub interface: InterfaceName,
     /// The node where it is, if on one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
     /// Lifecycle of the allocation.
     pub lifecycle: Lifecycle,
     /// End of the lease, if it is leased.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
     /// MAC address of the interface, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// Host name in DNS, if given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
     /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -451,10 +437,8 @@ pub struct Allocation {
     /// True if a probe found the address unused on the wire.
     pub checked: bool,
     /// Station that answers probes of the address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub station: Option<MacAddress>,
     /// Another station that answers for the address, too: a collision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colliding: Option<MacAddress>,
     /// Creation time.
     pub created_at: Timestamp,
@@ -463,6 +447,7 @@ pub struct Allocation {
 }
 
 /// State of one address.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Address {
@@ -471,34 +456,28 @@ pub struct Address {
     /// Network of the address.
     pub network: Name,
     /// The subnet that it is in, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subnet: Option<Name>,
     /// The pool that it is in, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
     /// State: `allocated`, `quarantined`, `cooling`, `reserved`, `excluded`, `free` or `unmanaged`.
     /// `unmanaged` addresses are outside all pools.
     pub state: String,
     /// Its allocation, when it is allocated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<Allocation>,
     /// The smallest prefix that it is in, if it is in one: it is its owner's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
     /// For how much log time it still cools, when it is cooling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cooling_ms: Option<u64>,
     /// The reservation that covers it, if any; of several one that records it for an endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<Name>,
     /// Endpoint that the reservation records it for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_for: Option<EndpointKey>,
     /// The state that this was read from.
     pub revision: u64,
 }
 
 /// One page of a list.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Page<Item> {
@@ -507,9 +486,7 @@ pub struct Page<Item> {
     /// The state that they were read from.
     pub revision: u64,
     /// Cursor of the next page; absent on the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Number of items on all pages, if requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
 }

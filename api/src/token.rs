@@ -1,6 +1,7 @@
 //! Tokens as HTTP shows them. The secret appears once, in the answer that makes it.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::access::{NodeKey, Role};
 use crate::name::Name;
@@ -24,6 +25,7 @@ pub enum Purpose {
 }
 
 /// `POST /v1/tokens`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -36,7 +38,6 @@ pub struct TokenRequest {
     /// Role of the token's principal.
     pub role: Role,
     /// The node that it speaks for; required with the role `node`, unless it is for joining.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeKey>,
     /// True if the node that joins with it loses the tokens that it has; only for joining, and with `node`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -51,7 +52,6 @@ pub struct TokenRequest {
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub labels: Selector,
     /// TTL in milliseconds of log time; unlimited if absent. Required for join tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -59,6 +59,7 @@ pub struct TokenRequest {
 }
 
 /// Token as it is read.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
@@ -69,7 +70,6 @@ pub struct Token {
     /// Role of the token's principal.
     pub role: Role,
     /// The node that it speaks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeKey>,
     /// True if the node that joins with it loses the tokens that it has.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -91,16 +91,15 @@ pub struct Token {
     /// Status of the token.
     pub status: TokenStatus,
     /// Its secret: only in the answer that makes it, and never again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
 /// Status of a token.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenStatus {
     /// Expiry, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// True if a join token has been used.
     pub used: bool,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 /// Steps that are carried out if all conditions hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,7 @@ pub struct TransactionRequest {
 }
 
 /// Precondition of one resource: that it doesn't exist, or that it is at a revision.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TransactionCondition"))]
 #[serde(deny_unknown_fields)]
@@ -23,14 +25,13 @@ pub struct Condition {
     /// Path of the resource: `/v1/subnets/lan-12`.
     pub path: String,
     /// Requires that the resource doesn't exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<bool>,
     /// Requires this revision, as in the resource's `ETag`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
 }
 
 /// One change, equivalent to a request of its own.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -40,10 +41,8 @@ pub struct TransactionStep {
     /// Path of the step.
     pub path: String,
     /// The request's body, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Map<String, Value>>,
     /// Required revision, as in the resource's `ETag`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_match: Option<String>,
 }
 
@@ -73,12 +72,12 @@ pub struct TransactionAnswer<Body = Value> {
 }
 
 /// Response to one step.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepResult<Body = Value> {
     /// HTTP status.
     pub status: u16,
     /// The answer's body, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
 }

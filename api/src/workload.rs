@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::name::{Name, ObjectName};
 use crate::resource::EndpointKind;
@@ -24,6 +25,7 @@ pub struct WorkloadsRequest {
 }
 
 /// Observed state of one workload. Addresses are released only for facts that it states.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -43,13 +45,10 @@ pub struct Workload {
     pub has_addresses: bool,
     /// End of the grace of a workload that terminates: `deletionTimestamp` of Kubernetes, which contains the
     /// grace already.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_due_at: Option<Timestamp>,
     /// End of the last container, if all containers have ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
     /// Node of the workload, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<WorkloadNode>,
     /// Evidence that the workload is gone.
     #[serde(default)]
@@ -156,6 +155,7 @@ pub struct WorkloadsAnswer {
 }
 
 /// Verdict on one workload.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadResult {
@@ -166,7 +166,6 @@ pub struct WorkloadResult {
     /// Reason of the verdict.
     pub reason: WorkloadReason,
     /// Earliest time at which the addresses are reclaimed, for `later`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
     /// Released addresses.
     pub addresses: Vec<IpAddr>,

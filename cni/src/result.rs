@@ -1,4 +1,4 @@
-//! The result of an ADD, in each of the shapes that the versions of the specification have.
+//! Result of an ADD, in the format of each version of the specification.
 //!
 //! An address plugin reports no interfaces: the main plugin makes them.
 
@@ -9,11 +9,12 @@ use ipam_api::problem::{Code, Problem};
 use ipam_api::resource::GivenAddress;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use crate::fail::{Failure, lines};
 use crate::version::CniVersion;
 
-/// From 0.3.0 on.
+/// Result since version 0.3.0.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed<'a> {
@@ -24,54 +25,52 @@ struct Listed<'a> {
     dns: &'a Dns,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Ip {
-    /// Removed in version 1.0.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// IP version; removed in version 1.0.0.
     version: Option<&'static str>,
     address: IpNet,
-    #[serde(skip_serializing_if = "Option::is_none")]
     gateway: Option<IpAddr>,
 }
 
-/// 0.1.0 and 0.2.0: at most one address of each family.
+/// Result of versions 0.1.0 and 0.2.0: at most one address of each family.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct OneOfEach<'a> {
     cni_version: CniVersion,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ip4: Option<Single>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ip6: Option<Single>,
     dns: &'a Dns,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Single {
     ip: IpNet,
-    #[serde(skip_serializing_if = "Option::is_none")]
     gateway: Option<IpAddr>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     routes: Vec<Route>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Route {
     dst: IpNet,
     gw: IpAddr,
-    /// Since 1.1.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// MTU of the route, since version 1.1.0.
     mtu: Option<u32>,
 }
 
 /// Name resolution.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Dns {
     /// Name servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nameservers: Vec<String>,
     /// The local domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// Search list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,8 +80,8 @@ pub struct Dns {
     pub options: Vec<String>,
 }
 
-/// Prints the allocation of an interface. `dns` comes from the configuration; without it the subnets'
-/// applies. `dns` is what the configuration prescribes; without it, what the subnets have counts.
+/// Prints the allocation of an interface. `dns` comes from the configuration; without it, the name resolution
+/// of the subnets applies.
 ///
 /// # Errors
 /// Code 999 for an interface without any address, which no main plugin can use; code 7 for more addresses
@@ -137,7 +136,7 @@ fn single(version: CniVersion, given: &[GivenAddress], family: Family) -> Option
 }
 
 /// Routes of a result, each once: the default route of each family with a gateway, and further routes. Each
-/// has its gateway: without it, a main plugin takes the first address's of that family.
+/// has its gateway: otherwise, a main plugin would use the gateway of the first address of that family.
 fn routes(version: CniVersion, given: &[&GivenAddress]) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     let mut add = |route: Route| {
@@ -181,7 +180,7 @@ fn merged_dns(given: &[GivenAddress]) -> Dns {
     merged
 }
 
-/// Failure of an answer that ipamd must never give.
+/// Failure for an answer that ipamd must never return.
 pub(crate) fn defect(detail: &str) -> Failure {
     Problem::new(Code::Internal, detail).into()
 }

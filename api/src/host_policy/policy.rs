@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::MaxUnavailable;
 use crate::name::{InterfaceName, Name};
@@ -11,6 +12,7 @@ use crate::resource::Labels;
 use crate::selector::Selector;
 
 /// Template of the network configuration of hosts, with addresses of pools.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -46,7 +48,6 @@ pub struct HostPolicy {
     #[serde(default)]
     pub annotations: Labels,
     /// Name of the external system that manages the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 

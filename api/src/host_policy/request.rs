@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::name::{Name, ObjectName};
 use crate::request::is_zero;
@@ -40,12 +41,12 @@ pub struct RenderedHostPolicy {
 }
 
 /// `POST /v1/host-policies/{name}/reset`: release of the addresses of a policy.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResetHostPolicy {
     /// The node that loses its addresses; all nodes if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
 }
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::address::Family;
 use crate::name::{InterfaceName, Name, ObjectName};
@@ -10,47 +11,37 @@ use crate::problem::Code;
 use crate::resource::{Counts, EndpointKey};
 
 /// Machine-readable context. The present fields depend on the code.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Context {
     /// With `revision-mismatch`: the present revision, as `If-Match` takes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
     /// With `revision-mismatch`: principal of the last change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<String>,
     /// With `revision-mismatch`: the fields of the last change; none if it was the creation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_fields: Option<Vec<String>>,
     /// With `in-use`: how many addresses are held.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
     /// With `in-use`: some of the held addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Holder>,
     /// Of a transaction: the step that was refused, counted from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
     /// With `managed-elsewhere`: the manager.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
     /// With `pool-exhausted` and similar codes: the interface without an address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceName>,
     /// With `pool-exhausted`, `quota-exceeded` and the like: of which family.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
     /// With `pool-exhausted`: milliseconds of log time until the first cooling ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_free_ms: Option<u64>,
     /// With `overloaded` and `too-many-requests`: milliseconds before a repetition has a chance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// With `pool-exhausted` and similar codes: the rejection of each pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolVerdict>,
     /// With `quota-exceeded`: the namespace or application, its limit and its usage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaUse>,
     /// With `not-found`: names that exist and look like it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,6 +61,7 @@ pub struct PoolVerdict {
 }
 
 /// A quota of which too little is left.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuotaUse {
@@ -78,7 +70,6 @@ pub struct QuotaUse {
     /// The namespace.
     pub namespace: ObjectName,
     /// The application that it bounds, as `group/kind/name`; without it the whole namespace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
     /// Limit of the quota, in addresses of the family.
     pub limit: u64,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::file::{HEADER, PRIVATE, RenderError, RenderedFile};
 use super::plan::{Device, Hop, Plan};
@@ -29,9 +30,10 @@ struct Network {
     vlans: BTreeMap<String, Vlan>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Ethernet {
-    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "match")]
     found_by: Option<Match>,
     #[serde(flatten)]
     settings: Settings,
@@ -50,13 +52,11 @@ struct Vlan {
     settings: Settings,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Settings {
-    #[serde(skip_serializing_if = "Option::is_none")]
     dhcp4: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     dhcp6: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     mtu: Option<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     addresses: Vec<String>,
@@ -66,6 +66,7 @@ struct Settings {
     nameservers: Nameservers,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Route {
@@ -73,7 +74,6 @@ struct Route {
     via: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     on_link: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     metric: Option<u32>,
 }
 

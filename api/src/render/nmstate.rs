@@ -2,12 +2,13 @@
 //!
 //! A family without addresses is not mentioned, so nmstate leaves it alone. Name servers are those of the
 //! host, since nmstate has one resolver for all interfaces. nmstate has no on-link routes; a direct route to
-//! the gateway stands for them.
+//! the gateway replaces them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::file::{HEADER, PUBLIC, RenderError, RenderedFile};
 use super::plan::{Device, Plan};
@@ -17,13 +18,12 @@ use crate::Family;
 /// Path of the file, which `nmstate.service` applies at boot.
 const PATH: &str = "/etc/nmstate/60-ipamd.yml";
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct State {
     interfaces: Vec<Entry>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     routes: Option<Config<Vec<Route>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     dns_resolver: Option<Config<Resolver>>,
 }
 
@@ -32,6 +32,7 @@ struct Config<T> {
     config: T,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Entry {
@@ -39,17 +40,11 @@ struct Entry {
     #[serde(rename = "type")]
     kind: &'static str,
     state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     identifier: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     mac_address: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     mtu: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     vlan: Option<Vlan>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ipv4: Option<V4>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     ipv6: Option<V6>,
 }
 
@@ -82,13 +77,13 @@ struct Address {
     prefix_length: u8,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Route {
     destination: IpNet,
     next_hop_address: IpAddr,
     next_hop_interface: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     metric: Option<u32>,
 }
 
@@ -153,7 +148,7 @@ fn routes(device: &Device) -> Vec<Route> {
     all
 }
 
-/// Next hop of a direct route: nmstate shows that as zeros, and takes another spelling for another route.
+/// Next hop of a direct route, as zeros. nmstate reports this form, and treats any other as another route.
 fn no_hop(gateway: IpAddr) -> IpAddr {
     match gateway {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

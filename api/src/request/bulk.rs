@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{AutomaticPool, InterfaceRequest};
 use crate::name::{Name, ObjectName};
@@ -11,6 +12,7 @@ use crate::resource::{Controller, Dns, EndpointKind, Labels, Lifecycle, Route, S
 
 /// `POST /v1/allocations/bulk`: addresses for many endpoints of a kind in one namespace, all or none. Each
 /// endpoint gets what a request of its own would get; one that has its addresses already keeps them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -32,29 +34,21 @@ pub struct BulkAllocateRequest {
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// The node where they will be, if on one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
     /// Controller that creates the endpoints.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
     /// Number of replicas that the controller wants, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
     /// True if the endpoints are sticky; for controllers that don't imply it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sticky: Option<bool>,
     /// Policy for the addresses of sticky endpoints after a scale-down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_down: Option<ScaleDown>,
     /// The pools that the application has for itself, in subnets that the interface names. Needs
     /// `controller`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic_pool: Option<AutomaticPool>,
     /// End of the allocations: `leased` with `ttl_ms`, else `held`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<Lifecycle>,
     /// TTL of the leases, in milliseconds of log time; repeating the request renews them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Description of each allocation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -92,6 +86,7 @@ pub struct BulkAllocation {
 }
 
 /// Pool of an answer.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkPool {
@@ -100,7 +95,6 @@ pub struct BulkPool {
     /// The pool's subnet.
     pub subnet: Name,
     /// The router.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// Further routes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -109,10 +103,8 @@ pub struct BulkPool {
     #[serde(default)]
     pub dns: Dns,
     /// 802.1Q id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
     /// The largest packet, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
 }
 

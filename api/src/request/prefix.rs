@@ -2,21 +2,21 @@
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::name::{Name, ObjectName};
 use crate::resource::Prefix;
 
 /// `POST /v1/prefixes`: delegates the lowest free aligned block of a length. A repetition returns the same
 /// prefix, and refreshes it and all above it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DelegateRequest {
     /// The pool that it is cut from. Either this or `parent`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
     /// The prefix that it is cut from, by its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
     /// Realm of the owners.
     #[serde(default = "Name::default_name")]
@@ -27,14 +27,12 @@ pub struct DelegateRequest {
     /// Owner of the prefix: unique in its realm among the prefixes of the same parent.
     pub owner: ObjectName,
     /// Its length; without one it must be there already.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u8>,
     /// True if the first and the last address are never allocated.
     #[serde(default)]
     pub keep_edges: bool,
     /// TTL without a refresh, in milliseconds of log time. Without it a new prefix is kept until it is
     /// released, and an existing one keeps its TTL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// True to wait while no block is free: the request is queued and served as soon as possible. A
     /// repetition returns the prefix; a release by the returned id withdraws the request.
@@ -45,15 +43,14 @@ pub struct DelegateRequest {
 /// `PUT /v1/prefixes`: exactly these prefixes. What is listed is delegated, or waits while no block is free.
 /// All other prefixes of the realm that are cut from the pool or the parent itself are released, with
 /// everything below them. A repetition changes nothing.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetPrefixesRequest {
     /// The pool that they are cut from. Either this or `parent`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
     /// The prefix that they are cut from, by its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
     /// Realm of the owners. Prefixes of other realms stay.
     #[serde(default = "Name::default_name")]
@@ -77,6 +74,7 @@ pub struct PrefixesSet {
 }
 
 /// A prefix that a list left out.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReleasedPrefix {
@@ -85,12 +83,12 @@ pub struct ReleasedPrefix {
     /// Owner of the prefix.
     pub owner: ObjectName,
     /// CIDR of the prefix; absent for a request that waited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<crate::schema::Cidr>"))]
     pub cidr: Option<IpNet>,
 }
 
 /// A prefix of a list, or on the way to another.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -98,13 +96,11 @@ pub struct PrefixLevel {
     /// Owner of the prefix.
     pub owner: ObjectName,
     /// Its length; without one it must be there already.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u8>,
     /// True if the first and the last address are never allocated.
     #[serde(default)]
     pub keep_edges: bool,
     /// TTL without a refresh, in milliseconds of log time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 

@@ -1,10 +1,12 @@
 //! Controllers of endpoints, and the policy for an endpoint's addresses after a scale-down.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::name::ObjectName;
 
 /// Controller of endpoints in its realm and namespace: a `StatefulSet`, a `VirtualMachine`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -17,7 +19,6 @@ pub struct Controller {
     /// Name of the controller.
     pub name: ObjectName,
     /// Uid of the incarnation in the external system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
@@ -36,7 +37,7 @@ pub enum ScaleDown {
 }
 
 impl ScaleDown {
-    /// True if it is the default.
+    /// True if the policy is the default.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::default()

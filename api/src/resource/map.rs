@@ -4,11 +4,13 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::Counts;
 use crate::name::{Name, ObjectName};
 
 /// A part of the map of a pool or of a subnet.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressMap {
@@ -17,11 +19,11 @@ pub struct AddressMap {
     /// The state that this was read from.
     pub revision: u64,
     /// Cursor of the next page, for `from`; absent on the last. The last run may continue there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<IpAddr>,
 }
 
 /// Addresses in a row that are all in one state, and in one pool.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressRun {
@@ -35,13 +37,13 @@ pub struct AddressRun {
     /// `unmanaged` addresses are outside all pools.
     pub state: String,
     /// The pool that owns them, if one does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
     /// True if a reservation covers held or cooling addresses: they aren't allocated again afterwards.
     pub reserved_while_held: bool,
 }
 
 /// The subnets of a network, by address.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkMap {
@@ -50,7 +52,6 @@ pub struct NetworkMap {
     /// The state that this was read from.
     pub revision: u64,
     /// Cursor of the next page, for `from`; absent on the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<IpAddr>,
 }
 

@@ -1,11 +1,13 @@
 //! Namespaces as HTTP shows them.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Labels, Quota};
 use crate::name::{Name, NamePattern, ObjectName};
 
 /// A group of endpoints.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -35,7 +37,6 @@ pub struct Namespace {
     #[serde(default)]
     pub annotations: Labels,
     /// Name of the external system that manages the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 

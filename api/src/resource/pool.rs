@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Application, Condition, Labels, Route, ScaleDown};
 use crate::address::{AddressRange, Family};
@@ -28,6 +29,7 @@ pub enum Strategy {
 }
 
 /// A named set of addresses of one subnet: ranges minus exclusions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -37,7 +39,6 @@ pub struct Pool {
     /// The subnet that it is cut from. Can't be changed.
     pub subnet: Name,
     /// The subnet's network, shown for orientation; if sent, it must fit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Name>,
     /// Its addresses; all of the subnet if none are named.
     #[serde(default)]
@@ -62,7 +63,6 @@ pub struct Pool {
     #[serde(default)]
     pub allow_edges: bool,
     /// Address of the router, instead of the subnet's; never allocated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// Further routes of its hosts, over the subnet's: one stands for the subnet's to the same destination.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -102,10 +102,8 @@ pub struct Pool {
     pub terminating: bool,
     /// Pool that replaces this one. This pool allocates nothing more; its requesters get addresses of that
     /// pool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drains_to: Option<Name>,
     /// True if the pool is deleted with its application, once it is empty. Automatic pools only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim: Option<bool>,
     /// Probes that its addresses need, in place of those of its subnet.
     #[serde(default, skip_serializing_if = "Probing::is_empty")]
@@ -120,7 +118,6 @@ pub struct Pool {
     #[serde(default)]
     pub annotations: Labels,
     /// Name of the external system that manages the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
 }
 
@@ -159,6 +156,7 @@ pub const COLLISION_MEANING: &str =
     "Two stations answer probes of an allocated address; the condition is absent otherwise.";
 
 /// Status of a pool.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolStatus {
@@ -176,7 +174,6 @@ pub struct PoolStatus {
     #[serde(default)]
     pub reserved_while_held: u64,
     /// Application of an automatic pool, which alone may use it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
     /// Conditions of the pool.
     pub conditions: Vec<Condition>,

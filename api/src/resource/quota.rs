@@ -5,20 +5,20 @@ use std::str::FromStr;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::name::{ObjectName, shown};
 use crate::{Code, Problem};
 
 /// Maximum numbers of addresses of a namespace. Absent values don't limit; held addresses stay.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quota {
     /// Maximum number of IPv4 addresses of all its endpoints, automatic pools included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv4: Option<u64>,
     /// Maximum number of IPv6 addresses, counted in the same way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<u64>,
     /// Limits of each application: all endpoints with one controller.
     #[serde(default, skip_serializing_if = "AddressLimits::is_empty")]
@@ -29,7 +29,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// True if it limits nothing.
+    /// True if the quota limits nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -37,20 +37,19 @@ impl Quota {
 }
 
 /// Maximum numbers of addresses by family.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AddressLimits {
     /// IPv4 addresses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv4: Option<u64>,
     /// IPv6 addresses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<u64>,
 }
 
 impl AddressLimits {
-    /// True if it limits nothing.
+    /// True if neither family is limited.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -99,6 +98,7 @@ impl FromStr for AddressLimits {
 }
 
 /// Limits of one application.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -111,10 +111,8 @@ pub struct ApplicationQuota {
     /// The name of its controller.
     pub name: ObjectName,
     /// IPv4 addresses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv4: Option<u64>,
     /// IPv6 addresses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<u64>,
 }
 

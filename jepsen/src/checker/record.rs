@@ -1,8 +1,9 @@
-//! Record: everything that a run has left, and all that checkers read.
+//! Record: all data of a run, and the only input of the checkers.
 
 use ipam_api::event::Event;
 use ipam_api::resource::{Allocation, Pool, PoolStatus, Prefix, Resource};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::history::Operation;
 
@@ -79,6 +80,7 @@ pub struct Final {
 }
 
 /// Digest of a member at an applied index.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// Nanoseconds since the run began.
@@ -95,7 +97,6 @@ pub struct Sample {
     #[serde(default)]
     pub term: u64,
     /// Leader of the term, if the member knows one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
 }
 
@@ -108,7 +109,7 @@ pub struct Exit {
     pub process: String,
     /// Exit status.
     pub status: String,
-    /// True if a fault explains it.
+    /// True if a fault explains the end.
     pub is_expected: bool,
     /// Panics and broken invariants in the log of the process.
     pub complaints: Vec<String>,

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::process::Process;
 use crate::nemesis::Fault;
 
-/// One line of a history, as Jepsen has them: the begin or the end of an operation.
+/// One line of a history, as in Jepsen: the begin or the end of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Position in the history, from 0.
@@ -30,13 +31,13 @@ pub struct Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Type {
-    /// It begins.
+    /// The operation begins.
     Invoke,
-    /// It took effect, and its results are known.
+    /// The operation took effect, and its results are known.
     Ok,
-    /// It surely took no effect.
+    /// The operation surely took no effect.
     Fail,
-    /// It may or may not have taken effect, now or at any later time.
+    /// The operation may or may not have taken effect, now or at any later time.
     Info,
 }
 
@@ -81,49 +82,41 @@ pub enum Function {
 }
 
 /// Arguments and results of an operation. Members that do not apply are absent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Value {
     /// Name of the workload.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub workload: String,
-    /// Member that the client asked first; absent if it knows all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Member to which the client sends the request first; absent for a client of all members.
     pub member: Option<String>,
     /// Host of the client, if it is in a namespace of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Identity by which servers recognise a repetition: an `Idempotency-Key`, an attachment, a claim.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Endpoint as `kind/realm/namespace/name`, or owner of a prefix.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Pools of the request, or the one that is read.
+    /// Pools of the request, or the pool that is read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<String>,
     /// Requested address, CIDR, or the name of a resource.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Grants that the operation made, ended or saw.
+    /// Grants that the operation made, ended or read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<Grant>,
     /// Revision of the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
     /// True for a read with `?consistency=stale`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_stale: bool,
     /// Time to live of a requested or renewed lease.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Code of the refusal, or a text where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Fault of an operation of the nemesis.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
-    /// Evidence that a fault took hold: counters and exit codes; empty if it did not.
+    /// Evidence that a fault took hold: counters and exit codes; empty for a fault without effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
     /// Details of one function only.
@@ -132,6 +125,7 @@ pub struct Value {
 }
 
 /// Address or prefix that an endpoint holds.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Grant {
     /// Allocation id, or id of the prefix.
@@ -141,10 +135,8 @@ pub struct Grant {
     /// Address, or the CIDR of a prefix.
     pub address: String,
     /// Pool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// Holder, if it is not the operation's endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
 }
 

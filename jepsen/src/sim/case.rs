@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::live::run::{Plan, Step};
 use crate::random::Random;
 use crate::workload;
 
-/// Most workloads of a run.
+/// Maximum number of workloads of a run.
 const WORKLOADS_MAX: usize = 3;
-/// Most nemeses of a run.
+/// Maximum number of nemeses of a run.
 const NEMESES_MAX: usize = 3;
 /// Mean pause in milliseconds, and sessions of each workload: all about the same work.
 const PACES: &[(u64, usize)] = &[(120, 2), (480, 8), (1_440, 24)];
@@ -20,6 +21,7 @@ const PACES: &[(u64, usize)] = &[(120, 2), (480, 8), (1_440, 24)];
 const FIVE_PERCENT: usize = 20;
 
 /// All that determines a simulated run.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// Seed of all choices.
@@ -34,11 +36,9 @@ pub struct Case {
     pub time_ms: u64,
     /// Mean pause between two operations of a session.
     pub pace_ms: u64,
-    /// Most sessions of each workload.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Maximum number of sessions of each workload.
     pub sessions_max: Option<usize>,
     /// Faults instead of those that the nemeses choose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Vec<Step>>,
     /// Options of the test build, such as seeded bugs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -9,6 +9,7 @@ use ipam_api::limits::HOST_JOURNAL_BYTES_MAX;
 use ipam_api::named_enum;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::journal::replace;
 
@@ -50,28 +51,28 @@ pub enum Source {
 }
 
 /// Address of an interface.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressStatus {
     /// Address with its prefix.
     pub address: IpNet,
-    /// Link that has it.
+    /// Link that has the address.
     pub device: String,
     /// Pool of the address.
     pub pool: String,
     /// Gateway.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
 }
 
 /// Interface of the host.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceStatus {
-    /// Present name of the link.
+    /// Current name of the link.
     pub device: String,
-    /// Reason why the agent does not configure it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Reason why the agent does not configure the interface.
     pub refused: Option<String>,
-    /// Its addresses.
+    /// Addresses of the interface.
     pub addresses: Vec<AddressStatus>,
 }
 

@@ -1,6 +1,7 @@
 //! Pods of the node, as the API server describes them.
 //!
-//! They explain an ADD, and nothing else: an attachment without its pod here is as alive as any other.
+//! Pods only complete the requests of ADDs: an attachment without its pod in the journal is as valid as any
+//! other.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +9,31 @@ use ipam_api::limits::{POD_BYTES_MAX, PODS_BYTES_MAX, PODS_PER_NODE_MAX};
 use ipam_api::name::{InterfaceName, NetworkAttachment, ObjectName};
 use ipam_api::resource::{Controller, Labels};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-/// Group of KubeVirt.
+/// API group of KubeVirt.
 const KUBEVIRT: &str = "kubevirt.io";
 /// Kind of a running machine of KubeVirt, which controls its launcher pods.
 const MACHINE: &str = "VirtualMachineInstance";
 
 /// Pod of this node.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
     /// Uid of the object.
     pub uid: String,
-    /// Uid by which the kubelet knows a static pod; its object has another one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Uid by which the kubelet identifies a static pod; its object has another uid.
     pub static_uid: Option<String>,
-    /// Its namespace.
+    /// Namespace of the pod.
     pub namespace: ObjectName,
-    /// Its name.
+    /// Name of the pod.
     pub name: ObjectName,
     /// Labels by which pools can select.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// Controller that created it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Controller>,
-    /// Controller of the application, once it was read: of a Deployment's pod the Deployment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Application of the pod, once it was read; for a Deployment's pod, the Deployment.
     pub application: Option<Application>,
     /// Networks of its annotation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,16 +41,16 @@ pub struct Pod {
 }
 
 /// Application of a pod.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Its controller.
+    /// Controller of the application.
     pub controller: Controller,
-    /// Number of replicas that the controller wants, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Desired number of replicas, if known.
     pub replicas: Option<u32>,
 }
 
-/// Interface of a pod, and the network attachment that it is created by.
+/// Interface of a pod, and the network attachment that creates it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodNetwork {
     /// Name of the interface.
@@ -60,19 +60,19 @@ pub struct PodNetwork {
 }
 
 impl Pod {
-    /// Returns true if a runtime means this pod by the uid.
+    /// Returns true if a runtime identifies this pod by the uid.
     #[must_use]
     pub fn has_uid(&self, uid: &str) -> bool {
         self.uid == uid || self.static_uid.as_deref() == Some(uid)
     }
 
-    /// Machine that runs in the pod.
+    /// Virtual machine that runs in the pod.
     #[must_use]
     pub fn machine(&self) -> Option<&Controller> {
         self.owner.as_ref().filter(|owner| owner.group == KUBEVIRT && owner.kind == MACHINE)
     }
 
-    /// Bytes of its texts.
+    /// Bytes of the pod's strings.
     fn bytes(&self) -> usize {
         let controller = |one: &Controller| {
             one.group.len()
@@ -175,7 +175,7 @@ mod tests {
             pods.put(pod(&number.to_string(), 1));
         }
         assert_eq!(pods.len(), PODS_PER_NODE_MAX);
-        // One that is known changes all the same.
+        // A known pod is replaced even at the limit.
         pods.put(pod("0", 2));
         assert_eq!(pods.get("0").unwrap().labels["a"], "xx");
         let mut pods = Pods::default();

@@ -1,6 +1,6 @@
-//! `ipamctl`'s own configuration: which clusters there are, and which one is asked.
+//! `ipamctl`'s configuration file: the known clusters, and the current one.
 //!
-//! **Invariant:** the file has paths and names in it, and never a secret.
+//! **Invariant:** the file contains paths and names, and never a secret.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -9,17 +9,18 @@ use std::path::{Path, PathBuf};
 use ipam_api::brand::CTL_CONFIG_FILE;
 use ipam_api::{Name, ObjectName, strict};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::output::error::Failure;
 use crate::output::file;
 use crate::settings::environment::Environment;
 
 /// The whole file.
+#[skip_serializing_none]
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// The context that is meant where none is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Context that is used if none is specified.
     pub(crate) current: Option<Name>,
     /// The contexts by their names.
     #[serde(default, rename = "context", skip_serializing_if = "BTreeMap::is_empty")]
@@ -27,38 +28,32 @@ pub(crate) struct Config {
 }
 
 /// Servers and credentials of a context.
+#[skip_serializing_none]
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) servers: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca_file: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token_file: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cert_file: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_file: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) network: Option<Name>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) realm: Option<Name>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) namespace: Option<ObjectName>,
-    /// True if questions say that it is production.
+    /// True if prompts mark the cluster as production.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) production: bool,
 }
 
-/// Path of the file; none if nothing says where the user's files are.
+/// Path of the file; none without a home or configuration directory.
 pub(crate) fn path(environment: &Environment) -> Option<PathBuf> {
     let folder = environment.variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = folder.or_else(|| environment.variable("HOME").map(|home| Path::new(home).join(".config")));
     folder.map(|folder| folder.join(CTL_CONFIG_FILE))
 }
 
-/// Reads the file; one that isn't there is empty.
+/// Reads the file. A missing file is an empty configuration.
 pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -76,7 +71,7 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
     })
 }
 
-/// Writes the file: whole, or not at all.
+/// Writes the file atomically.
 pub(crate) fn write(path: &Path, config: &Config) -> Result<(), Failure> {
     let text = toml::to_string(config)
         .map_err(|error| Failure::file(path, "written", error, "Nothing was changed."))?;
@@ -104,7 +99,7 @@ impl Config {
 }
 
 impl Place {
-    /// The same with files found from the configuration's folder, and `~` in them meaning home.
+    /// Resolves files relative to the configuration's folder, and `~` to the home directory.
     pub(crate) fn located(&self, config: &Path, environment: &Environment) -> Self {
         let folder = config.parent().unwrap_or(Path::new(""));
         let locate = |file: &Option<PathBuf>| {

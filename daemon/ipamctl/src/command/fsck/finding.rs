@@ -1,4 +1,4 @@
-//! Findings, as programs and as people read them.
+//! Findings, as JSON and as text.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -9,6 +9,7 @@ use ipam_api::mac::MacAddress;
 use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::output::text;
 
@@ -30,25 +31,21 @@ pub(super) struct Checked {
 }
 
 /// Difference between the store, the agents and the wire.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Finding {
     pub(super) class: Class,
     pub(super) kind: Kind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) network: Option<Name>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) address: Option<IpAddr>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<NodeKey>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) endpoint: Option<EndpointKey>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) allocation: Option<u64>,
     /// Stations that answer for the address, the endpoint's first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) macs: Vec<MacAddress>,
     pub(super) detail: String,
-    /// Commands that correct or examine it; NAME stands for a name to choose.
+    /// Commands that correct or examine the finding; NAME stands for a name to choose.
     pub(super) commands: Vec<String>,
     pub(super) action: Action,
 }
@@ -57,11 +54,11 @@ pub(super) struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Class {
-    /// Allocated, and proved to be unused.
+    /// The address is allocated, but proved to be unused.
     Reclaimable,
-    /// Allocated and perhaps unused.
+    /// The address is allocated, but perhaps unused.
     Suspect,
-    /// Used on the wire, and not allocated.
+    /// The address is used on the wire, but not allocated.
     Unknown,
     /// Store, agent and wire contradict each other.
     Mismatched,
@@ -103,13 +100,13 @@ pub(super) enum Kind {
     Collision,
     /// The agent of a node reports that it isn't ready.
     AgentNotReady,
-    /// The inventory of a node's agent isn't that of the store.
+    /// The inventory of a node's agent differs from the store.
     Inventory,
-    /// A node has attachments, and no agent of it was ever heard.
+    /// A node has attachments, but no report of its agent was ever received.
     NoAgent,
 }
 
-/// Correction that a program can make, with all that was observed.
+/// Correction that a program can execute, with the observed state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(super) enum Action {
@@ -117,8 +114,8 @@ pub(super) enum Action {
     None,
     /// Reclaims an allocation of a silent node.
     Reclaim { node: NodeKey, network: Name, address: IpAddr, allocation: u64 },
-    /// Releases an allocation for whose address an unknown host answers, too. Only on request: the wire shows
-    /// two hosts, and not which one is right.
+    /// Releases an allocation whose address an unknown host uses, too. Needs an explicit request, since the
+    /// wire doesn't show which of both hosts is legitimate.
     ReleaseColliding { network: Name, address: IpAddr, allocation: u64, mac: MacAddress },
     /// Ends the quarantine of an address, if it is still the observed one.
     EndQuarantine { network: Name, address: IpAddr, mac: MacAddress, since: Timestamp },
