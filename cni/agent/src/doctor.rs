@@ -18,7 +18,7 @@ use clap::Args;
 use ipam_api::agent::{DOCTOR_PATH, DoctorCheck, DoctorReport, Verdict};
 use ipam_api::brand::{CNI_TYPE, HEADER_LEADER};
 use ipam_api::client::{Call, Client};
-use ipam_api::screen::clean;
+use ipam_api::problem::exit;
 use ipam_api::time::Timestamp;
 use tokio::task::JoinSet;
 
@@ -27,7 +27,7 @@ use crate::config::{Config, Flags};
 use crate::identity::TOKEN;
 use crate::journal::{Entry, Phase};
 use crate::node::Node;
-use crate::output::{self, Output};
+use crate::output::{Output, run_with_config};
 use crate::probing::wire::HostWire;
 use crate::release::path;
 use crate::status;
@@ -36,42 +36,35 @@ use self::clock::Offset;
 
 /// Time limit of one check of a server. All servers are checked at once.
 const SERVER: Duration = Duration::from_secs(1);
-/// Attachments that a check names.
+/// Maximum number of attachments that a check names.
 const SHOWN: usize = 5;
 /// Default directory of CNI plugins.
 const PLUGINS: &str = "/opt/cni/bin";
 /// Default directory of network configurations.
 const NETWORKS: &str = "/etc/cni/net.d";
-/// Largest network configuration that is looked into.
+/// Largest network configuration that is read, in bytes.
 const NETWORK_BYTES_MAX: u64 = 1 << 20;
 /// Header of an answer: the server's time.
 const DATE: &str = "date";
-/// Exit code if a check failed.
-const FOUND: u8 = ipam_api::problem::exit::FOUND;
 
 /// Flags of the command.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
     flags: Flags,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "table")]
+    #[command(flatten)]
     output: Output,
 }
 
 /// Runs the command.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let report = match output::with_config(&arguments.flags, async |config| collect(config).await) {
-        Ok(report) => report,
-        Err(code) => return code,
-    };
-    match arguments.output {
-        Output::Table => print!("{}", clean(&table(&report))),
-        Output::Json => println!("{}", serde_json::to_string_pretty(&report).unwrap_or_default()),
-    }
-    let has_failed = report.checks.iter().any(|check| check.verdict == Verdict::Failed);
-    if has_failed { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+    run_with_config(&arguments.flags, async |config| {
+        let report = collect(config).await;
+        arguments.output.print(&report, table);
+        let has_failed = report.checks.iter().any(|check| check.verdict == Verdict::Failed);
+        Ok(if has_failed { exit::FOUND } else { exit::DONE })
+    })
 }
 
 fn table(report: &DoctorReport) -> String {
@@ -90,7 +83,7 @@ fn table(report: &DoctorReport) -> String {
     text
 }
 
-/// The running agent's report, or one of this process.
+/// Returns the report of the running agent, or else a report of this process.
 async fn collect(config: &Config) -> DoctorReport {
     let asked = match Client::over_socket(&config.socket) {
         Ok(client) => client.call(Call::get(DOCTOR_PATH).within(4 * SERVER)).await,
@@ -117,7 +110,8 @@ pub async fn report(config: &Config, node: Option<&Node>) -> DoctorReport {
         checks.push(journal(node));
         checks.push(containers(node));
         checks.extend(pods::check(node));
-        // Those of the process that serves, and not of the one that asks.
+        // Capabilities and permissions are those of the serving process, not of the process that runs the
+        // command.
         checks.push(capabilities::check(config.host.as_ref().is_some_and(|host| host.mode.applies())));
         checks.push(probes::permission(config, &wire));
         checks.extend(host::check(config));
@@ -183,7 +177,7 @@ fn containers(node: &Node) -> DoctorCheck {
     )
 }
 
-/// Asks the cluster for something that only this node may read.
+/// Checks the node's identity with a request that the cluster permits to this node only.
 async fn identity(node: &Node) -> DoctorCheck {
     let call = Call::get(path(node, "attachments")).query("limit", "1").within(SERVER);
     match node.cluster.send(call).await {

@@ -8,12 +8,11 @@ use clap::Args;
 use ipam_api::agent::{ATTACHMENTS_PATH, NodeAttachments};
 use ipam_api::client::{Call, Client};
 use ipam_api::problem::exit;
-use ipam_api::screen::clean;
 use tokio::net::UnixStream;
 
 use crate::config::{Config, Flags};
 use crate::journal::JournalFile;
-use crate::output::{self, Output};
+use crate::output::{Output, run_with_config};
 use crate::socket::node_attachments;
 
 /// Time limit of the running agent's answer.
@@ -32,30 +31,18 @@ Examples:
 pub struct Arguments {
     #[command(flatten)]
     flags: Flags,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "table")]
+    #[command(flatten)]
     output: Output,
 }
 
 /// Runs the command.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let found = match output::with_config(&arguments.flags, async |config| attachments(config).await) {
-        Ok(Ok(found)) => found,
-        Ok(Err(why)) => {
-            eprintln!("ipam-agent: {}", clean(&why));
-            return ExitCode::FAILURE;
-        }
-        Err(code) => return code,
-    };
-    match arguments.output {
-        Output::Table => print!("{}", clean(&shown(&found))),
-        Output::Json => println!("{}", serde_json::to_string_pretty(&found).unwrap_or_default()),
-    }
-    match found.total {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::from(exit::FOUND),
-    }
+    run_with_config(&arguments.flags, async |config| {
+        let found = attachments(config).await.map_err(|why| (exit::REFUSED, why))?;
+        arguments.output.print(&found, shown);
+        Ok(if found.total == 0 { exit::DONE } else { exit::FOUND })
+    })
 }
 
 async fn attachments(config: &Config) -> Result<NodeAttachments, String> {

@@ -10,7 +10,7 @@ use ipam_api::screen::clean;
 use super::release::release;
 use super::status::{AddressStatus, HostState, HostStatus};
 use crate::config::Flags;
-use crate::output::{Output, with_config};
+use crate::output::{Output, run_with_config};
 
 /// Flags of the command.
 #[derive(Debug, Args)]
@@ -37,8 +37,7 @@ enum Command {
 struct Status {
     #[command(flatten)]
     flags: Flags,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "table")]
+    #[command(flatten)]
     output: Output,
 }
 
@@ -53,44 +52,30 @@ struct Release {
 pub fn main(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Command::Status(arguments) => status(arguments),
-        Command::Release(arguments) => {
-            match with_config(&arguments.flags, async |config| release(config).await) {
-                Ok(Ok(released)) => {
-                    println!("{}", clean(&released));
-                    ExitCode::SUCCESS
-                }
-                Ok(Err(why)) => {
-                    eprintln!("ipam-agent: {}", clean(&why));
-                    ExitCode::from(exit::UNAVAILABLE)
-                }
-                Err(code) => code,
-            }
-        }
+        Command::Release(arguments) => run_with_config(&arguments.flags, async |config| {
+            let released = release(config).await.map_err(unavailable)?;
+            println!("{}", clean(&released));
+            Ok(exit::DONE)
+        }),
     }
 }
 
 fn status(arguments: &Status) -> ExitCode {
-    let read = with_config(&arguments.flags, async |config| {
+    run_with_config(&arguments.flags, async |config| {
         if config.host.is_none() {
-            return Err("the configuration has no [[interface]], so the agent configures none".to_owned());
+            let why = "the configuration has no [[interface]], so the agent configures none";
+            return Err(unavailable(why.to_owned()));
         }
-        HostStatus::load(&config.state_dir)
-            .map_err(|error| format!("{}: {error}; is the agent running?", config.state_dir.display()))
-    });
-    let status = match read {
-        Ok(Ok(status)) => status,
-        Ok(Err(why)) => {
-            eprintln!("ipam-agent: {}", clean(&why));
-            return ExitCode::from(exit::UNAVAILABLE);
-        }
-        Err(code) => return code,
-    };
-    match arguments.output {
-        Output::Table => print!("{}", clean(&table(&status))),
-        Output::Json => println!("{}", serde_json::to_string_pretty(&status).unwrap_or_default()),
-    }
-    let is_applied = status.state == HostState::Applied;
-    ExitCode::from(if is_applied { exit::DONE } else { exit::FOUND })
+        let status = HostStatus::load(&config.state_dir).map_err(|error| {
+            unavailable(format!("{}: {error}; is the agent running?", config.state_dir.display()))
+        })?;
+        arguments.output.print(&status, table);
+        Ok(if status.state == HostState::Applied { exit::DONE } else { exit::FOUND })
+    })
+}
+
+fn unavailable(why: String) -> (u8, String) {
+    (exit::UNAVAILABLE, why)
 }
 
 fn table(status: &HostStatus) -> String {

@@ -8,10 +8,9 @@ use clap::Args;
 use ipam_api::agent::{INVENTORY_PATH, InventoryChange, InventoryDifference, InventoryReport};
 use ipam_api::client::{Call, Client};
 use ipam_api::problem::{Code, Problem, exit};
-use ipam_api::screen::clean;
 
 use crate::config::{Config, Flags};
-use crate::output::{self, Output};
+use crate::output::{Output, run_with_config};
 
 /// Time limit of the comparison: the agent pages through its attachments in the cluster.
 const COMPARE: Duration = Duration::from_secs(30);
@@ -35,39 +34,26 @@ pub struct Arguments {
     take_newer: bool,
     #[command(flatten)]
     flags: Flags,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "table")]
+    #[command(flatten)]
     output: Output,
 }
 
 /// Runs the command.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let asked = output::with_config(&arguments.flags, async |config| {
-        let answer = request(config, arguments.take_newer).await;
-        answer.map_err(|problem| (config.socket.display().to_string(), problem))
-    });
-    let report = match asked {
-        Ok(Ok(report)) => report,
-        Ok(Err((socket, problem))) => {
-            eprintln!("ipam-agent: {}: {}", clean(&socket), clean(&problem.detail));
-            eprintln!("  {}", clean(&problem.help));
-            return ExitCode::from(problem.exit_code());
-        }
-        Err(code) => return code,
-    };
-    match arguments.output {
-        Output::Table => print!("{}", clean(&shown(&report, arguments.take_newer))),
-        Output::Json => println!("{}", serde_json::to_string_pretty(&report).unwrap_or_default()),
-    }
-    match report.differences.is_empty() || arguments.take_newer {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit::FOUND),
-    }
+    let takes = arguments.take_newer;
+    run_with_config(&arguments.flags, async |config| {
+        let report = request(config, takes).await.map_err(|problem| {
+            let why = format!("{}: {}\n  {}", config.socket.display(), problem.detail, problem.help);
+            (problem.exit_code(), why)
+        })?;
+        arguments.output.print(&report, |report| shown(report, takes));
+        Ok(if report.differences.is_empty() || takes { exit::DONE } else { exit::FOUND })
+    })
 }
 
 async fn request(config: &Config, takes: bool) -> Result<InventoryReport, Problem> {
-    // The client would wait for an agent that starts.
+    // Checked first, since the client would keep trying until an agent starts.
     tokio::net::UnixStream::connect(&config.socket).await.map_err(|error| {
         Problem::new(Code::Unreachable, format!("no agent answers: {error}"))
             .help("Start it: systemctl start ipam-agent.")

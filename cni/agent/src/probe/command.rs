@@ -1,4 +1,4 @@
-//! `ipam-agent probe`: asks the links of this host for addresses.
+//! `ipam-agent probe`: probes addresses on the links of this host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ipam_api::problem::exit;
-use ipam_api::screen::clean;
 use pnet_base::MacAddr;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::{Interface, Interfaces, Outcome, ProbeError, Purpose, probe};
-use crate::output::Output;
+use crate::output::{Output, run};
 
 /// Flags of the command.
 #[derive(Debug, Args)]
@@ -35,8 +35,7 @@ pub struct Arguments {
     /// Expect an answer from each address
     #[arg(long)]
     gateway: bool,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "table")]
+    #[command(flatten)]
     output: Output,
 }
 
@@ -46,14 +45,13 @@ struct Report {
     probes: Vec<Line>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Line {
     address: IpAddr,
     interface: String,
     result: Verdict,
-    #[serde(skip_serializing_if = "Option::is_none")]
     mac: Option<MacAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     round_trip_us: Option<u64>,
 }
 
@@ -67,28 +65,13 @@ enum Verdict {
 /// Runs the command.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let report = match runtime {
-        Ok(runtime) => runtime.block_on(collect(arguments)),
-        Err(error) => {
-            eprintln!("ipam-agent: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let report = match report {
-        Ok(report) => report,
-        Err(error) => {
-            eprintln!("ipam-agent: {}", clean(&error.to_string()));
-            return ExitCode::from(error.exit());
-        }
-    };
-    match arguments.output {
-        Output::Table => print!("{}", clean(&table(&report))),
-        Output::Json => println!("{}", serde_json::to_string_pretty(&report).unwrap_or_default()),
-    }
-    let wanted = if arguments.gateway { Verdict::Answered } else { Verdict::Silent };
-    let is_wanted = report.probes.iter().all(|line| line.result == wanted);
-    ExitCode::from(if is_wanted { exit::DONE } else { exit::FOUND })
+    run(async {
+        let report = collect(arguments).await.map_err(|error| (error.exit(), error.to_string()))?;
+        arguments.output.print(&report, table);
+        let wanted = if arguments.gateway { Verdict::Answered } else { Verdict::Silent };
+        let is_wanted = report.probes.iter().all(|line| line.result == wanted);
+        Ok(if is_wanted { exit::DONE } else { exit::FOUND })
+    })
 }
 
 /// Probes the addresses, one interface after the other.
@@ -109,7 +92,7 @@ async fn collect(arguments: &Arguments) -> Result<Report, ProbeError> {
     Ok(Report { probes })
 }
 
-/// Interface that is named, or else the one on whose link the address is.
+/// Returns the named interface, or else the interface whose link has the address.
 fn link<'a>(
     interfaces: &'a Interfaces,
     name: Option<&str>,
