@@ -192,10 +192,9 @@ impl Step<'_> {
         for range in owned(pool, subnet.spec.cidr).ranges() {
             let at = |number| (subnet.network, range.family(), number);
             let owners = &self.state.index.owners;
-            let before =
-                owners.last_in(at(0)..at(range.first())).filter(|(_, (last, _))| *last >= range.first());
-            let within = owners.range(at(range.first())..=at(range.last()));
-            let overlapping = before.into_iter().chain(within).map(|(_, (_, owner))| *owner);
+            let reaches = |(last, _): &(u128, PoolId)| *last >= range.first();
+            let overlapping = owners.overlapping(at(0), at(range.first()), at(range.last()), reaches);
+            let overlapping = overlapping.map(|(_, (_, owner))| *owner);
             if let Some(other) = overlapping.filter(|owner| Some(*owner) != own_id).last() {
                 let other = self.state.pools.named(other);
                 return Err(Cause::PoolOverlap { range, pool: other.spec.name.clone() }.into());
@@ -229,7 +228,7 @@ fn stored(spec: &PoolSpec) -> PoolSpec {
     PoolSpec { network: None, ..spec.clone() }
 }
 
-/// Spec of an operator for a pool; refuses what follows from the application of an automatic pool.
+/// Spec of an operator for a pool; refuses changes that only an automatic pool's application may cause.
 fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Refusal> {
     let mut wanted = new.clone();
     let name = &new.name;
@@ -260,7 +259,7 @@ fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Refu
 }
 
 impl State {
-    /// Refuses to take addresses from a pool that are delegated.
+    /// Refuses to remove delegated addresses from a pool.
     pub(super) fn check_not_delegated(
         &self,
         pool: PoolId,
@@ -281,7 +280,7 @@ impl State {
         Err(Cause::PrefixesLost { pool: name.clone(), held: ids.len() as u64, examples }.into())
     }
 
-    /// Refuses to drain a pool to one that can't stand in for it.
+    /// Refuses to drain a pool to one that can't replace it.
     fn check_drains_to(&self, pool: &PoolSpec, subnet: &Subnet) -> Result<(), Refusal> {
         let Some(to) = &pool.drains_to else { return Ok(()) };
         if *to == pool.name {

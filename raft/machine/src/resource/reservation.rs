@@ -1,7 +1,7 @@
 //! Reservations: addresses that no pool allocates. A reservation doesn't affect present holders.
 //!
-//! One with an endpoint records addresses that the endpoint has without an allocation, in a pool or outside
-//! all pools.
+//! A reservation with an endpoint records addresses that the endpoint uses without an allocation, in a pool
+//! or outside all pools.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Expect, Kind, Put, Refusal, ReservationSpec, Stored};
@@ -58,7 +58,7 @@ impl Step<'_> {
         Ok(Answer::Gone)
     }
 
-    /// Refuses to record addresses for an endpoint that another one has, by an allocation or by a record.
+    /// Refuses to record addresses that another endpoint has, by an allocation or by a record.
     fn check_record(
         &self,
         network: NetworkId,
@@ -66,7 +66,7 @@ impl Step<'_> {
         old: Option<(ReservationId, &ReservationSpec)>,
     ) -> Result<(), Refusal> {
         let Some(endpoint) = &spec.endpoint else { return Ok(()) };
-        // A conflict that came later is shown, and does not prevent other changes.
+        // A conflict that arose later is shown, and does not prevent other changes.
         let known = old.filter(|(_, old)| old.endpoint == spec.endpoint);
         let known = known.map_or(&[][..], |(_, old)| &old.addresses);
         for family in Family::BOTH {
@@ -111,15 +111,14 @@ impl Step<'_> {
         self.state.index_reservations(network);
         let mut subnets: Vec<SubnetId> = Vec::new();
         for range in touched.iter().copied().flatten() {
-            // Subnets of a network do not overlap, so one alone may begin before the range.
             let at = |number| (network, range.family(), number);
-            let starts = &self.state.index.subnet_starts;
-            let before = starts.last_in(at(0)..at(range.first())).filter(|(_, id)| {
-                let cidr = AddressRange::of_cidr(self.state.subnets.named(**id).spec.cidr);
+            let reaches = |id: &SubnetId| {
+                let cidr = AddressRange::of_cidr(self.state.subnets.named(*id).spec.cidr);
                 cidr.last() >= range.first()
-            });
-            let within = starts.range(at(range.first())..=at(range.last()));
-            subnets.extend(before.into_iter().chain(within).map(|(_, id)| *id));
+            };
+            let starts = &self.state.index.subnet_starts;
+            let touched = starts.overlapping(at(0), at(range.first()), at(range.last()), reaches);
+            subnets.extend(touched.map(|(_, id)| *id));
         }
         subnets.sort_unstable();
         subnets.dedup();

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use crate::space::free_set::FreeSet;
 use crate::value::id::{ParentId, PrefixId};
 
-/// Remains of a prefix that others are, or were lately, cut from.
+/// Free addresses and counts of a prefix from which others are, or recently were, cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Division {
     pub(crate) free: FreeSet,
@@ -27,7 +27,7 @@ impl Division {
         Self { free, children: 0, cooling: 0 }
     }
 
-    /// Returns true if nothing was cut out that isn't back.
+    /// Returns true if the prefix has neither children nor cooling addresses.
     pub(crate) fn is_none(&self) -> bool {
         self.children == 0 && self.cooling == 0
     }
@@ -38,15 +38,14 @@ pub(crate) fn order_of(cidr: IpNet) -> u8 {
     cidr.max_prefix_len().saturating_sub(cidr.prefix_len())
 }
 
-/// Blocks that are cut from one thing and have something between two addresses.
+/// Blocks of a parent that overlap the range between two addresses.
 pub(crate) fn blocks_within(
     blocks: &Tree<(ParentId, u128), (u128, PrefixId)>,
     parent: ParentId,
     first: u128,
     last: u128,
 ) -> impl Iterator<Item = (u128, (u128, PrefixId))> {
-    let before = blocks.last_in((parent, 0)..(parent, first));
-    let before = before.filter(move |(_, (end, _))| *end >= first);
-    let others = blocks.range((parent, first)..=(parent, last));
-    before.into_iter().chain(others).map(|((_, start), block)| (*start, *block))
+    let reaches = move |(end, _): &(u128, PrefixId)| *end >= first;
+    let overlapping = blocks.overlapping((parent, 0), (parent, first), (parent, last), reaches);
+    overlapping.map(|((_, start), block)| (*start, *block))
 }

@@ -1,8 +1,9 @@
 //! Ordered map with shared nodes, for tables and indexes of up to millions of entries.
 //!
-//! A clone shares all nodes, and a change copies those on the way to its entry. Keys of large tables mostly
-//! ascend, so a full node is split at its end then: the node before stays full. Crates that have such maps
-//! split in halves, and compile to three times the code for each of the hundred types of entries here.
+//! A clone shares all nodes, and a change copies the nodes on the path to its entry. Keys of large tables
+//! mostly ascend; an ascending key splits a full node at its end, so that the node before stays full.
+//! Existing crates split nodes in halves, and compile to three times the code for each of the hundred types
+//! of entries here.
 
 use std::borrow::Borrow;
 use std::fmt::{self, Debug};
@@ -102,6 +103,22 @@ impl<K: Ord + Clone, V> Tree<K, V> {
         range.contains(found.0).then_some(found)
     }
 
+    /// Intervals that share a number with `first..=last`, in order.
+    ///
+    /// Keys are the starts of disjoint intervals, and `lowest` is the least start: so at most one interval
+    /// begins before `first` and may overlap. `reaches` returns true if that interval doesn't end before
+    /// `first`.
+    pub(crate) fn overlapping(
+        &self,
+        lowest: K,
+        first: K,
+        last: K,
+        reaches: impl FnOnce(&V) -> bool,
+    ) -> impl Iterator<Item = (&K, &V)> {
+        let before = self.last_in(lowest..first.clone()).filter(|(_, interval)| reaches(interval));
+        before.into_iter().chain(self.range(first..=last))
+    }
+
     /// The entry with the lowest key.
     pub(crate) fn first(&self) -> Option<(&K, &V)> {
         let mut node = &*self.root;
@@ -139,9 +156,9 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         old
     }
 
-    /// The value of a key, to be changed.
+    /// Returns the value of a key for changes.
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        // Nothing is copied for a key that isn't there.
+        // Nothing is copied for a missing key.
         self.get(key)?;
         let mut node = &mut self.root;
         loop {
@@ -176,7 +193,7 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
 
     /// Removes an entry.
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        // Nothing is copied for a key that isn't there.
+        // Nothing is copied for a missing key.
         self.get(key)?;
         let old = Node::remove(&mut self.root, key)?;
         self.len -= 1;
@@ -188,7 +205,7 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         Some(old)
     }
 
-    /// Adds the entries of another tree. Costs as much as the smaller one is large.
+    /// Adds the entries of another tree. The cost is proportional to the smaller one.
     pub(crate) fn take_in(&mut self, mut other: Self) {
         if self.len < other.len {
             std::mem::swap(self, &mut other);
@@ -199,7 +216,7 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
     }
 }
 
-/// True if a key is before the end of a range.
+/// Returns true if a key is before the end of a range.
 fn is_before_end<K: Ord>(key: &K, end: Bound<&K>) -> bool {
     match end {
         Bound::Included(end) => key <= end,
@@ -227,7 +244,8 @@ fn place_to_fill<K: Ord, V>(children: &[Child<K, V>], key: &K) -> usize {
     place + usize::from(leaf(place).is_some_and(is_behind) && next_has_room())
 }
 
-/// The same after a full leaf has given entries to one beside it, so that most leaves are fuller than halves.
+/// Like [`place_to_fill`], after a full leaf has moved entries to a neighbor with room. So most leaves are
+/// more than half full.
 fn place_with_room<K: Ord + Clone, V: Clone>(children: &mut [Child<K, V>], key: &K) -> usize {
     let place = place_to_fill(children, key);
     let entries = |place: usize| match children.get(place).map(|(_, node)| &**node) {
@@ -329,8 +347,8 @@ impl<K: Ord + Clone, V> Node<K, V> {
             }
             Node::Branch(children) => {
                 let behind = children.partition_point(|(bound, _)| is_before_end(bound, end));
-                // All keys of the last one may be behind the end, since a bound may be below its first key.
-                // Then the child before has only keys that aren't.
+                // All keys of the last child may be behind the end, since its bound may be below its first
+                // key. Then the child before has only keys before the end.
                 children.get(..behind)?.iter().rev().find_map(|(_, child)| child.last_before(end))
             }
         }

@@ -128,3 +128,22 @@ fn ascending_and_descending_keys_fill_all_leaves() {
     let scattered = of(&mut (0..4096_u16).map(|key| key.wrapping_mul(40503) % 4096));
     assert!(scattered <= 4096 / NODE_MAX * 4 / 3, "{scattered}");
 }
+
+#[test]
+fn intervals_overlap_a_range_from_its_first_to_its_last_number() {
+    let mut tree = Tree::default();
+    for (first, last) in [(10, 19), (20, 29), (40, 40), (50, 59)] {
+        tree.insert(first, last);
+    }
+    let overlapping = |first: u16, last: u16| -> Vec<u16> {
+        let found = tree.overlapping(0, first, last, |end: &u32| *end >= u32::from(first));
+        found.map(|(start, _)| *start).collect()
+    };
+    assert!(overlapping(0, 9).is_empty());
+    assert_eq!(overlapping(5, 10), [10]);
+    assert_eq!(overlapping(19, 20), [10, 20]);
+    assert_eq!(overlapping(29, 49), [20, 40]);
+    assert!(overlapping(30, 39).is_empty());
+    assert_eq!(overlapping(55, 56), [50]);
+    assert!(overlapping(60, u16::MAX).is_empty());
+}
