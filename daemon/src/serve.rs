@@ -41,7 +41,7 @@ use crate::watchers;
 use crate::{descriptors, join, screen, tasks};
 
 /// Time limit of transferring leadership and closing.
-const LEAVE: Duration = Duration::from_secs(10);
+pub const LEAVE: Duration = Duration::from_secs(10);
 
 /// The exit code of a member whose disk refused to read or write.
 const DISK_FAILED: u8 = 3;
@@ -92,7 +92,7 @@ enum ServeError {
     System(#[from] std::io::Error),
 }
 
-/// `ipamd serve`.
+/// Runs `ipamd serve`.
 #[must_use]
 pub fn main(flags: &Flags) -> ExitCode {
     match run(flags) {
@@ -134,7 +134,7 @@ impl From<Failure> for ServeError {
     }
 }
 
-/// True if the disk failed, and not the rights or the path.
+/// True for a failure of the disk, as opposed to wrong permissions or a wrong path.
 fn is_the_disks(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
@@ -149,7 +149,7 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     let mut reloads = Reloads::default();
     let (filter, handle) = tracing_subscriber::reload::Layer::new(config.log_filter()?);
     reloads.add("log", reload::log_filter(handle.clone()));
-    // Without colours: a line may repeat what came from outside, and then no code may reach the terminal.
+    // No colours: log lines may contain foreign text, and no escape code may reach the terminal.
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| screen::Log);
     tracing_subscriber::registry().with(filter).with(lines).init();
     for warning in &config.warnings {
@@ -270,7 +270,7 @@ async fn serve(
     }
     let node = tokio::select! {
         node = Node::start(node_config) => node?,
-        // Nothing was changed yet that would have to be closed in good order.
+        // Nothing is open yet that needs a graceful close.
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
@@ -313,7 +313,7 @@ async fn serve(
         joining.abort();
     }
     match failure {
-        // What the disk refused once it may refuse again: nothing is handed over, nothing more is written.
+        // A failed member transfers no leadership and writes nothing more: its disk or state may be damaged.
         Some(why) => Err(why.into()),
         None => {
             tracing::info!("stopping: handing over, finishing what runs");

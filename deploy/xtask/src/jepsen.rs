@@ -36,7 +36,7 @@ const SIM: &str = "sim";
 const SEEDS: &str = "1..200";
 /// Number of runs that the tests repeat and compare.
 const REPLAYS: &str = "10";
-/// Stored cases of earlier defects.
+/// Stored cases of earlier defects, and of an upgrade.
 const CASES: &str = "jepsen/cases";
 /// Runs with seeded bugs, which checkers must detect.
 const MUTANTS: &str = "mutants";
@@ -86,7 +86,7 @@ pub(crate) fn test(workspace: &Workspace, bin_dir: &Path, shipped: bool) -> Resu
 /// Stage of the tests: simulated runs, replays, and seeded bugs in simulated runs.
 pub(crate) fn simulate(workspace: &Workspace) -> Result<()> {
     let store = workspace.target.join("jepsen").join(SIM);
-    // Its ledger would make the runs of an earlier program count.
+    // The stored series would count the runs of an earlier program.
     if store.exists() {
         std::fs::remove_dir_all(&store)?;
     }
@@ -105,7 +105,7 @@ fn simulation(workspace: &Workspace) -> Result<PathBuf> {
     Ok(binaries::build_optimised_for_tests(workspace)?.join(BENCH))
 }
 
-/// The programs under test of a test run, built if they are not the shipped ones.
+/// Builds the programs under test as the other tests build them; returns their folder.
 pub(crate) fn build_quickly(workspace: &Workspace) -> Result<PathBuf> {
     binaries::build_quickly(workspace, PROGRAMS)
 }

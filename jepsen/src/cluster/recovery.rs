@@ -9,14 +9,14 @@ use ipam_api::client::Call;
 use tokio::time::{Instant, sleep};
 
 use super::membership::rejoin_lost;
-use super::{Cluster, control, is_held_down};
+use super::{Cluster, control, is_held_down, shown};
 use crate::nemesis::Fault;
 
 /// Time limit of the recovery after the last active fault is healed.
 const RECOVERY: Duration = Duration::from_secs(60);
-/// Starts of a member until it counts as lost.
+/// Unexplained ends of a member's process after which the member counts as lost.
 const STARTS_MAX: usize = 3;
-/// Time between two looks.
+/// Time between two polls.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time limit of one answer.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -54,8 +54,8 @@ fn forget<C: Cluster>(cluster: &mut C, fault: &Fault) {
     }
 }
 
-/// Starts members that have ended, and waits until all are ready, except for those that an active fault holds
-/// down.
+/// Starts members that have ended, and waits until all are ready. Members that an active fault holds down are
+/// exempt. Without active faults, the feature level of upgraded members must rise, too.
 ///
 /// # Errors
 /// If some are not ready in time; the error has the ends of their logs.
@@ -77,7 +77,10 @@ pub(crate) async fn ready<C: Cluster>(cluster: &mut C, limit: Duration) -> Resul
         if cluster.active().is_empty() {
             rejoin_lost(cluster, until).await?;
         }
-        let late = unready(cluster).await;
+        let mut late = unready(cluster).await;
+        if late.is_empty() && cluster.active().is_empty() {
+            late = below_level(cluster).await;
+        }
         if late.is_empty() {
             break;
         }
@@ -109,6 +112,18 @@ async fn start_stopped<C: Cluster>(cluster: &mut C) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Members that show the first feature level although all members have the program of the next one.
+async fn below_level<C: Cluster>(cluster: &C) -> Vec<(String, String)> {
+    let names = cluster.names();
+    if !names.iter().all(|name| cluster.is_upgraded(name)) {
+        return Vec::new();
+    }
+    let shown = shown(cluster).await;
+    let is_raised = |name: &String| shown.iter().any(|(other, shown)| other == name && shown.level > 1);
+    let below = names.into_iter().filter(|name| !is_raised(name));
+    below.map(|name| (name, "its feature level does not rise".to_owned())).collect()
 }
 
 /// Members that are not ready, with the reasons.

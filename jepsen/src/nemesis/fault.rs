@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// One fault. Members and hosts are named; a list of members has no duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Name of the nemesis that chose it.
+    /// Name of the nemesis that chose the fault.
     pub nemesis: String,
-    /// Milliseconds until it is healed; 0 for a fault that ends by itself.
+    /// Milliseconds until the fault is healed; 0 for a fault that ends by itself.
     pub lasts_ms: u64,
     /// Kind with its targets.
     #[serde(flatten)]
@@ -20,7 +20,7 @@ pub struct Fault {
 pub enum Kind {
     /// Frames from one host to another are dropped, for each link.
     Partition { links: Vec<Link> },
-    /// Frames of all links of these hosts suffer.
+    /// Frames of all links of these hosts are impaired.
     Packets {
         hosts: Vec<String>,
         delay_ms: u64,
@@ -36,7 +36,7 @@ pub enum Kind {
     Pause { members: Vec<String> },
     /// SIGTERM, the end of the process, and a start, one member after another.
     Restart { members: Vec<String> },
-    /// The same with the next version (`--test-option next-level`), one member after another; then back.
+    /// Restart with the program of the next feature level (`--test-option next-level`), permanently.
     Upgrade { members: Vec<String> },
     /// Power cut of the machines at once; a start with another boot id when healed.
     Power { members: Vec<String>, cut: Cut, moment: Moment },

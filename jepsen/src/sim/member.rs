@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::body::Body;
@@ -20,6 +19,7 @@ use ipamd::access::{Access, AccessConfig};
 use ipamd::http::request::{App, Peer};
 use ipamd::http::router::router;
 use ipamd::metrics::Metrics;
+use ipamd::serve::LEAVE;
 use ipamd::tasks::journal::JournalLimits;
 use ipamd::tasks::{self, GcSettings, Statuses};
 use tokio::sync::Notify;
@@ -29,7 +29,7 @@ use super::machines::{self, Machine};
 use super::network::{CLIENTS, Hosts, Listener, PEERS, url};
 use crate::cluster::Cause;
 
-/// History of a run is short.
+/// Limits that the journal of a short run never reaches.
 const JOURNAL: JournalLimits = JournalLimits { keep_bytes: 64 << 20, keep_days: 400 };
 
 /// Snapshots are small and frequent, so that members lack entries of the log.
@@ -40,9 +40,6 @@ const SNAPSHOTS: SnapshotPolicy = SnapshotPolicy {
     keep_bytes: 1 << 20,
     bytes_per_second: 1 << 20,
 };
-
-/// Time in which a stopping member hands its leadership over.
-const LEAVE: Duration = Duration::from_secs(5);
 
 /// End of a member's process by itself, or by a signal to end gracefully.
 #[derive(Debug)]
@@ -93,7 +90,7 @@ async fn serve(machine: &Machine, stop: &Notify) -> Result<End> {
     );
     config.joins = machine.joins;
     config.snapshots = SNAPSHOTS;
-    // A ballast would be bytes of this machine's memory.
+    // A ballast file would only use memory of this machine.
     config.disk = DiskLimits { ballast_bytes: 0, ..DiskLimits::default() };
     let node = match Node::start(config).await {
         Ok(node) => node,
@@ -126,7 +123,7 @@ async fn serve(machine: &Machine, stop: &Notify) -> Result<End> {
             tokio::spawn(pausable(http.serve_connection(TokioIo::new(stream), service)));
         }
     };
-    // It answers until its leadership has gone.
+    // The member answers requests until it has given up its leadership.
     let stopping = async {
         stop.notified().await;
         node.shutdown(Instant::now() + LEAVE).await;
