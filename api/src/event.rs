@@ -116,8 +116,8 @@ pub struct AddressHistory {
     pub network: Name,
     /// Requested time, if any.
     pub at: Option<Timestamp>,
-    /// State at `at`: `allocated`, `cooling`, `free` or, before the start of history, `compacted`. `free`
-    /// means neither held nor cooling.
+    /// State at `at`: `allocated`, `cooling`, `quarantined`, `free` or, before the start of history,
+    /// `compacted`. `free` means none of the others.
     pub state: Option<String>,
     /// Holder at that time, or the last one before it, as far as history is kept.
     pub last_holder: Option<EndpointKey>,

@@ -18,7 +18,7 @@ use super::item;
 use super::query::{HistoryQuery, moment};
 use crate::http::request::{ApiError, ApiResponse, App, Read};
 
-/// State of an address, and its holder then or before.
+/// State of an address, and its holder at that time or before.
 struct Standing {
     word: &'static str,
     holder: Option<EndpointKey>,
@@ -74,15 +74,19 @@ async fn standing(
     if page.complete_since_ms.is_some_and(|since_ms| at_ms < since_ms) {
         return Ok(before_what_is_kept(state, address, asked, at_ms));
     }
-    // Nothing that is kept happened to it before: what happened next, or how it stands now, tells.
+    // No kept event precedes the time, so the next event, or else the present state, determines the state.
     let mut after = EventQuery { after: None, reverse: false, limit: 1, ..asked.clone() };
     (after.filter.since_ms, after.filter.until_ms) = (Some(at_ms.saturating_add(1)), None);
     let (next, _) = first(app, after).await?;
     Ok(match next.map(|event| event.kind) {
-        Some(EventKind::Released { of, .. } | EventKind::Attached(of) | EventKind::Detached(of)) => {
-            Standing { word: "allocated", holder: Some(of.endpoint) }
-        }
+        Some(
+            EventKind::Released { of, .. }
+            | EventKind::Attached(of)
+            | EventKind::Detached(of)
+            | EventKind::Collided { of, .. },
+        ) => Standing { word: "allocated", holder: Some(of.endpoint) },
         Some(EventKind::Cooled { .. }) => Standing { word: "cooling", holder: None },
+        Some(EventKind::QuarantineEnded { .. }) => Standing { word: "quarantined", holder: None },
         Some(_) => Standing { word: "free", holder: None },
         None => now(state, address, asked),
     })
@@ -123,13 +127,17 @@ fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
 
 fn word_after(what: &EventKind) -> &'static str {
     match what {
-        EventKind::Allocated(_) | EventKind::Attached(_) | EventKind::Detached(_) => "allocated",
+        EventKind::Allocated(_)
+        | EventKind::Attached(_)
+        | EventKind::Detached(_)
+        | EventKind::Collided { .. } => "allocated",
+        EventKind::Quarantined { .. } => "quarantined",
         EventKind::Released { cools: true, .. } => "cooling",
         _ => "free",
     }
 }
 
-/// Holder before an event that has none.
+/// Holder of the address before an event that names no holder.
 async fn holder_before(app: &App, asked: &EventQuery, id: EventId) -> Result<Option<EndpointKey>, Problem> {
     let mut before = EventQuery { after: Some(id), limit: 1, ..asked.clone() };
     before.filter.since_ms = None;
@@ -208,5 +216,23 @@ mod tests {
         assert_eq!(standing("10.0.0.1", 5000), ("allocated", Some("a".to_owned())));
         assert_eq!(standing("10.0.0.1", 999), ("compacted", None));
         assert_eq!(standing("10.0.0.2", 5000), ("compacted", None));
+    }
+
+    #[test]
+    fn the_state_after_an_event_of_a_foreign_host_is_known() {
+        let (network, pool) = ("default".parse().unwrap(), "web".parse().unwrap());
+        let address = "10.0.0.9".parse().unwrap();
+        let by: ipam_api::access::NodeKey = from_value(json!({"realm": "default", "name": "n1"})).unwrap();
+        let mac = from_value(json!("02:00:00:00:00:09")).unwrap();
+        let begun = EventKind::Quarantined {
+            network: Clone::clone(&network),
+            address,
+            pool: Clone::clone(&pool),
+            mac,
+            by: by.clone(),
+        };
+        assert_eq!(word_after(&begun), "quarantined");
+        let ended = EventKind::QuarantineEnded { network, address, pool, by: Some(by) };
+        assert_eq!(word_after(&ended), "free");
     }
 }

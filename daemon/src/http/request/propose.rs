@@ -37,7 +37,7 @@ pub(in crate::http) fn expect(headers: &HeaderMap) -> Result<Expect, Problem> {
 /// Digits of the largest revision.
 const REVISION_DIGITS_MAX: usize = 16;
 
-/// A revision, as an `ETag` has it.
+/// Parses a revision from an `ETag`.
 pub(in crate::http) fn revision(etag: &str, what: &str) -> Result<u64, Problem> {
     let bare = etag.strip_prefix('"').and_then(|etag| etag.strip_suffix('"')).unwrap_or(etag);
     let is_number =
@@ -52,7 +52,7 @@ pub(in crate::http) fn revision(etag: &str, what: &str) -> Result<u64, Problem> 
 #[derive(Debug)]
 pub(in crate::http) struct Proposed {
     pub(in crate::http) applied: Applied,
-    /// The state that it would have led to, if it was only tried.
+    /// State after a dry run; none for a real proposal.
     tried: Option<State>,
 }
 
@@ -136,7 +136,7 @@ impl<Q> Write<Q> {
         }
     }
 
-    /// The answer that was kept for a request, if it was made before.
+    /// Returns the stored outcome of an earlier request with the same idempotency key, if any.
     pub(in crate::http) fn kept(&self, state: &State) -> Result<Option<Proposed>, Problem> {
         let Some(idempotency) = &self.idempotency else { return Ok(None) };
         let known = self.caller.known_in(state)?.ok_or_else(unknown_token)?;
@@ -151,7 +151,7 @@ impl<Q> Write<Q> {
     }
 }
 
-/// The moment of a trial: log time as the state has it, and the wall time of this member.
+/// Time of a trial: log time and leadership of the state, and the wall time of this member.
 pub(in crate::http) fn now_in(state: &State) -> At {
     At { log_time_ms: state.log_time_ms(), wall_ms: Timestamp::now().0, leadership: state.leadership() }
 }
@@ -162,7 +162,7 @@ impl App {
         self.identify(caller.offer(), caller.deadline).await
     }
 
-    /// The same for a request with only its credentials read.
+    /// Like [`App::who`], for a request of which only the credentials were read.
     pub(in crate::http) async fn identify(
         &self,
         offer: &Offer,
@@ -199,7 +199,7 @@ impl App {
         }
     }
 
-    /// Refuses a node's access to another node's attachments.
+    /// Refuses a node's access to data of another node.
     pub(in crate::http) fn check_own_node(
         &self,
         caller: &Caller,
@@ -210,7 +210,7 @@ impl App {
         match known.grant.node {
             Some(own) if own != *node => Err(Problem::new(
                 Code::ForeignNode,
-                format!("node {own} may not read the attachments of node {node}"),
+                format!("node {own} may not read or report data of node {node}"),
             )),
             _ => Ok(()),
         }

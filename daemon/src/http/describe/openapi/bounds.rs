@@ -1,6 +1,6 @@
-//! Bounds of requests, as JSON Schema has them: what the types alone don't say.
+//! Bounds of requests in JSON Schema, as far as the types alone don't define them.
 //!
-//! The fuzzer of `cargo xtask test --only contract` holds them to what the server refuses.
+//! The fuzzer of `cargo xtask test --only contract` compares them with the refusals of the server.
 
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, AUTOMATIC_POOL_ADDRESSES_MAX, BULK_ALLOCATIONS_MAX, BULK_ENDPOINTS_MAX,
@@ -22,18 +22,18 @@ use super::components::reference;
 /// One line of text: no control characters.
 pub(super) const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 
-/// Places that only the size of a body bounds.
+/// Schema locations without bounds of their own: only the size of the body bounds them.
 pub(super) const UNBOUNDED: [&str; 7] = [
     // Any JSON, up to a number of bytes and of levels.
     "HostPolicy.desired_state",
     "HostPolicyPatch.desired_state",
-    // A pod's, whose number and lengths Kubernetes bounds.
+    // Annotations of a pod, which Kubernetes bounds.
     "AllocateRequest.annotations",
     "AllocateRequest.annotations.additionalProperties",
-    // Pools that there are, whose number is bounded.
+    // Names of existing pools, whose number is bounded.
     "ConfirmRequest.pools",
     "ReadOnly",
-    // The request at the path of the step says what the body is.
+    // The path of the step determines the type of the body.
     "TransactionStep.body",
 ];
 
@@ -63,7 +63,7 @@ pub(super) fn annotations() -> Value {
     })
 }
 
-/// Captures of a host policy. References are checked besides.
+/// Captures of a host policy. The schema does not cover their references.
 fn captures() -> Value {
     json!({
         "maxProperties": HOST_POLICY_CAPTURES_MAX,
@@ -84,7 +84,7 @@ fn between(least: u64, most: u64) -> Value {
     json!({"minimum": least, "maximum": most})
 }
 
-/// Bounds of a field wherever it is.
+/// Bounds of a field by its name, in any schema.
 fn of_field(schema: &str, field: &str) -> Option<Value> {
     let label = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
     Some(match field {
@@ -215,10 +215,10 @@ fn of_schemas() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// A revision, as an `ETag` has it.
+/// Pattern of an `ETag` with a revision.
 pub(super) const ETAG: &str = "^(\"[0-9]{1,16}\"|[0-9]{1,16})$";
 
-/// Paths of a transaction: those of named resources, and those of everything that a step can change.
+/// Pattern of paths in a transaction: those that a step accepts, or those that a condition accepts.
 fn place(is_step: bool) -> String {
     let (name, object, id) =
         ("[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", "[A-Za-z0-9][A-Za-z0-9_.:-]{0,252}", "[0-9]{1,19}");
@@ -253,7 +253,7 @@ pub(super) fn apply(all: &mut Map<String, Value>) {
     for (name, field, bounds) in of_schemas() {
         merge(&mut all[name]["properties"][field], bounds);
     }
-    // Optional in the type only, so that the refusal can say what is missing.
+    // These fields are optional in the type only, so that a refusal can name the missing field.
     all["ReleaseAttachmentRequest"]["required"] = json!(["attachment", "started"]);
     all["ReleaseAttachmentRequest"]["properties"]["started"] = reference("Started");
     all.values_mut().for_each(bound_integers);

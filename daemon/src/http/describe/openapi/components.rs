@@ -19,7 +19,7 @@ type ReservationView = View<resource::Reservation, resource::ReservationStatus>;
 type HostPolicyView = View<host_policy::HostPolicy, host_policy::HostPolicyStatus>;
 type EndpointView = View<resource::Endpoint, resource::EndpointStatus>;
 
-/// Named resources: what can be created, replaced and changed.
+/// Named resources, which can be created, replaced and changed.
 const RESOURCES: [&str; 7] = ["Network", "Subnet", "Pool", "Reservation", "Node", "Namespace", "HostPolicy"];
 
 /// Prefix of a reference to a schema of the document.
@@ -29,7 +29,7 @@ pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("{PREFIX}{name}")})
 }
 
-/// The schemas of all types that the table names, and of those in them.
+/// Schemas of all types that the table names, and of the types in them.
 pub(super) fn components() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -164,7 +164,7 @@ pub(super) fn components() -> Map<String, Value> {
     all.extend(shared());
     bounds::apply(&mut all);
     for name in RESOURCES {
-        // A resource can be sent back as it was shown.
+        // A client can send a resource back as it was returned.
         for island in ["meta", "status"] {
             all[name]["properties"][island] = reference("ReadOnly");
         }
@@ -179,7 +179,7 @@ pub(super) fn components() -> Map<String, Value> {
     all
 }
 
-/// Schemas that several others share and that no type of its own stands for.
+/// Schemas that several others share and that have no Rust type.
 fn shared() -> [(String, Value); 6] {
     [
         ("Labels", bounds::labels()),
@@ -215,7 +215,7 @@ fn shared() -> [(String, Value); 6] {
     .map(|(name, schema)| (name.to_owned(), schema))
 }
 
-/// With `fields`, items have only what was asked for.
+/// Schema of a page. With the parameter `fields`, items have only the requested fields.
 fn page_of(item: &str) -> Value {
     json!({
         "type": "object",
@@ -284,7 +284,7 @@ fn enumerate(schema: &mut Value) {
     *schema = json!({"type": "string", "title": schema["title"], "description": about, "enum": words});
 }
 
-/// Replaces the format `ip` by the schema of addresses: JSON Schema knows formats of one family each only.
+/// Replaces the format `ip` by the schema of addresses: JSON Schema has only formats of one family.
 fn refer_to_addresses(schema: &mut Value) {
     match schema {
         Value::Object(words) if words.get("format").is_some_and(|format| format == "ip") => {

@@ -31,7 +31,7 @@ fn operation(route: &Route) -> Value {
     for code in route.problems.iter().chain(ALWAYS) {
         refusals.entry(code.entry().http).or_default().insert(code.entry().code);
     }
-    // Names of paths that can't be, and what no server of ours has put into words.
+    // Refusals of axum, such as an unreadable path parameter, become `malformed-body`.
     refusals.entry(400).or_default().insert("malformed-body");
     for (status, codes) in refusals {
         let codes: Vec<&str> = codes.into_iter().collect();
@@ -61,7 +61,7 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-/// The group of a route: the plural of its resources, or `server` for what is about one member.
+/// Group of a route: the plural of its resources, or `server` for routes about one member.
 pub(super) fn tag(route: &Route) -> &str {
     let mut segments = route.path.split('/').skip(1);
     match (segments.next(), segments.next()) {
@@ -70,7 +70,7 @@ pub(super) fn tag(route: &Route) -> &str {
     }
 }
 
-/// `get-v1-pools-name`.
+/// Operation id of a route, such as `get-v1-pools-name`.
 pub(super) fn operation_id(route: &Route) -> String {
     let words = route.path.split(['/', '{', '}', '.']).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();

@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the table of routes and the types: `api/openapi.json` is held to it.
+//! The OpenAPI document, made from the table of routes and the types. It must equal `api/openapi.json`.
 
 mod bounds;
 mod components;

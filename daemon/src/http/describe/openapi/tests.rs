@@ -127,7 +127,7 @@ fn every_route_of_the_code_is_in_the_table() {
 
 /// A name in a path may always be one that doesn't exist, or none that could.
 #[test]
-fn whoever_is_asked_for_by_name_may_not_be_there() {
+fn each_path_with_a_name_describes_not_found() {
     let document = document();
     let paths = document.get("paths").and_then(Value::as_object).unwrap();
     let named: Vec<_> = paths.iter().filter(|(path, _)| path.contains('{')).collect();
