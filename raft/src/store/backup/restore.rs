@@ -30,7 +30,7 @@ type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 /// Failed restore. The data directory is untouched, or marked as unfinished.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The backup is no use.
+    /// The backup can't be used.
     #[error("{}: {source}", file.display())]
     Backup {
         file: PathBuf,
@@ -44,7 +44,7 @@ pub enum RestoreError {
         .0.display()
     )]
     NotEmpty(PathBuf),
-    /// The epoch can't be.
+    /// The epoch is invalid.
     #[error("{0}")]
     Epoch(String),
     /// The directory can't be used.
@@ -73,7 +73,7 @@ impl Restored {
     /// The restore that waits in a data directory for its cluster to be founded.
     ///
     /// # Errors
-    /// When a restore was broken off, or the file can't be read.
+    /// If a restore was interrupted, or the file can't be read.
     pub(crate) fn waiting_in(dir: &Path) -> Result<Option<Self>, StoreError> {
         if unfinished(dir).exists() {
             let what = "a restore into this directory was broken off; empty it, and restore again";
@@ -88,7 +88,7 @@ impl Restored {
         snapshot::load(file, &Progress::default())
     }
 
-    /// Nothing waits any more.
+    /// Removes the restored state, which no longer waits.
     pub(crate) fn forget(dir: &Path) {
         // Remaining files are ignored from now on: the directory belongs to a cluster.
         let _ = fs::remove_file(dir.join(Self::FILE));
@@ -166,10 +166,12 @@ fn restore_from(file: &Path, dir: &Path, epoch: Option<u64>, wall_ms: u64) -> Re
     done.map(|()| restored)
 }
 
-/// True if a directory is empty or absent. A file system's own entry doesn't count.
+/// Returns true if a directory is empty or absent. The file system's own entry and the lock of a refused
+/// restore don't count.
 fn is_empty(dir: &Path) -> io::Result<bool> {
     for entry in disk::if_there(fs::read_dir(dir))?.into_iter().flatten() {
-        if entry?.file_name() != "lost+found" {
+        let name = entry?.file_name();
+        if name != "lost+found" && name != "lock" {
             return Ok(false);
         }
     }
@@ -183,7 +185,7 @@ fn write_state(dir: &Path, instant: &Instant) -> io::Result<()> {
     to.get_ref().sync_all()
 }
 
-/// Pieces of a backup; as a reader, those of the state.
+/// Pieces of a backup. The [`Read`] implementation yields the bytes of the state.
 struct Pieces<R> {
     reader: Reader<R>,
     left: VecDeque<u8>,
@@ -250,7 +252,7 @@ fn unusable(error: Unusable) -> io::Error {
 
 impl MachineStore {
     /// Makes a waiting restored state the initial state of the founders' cluster. The result is the same as
-    /// if the first entry had carried the state, and only the snapshot held it now.
+    /// if the first log entry had carried the state and been purged after a snapshot.
     pub(crate) async fn begin_restored(
         &mut self,
         dir: &Path,
