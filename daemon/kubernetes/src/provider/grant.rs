@@ -22,7 +22,7 @@ use crate::servers::{Servers, is_passing, path};
 
 /// Time limit of one request, with all attempts. A claim shows a longer outage.
 pub(super) const REQUEST: Duration = Duration::from_secs(3);
-/// Interface of a claim: the contract has one address for each.
+/// Interface of a claim, which has a single address by the contract.
 pub(super) const INTERFACE: &str = "eth0";
 
 /// Answer of the servers to a claim.
@@ -83,12 +83,12 @@ async fn address(
         }],
         "labels": claim.labels, "lifecycle": "held",
         "adopt": existing.is_some(),
-        // A request for a certain address can't wait.
+        // A request for a specific address can't wait.
         "wait": addresses.is_empty(),
     });
     let call = Call::post("/v1/allocations").json(&request)?.repeatable().within(REQUEST);
     let answer = match shared.servers.send(call).await {
-        // The claim had other labels when it began to wait. It keeps its place.
+        // The claim had other labels when it began to wait. It keeps its place in the queue.
         Err(problem) if problem.code == Code::AlreadyExists => {
             return waits_already(shared, key, problem).await;
         }
@@ -113,7 +113,7 @@ async fn address(
             of_ipamd.map(|gateway| gateway.to_string())
         }),
     };
-    // An object never changes, whatever its pool says now.
+    // The spec of an object never changes, so its values take precedence over those of the pool.
     Ok(Grant::Allocated(existing.filter(|one| one.has_address_of(&granted)).unwrap_or(granted)))
 }
 
@@ -198,7 +198,7 @@ pub(super) fn reason(problem: &Problem) -> &'static str {
     }
 }
 
-/// Prefixes and requests for prefixes that a claim on a prefix pool has now.
+/// Prefixes and waiting requests of a claim on a prefix pool.
 ///
 /// # Errors
 /// The refusal of the servers.
@@ -215,9 +215,9 @@ pub(super) async fn held(
 
 /// Releases what a claim holds, and withdraws its request. Returns false if it may hold more.
 ///
-/// Prefixes are named by their ids. The release of an address has an idempotency key of the claim's uid, so
-/// it takes place once. A late repetition, by this provider or another one, can't release what a later claim
-/// of the same name holds.
+/// Prefixes are named by their ids. The release of an address has an idempotency key with the claim's uid, so
+/// that it takes place once: a late repetition, by this provider or another one, can't release the addresses
+/// of a later claim of the same name.
 ///
 /// # Errors
 /// The refusal of the servers.
@@ -237,7 +237,7 @@ pub(super) async fn release(
         Ok(_) => Ok(true),
         Err(problem) if problem.code == Code::NotFound => Ok(true),
         Err(problem) => {
-            // The answer is kept for the key, for all providers alike. The next attempt has another key.
+            // The servers keep this answer for the key, so the next attempt needs another key.
             if problem.applied == Applied::No && !is_passing(&problem) {
                 shared.views().answers.entry(key.clone()).or_default().releases += 1;
             }
@@ -249,14 +249,14 @@ pub(super) async fn release(
 async fn prefixes(servers: &impl Servers, realm: &Name, key: &Key) -> Result<Vec<Prefix>, Problem> {
     let Some(owner) = owner_of_prefix(key) else { return Ok(Vec::new()) };
     let list = with_query("/v1/prefixes", "realm", realm.as_str());
-    let list = with_query(&list, "owner", owner.as_str());
+    // The path of a prefix that is cut from a pool is its owner alone; prefixes below it have longer paths.
+    let list = with_query(&list, "path", owner.as_str());
     let found: Page<Prefix> = servers.send(Call::get(list).within(REQUEST)).await?.read()?;
-    // A prefix of this owner that is cut from another one is none of a claim.
-    Ok(found.items.into_iter().filter(|prefix| prefix.parent.is_none()).collect())
+    Ok(found.items)
 }
 
-/// Releases prefixes. Returns false if a request may have been served since the list: its prefix has another
-/// id.
+/// Releases prefixes. Returns false if a request may have been served since the list, because its prefix then
+/// has another id.
 async fn release_prefixes(servers: &impl Servers, held: Vec<Prefix>) -> Result<bool, Problem> {
     let mut is_complete = true;
     for prefix in held {
@@ -266,7 +266,7 @@ async fn release_prefixes(servers: &impl Servers, held: Vec<Prefix>) -> Result<b
     Ok(is_complete)
 }
 
-/// Deletes at a path. What is gone is deleted.
+/// Deletes a path. A missing resource counts as deleted.
 async fn delete(servers: &impl Servers, path: String) -> Result<(), Problem> {
     match servers.send(Call::delete(path).within(REQUEST)).await {
         Ok(_) => Ok(()),
@@ -295,6 +295,7 @@ mod tests {
             let answer =
                 |body: Value| Ok(Answer::new(200, Default::default(), body.to_string().into_bytes()));
             if call.method() == "GET" {
+                assert!(call.path().contains("path=shop.m-0"), "{}", call.path());
                 let listed = json!({"items": *prefixes, "revision": 1});
                 if let Some(first) = prefixes.first_mut().filter(|first| first["cidr"].is_null()) {
                     (first["id"], first["cidr"]) = (json!(8), json!("fd00::/64"));
