@@ -26,10 +26,10 @@ pub struct Latency {
     pub max_us: u64,
 }
 
-/// Value below which a share of a sorted list lies, in percent.
+/// Smallest value of a sorted list that at least a share of the list, in percent, does not exceed.
 pub(super) fn quantile(sorted: &[u64], percent: usize) -> u64 {
-    let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-    sorted.get(at).copied().unwrap_or_default()
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
 /// Duration of a successful operation.
@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn quantiles_are_values_of_the_list() {
         let sorted: Vec<u64> = (1..=100).collect();
-        assert_eq!((quantile(&sorted, 50), quantile(&sorted, 99), quantile(&sorted, 100)), (51, 100, 100));
+        assert_eq!((quantile(&sorted, 50), quantile(&sorted, 99), quantile(&sorted, 100)), (50, 99, 100));
+        assert_eq!((quantile(&[1, 2], 50), quantile(&[1, 2], 51), quantile(&[1, 2], 99)), (1, 2, 2));
         assert_eq!((quantile(&[7], 50), quantile(&[], 99)), (7, 0));
     }
 }

@@ -13,14 +13,14 @@ use crate::checker::Exit;
 const COMPLAINTS: [&str; 4] = ["panicked", "invariant broken", "diverged", "stack overflow"];
 /// Status of a member that ended because of its disk.
 const FAILED_DISK: &str = "exit status: 3";
-/// Parts of the lines about the store of rows, which panics at a disk that fails; the member then ends with
+/// Parts of the lines about the store of rows. The store panics if a disk fails; the member then ends with
 /// [`FAILED_DISK`].
 const ROWS: [&str; 2] = ["thread 'ipamd-rows'", "the thread of the rows has panicked"];
-/// Most complaints of one process.
+/// Maximum number of complaints of one process.
 const COMPLAINTS_MAX: usize = 20;
 /// Longest complaint.
 const COMPLAINT_CHARS_MAX: usize = 400;
-/// Status of a process that complains and runs.
+/// Status of a process that reports a complaint and still runs.
 const RUNS: &str = "runs";
 
 /// End of a member's process.
@@ -83,16 +83,20 @@ impl Lab {
     }
 }
 
-/// Complaints in a log behind a position, which moves to its end.
+/// Returns the complaints in complete lines of a log behind a position, and moves the position to their end.
 fn search(log: &Path, from: &mut u64) -> Vec<String> {
     let mut bytes = Vec::new();
-    let read = File::open(log).and_then(|mut file| {
+    let opened = File::open(log).and_then(|mut file| {
         file.seek(SeekFrom::Start(*from))?;
         file.read_to_end(&mut bytes)
     });
     // A member that was never started has no log.
-    let Ok(read) = read else { return Vec::new() };
-    *from += u64::try_from(read).unwrap_or_default();
+    if opened.is_err() {
+        return Vec::new();
+    }
+    // The member may be writing its last line.
+    bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+    *from += u64::try_from(bytes.len()).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let complains = |line: &&str| COMPLAINTS.iter().any(|complaint| line.to_lowercase().contains(complaint));
     let lines = text.lines().filter(complains).take(COMPLAINTS_MAX);
@@ -114,5 +118,10 @@ mod tests {
         assert!(search(&log, &mut from).is_empty());
         std::fs::write(&log, "fine\nthread 'a' panicked at b.rs:1\nINVARIANT BROKEN: x\n").unwrap();
         assert_eq!(search(&log, &mut from), ["INVARIANT BROKEN: x"]);
+        let begun = "fine\nthread 'a' panicked at b.rs:1\nINVARIANT BROKEN: x\nthread 'c' panicked";
+        std::fs::write(&log, begun).unwrap();
+        assert!(search(&log, &mut from).is_empty());
+        std::fs::write(&log, format!("{begun} at d.rs:2\n")).unwrap();
+        assert_eq!(search(&log, &mut from), ["thread 'c' panicked at d.rs:2"]);
     }
 }
