@@ -39,7 +39,7 @@ pub(crate) fn duration(milliseconds: u64) -> String {
     in_unit(milliseconds, |(_, size)| milliseconds.is_multiple_of(*size))
 }
 
-/// A duration roughly, in the largest unit that it fills: `8m`, `13h`, `12d`.
+/// Approximate duration, in the largest unit that fits: `8m`, `13h`, `12d`.
 pub(crate) fn roughly(milliseconds: u64) -> String {
     in_unit(milliseconds, |(name, _)| *name != "ms")
 }
@@ -51,12 +51,12 @@ fn in_unit(milliseconds: u64, fits: impl Fn(&(&str, u64)) -> bool) -> String {
     }
 }
 
-/// A duration in milliseconds, as the API has it.
+/// Duration in milliseconds, as the API represents it.
 pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Age of something. A clock that runs behind the servers' is no reason for a minus.
+/// Age since a timestamp. A timestamp in the future, by a clock difference, has age 0.
 pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
     roughly(now.0.saturating_sub(since.0))
 }
@@ -77,16 +77,16 @@ pub(crate) fn lease(lease: Option<&Lease>) -> String {
     })
 }
 
-/// A count; beyond what JSON can carry only that is known.
+/// Count as text; `>9e15` for a saturated count.
 pub(crate) fn count(number: u64) -> String {
     if number >= JSON_INTEGER_MAX { ">9e15".to_owned() } else { number.to_string() }
 }
 
-/// Number of addresses, also where it is beyond what JSON can carry.
+/// Number of addresses as text, also beyond the exact integers of JSON.
 pub(crate) fn size(exact: u128) -> String {
     match u64::try_from(exact) {
         Ok(number) if number < JSON_INTEGER_MAX => number.to_string(),
-        // All of IPv6 saturates one below its power.
+        // The count of all IPv6 addresses, 2^128, saturates at `u128::MAX`.
         _ if exact == u128::MAX => "2^128".to_owned(),
         _ if exact.is_power_of_two() => format!("2^{}", exact.trailing_zeros()),
         _ => {
@@ -115,13 +115,13 @@ pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {many}", count(number)) }
 }
 
-/// Addresses of a pool that may be given at all.
+/// Number of addresses that a pool can allocate.
 pub(crate) fn usable(counts: &Counts) -> u64 {
     counts.size.saturating_sub(counts.excluded).saturating_sub(counts.reserved)
 }
 
-/// Percent of the usable addresses that are not free; none if there is nothing usable.
-/// 0 and 100 are kept for the pools that are empty and full.
+/// Percentage of the usable addresses that are not free; none without usable addresses. Only a full pool has
+/// 100, and only an unused pool has 0.
 pub(crate) fn use_percent(counts: &Counts) -> Option<u64> {
     let usable = u128::from(usable(counts));
     if usable == 0 {
@@ -130,6 +130,7 @@ pub(crate) fn use_percent(counts: &Counts) -> Option<u64> {
     let used = usable.saturating_sub(u128::from(counts.free));
     let percent = (used * 100 + usable / 2) / usable;
     let percent = if counts.free > 0 { percent.min(99) } else { percent };
+    let percent = if used > 0 { percent.max(1) } else { percent };
     u64::try_from(percent).ok()
 }
 
@@ -140,7 +141,7 @@ pub(crate) fn use_bar(counts: &Counts) -> String {
     let usable = u128::from(usable(counts));
     let used = usable.saturating_sub(u128::from(counts.free));
     let eighths = usize::try_from(used * 8 * BAR_CELLS as u128 / usable.max(1)).unwrap_or_default();
-    // A single address held must be seen, in a /64 too.
+    // One held address must be visible, even in a /64.
     let eighths = if eighths == 0 && counts.allocated > 0 { 1 } else { eighths };
     let mut bar = "█".repeat(eighths / 8);
     bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
@@ -152,7 +153,7 @@ pub(crate) fn labels(labels: &Labels) -> String {
     joined(labels.iter().map(|(key, value)| format!("{key}={value}")))
 }
 
-/// A list with commas, or a dash.
+/// Joins a list with commas; a dash if it is empty.
 pub(crate) fn joined<Item: Display>(items: impl IntoIterator<Item = Item>) -> String {
     let words: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     dash(&words.join(","))
@@ -169,12 +170,12 @@ pub(crate) fn and_more(more: u64) -> Option<String> {
     (more > 0).then(|| format!("and {} more", count(more)))
 }
 
-/// An error of the system without its number, which says nothing that the words don't say.
+/// Removes the number from an operating system's error message, since the text suffices.
 pub(crate) fn without_number(why: &str) -> &str {
     why.split(" (os error ").next().unwrap_or(why)
 }
 
-/// A dash where there is nothing: an empty cell moves the columns of `awk`.
+/// Returns a dash for an empty text, because an empty cell would shift the columns of `awk`.
 pub(crate) fn dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
@@ -196,7 +197,7 @@ pub(crate) fn made(at: Timestamp, by: &str, now: Timestamp) -> String {
     format!("{} ({})   by {}", moment(at), age(at, now), dash(by))
 }
 
-/// The line below a list.
+/// Footer of a list.
 pub(crate) fn footer(number: usize, one: &str, many: &str, revision: u64) -> String {
     if number == 0 {
         return format!("no {many} · revision {revision}");
@@ -221,7 +222,7 @@ impl Fields {
         }
     }
 
-    /// Adds a line, unless there is nothing to say.
+    /// Adds a line, unless the value is empty.
     pub(crate) fn line_if(&mut self, label: &str, value: &str) {
         if !value.is_empty() && value != "-" {
             self.line(label, value);
@@ -300,5 +301,6 @@ mod tests {
         assert_eq!(use_bar(&counts(100_000, 99_999, 1)), "███████▉  99 %");
         assert_eq!(use_bar(&counts(10, 0, 10)), "           0 %");
         assert_eq!(use_bar(&Counts::default()), "-");
+        assert_eq!(use_percent(&counts(100_000, 1, 99_999)), Some(1));
     }
 }
