@@ -142,7 +142,7 @@ async fn selectors_are_set_and_cleared_on_the_command_line() {
     let refused = ipamctl(&servers, "allocate --endpoint pod/db/p0 --pool db --node n1").await.ends(1);
     assert!(refused.stderr.contains("db is for endpoints with other labels"), "{refused:?}");
     done("allocate --endpoint pod/db/p0 --pool db --node n1 --label app=db").await;
-    done("pool set db --for-anybody --for-node n2").await;
+    done("pool set db --for-all --for-node n2").await;
     let shown = done("pool show db").await.stdout;
     assert!(shown.contains("only for     nodes n2\n"), "{shown}");
     done("allocate --endpoint host/h0 --pool db --node n2").await;

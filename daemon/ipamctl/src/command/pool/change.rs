@@ -20,7 +20,7 @@ use crate::command::routes::{add_routes, check_routes, parse_route};
 use crate::output::error::Failure;
 use crate::output::text::{milliseconds, parse_duration};
 
-/// Words for the ways in which a pool chooses.
+/// Names of the allocation strategies.
 const STRATEGIES: [&str; 3] = ["next", "sequential", "random"];
 
 /// A new pool.
@@ -76,7 +76,7 @@ pub(crate) struct CreateArguments {
 }
 
 impl CreateArguments {
-    /// The pool as it is sent.
+    /// Builds the new pool.
     pub(super) fn pool(self) -> Result<Pool, Failure> {
         let blank: Pool = with_defaults(json!({"name": self.name, "subnet": self.subnet}))?;
         let mut pool = Pool {
@@ -157,12 +157,12 @@ pub(crate) struct SetArguments {
     selectors: SelectorArguments,
     /// Remove all restrictions, before those given with this command are added
     #[arg(long)]
-    for_anybody: bool,
+    for_all: bool,
     #[command(flatten)]
     metadata: MetadataChanges,
 }
 
-/// Refuses `--range`. Ranges of an existing pool are added and removed, so that none goes by omission.
+/// Refuses `--range`: a replaced list could omit ranges by mistake, so ranges are added and removed.
 fn other_flags(_: &str) -> Result<AddressRange, String> {
     Err("use --add-range RANGE and --remove-range RANGE to change the ranges of an existing pool".to_owned())
 }
@@ -220,17 +220,17 @@ impl SwitchArguments {
 }
 
 impl SetArguments {
-    /// True if addresses are taken out of the pool.
+    /// True if the change removes addresses from the pool.
     pub(super) fn shrinks(&self) -> bool {
         !self.remove_ranges.is_empty() || !self.exclude.is_empty()
     }
 
-    /// True if it shall go away with its last address.
+    /// True if the pool is to be deleted when its last address is released.
     pub(super) fn drains(&self) -> bool {
         self.switches.drain
     }
 
-    /// The new gateway, if it changes; none for that of the subnet.
+    /// New gateway, if the gateway changes; the inner `None` selects the gateway of the subnet.
     pub(super) fn new_gateway(&self) -> Option<Option<IpAddr>> {
         (self.gateway.is_some() || self.no_gateway).then_some(self.gateway)
     }
@@ -253,7 +253,7 @@ impl SetArguments {
         pool.reclaim = self.reclaim.or(pool.reclaim);
         self.switches.apply(pool);
         self.probing.apply(&mut pool.probing);
-        if self.for_anybody {
+        if self.for_all {
             pool.realms.clear();
             pool.node_names.clear();
             pool.node_selector = Selector::default();
@@ -266,14 +266,14 @@ impl SetArguments {
         self.metadata.apply(pool)
     }
 
-    /// Changes the ranges. A pool without ranges has all of its subnet: a range that is added must not shrink
-    /// it to that range, and without the last one it must not give out the whole subnet.
+    /// Changes the ranges. A pool without ranges covers its whole subnet: an added range must not shrink the
+    /// pool to that range, and the removal of the last range must not extend it to the whole subnet.
     fn change_ranges(&self, pool: &mut Pool, status: &PoolStatus) -> Result<(), Failure> {
         let all = [AddressRange::of_cidr(status.cidr)];
         let whole = pool.ranges.is_empty();
         if whole && self.remove_ranges.is_empty() {
             return match self.add_ranges.iter().find(|range| !all.iter().any(|all| all.contains(range))) {
-                // The server says what is wrong with it.
+                // The server reports the error.
                 Some(_) => {
                     pool.ranges = ranges::with(all.to_vec(), &self.add_ranges);
                     Ok(())
