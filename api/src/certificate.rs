@@ -1,7 +1,7 @@
 //! Member, client or node that a certificate identifies by the DNS names of its SANs.
 //!
-//! **Invariant:** a name has one meaning. Hence a realm with a dot has no name here: it would be ambiguous
-//! with the end of a node's name.
+//! **Invariant:** a DNS name identifies one subject. Hence a realm with a dot has no DNS name: its first part
+//! would be ambiguous with the end of a node's name.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Identity {
     },
     /// A node with its agent and plugin: `NAME.REALM.node.ipamd.internal`.
     Node {
-        /// The realm that the node is of; without a dot.
+        /// Realm of the node; without a dot.
         realm: Name,
         /// The node's name.
         name: ObjectName,
@@ -48,7 +48,7 @@ impl fmt::Display for Ambiguous {
 impl std::error::Error for Ambiguous {}
 
 impl Identity {
-    /// Reads one DNS name; none if it isn't exactly one of ours, in lower case.
+    /// Parses a DNS name; `None` unless it has exactly one of the three forms, in lower case.
     #[must_use]
     pub fn parse(dns_name: &str) -> Option<Self> {
         if !is_dns_name(dns_name) {
@@ -64,10 +64,10 @@ impl Identity {
         Some(Self::Node { realm: Name::new(realm).ok()?, name: ObjectName::new(name).ok()? })
     }
 
-    /// The one of us that these DNS names of one certificate name; none, if they name none.
+    /// Returns the identity among the DNS names of one certificate; `None` if no name is an identity.
     ///
     /// # Errors
-    /// When they name several.
+    /// If the names identify several subjects.
     pub fn of<'a>(dns_names: impl Iterator<Item = &'a str>) -> Result<Option<Self>, Ambiguous> {
         let mut found: Option<Self> = None;
         for identity in dns_names.filter_map(Self::parse) {
@@ -79,7 +79,7 @@ impl Identity {
         Ok(found)
     }
 
-    /// The DNS name that a certificate has for it.
+    /// Returns the DNS name by which a certificate identifies the subject.
     ///
     /// # Errors
     /// `invalid-field` for a name that DNS can't carry, or that would be the name of another identity.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_read_as_somebody_elses_is_refused() {
+    fn a_name_that_reads_as_another_principals_is_refused() {
         let long = "x".repeat(64);
         for identity in [
             node("c.east", "web"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_names_are_nobodys() {
+    fn foreign_names_identify_no_principal() {
         for text in [
             "",
             ".member.ipamd.internal",

@@ -11,7 +11,7 @@ use crate::limits::{
 use crate::name::shown;
 use crate::problem::{Code, Problem};
 
-/// One with most of the operators.
+/// Example with most of the operators.
 const EXAMPLE: &str = "team=web,tier!=db,zone in (a,b),!legacy";
 
 /// Label selector: all requirements must hold. A selector without requirements matches everything.
@@ -28,17 +28,17 @@ struct Requirement {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Test {
     Is(String),
-    /// Also when the label is missing.
+    /// Also true if the label is missing.
     IsNot(String),
     In(Vec<String>),
-    /// Also when the label is missing.
+    /// Also true if the label is missing.
     NotIn(Vec<String>),
     Exists,
     Missing,
 }
 
 impl Selector {
-    /// True if it has no requirements.
+    /// True if the selector has no requirements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -49,7 +49,7 @@ impl Selector {
         self.0.iter().map(|requirement| requirement.key.as_str())
     }
 
-    /// Required label with its permitted values; none if no requirement uses `=` or `in`.
+    /// Required label with its permitted values; `None` if no requirement uses `=` or `in`.
     pub fn telling(&self) -> Option<(&str, &[String])> {
         self.0.iter().find_map(|Requirement { key, test }| match test {
             Test::Is(value) => Some((key.as_str(), std::slice::from_ref(value))),
@@ -60,7 +60,7 @@ impl Selector {
 
     /// Returns true if all labels that match this selector match the other one, too.
     ///
-    /// Compares requirement with requirement: two that only together imply a third count as if they did not.
+    /// Compares single requirements. An implication that needs two requirements together is not recognised.
     #[must_use]
     pub fn implies(&self, other: &Self) -> bool {
         let implied = |wanted: &Requirement| {
@@ -76,7 +76,7 @@ impl Selector {
 }
 
 impl Test {
-    /// Returns true if each value that passes this test passes the other one, too.
+    /// Returns true if each value that passes this test also passes the other test.
     fn implies(&self, other: &Self) -> bool {
         match self {
             Test::Is(value) => other.holds(Some(value)),
@@ -238,7 +238,7 @@ impl Serialize for Selector {
 impl<'de> Deserialize<'de> for Selector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // Part of a body, not of a query, so it has no code of a query.
+        // The selector is part of a body here, so the code for invalid queries does not apply.
         let said = |problem: Problem| format!("{}; a selector looks like {EXAMPLE}", problem.detail);
         text.parse().map_err(|problem| serde::de::Error::custom(said(problem)))
     }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_implies_what_it_is_stricter_than() {
+    fn a_selector_implies_each_selector_that_is_less_strict() {
         for (own, other, expected) in [
             ("a=x", "", true),
             ("", "a=x", false),

@@ -15,15 +15,15 @@ use crate::problem::{Code, Problem};
 /// `invalid-field` with the reason and the pointer.
 pub fn from_slice<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let is_object = body.trim_ascii_start().first() == Some(&b'{');
-    // Only a body that can't be read as it is needs its values one by one: for `meta` and `status`, and for
-    // the place of what is wrong.
+    // Only a body that doesn't parse directly is parsed via `Value`: to drop `meta` and `status`, and to
+    // locate the error.
     match is_object.then(|| serde_json::from_slice(body)) {
         Some(Ok(read)) => Ok(read),
         _ => from_object(object(body)?),
     }
 }
 
-/// Reads a body as the object that it must be.
+/// Parses a body that must be a JSON object.
 ///
 /// # Errors
 /// `malformed-body`.
@@ -36,7 +36,7 @@ pub fn object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     }
 }
 
-/// The same as [`from_slice`], of an object that is read already.
+/// Converts an object that is already parsed, as [`from_slice`] does.
 ///
 /// # Errors
 /// As [`from_slice`].
@@ -56,7 +56,7 @@ pub fn from_object<T: DeserializeOwned>(mut object: Map<String, Value>) -> Resul
     })
 }
 
-/// A path as a JSON pointer.
+/// Converts a path to a JSON pointer.
 fn pointer(path: &serde_path_to_error::Path) -> String {
     let mut pointer = String::new();
     for segment in path {
@@ -101,7 +101,7 @@ pub fn unknown_word<'a>(text: &'a str, code: Code, what: &str) -> Option<(&'a st
     Some((unknown, Problem::new(code, detail)))
 }
 
-/// A value that its own type refused: with the code that it begins with, if it does.
+/// Problem for a value that its own type refused, with the code at the start of the text, if any.
 fn of_a_value(text: &str) -> Problem {
     let coded = text.split_once(": ").and_then(|(word, detail)| {
         let code = Code::ALL.iter().find(|code| code.entry().code == word)?;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_can_be_sent_back() {
+    fn a_shown_spec_can_be_sent_back() {
         let body = br#"{"name":"a","meta":{"revision":7},"status":{"subnets":1}}"#;
         assert_eq!(from_slice::<Network>(body).unwrap().name.as_str(), "a");
         for odd in ["7", "null", "[]", "\"x\""] {

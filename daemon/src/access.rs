@@ -11,7 +11,7 @@ use ipam_api::{Selector, time::Timestamp};
 use ipam_machine::command::{Grant, SecretHash, Text};
 use serde::Deserialize;
 
-/// Bytes of a tokens file.
+/// Maximum size of a tokens file, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Access settings of the configuration.
@@ -57,9 +57,9 @@ pub struct TokensFileError {
 
 /// Rights of a token in the tokens file.
 pub(crate) enum TokenStatus {
-    /// It is known.
+    /// Valid token.
     Known { principal: Text, grant: Arc<Grant> },
-    /// Its time has passed.
+    /// Expired token.
     Expired { principal: Text },
 }
 
@@ -72,11 +72,10 @@ impl Access {
         Ok(Self(Arc::new(RwLock::new(Arc::new(Rules::read(config)?)))))
     }
 
-    /// Puts another configuration in force, and reads the tokens file again. What is wrong leaves all as it
-    /// was.
+    /// Replaces the configuration and reads the tokens file again. After an error the old rules stay.
     ///
     /// # Errors
-    /// What is wrong with the file, for the operator.
+    /// The mistake in the file, for the operator.
     pub fn replace(&self, config: AccessConfig) -> Result<(), TokensFileError> {
         let rules = Arc::new(Rules::read(config)?);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = rules;
@@ -107,7 +106,7 @@ impl Access {
         self.rules().config.clients.get(name).copied()
     }
 
-    /// Token with this secret, if the file has it.
+    /// Status of the token with this secret hash; none if the tokens file lacks the hash.
     pub(crate) fn token(&self, secret_hash: &SecretHash) -> Option<TokenStatus> {
         let rules = self.rules();
         let token = rules.tokens.get(secret_hash)?;
@@ -144,7 +143,7 @@ struct File {
 struct Entry {
     name: Name,
     role: Role,
-    /// In hexadecimal, as `ipamd hash-secret` prints it.
+    /// Hash of the secret in hexadecimal, as `ipamd hash-secret` prints it.
     secret_hash: String,
     node: Option<NodeKey>,
     #[serde(default)]
@@ -162,7 +161,7 @@ fn read(path: &Path) -> Result<FileTokens, String> {
         return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("can't be read: {error}"))?;
-    // Only the place and the kind of the error: the line may contain a secret.
+    // Report only the message of the error: the quoted line may contain a secret.
     let file: File = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
     let mut tokens = FileTokens::new();
     for entry in file.token {
@@ -178,7 +177,7 @@ fn read(path: &Path) -> Result<FileTokens, String> {
         }
         let Entry { role, node, realms, labels, allow_shared, .. } = entry;
         let grant = Grant { role, node, realms, labels, allow_shared };
-        // With a slash, so that it can't be taken for a token of the cluster.
+        // The slash distinguishes this principal from the names of the cluster's tokens.
         let principal = Text::given(format!("file/{name}"));
         let token = FileToken { principal, grant: Arc::new(grant), expires_at: entry.expires_at };
         if tokens.insert(hash, token).is_some() {
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_who_somebody_is() {
+    fn the_tokens_file_names_principals_and_roles() {
         let text = format!(
             "[[token]]\nname = \"ci\"\nrole = \"operator\"\nsecret_hash = \"{}\"\nlabels = \"team=web\"\n\
              [[token]]\nname = \"old\"\nrole = \"viewer\"\nsecret_hash = \"{}\"\nexpires_at = \"2020-01-01T00:00:00Z\"\n",
@@ -239,7 +238,7 @@ mod tests {
         }
         assert!(matches!(access.token(&secret_hash("ipamd_b")), Some(TokenStatus::Expired { .. })));
         assert!(access.token(&secret_hash("ipamd_c")).is_none());
-        // What is broken leaves the old one in force; what is emptied ends it.
+        // A broken file leaves the old tokens in force; an empty file removes them.
         let path = dir.path().join("tokens.toml");
         let config = || AccessConfig { tokens_file: Some(path.clone()), ..AccessConfig::default() };
         std::fs::write(&path, "token = 5").unwrap();

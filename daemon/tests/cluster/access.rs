@@ -67,7 +67,7 @@ pub(crate) fn add(node: &str, container: &str) -> Value {
 }
 
 #[tokio::test]
-async fn red_team_nobody_gets_in_without_saying_who() {
+async fn red_team_requests_without_a_credential_are_refused() {
     let cluster = guarded(1).await;
     let member = &cluster.members[0];
     for path in ["/v1/pools", "/v1/cluster", "/v1/tokens", "/v1/events", "/metrics", "/v1/addresses/10.0.0.1"]
@@ -287,7 +287,7 @@ async fn red_team_no_secret_is_kept_or_shown_anywhere() {
         .unwrap();
     let first: Token = root.call(keyed.clone().within(LONG)).await.unwrap();
     let again: Token = root.call(keyed.within(LONG)).await.unwrap();
-    assert_eq!(again.secret, None, "nobody has kept it");
+    assert_eq!(again.secret, None, "no member stores the secret");
     let secret = first.secret.unwrap();
     let client = cluster.members[0].ask();
     create(&client, &secret, "blue").await.unwrap();
@@ -314,7 +314,7 @@ fn contains(dir: &Path, needle: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn red_team_nobody_forges_lines_of_the_log_or_of_history() {
+async fn red_team_requests_forge_no_lines_of_log_or_history() {
     let cluster = Cluster::up(1).await;
     let member = &cluster.members[0];
     for (header, value) in [

@@ -84,7 +84,7 @@ async fn bodies_that_are_too_large_are_refused_and_cost_little() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bytes_that_are_no_request_disturb_nobody() {
+async fn bytes_that_are_no_request_disturb_no_client() {
     let cluster = Cluster::up(3).await;
     make_pools(&cluster.ask()).await;
     let before = cluster.settled().await;

@@ -83,7 +83,7 @@ async fn configurations_that_cant_work_are_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_directory_or_a_port_that_somebody_uses_is_refused() {
+async fn a_directory_or_a_port_in_use_is_refused() {
     let mut cluster = Cluster::up(3).await;
     make_pools(&cluster.ask()).await;
     let before = cluster.settled().await;
@@ -120,7 +120,7 @@ async fn a_directory_or_a_port_that_somebody_uses_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_with_data_of_another_cluster_disturbs_nobody_and_says_so() {
+async fn a_member_with_data_of_another_cluster_disturbs_no_member_and_says_so() {
     let mut ours = Cluster::up(3).await;
     make_pools(&ours.ask()).await;
     let mut theirs = Cluster::up(3).await;
@@ -156,7 +156,7 @@ async fn a_member_with_data_of_another_cluster_disturbs_nobody_and_says_so() {
 
 /// Kubernetes sets these variables for a Service that is called `ipamd`.
 #[tokio::test]
-async fn links_to_services_in_the_environment_keep_nobody_from_starting() {
+async fn service_links_in_the_environment_do_not_prevent_a_start() {
     let cluster = Cluster::of(1);
     let member = &cluster.members[0];
     let links = [

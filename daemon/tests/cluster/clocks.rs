@@ -30,7 +30,7 @@ async fn scene() -> (Cluster, Client) {
 
 /// Index of the leader, as the first member sees it.
 pub(crate) async fn who_leads(cluster: &Cluster, root: &Client) -> usize {
-    until("somebody leads", async || {
+    until("a member leads", async || {
         let shown: Value = get(root, "/v1/cluster").await.map_err(|problem| problem.to_string())?;
         let place = cluster.members.iter().position(|member| shown["leader"] == *member.name);
         place.ok_or_else(|| shown.to_string())

@@ -138,6 +138,6 @@ async fn exit_codes_are_what_scripts_rely_on() {
     let status = ipamctl(&servers, "status --timeout 3s").await.ends(0);
     assert!(status.stdout.contains("NO LEADER"), "{status:?}");
     cluster.kill_all();
-    let nobody = ipamctl(&servers, "subnet list --timeout 1s").await.ends(5);
-    assert!(nobody.stderr.contains("unavailable: "), "{nobody:?}");
+    let unreachable = ipamctl(&servers, "subnet list --timeout 1s").await.ends(5);
+    assert!(unreachable.stderr.contains("unavailable: "), "{unreachable:?}");
 }

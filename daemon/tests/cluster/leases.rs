@@ -172,8 +172,8 @@ async fn leases_are_taken_and_renewed_on_the_command_line() {
     assert!(who.contains("leased until 2") && who.contains("unless renewed (for 30d)"), "{who}");
     let shown = ipamctl(&servers, "endpoint show host/tmp-3").await.ends(0).stdout;
     assert!(shown.contains("lease        10.30.0.1 until 2"), "{shown}");
-    let nobody = ipamctl(&servers, "renew 10.30.0.9").await.ends(1).stderr;
-    assert!(nobody.contains("10.30.0.9 is free in network default, and not leased"), "{nobody}");
+    let free = ipamctl(&servers, "renew 10.30.0.9").await.ends(1).stderr;
+    assert!(free.contains("10.30.0.9 is free in network default, and not leased"), "{free}");
     ipamctl(&servers, "renew --endpoint host/nobody").await.ends(3);
     ipamctl(&servers, "renew").await.ends(2);
     ipamctl(&servers, "allocate --endpoint host/x --pool lab --ttl 0s").await.ends(2);

@@ -35,7 +35,7 @@ fn connection(node: &str, owner: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_at_once_gets_one_prefix_each_on_any_member() {
+async fn concurrent_owners_get_one_prefix_each_on_any_member() {
     let cluster = Cluster::up(3).await;
     pool(&cluster).await;
     // Forty requests for ten connections on two nodes: each is asked for twice, of different members.
@@ -126,7 +126,7 @@ async fn prefixes_are_listed_released_and_remembered() {
 
 /// The leader removes expired prefixes in an idle cluster.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_prefix_that_nobody_refreshes_ends_with_all_below_it() {
+async fn a_prefix_without_refreshes_ends_with_all_below_it() {
     let cluster = Cluster::up(1).await;
     pool(&cluster).await;
     let kept = delegate(&cluster, 0, json!({"pool": "trench", "owner": "kept", "length": 24})).await.unwrap();
@@ -135,7 +135,7 @@ async fn a_prefix_that_nobody_refreshes_ends_with_all_below_it() {
     delegate(&cluster, 0, json!({"parent": node.id, "owner": "c", "length": 32})).await.unwrap();
     assert!(node.ends_in_ms.is_some_and(|left| left <= 1500));
     let client = cluster.ask();
-    let left = until("what nobody refreshes is gone", async || {
+    let left = until("prefixes without refreshes are gone", async || {
         let page: Page<Prefix> = get(&client, "/v1/prefixes").await.map_err(|problem| problem.detail)?;
         if page.items.len() == 1 { Ok(page) } else { Err(format!("{page:?}")) }
     });

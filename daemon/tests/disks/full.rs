@@ -18,7 +18,7 @@ use crate::support::until;
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_full_disk_keeps_nobody_from_working() {
+async fn one_full_disk_stops_no_other_member() {
     let mut scene = Scene::up(3).await;
     let (pids, client) = (scene.pids(), scene.cluster.ask());
     let full = scene.cluster.follower().await;

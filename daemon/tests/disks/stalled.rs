@@ -48,7 +48,7 @@ async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_follower_whose_disk_stalls_keeps_nobody_waiting() {
+async fn a_follower_with_a_stalled_disk_delays_no_client() {
     let mut scene = Scene::up(3).await;
     let (pids, leader) = (scene.pids(), scene.cluster.leader().await);
     let stalled = scene.cluster.follower().await;
@@ -62,7 +62,7 @@ async fn a_follower_whose_disk_stalls_keeps_nobody_waiting() {
     }
     // Requests that need no disk of its own still succeed through it.
     allocate_soon(&scene.cluster.at(stalled), "passed-on").await.unwrap();
-    assert_eq!(scene.cluster.shown(leader).await.term, term, "nobody had to be elected");
+    assert_eq!(scene.cluster.shown(leader).await.term, term, "no election was needed");
     scene.disks[stalled].thaw();
     scene.cluster.ready().await;
     assert_eq!(scene.cluster.settled().await.addresses.allocated, 22);

@@ -47,7 +47,7 @@ impl Ledger {
                 panic!("{address} was given to {other} and to {name}");
             }
             assert!(by_name.insert(name, allocation).is_none(), "{name} has two addresses");
-            assert!(self.asked.contains(name), "nobody asked for {name}");
+            assert!(self.asked.contains(name), "no writer asked for {name}");
             assert!(!self.released.contains(name), "{name} was released and is back");
         }
         for (name, (id, address)) in self.given.iter().filter(|(_, (id, _))| *id >= first) {

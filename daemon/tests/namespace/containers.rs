@@ -120,7 +120,7 @@ async fn check_sees_what_an_administrator_took_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_del_that_nobody_hears_fails_and_works_when_it_is_repeated() {
+async fn a_del_without_an_answer_fails_and_works_when_it_is_repeated() {
     let (mut cluster, mut lab) = scene(bridge()).await;
     lab.add().await.unwrap();
     let given = addresses(&lab, 0);

@@ -1,8 +1,8 @@
-//! I3: what was acknowledged is not lost.
+//! I3: acknowledged changes are not lost.
 //!
 //! Each acknowledged grant is in the journal with its address and holder, and in the final state of every
 //! member unless the journal ends it. Each acknowledged release is effective: the grant has an end in the
-//! journal and is in no final state. What a restore has undone is exempt.
+//! journal and is in no final state. Changes that a restore has undone are exempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +125,7 @@ fn check_grant(pairs: &Pairs<'_>, ack: &Ack<'_>, finals: &[LastState<'_>], verdi
                 "grant {id} was acknowledged as {text} of {} and is {block} of {holder} on {}",
                 ack.holder, last.member
             ),
-            // It ended while the state was read.
+            // The grant ended while the state was read.
             None if end.is_some() => continue,
             None => {
                 format!(
@@ -145,7 +145,7 @@ fn may_have_ended(pairs: &Pairs<'_>, ack: &Ack<'_>) -> bool {
     by_task || calls().any(|(_, call)| may_release(call.begin.f) && call.kind() != Type::Fail)
 }
 
-/// A grant without an id: an allocation of that address to that holder must have existed during the call.
+/// Checks a grant without an id: its address must have been allocated to its holder during the call.
 fn check_unidentified(pairs: &Pairs<'_>, ack: &Ack<'_>, verdict: &mut Verdict) {
     verdict.checked += 1;
     let may_exist = !pairs.journal.is_complete || !pairs.journal.restores.is_empty();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_restore_has_undone_is_exempt() {
+    fn operations_that_a_restore_undid_are_exempt() {
         let mut run = Run::default();
         let epoch = 1 << 41;
         run.allocated(1, "10.0.0.1", A).other(epoch + 1, "epoch.begun", "2", "restored from revision 3");

@@ -38,7 +38,7 @@ impl Checker for OwnEnds {
         let mut ends = 0_u64;
         for lifetime in pairs.journal.lifetimes.values() {
             let Some(end) = lifetime.ended else { continue };
-            // Endpoints that the history doesn't know have other users.
+            // Endpoints without an operation in the history have other users.
             let is_known = pairs.calls_of(&lifetime.holder).any(|(_, call)| may_grant(call.begin.f));
             let reason = end.reason.as_deref().unwrap_or_default();
             let Some(problem) = problem(&pairs, lifetime, reason, end.revision).filter(|_| is_known) else {
@@ -66,7 +66,7 @@ impl Checker for OwnEnds {
     }
 }
 
-/// Result for an end that an operation causes; none for one that a task causes.
+/// Checks an end that an operation caused; returns none for an end that a task caused.
 fn problem(
     pairs: &Pairs<'_>,
     lifetime: &Lifetime<'_>,
@@ -94,7 +94,8 @@ fn problem(
     Some(if is_caused { Ok(()) } else { Err("no operation that named it can have ended it then") })
 }
 
-/// A DEL ends an allocation of an ADD that didn't begin after the DEL ended. Agents may deliver it later.
+/// Finds the DEL that explains an end. The DEL must not end before the ADD began; agents may deliver it
+/// later.
 fn problem_of_del(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, latest_ns: u64) -> Result<(), &'static str> {
     let calls = || pairs.calls_of(&lifetime.holder).filter(|(_, call)| call.begin_ns() <= latest_ns);
     let dels = calls().filter(|(_, call)| may_end_attachment(call) && call.kind() != Type::Fail);
@@ -116,8 +117,8 @@ fn problem_of_del(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, latest_ns: u64) ->
     }
 }
 
-/// Returns true for a DEL, and for an ADD without success: its agent ends the attachment if another station
-/// has the addresses, or if it can't probe them.
+/// Returns true for a DEL, and for an ADD without success. The agent of such an ADD ends the attachment if
+/// another station has the addresses, or if it can't probe them.
 fn may_end_attachment(call: &Interval<'_>) -> bool {
     is_del(call) || (call.begin.f == Function::Add && call.kind() != Type::Ok)
 }
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_nobody_asked_for_is_found() {
+    fn an_end_without_a_request_is_found() {
         let mut run = Run::default();
         run.allocated(1, "10.0.0.1", A).released(9, 1, "10.0.0.1", A, "endpoint-released");
         run.call(1, Function::Allocate).endpoint(A).ok(&held());

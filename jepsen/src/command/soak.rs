@@ -84,7 +84,7 @@ mod tests {
     use crate::report::RESULTS;
 
     #[test]
-    fn an_interrupted_soak_goes_on_with_what_it_lacks() {
+    fn an_interrupted_soak_goes_on_with_missing_runs() {
         let dir = tempfile::tempdir().unwrap();
         let next = || next_live(dir.path(), Path::new("bin")).unwrap();
         let first = next();

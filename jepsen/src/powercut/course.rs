@@ -22,7 +22,7 @@ const LOOKS_MAX: usize = 20;
 /// Interval of progress messages.
 const SAY: Duration = Duration::from_secs(5);
 
-/// All that a run needs to know.
+/// Parameters of a run.
 #[derive(Debug)]
 pub(super) struct Course<'a> {
     pub(super) tools: &'a Tools,
@@ -39,12 +39,12 @@ pub(super) struct Course<'a> {
 struct Life<'a> {
     cluster: Cluster<'a>,
     ledger: Shared,
-    /// Acknowledged up to the cut before.
+    /// Number of writes that were acknowledged before the previous cut.
     counted: u64,
 }
 
 impl Course<'_> {
-    /// Makes all the cuts, and adds up what they come to.
+    /// Makes all cuts, and adds their results to the tally.
     pub(super) async fn run(&self, random: &mut Random, tally: &mut Tally) -> Result<()> {
         let (begun, mut printed) = (Instant::now(), Instant::now());
         let mut life: Option<Life<'_>> = None;
@@ -52,7 +52,7 @@ impl Course<'_> {
             let mut step = plan::step(number, self.writes / self.cuts.max(1) as u64, self.members, random);
             let mut living = match life.take() {
                 Some(living) if step.kind != Kind::Founding => living,
-                // The old one's disks go before the new one's come.
+                // The disks of the old cluster are removed before the new cluster is created.
                 old => {
                     drop(old);
                     step.kind = Kind::Founding;
@@ -91,17 +91,17 @@ impl Course<'_> {
 }
 
 impl Life<'_> {
-    /// One cut, and what was found after it.
+    /// Makes one cut, and records the findings after it.
     async fn cut(&mut self, step: &Step, findings: &mut Findings) -> Result<()> {
-        let everybody: Vec<usize> = (0..self.cluster.members.len()).collect();
+        let all_members: Vec<usize> = (0..self.cluster.members.len()).collect();
         match step.kind {
-            Kind::Founding => self.founding(step, &everybody, findings).await?,
+            Kind::Founding => self.founding(step, &all_members, findings).await?,
             Kind::One => self.one(step, findings).await?,
             Kind::Majority => {
-                let victims = step.order.get(..=everybody.len() / 2).unwrap_or_default();
+                let victims = step.order.get(..=all_members.len() / 2).unwrap_or_default();
                 self.several(step, victims, findings).await?;
             }
-            Kind::All | Kind::Starting | Kind::Snapshot => self.several(step, &everybody, findings).await?,
+            Kind::All | Kind::Starting | Kind::Snapshot => self.several(step, &all_members, findings).await?,
         }
         if findings.refused == 0 {
             self.compare(step, findings).await?;
@@ -184,18 +184,18 @@ impl Life<'_> {
         load.finish().await
     }
 
-    /// Waits until a member writes a snapshot: they all do so again and again.
+    /// Waits until a member writes a snapshot: all members do so repeatedly.
     async fn snapshot_under_way(&self) -> Result<()> {
         let look = async {
             while !self.cluster.members.iter().any(|member| member.has_unfinished_snapshot()) {
-                // As good as no pause: the file is there for a few milliseconds.
+                // The pause is short, because the file exists for a few milliseconds only.
                 tokio::time::sleep(Duration::from_micros(200)).await;
             }
         };
         tokio::time::timeout(SNAPSHOT, look).await.context("no snapshot was ever under way")
     }
 
-    /// Holds what is there against what was acknowledged.
+    /// Compares the state of the cluster with the acknowledged writes.
     async fn compare(&self, step: &Step, findings: &mut Findings) -> Result<()> {
         // All members have the same state, so any of them may be queried.
         let one = step.order.first().and_then(|at| self.cluster.members.get(*at)).context("no member")?;

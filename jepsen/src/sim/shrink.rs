@@ -15,7 +15,7 @@ use crate::store;
 /// Shortest time of a case in milliseconds.
 const TIME_MS_MIN: u64 = 1_000;
 
-/// Makes a failing case smaller: runs of smaller ones must break the same invariant, or fail without one.
+/// Makes a failing case smaller: smaller cases must break the same invariant, or fail without one.
 ///
 /// # Errors
 /// If a run can't be made.
@@ -75,7 +75,7 @@ fn shrink(case: &Case, tries: usize, mut fails: impl FnMut(&Case) -> Result<bool
     }
 }
 
-/// Smaller cases, from the smallest.
+/// Smaller cases, the smallest first.
 fn candidates(case: &Case) -> Vec<Case> {
     let mut smaller = Vec::new();
     if case.workloads.len() > 1 {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failure_needs_is_left() {
+    fn a_shrunk_case_keeps_all_that_its_failure_needs() {
         // Fails with two certain faults, one workload, three sessions, and five seconds.
         let mut runs = 0;
         let needs = |case: &Case| {

@@ -16,11 +16,11 @@ use super::inner::Inner;
 use super::starting;
 use crate::transport::{Hello, Standing, hello_at};
 
-/// Interval of calls to the others, at first and later.
+/// Bounds of the pause between two rounds of calls to the other initial members.
 const ASK_PAUSE_MIN: Duration = Duration::from_millis(50);
 const ASK_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// The answer to the question for name and standing, or the reason for its absence.
+/// Response to a hello request, or the reason for its absence.
 type Heard = Result<Hello, String>;
 
 /// The decision that follows from the answers.
@@ -48,7 +48,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
             }
         }
         tokio::select! {
-            // A member has called, or this one has founded.
+            // A member of the cluster has called, or this member has founded the cluster.
             _ = running.wait_for(Option::is_some) => return,
             () = sleep(pause) => pause = (pause * 2).min(ASK_PAUSE_MAX),
         }
@@ -65,7 +65,7 @@ async fn ask_all(inner: &Inner) -> BTreeMap<String, Heard> {
     join_all(asked).await.into_iter().collect()
 }
 
-/// The decision from `me` and the answers of the other initial members.
+/// Decides from this member's own hello and the responses of the other initial members.
 fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
     let Some(initial_members) = me.standing.initial_members() else {
         return Decision::Wait("the first word of a member of its cluster".to_owned());
@@ -118,7 +118,7 @@ fn with_state<'a>(founders: &[&'a Hello]) -> Result<Option<&'a Hello>, String> {
     }
 }
 
-/// The reason against founding together with this one.
+/// Returns the reason against founding a cluster together with this member, if any.
 fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) -> Option<String> {
     if hello.member.name != name {
         return Some(format!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_founded_while_anybody_is_silent() {
+    fn nothing_is_founded_while_a_member_is_silent() {
         let mut others = heard(vec![pristine("n2")]);
         others.insert("n3".to_owned(), Err("n3:7441: connection refused".to_owned()));
         let what = waits_for(decide(&pristine("n1"), &others));

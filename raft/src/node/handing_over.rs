@@ -14,7 +14,7 @@ use super::transfer::transfer;
 use crate::durations::as_ms;
 use crate::transport::{Answer, CallError, NotHandedOver, Purpose, Request};
 
-/// Asks the leader to hand over to `to`, until that leads or the deadline has passed.
+/// Requests a leadership transfer to member `to`, and waits until it leads or the deadline passes.
 pub(super) async fn ask(inner: &Inner, to: u64, deadline: Instant) -> Result<(), HandOverError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     loop {
@@ -26,7 +26,7 @@ pub(super) async fn ask(inner: &Inner, to: u64, deadline: Instant) -> Result<(),
         }
         let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
         let handed_over = match leader(&running.raft) {
-            Leader::Nobody => Err(NotHandedOver::NoLeader),
+            Leader::Unknown => Err(NotHandedOver::NoLeader),
             Leader::Me => here(inner, &running, to, deadline).await,
             Leader::Other(id, _) if id == to => Ok(()),
             Leader::Other(id, member) => {
@@ -48,8 +48,8 @@ pub(super) async fn ask(inner: &Inner, to: u64, deadline: Instant) -> Result<(),
     }
 }
 
-/// Hands over on the member that leads. One that can't take over is not tried: until another one leads, no
-/// proposal would be decided.
+/// Transfers leadership from this member to `to`. A target that can't take over is refused at once, because
+/// no proposal is decided until another member leads.
 pub(super) async fn here(
     inner: &Inner,
     running: &Running,

@@ -1,4 +1,4 @@
-//! Members as the leader sees them: it alone knows each one's progress and last answer.
+//! Members as the leader sees them: only the leader knows each member's progress and last answer.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::raft::{Leader, leader};
 use crate::transport::{Answer, Declined, Purpose, Request};
 use crate::types::{MemberInfo, Role};
 
-/// Missing entries above which a voter doesn't become the leader, and a learner no voter.
+/// Missing entries above which a voter doesn't become the leader.
 pub(super) const BEHIND_MAX: u64 = 10_000;
-/// Time limit of the leader's answer, after which the state is evaluated again.
+/// Time limit of the leader's answer, after which the leader is determined again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Requests the members from the leader.
@@ -28,7 +28,7 @@ pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<Me
         }
         let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
         let told = match leader(&running.raft) {
-            Leader::Nobody => Err(Declined::NoLeader),
+            Leader::Unknown => Err(Declined::NoLeader),
             Leader::Me => here(inner),
             Leader::Other(id, member) => {
                 let channel = running.peers.channel(id, &member, Purpose::Control);

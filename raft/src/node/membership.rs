@@ -19,10 +19,10 @@ use crate::types::{Member, MemberInfo, Role};
 use ipam_machine::command::{KnownMember, Text};
 use ipam_machine::model::{self, MemberStanding};
 
-/// Interval between looks for something to do.
+/// Interval between two checks for a necessary change.
 const LOOK: Duration = Duration::from_millis(50);
-/// Interval in which a member without a leader calls the others. It announces its address, and learns of its
-/// removal.
+/// Interval at which a member without a leader contacts the others, to announce its address and to learn of
+/// its removal.
 const CALL: Duration = Duration::from_millis(500);
 /// Time limit of one step, after which the state is evaluated again.
 const STEP_PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ const LAG_MAX: u64 = 1_000;
 struct Present {
     nodes: BTreeMap<u64, Member>,
     voters: BTreeSet<u64>,
-    /// In the middle of a change of voters.
+    /// True in the middle of a change of voters (joint consensus).
     joint: bool,
 }
 
@@ -42,13 +42,13 @@ struct Present {
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Nothing,
-    /// Take them in as learners, or write down where they are now.
+    /// Add these members as learners, or update their addresses.
     Set(BTreeMap<u64, Member>),
-    /// Have these voters, and no others.
+    /// Make exactly these members the voters.
     Vote(BTreeSet<u64>),
-    /// The leader itself is to be removed: another one continues.
+    /// Hand leadership over, since this leader is to be removed. The next leader continues.
     HandOver,
-    /// Forget these learners.
+    /// Remove these learners.
     Drop(BTreeSet<u64>),
 }
 
@@ -102,8 +102,8 @@ fn present(running: &Running) -> Present {
     }
 }
 
-/// Members that were removed and have left the membership. While it still has them, their votes may be
-/// needed.
+/// Members that were removed and have left the membership. As long as the membership has them, their votes
+/// may be needed.
 pub(super) fn expelled(inner: &Inner, running: &Running) -> BTreeSet<u64> {
     let rows = inner.state.with(|state| state.members.clone());
     let removed = rows.iter().filter(|(_, row)| row.standing == MemberStanding::Removed).map(|(id, _)| id);
@@ -111,7 +111,7 @@ pub(super) fn expelled(inner: &Inner, running: &Running) -> BTreeSet<u64> {
     removed.filter(|id| members.iter().all(|(known, _)| known != id)).collect()
 }
 
-/// The members as a command names them.
+/// Returns the members in the form that commands use.
 pub(super) fn known(running: &Running) -> Vec<KnownMember> {
     let present = present(running);
     let known = present.nodes.into_iter().filter_map(|(id, member)| {
@@ -129,7 +129,7 @@ pub(super) fn known(running: &Running) -> Vec<KnownMember> {
 
 fn call_all(running: &Running, present: &Present) {
     for (id, member) in present.nodes.iter().filter(|(id, _)| **id != running.me.member_id) {
-        // Whether it answers doesn't matter here.
+        // The answer doesn't matter here.
         let _ = running.peers.channel(*id, member, Purpose::Control).submit(Request::Ping);
     }
 }
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_that_goes_hands_over_if_there_is_anybody() {
+    fn a_leader_that_ends_hands_over_if_another_voter_answers() {
         let (present, mut seen) = present(&FOUNDERS);
         let rows = rows(MemberStanding::Learner, &[1]);
         assert_eq!(next(&rows, &present, &seen), Next::HandOver);

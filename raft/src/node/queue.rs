@@ -17,17 +17,17 @@ use super::ring::{Lane, Ring, TURN};
 use super::shares::Size;
 use ipam_machine::command::Text;
 
-/// Time that the commands of one principal in one entry may be expected to take. A single one may exceed it.
+/// Expected time that the commands of one principal may take in one entry. A single command may exceed it.
 const SHARE_OF_ENTRY: Duration = Duration::from_millis(5);
 /// Expected time of a command with the weight 1 of an unknown principal.
 const COST_EXPECTED: Duration = Duration::from_micros(20);
-/// Principals with expensive commands that are remembered.
+/// Maximum number of principals whose high costs are remembered.
 const PRINCIPALS_REMEMBERED_MAX: usize = 1024;
 
 /// A proposal that waits for an entry.
 #[derive(Debug)]
 pub(super) struct Queued<T> {
-    /// Number of its arrival, by which it can be removed.
+    /// Number of the arrival, by which the proposal can be removed.
     number: u64,
     pub(super) size: Size,
     pub(super) item: T,
@@ -77,7 +77,7 @@ impl<T> Queue<T> {
         self.arrivals
     }
 
-    /// Removes a proposal, unless it was taken; true if it still waited.
+    /// Removes a proposal, unless it was taken; returns true if it still waited.
     pub(super) fn remove(&mut self, requester: &Requester, number: u64) -> bool {
         let removed = self.principals.remove(&requester.principal, |namespaces| {
             namespaces.remove(&requester.namespace, |lane| {
@@ -94,7 +94,7 @@ impl<T> Queue<T> {
         self.weight
     }
 
-    /// True without proposals.
+    /// Returns true if no proposal waits.
     pub(super) fn is_empty(&self) -> bool {
         self.principals.is_empty()
     }
@@ -108,7 +108,7 @@ impl<T> Queue<T> {
             let namespace = principal.lane.get(&requester.namespace);
             of_namespace = namespace.map_or(0, |namespace| namespace.weight + namespace.debt);
         }
-        // Others take whole turns, also those that this one passes.
+        // Other lanes take whole turns, even while this lane skips turns to pay its debt.
         let turns = |weight: usize| weight.next_multiple_of(TURN);
         let of_principal = (of_principal + weight).min(turns(of_namespace + weight) * (namespaces + 1));
         (self.weight + weight).min(turns(of_principal + owed) * (self.principals.len() + 1))
@@ -121,7 +121,7 @@ impl<T> Queue<T> {
         let bounded = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let cost = costs.expected(&requester.principal).saturating_mul(bounded(queued + weight));
         let shares = u32::try_from(cost.as_nanos() / SHARE_OF_ENTRY.as_nanos()).unwrap_or(u32::MAX);
-        // An entry takes one command of each principal, however expensive.
+        // An entry takes at least one command of each principal, however expensive.
         shares.min(bounded(items + 1))
     }
 
@@ -155,7 +155,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Recent apply times by principal and weight, of those with above-average costs only.
+/// Recent apply time of a command of weight 1 by principal, for above-average costs only.
 #[derive(Debug, Default)]
 pub(super) struct Costs(BTreeMap<Text, Duration>);
 
@@ -164,7 +164,7 @@ impl Costs {
         self.0.get(principal).copied().unwrap_or(COST_EXPECTED)
     }
 
-    /// Takes note of how long a command of this weight took: rises at once, falls slowly.
+    /// Records how long a command of this weight took. The expected cost rises at once and falls slowly.
     pub(super) fn note(&mut self, principal: &Text, weight: usize, took: Duration) {
         let took = took / u32::try_from(weight.max(1)).unwrap_or(u32::MAX);
         let old = self.expected(principal);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gave_up_is_removed_and_the_rest_stays() {
+    fn a_request_that_gave_up_is_removed_and_the_rest_stays() {
         let mut queue = Queue::default();
         let numbers: Vec<u64> = (0..3).map(|item| queue.push(&requester("a"), ONE, item)).collect();
         let other = queue.push(&requester("b"), ONE, 3);

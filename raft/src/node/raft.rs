@@ -9,7 +9,7 @@ pub(super) type RaftHandle = openraft::Raft<Types, MachineStore>;
 
 /// Leader, as far as this member knows.
 pub(super) enum Leader {
-    Nobody,
+    Unknown,
     Me,
     Other(u64, Member),
 }
@@ -18,7 +18,7 @@ impl Leader {
     /// The leader's id, if this member knows a leader. `me` is the id of this member.
     pub(super) fn id(&self, me: u64) -> Option<u64> {
         match self {
-            Self::Nobody => None,
+            Self::Unknown => None,
             Self::Me => Some(me),
             Self::Other(id, _) => Some(*id),
         }
@@ -41,11 +41,11 @@ pub(super) fn leader(raft: &RaftHandle) -> Leader {
     let metrics = raft.server_metrics();
     let metrics = metrics.borrow_watched();
     match metrics.current_leader {
-        None => Leader::Nobody,
+        None => Leader::Unknown,
         Some(id) if id == metrics.id => Leader::Me,
         Some(id) => match metrics.membership_config.membership().get_node(&id) {
             Some(member) => Leader::Other(id, member.clone()),
-            None => Leader::Nobody,
+            None => Leader::Unknown,
         },
     }
 }

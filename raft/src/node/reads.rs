@@ -20,7 +20,7 @@ use ipam_machine::SeededBug;
 /// Maximum number of concurrent rounds. A reader joins only a round that begins after its arrival, so a
 /// second one halves the wait of readers that arrive during the first.
 const ROUNDS_IN_FLIGHT_MAX: usize = 2;
-/// Time for one round; a reader with more time takes part in another one.
+/// Time limit of one round; a reader with more time left joins another round.
 const ROUND_PATIENCE: Duration = Duration::from_secs(1);
 
 type Reader = oneshot::Sender<Result<LogId, Declined>>;
@@ -39,7 +39,7 @@ impl Reads {
         (Self(queue), run(raft, peers, waiting, counters))
     }
 
-    /// Up to where the state must be applied for a read that begins now.
+    /// Returns the log id up to which the state must be applied for a read that begins now.
     pub(super) async fn log_id(&self, deadline: Instant) -> Result<LogId, Declined> {
         let (reader, answer) = oneshot::channel();
         match self.0.try_send(reader) {
@@ -50,7 +50,7 @@ impl Reads {
         match timeout_at(deadline, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(Declined::ShuttingDown),
-            // The leader had no answer of a majority in time.
+            // The leader got no confirmation from a majority in time.
             Err(_) => Err(Declined::NoLeader),
         }
     }
@@ -76,7 +76,7 @@ async fn run(raft: RaftHandle, peers: Peers, mut waiting: mpsc::Receiver<Reader>
     }
 }
 
-/// Asks the leader, and each new leader at once: a stopped leader doesn't answer.
+/// Requests the log id from the leader, and at once from each new leader: a stopped leader doesn't answer.
 async fn round(raft: &RaftHandle, peers: &Peers) -> Result<LogId, Declined> {
     let until = Instant::now() + ROUND_PATIENCE;
     loop {
@@ -91,7 +91,7 @@ async fn round(raft: &RaftHandle, peers: &Peers) -> Result<LogId, Declined> {
 
 async fn ask(raft: &RaftHandle, peers: &Peers, known: Leader, until: Instant) -> Result<LogId, Declined> {
     match known {
-        Leader::Nobody => Err(Declined::NoLeader),
+        Leader::Unknown => Err(Declined::NoLeader),
         Leader::Me => of_leader(raft).await,
         Leader::Other(id, member) => {
             let channel = peers.channel(id, &member, Purpose::Control);
@@ -106,10 +106,10 @@ async fn ask(raft: &RaftHandle, peers: &Peers, known: Leader, until: Instant) ->
     }
 }
 
-/// The same on the leader, which asks a majority to confirm its leadership. Never by a lease: after a restart
-/// followers forget theirs.
+/// Returns the log id on the leader, once a majority has confirmed its leadership. Leases are never used: a
+/// follower forgets them when it restarts.
 pub(super) async fn of_leader(raft: &RaftHandle) -> Result<LogId, Declined> {
-    // It would log an error for each reader.
+    // A stopped raft would log an error for each reader.
     if raft.metrics().borrow_watched().running_state.is_err() {
         return Err(Declined::ShuttingDown);
     }

@@ -1,4 +1,4 @@
-//! The two things that clients come for, on whichever member they come to.
+//! Proposals and reads, on any member.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl Node {
         })
     }
 
-    /// The state, with everything in it that was acknowledged before this call, by whichever member.
+    /// Returns a state with all writes that any member acknowledged before this call.
     ///
     /// # Errors
     /// When no member leads or this member doesn't catch up until the deadline.
@@ -114,15 +114,14 @@ impl Node {
                     };
                 }
                 Err(Declined::Overloaded) => return Err(ReadError::Overloaded),
-                // Raft has ended here: it knows of no leader any more.
+                // Raft has ended on this member, so it learns of no new leader.
                 Err(Declined::ShuttingDown) => return Err(ReadError::ShuttingDown),
                 Err(_) => inner.lifecycle.change(&running, deadline).await,
             }
         }
     }
 
-    /// Returns this member's state once it has reached `revision`, without asking other members. No other
-    /// member is asked.
+    /// Returns this member's state once it has reached `revision`. No other member is contacted.
     ///
     /// # Errors
     /// If it doesn't before the deadline.
@@ -141,7 +140,7 @@ impl Node {
     }
 }
 
-/// The size of a command that may be proposed on a member with a sound state.
+/// Returns the encoded size of a command, if it may be proposed on this member.
 fn admit(inner: &Inner, command: &Command) -> Result<usize, ProposeError> {
     let bytes = postcard::experimental::serialized_size(command).unwrap_or(usize::MAX);
     if bytes > COMMAND_BYTES_MAX {
@@ -150,7 +149,7 @@ fn admit(inner: &Inner, command: &Command) -> Result<usize, ProposeError> {
     inner.integrity.trust.quarantine_reason().map_or(Ok(bytes), |why| Err(ProposeError::Quarantined(why)))
 }
 
-/// A deadline that is not later than any request may wait.
+/// Limits a deadline to the maximum budget of a request.
 fn bounded(deadline: impl Into<Instant>) -> Instant {
     deadline.into().min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX))
 }
@@ -161,14 +160,14 @@ fn trusted(inner: &Inner) -> Result<State, ReadError> {
     inner.integrity.trust.quarantine_reason().map_or(Ok(state), |why| Err(ReadError::Quarantined(why)))
 }
 
-/// Tries until it is decided, or it is certain that it isn't and the time is up.
+/// Repeats the proposal until its outcome is known, can't become known, or the deadline passes.
 async fn propose_until(
     inner: &Inner,
     command: Command,
     bytes: usize,
     deadline: Instant,
 ) -> Result<(Outcome, ProposalTiming), Declined> {
-    // Set once the outcome of a copy is unknown: the result of a later copy doesn't tell.
+    // Set once the outcome of an attempt is unknown: a later attempt doesn't tell it.
     let mut maybe_applied = false;
     let declined = loop {
         if inner.lifecycle.is_stopping() {
@@ -179,7 +178,7 @@ async fn propose_until(
         }
         let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
         let known = leader(&running.raft);
-        // Another member finds the next leader sooner.
+        // This member's disk is stalled: on another member the client finds the next leader sooner.
         if matches!(known, Leader::Me)
             && !inner.integrity.trust.is_quarantined()
             && inner.gate.stalled().is_some()
@@ -187,7 +186,7 @@ async fn propose_until(
             break Declined::NoLeader;
         }
         match ask(inner, &running, known, &command, bytes, deadline).await {
-            // Certain not to have been appended, so it may be tried again.
+            // The proposal was certainly not appended, so it may be repeated.
             Err(Declined::NoLeader) => inner.lifecycle.change(&running, deadline).await,
             Err(Declined::Unknown)
                 if command.has_replicated_identity() || SeededBug::RepeatedForward.is_on() =>
@@ -211,7 +210,7 @@ async fn propose_until(
     })
 }
 
-/// Hands one copy to the leader that is known.
+/// Makes one attempt with the known leader.
 async fn ask(
     inner: &Inner,
     running: &Running,
@@ -221,7 +220,7 @@ async fn ask(
     deadline: Instant,
 ) -> Result<(Outcome, ProposalTiming), Declined> {
     match known {
-        Leader::Nobody => Err(Declined::NoLeader),
+        Leader::Unknown => Err(Declined::NoLeader),
         Leader::Me if inner.integrity.trust.is_quarantined() => Err(Declined::NoLeader),
         // Under another leader, too, this member's log determines the outcome of an entry.
         Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
@@ -244,7 +243,7 @@ async fn pass_on(
     deadline: Instant,
 ) -> Result<Outcome, Declined> {
     let budget_ms = as_ms(deadline.saturating_duration_since(Instant::now()));
-    // A leader that has handed over knows the outcome in a moment; a stopped one never does.
+    // A leader that has just handed over learns the outcome at once; a stopped one never does.
     let last_word_ms = if command.has_replicated_identity() { 0 } else { PEER_LAST_WORD_MS };
     let request = Request::Propose { command: Box::new(command), budget_ms };
     let answer = match running.peers.channel(id, member, Purpose::Control).submit(request) {
@@ -258,7 +257,7 @@ async fn pass_on(
     match answer {
         Ok(Answer::Propose(Err(Declined::ShuttingDown))) => Err(Declined::NoLeader),
         Ok(Answer::Propose(outcome)) => outcome,
-        // It got it, and can't do anything with it.
+        // The peer received the request and can't process it.
         Ok(_) => Err(Declined::NoLeader),
         Err(CallError::NotSent(_)) => Err(Declined::NoLeader),
         Err(CallError::TimedOut) => Err(Declined::Expired { maybe_applied: true }),

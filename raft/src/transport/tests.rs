@@ -1,4 +1,4 @@
-//! Both ends of the transport, with a host that is told what to answer.
+//! Both ends of the transport, with a host whose answers the test defines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use ipam_machine::{Action, Applied, fixtures};
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
-/// Answers read indexes late, votes never, all else at once; admits callers with the right disk id.
+/// Host that answers read indexes late, votes never, and everything else at once. Admits callers with the
+/// right disk id.
 #[derive(Clone)]
 pub(super) struct FakeHost;
 
@@ -212,7 +213,7 @@ async fn a_call_without_an_answer_has_an_unknown_outcome() {
     channel.call(pre_vote(), late()).await.unwrap();
     assert!(matches!(channel.call(vote(), soon()).await, Err(CallError::TimedOut)));
     let mut pending = channel.submit(vote()).unwrap();
-    // Answered after the vote was sent, since both go the same way.
+    // The answer follows the vote, since both use the same connection.
     channel.call(pre_vote(), late()).await.unwrap();
     server.abort();
     assert!(matches!(pending.wait(late()).await, Err(CallError::Lost(_))));
@@ -234,7 +235,7 @@ async fn a_peer_that_comes_back_is_found_again() {
 }
 
 #[tokio::test]
-async fn anybody_may_ask_who_is_there() {
+async fn any_caller_may_ask_for_the_members_identity() {
     let (dir, _server, _) = served("disk", Purpose::Control).await;
     assert_eq!(hello_at("n2", &address(&dir), &PeerProof::SameUser).await.unwrap(), FakeHost.hello());
 }
@@ -272,7 +273,7 @@ fn proposal() -> Request {
     Request::Propose { command: Box::new(command), budget_ms: 1000 }
 }
 
-/// Encoding takes long on a busy machine. A second thread tells the peer meanwhile that this one lives.
+/// Encoding takes long on a busy machine. A second thread sends pings meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_too_large_is_refused_to_its_caller_alone() {
     let (_dir, _server, channel) = served("disk", Purpose::Control).await;
@@ -282,7 +283,7 @@ async fn an_answer_that_is_too_large_is_refused_to_its_caller_alone() {
     assert!(bytes > FRAME_BYTES_MAX as u64);
     let failed = channel.call(Request::Members, late()).await.unwrap();
     assert!(matches!(failed, Answer::Failed(why) if why.contains("a frame at most")));
-    // Requested on the same connection, before and after.
+    // Other requests on the same connection, before and after.
     assert!(matches!(other.wait(late()).await.unwrap(), Answer::ReadIndex(Err(Declined::Unknown))));
     channel.call(pre_vote(), late()).await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! Members with differing states, as after a defect or a flipped bit: detected, not served, rebuilt.
 //!
-//! A state is spoilt by applying to it what no log entry says.
+//! A state is spoilt by a change that no log entry has.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ fn spoil(node: &Node, with: &str) {
     assert!(has(&node.stale().0, with));
 }
 
-/// Adds so many entries that the members compare themselves.
+/// Adds enough entries for a comparison of the members.
 async fn fill(cluster: &Cluster, at: usize, with: &str) {
     for number in 0..=CHECKPOINT_EVERY_ENTRIES {
         cluster.propose_through(at, &format!("{with}-{number}")).await;
@@ -39,7 +39,7 @@ fn is_trusted(node: &Node) -> bool {
     node.check_trust().is_ok()
 }
 
-/// Waits until a member has been quarantined. Its rebuilding may be over before the next look.
+/// Waits until a member has been quarantined. The rebuild may be over before the next check.
 async fn until_quarantined(node: &Node) {
     let was = || !is_trusted(node) || node.metrics().divergences > 0;
     eventually("the member is quarantined", || std::future::ready(was())).await;
@@ -60,7 +60,7 @@ fn rows_put_aside(cluster: &Cluster, at: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
+async fn a_follower_that_differs_serves_no_client_until_its_state_is_rebuilt() {
     let cluster = Cluster::up(3).await;
     let (leader, odd) = (cluster.leader().await, cluster.follower().await);
     cluster.propose(leader, "before").await;
@@ -76,7 +76,7 @@ async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
         assert!(matches!(unread, ReadError::Quarantined(_)), "{unread}");
         assert!(node.ready().unwrap_err().contains("quarantined"));
     };
-    // At once, since it is over soon.
+    // The requests run concurrently, since the quarantine is over soon.
     tokio::join!(fill(&cluster, leader, "filled"), refusing);
     until_all_are_trusted(&cluster).await;
     cluster.settled().await;
@@ -84,7 +84,7 @@ async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
     assert!(has(&state, "before") && !has(&state, "spoilt"));
     assert_eq!((node.metrics().divergences, node.metrics().states_rebuilt), (1, 1));
     eventually("the rows are put aside", || std::future::ready(rows_put_aside(&cluster, odd) == 1)).await;
-    // The others never were quarantined, and it is a full member again.
+    // The other members never were quarantined, and the spoilt one is a full member again.
     for (_, other) in cluster.nodes().filter(|(at, _)| *at != odd) {
         assert_eq!((other.metrics().divergences, other.metrics().states_rebuilt), (0, 0));
     }
@@ -115,7 +115,7 @@ async fn a_member_with_a_wrong_snapshot_rebuilds_from_another_member() {
     let (leader, odd) = (leader_of_equals(&cluster).await, cluster.follower().await);
     spoil(cluster.node(odd), "spoilt");
     let spoilt_at = cluster.node(odd).status().applied;
-    // Too few to be compared at.
+    // Too few entries for a comparison.
     for number in 0..CHECKPOINT_EVERY_ENTRIES / 2 {
         cluster.propose_through(leader, &format!("early-{number}")).await;
     }
@@ -129,7 +129,7 @@ async fn a_member_with_a_wrong_snapshot_rebuilds_from_another_member() {
     let node = cluster.node(odd);
     assert!(!has(&node.read(Instant::now() + LONG).await.unwrap(), "spoilt"));
     assert_eq!(node.metrics().states_rebuilt, 2, "its own, then another's");
-    // On a busy machine the state that was made of its own snapshot is compared at a later entry, too.
+    // On a busy machine the state rebuilt from the own snapshot is compared at a later entry, too.
     assert!((1..=2).contains(&node.metrics().divergences));
     // The state that a restart would load is right as well.
     cluster.stop(odd).await;
@@ -149,7 +149,7 @@ async fn three_that_differ_all_stop_and_stay_so() {
     for number in 0..=CHECKPOINT_EVERY_ENTRIES {
         match propose(cluster.node(leader), &format!("filled-{number}")).await {
             Ok(_) => {}
-            // On a busy machine the comparison is over before the last of them.
+            // On a busy machine the comparison is over before the last entry.
             Err(ProposeError::Quarantined(_)) => break,
             Err(error) => panic!("{error}"),
         }
@@ -158,9 +158,9 @@ async fn three_that_differ_all_stop_and_stay_so() {
         until_quarantined(node).await;
         let why = node.check_trust().unwrap_err().to_string();
         assert!(why.contains("ipamd restore"), "{why}");
-        assert_eq!(node.metrics().states_rebuilt, 0, "nobody guesses");
+        assert_eq!(node.metrics().states_rebuilt, 0, "no member rebuilds on suspicion");
     }
-    // It isn't forgotten by a start.
+    // The quarantine survives a restart.
     cluster.stop(leader).await;
     cluster.start(leader).await;
     assert!(!is_trusted(cluster.node(leader)));

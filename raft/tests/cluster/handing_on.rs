@@ -1,4 +1,4 @@
-//! Requests that are on their way to a leader while another one is elected.
+//! Requests in flight to a leader while another one is elected.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::links::Wire;
 /// Rounds in which an answer may come only after the connection was given up.
 const ROUNDS_MAX: usize = 8;
 
-/// The same request with a key, by which the state knows it again.
+/// The same request with an idempotency key, by which the state recognises a repetition.
 fn with_key(name: &str) -> Command {
     let mut command = command(name);
     command.terms.idempotency = Some(Idempotency { key: Text::given(name), request: 7 });
@@ -34,7 +34,7 @@ fn isolate(cluster: &Cluster, at: usize, wire: Wire) {
     (0..3).filter(|other| *other != at).for_each(|other| cluster.wire(at, other, wire));
 }
 
-/// Waits until a member knows another leader than this one.
+/// Waits until a member knows a leader other than this one.
 async fn replaced(cluster: &Cluster, at: usize, old: usize) {
     let old = cluster.node(old).status().member_id;
     eventually("another leader is known", async || {
@@ -62,7 +62,7 @@ async fn ask_a_stopped_leader(command: Command) -> (Result<(), ProposeError>, u6
         }
         let answer = asked.await.unwrap().map(|outcome| drop(outcome.unwrap()));
         let forwarded = node.metrics().proposals_forwarded - forwarded;
-        // Long enough for the link to notice what has ended.
+        // Long enough for the link to detect ended connections.
         cluster.propose_through(follower, "after").await;
         if cluster.ended(follower, leader) != ended {
             continue;
@@ -77,7 +77,7 @@ async fn ask_a_stopped_leader(command: Command) -> (Result<(), ProposeError>, u6
 async fn a_request_that_the_state_knows_again_goes_on_to_the_new_leader() {
     let (answer, forwarded, follows, _) = ask_a_stopped_leader(with_key("goes-on")).await;
     assert_eq!(answer, Ok(()));
-    // A new leader declines until it has applied what its predecessors left.
+    // A new leader declines until it has applied the entries of its predecessors.
     assert!(forwarded > follows, "to the old leader, and to the new one where that is another: {forwarded}");
 }
 
@@ -130,7 +130,7 @@ async fn ask_a_leader_that_is_cut_off(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deposed_leader_hands_on_what_it_could_not_commit() {
+async fn a_deposed_leader_hands_on_uncommitted_requests() {
     let (cluster, leader, follower, asked) = ask_a_leader_that_is_cut_off(with_key("handed-on")).await;
     let node = cluster.node(leader);
     let forwarded = node.metrics().proposals_forwarded;

@@ -48,7 +48,7 @@ async fn leadership_goes_where_it_is_said_and_no_write_is_lost() {
         // Every member forwards the request.
         cluster.node(round % 3).hand_over(id, Instant::now() + LONG).await.unwrap();
         eventually("the heir leads", || async { cluster.leader().await == heir }).await;
-        // Again is no change.
+        // A repetition changes nothing.
         let term = cluster.node(heir).status().term;
         cluster.node(round % 3).hand_over(id, Instant::now() + LONG).await.unwrap();
         assert_eq!(cluster.node(heir).status().term, term);
@@ -64,7 +64,7 @@ async fn leadership_goes_where_it_is_said_and_no_write_is_lost() {
     }
 }
 
-/// Writes until it is over; what was acknowledged.
+/// Writes until the end of the test; returns the acknowledged writes.
 async fn write_until(
     node: Node,
     writer: usize,
@@ -95,8 +95,8 @@ async fn a_member_that_cannot_lead_is_not_elected() {
     let gone = cluster.follower().await;
     let id = cluster.node(gone).status().member_id.unwrap();
     cluster.crash(gone);
-    // On a busy machine a leader may lose its leadership without any of this; then that try shows nothing.
-    eventually("both are refused, and nobody loses its leadership", || async {
+    // On a busy machine a leader may lose its leadership for other reasons; then that attempt shows nothing.
+    eventually("both are refused, and the leader stays", || async {
         let leader = cluster.node(cluster.leader().await);
         let term = leader.status().term;
         eventually("it is seen to be gone", || async {
@@ -123,7 +123,7 @@ async fn three_become_five_and_can_lose_two() {
     for (name, expected) in [("n4", 4), ("n5", 5)] {
         let at = cluster.add(name);
         cluster.start(at).await;
-        // Asking twice is asking once: the first answer may have been lost.
+        // A repeated request has no further effect: the first answer may have been lost.
         let id = cluster.take_in(at).await;
         if cluster.node(at).applicant().is_some() {
             assert_eq!(cluster.take_in(at).await, id);
@@ -161,13 +161,13 @@ async fn a_removed_member_learns_it_and_stays_out() {
     cluster.change(leader, &[], &[id]).await;
     let why = timeout(LONG, cluster.node(gone).failed()).await.unwrap();
     assert!(matches!(&why, Failure::Removed(why) if why.contains("was removed")), "{why}");
-    // And again, however often it is started.
+    // The member stays out, however often it is started.
     cluster.crash(gone);
     cluster.start(gone).await;
     let why = timeout(LONG, cluster.node(gone).failed()).await.unwrap();
     assert!(matches!(&why, Failure::Removed(why) if why.contains("was removed")), "{why}");
     cluster.crash(gone);
-    // Its name may be used again, its id may not.
+    // The name may be used again, the id may not.
     cluster.wipe(gone);
     cluster.places[gone].joins = true;
     cluster.start(gone).await;
@@ -189,7 +189,7 @@ async fn a_member_removed_while_down_learns_it_at_its_start() {
     let gone = (leader + 1) % 3;
     let id = cluster.node(gone).status().member_id.unwrap();
     cluster.crash(gone);
-    // In its place, in one step, although it is dead.
+    // The new member replaces the dead one in one step.
     cluster.change(leader, &[4], &[id]).await;
     cluster.propose(3, "goes-on").await;
     cluster.start(gone).await;
@@ -218,7 +218,7 @@ async fn a_member_that_moved_is_found_and_its_vote_counts() {
     cluster.places[moved].socket.set_extension("moved");
     let address = cluster.places[moved].peer_address();
     cluster.start(moved).await;
-    // Without the third one it is needed, and only its own configuration has its address.
+    // Without the third member this one is needed, and only its own configuration has its address.
     cluster.crash(other);
     cluster.propose_through(leader, "the-mover-votes").await;
     eventually("the membership has the new address", || async {
@@ -241,7 +241,7 @@ async fn a_wiped_member_is_not_taken_for_the_one_it_was() {
     let refusal = outcome.unwrap_err();
     assert_eq!(refusal.code(), ipam_api::Code::AlreadyExists);
     assert!(refusal.help().unwrap().contains("ipamctl cluster remove"));
-    assert!(cluster.node(gone).applicant().is_some(), "nobody has taken it in");
+    assert!(cluster.node(gone).applicant().is_some(), "no cluster has admitted it");
 }
 
 /// Join request of a member without a cluster.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::harness::{Cluster, LONG, propose};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn garbage_on_the_peer_port_disturbs_nobody() {
+async fn garbage_on_the_peer_port_disturbs_no_member() {
     let cluster = Cluster::up(3).await;
     let leader = cluster.leader().await;
     let term = cluster.node(leader).status().term;
@@ -28,13 +28,13 @@ async fn garbage_on_the_peer_port_disturbs_nobody() {
         for bytes in garbage {
             let mut stream = UnixStream::connect(socket).await.unwrap();
             stream.write_all(bytes).await.unwrap();
-            // It is hung up on, without a word.
+            // The member closes the connection without an answer.
             let mut answer = Vec::new();
             let hung_up = timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
             assert!(hung_up.is_err() || answer.is_empty());
         }
     }
-    // Many that say nothing at all don't keep the members from each other.
+    // Many silent connections don't keep the members from each other.
     let mut silent = Vec::new();
     for _ in 0..100 {
         silent.push(UnixStream::connect(&cluster.places[leader].socket).await.unwrap());
@@ -42,14 +42,14 @@ async fn garbage_on_the_peer_port_disturbs_nobody() {
     let follower = cluster.follower().await;
     propose(cluster.node(follower), "undisturbed").await.unwrap();
     cluster.node(follower).read(Instant::now() + LONG).await.unwrap();
-    assert_eq!(cluster.node(leader).status().term, term, "nobody lost its leadership");
+    assert_eq!(cluster.node(leader).status().term, term, "the leader stays");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_of_another_cluster_are_sent_away() {
     let mut ours = Cluster::up(1).await;
     let theirs = Cluster::up(1).await;
-    // A member of theirs has our member's address for its peer, as after a copied configuration.
+    // A foreign member has the address of one of ours as its peer, as after a copied configuration.
     ours.places.push(crate::harness::Place {
         name: ipam_api::Name::new("n2").unwrap(),
         address: theirs.places[0].address,
@@ -59,7 +59,7 @@ async fn members_of_another_cluster_are_sent_away() {
         joins: false,
     });
     let before = theirs.node(0).status();
-    // Its listener is taken by the other cluster, so it starts elsewhere.
+    // The other cluster uses the listener of this member, so the member starts elsewhere.
     let confused = {
         let place = &ours.places[1];
         let socket = place.dir.path().join("peers").join("n2");
@@ -80,13 +80,13 @@ async fn members_of_another_cluster_are_sent_away() {
         .await
         .unwrap()
     };
-    crate::harness::eventually("it says that nobody knows it", || async {
+    crate::harness::eventually("it reports that no member knows it", || async {
         confused.ready().is_err_and(|why| why.contains("doesn't know n2"))
     })
     .await;
     timeout(Duration::from_secs(1), confused.failed()).await.unwrap_err();
     assert!(!confused.status().founded);
     let after = theirs.node(0).status();
-    // The disk is others', too.
+    // Other processes use the disk as well, so its free space may differ.
     assert_eq!(Status { disk: before.disk, ..after }, before);
 }

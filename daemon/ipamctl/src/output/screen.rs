@@ -1,4 +1,4 @@
-//! The way of all output: what comes from elsewhere reaches no terminal with a code in it, and our colours do.
+//! Filter for all output: removes control codes of external text, and inserts the program's colours.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write as _};
@@ -11,22 +11,22 @@ use uuid::Uuid;
 use super::format::Format;
 use super::table::terminal_width;
 
-/// Begins a colour inside text until that is written. It is random, so that no text from elsewhere contains it.
+/// Marks the start of a colour inside text until it is written. Random, so external text can't contain it.
 static MARK: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
 
 /// Meaning of a word, shown as its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// All is well.
+    /// Good state.
     Good,
-    /// Look at it.
+    /// State that needs attention.
     Attention,
-    /// It is broken.
+    /// Bad state.
     Bad,
 }
 
 impl Tone {
-    /// The text in its colour, where colours are wanted.
+    /// Colours a text, if colours are enabled.
     pub(crate) fn paint(self, text: &str, color: bool) -> String {
         if !color {
             return text.to_owned();
@@ -41,13 +41,13 @@ impl Tone {
     }
 }
 
-/// End of a colour.
+/// Number and terminal code that end a colour.
 const PLAIN: (&str, &str) = ("0", "\u{1b}[0m");
-/// Colours as they stand behind a mark, and as a terminal takes them.
+/// Numbers that follow a mark, with the terminal codes of their colours.
 const COLORS: [(&str, &str); 4] =
     [PLAIN, ("1", "\u{1b}[1;31m"), ("2", "\u{1b}[1;32m"), ("3", "\u{1b}[1;33m")];
 
-/// Text for people, as a terminal may have it.
+/// Filters text for people.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split(MARK.as_str());
     let first = clean(pieces.next().unwrap_or_default());
@@ -61,7 +61,7 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Data in a format, as a terminal may have it.
+/// Filters data in a format.
 pub(crate) fn data(bytes: &[u8], format: &Format) -> Vec<u8> {
     let all = String::from_utf8_lossy(bytes);
     match format {
@@ -80,7 +80,7 @@ const VALUE: usize = 13;
 /// Indentation of the rest of any other line.
 const REST: usize = 2;
 
-/// Text for people whose lines fit into a width: they break between words, and only longer words exceed it.
+/// Wraps text for people at word boundaries. Only longer words exceed the width.
 pub(crate) fn folded(text: &str, width: Option<usize>) -> Cow<'_, str> {
     match width {
         Some(width) if text.lines().any(|line| visible(line) > width) => {
@@ -106,7 +106,7 @@ fn fold(line: &str, width: usize) -> String {
     whole + &part
 }
 
-/// Columns of a text: the marks of colours take none.
+/// Width of a text in columns, without the marks of colours.
 fn visible(text: &str) -> usize {
     let marks = text.matches(MARK.as_str()).count();
     text.chars().count().saturating_sub(marks * (MARK.chars().count() + 1))
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_what_it_says() {
+    fn escaped_json_keeps_its_value() {
         let written = data("{\"a\":\"\u{202e}\"}".as_bytes(), &Format::Json);
         assert_eq!(written, b"{\"a\":\"\\u202e\"}");
         assert_eq!(data("\u{202e}".as_bytes(), &Format::Yaml), "\u{fffd}".as_bytes());

@@ -23,7 +23,7 @@ async fn a_wrong_name_gets_the_right_one() {
 }
 
 #[tokio::test]
-async fn an_edit_begins_again_when_somebody_was_faster() {
+async fn an_edit_begins_again_after_a_concurrent_change() {
     let (server, seen) = pretend(|method, _, before| match (method, before) {
         ("GET", _) => Some((200, pool("web", 0))),
         (_, 1) => Some((
@@ -45,7 +45,7 @@ async fn an_edit_begins_again_when_somebody_was_faster() {
 }
 
 #[tokio::test]
-async fn an_edit_gives_up_when_somebody_is_always_faster() {
+async fn an_edit_gives_up_after_repeated_concurrent_changes() {
     let (server, _) = pretend(|method, _, _| match method {
         "GET" => Some((200, pool("web", 0))),
         _ => Some((412, serde_json::to_value(Problem::new(Code::RevisionMismatch, "changed")).unwrap())),

@@ -1,6 +1,6 @@
-//! Output that files hold still: all help, and each table at 80 and 120 columns.
+//! Golden files of the output: all help, and each table at 80 and 120 columns.
 //!
-//! `UPDATE=1` writes the files anew; then look at the difference.
+//! `UPDATE=1` rewrites the files; examine the difference afterwards.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use clap::CommandFactory as _;
 use super::world::{terminal, world};
 use super::*;
 
-/// Holds a text still in a file.
+/// Compares a text with its golden file.
 fn hold(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name);
     if std::env::var_os("UPDATE").is_some() {
@@ -26,7 +26,7 @@ fn hold(name: &str, text: &str) {
 }
 
 fn collect(command: &mut clap::Command, path: &str, columns: usize, text: &mut String) {
-    // The flags of every command stand in the long help, which is held still once.
+    // The long help of `ipamctl` contains the global flags, which are compared only once.
     if path == "ipamctl" {
         let _ = write!(text, "$ {path} --help\n{}\n\n", command.render_long_help().to_string().trim_end());
     }
@@ -39,7 +39,7 @@ fn collect(command: &mut clap::Command, path: &str, columns: usize, text: &mut S
 }
 
 #[test]
-fn help_is_what_it_was() {
+fn help_texts_equal_the_committed_ones() {
     for columns in [80, 120] {
         let mut command = Arguments::command().term_width(columns).max_term_width(columns);
         command.build();
@@ -158,8 +158,7 @@ async fn examples_work() {
         let block = after.split_once("Examples:\n").map(|(_, block)| block.to_owned()).unwrap_or_default();
         examples.extend(block.lines().map(|line| line.trim().to_owned()));
     });
-    // What follows has no end, a backup is no JSON, and the server is no Kubernetes API: other tests have
-    // them.
+    // Other tests have examples that never end, that write backups, or that need a Kubernetes API.
     let elsewhere = |example: &String| {
         ["--follow", " watch", " cluster backup ", " kubernetes "].iter().any(|words| example.contains(words))
     };
@@ -172,7 +171,7 @@ async fn examples_work() {
         .unwrap();
         let mut words: Vec<String> =
             split(&example).into_iter().skip(1).map(|word| word.into_string().unwrap()).collect();
-        // Nothing is written over, so each of these has a folder of its own.
+        // Files are never overwritten, so each of these examples has a folder of its own.
         let folder = tempfile::tempdir().unwrap();
         let ca = folder.path().join("ca").display().to_string();
         if example.contains(" ca issue ") {
@@ -182,7 +181,7 @@ async fn examples_work() {
         for index in 0..words.len() {
             let before = index.checked_sub(1).map(|index| words[index].clone()).unwrap_or_default();
             match before.as_str() {
-                // Files are those of the test, and servers are the one that pretends.
+                // Files are those of the test, and all servers are the fake server.
                 "-f" if words[index] == "static-ip.yaml" => words[index] = policy.display().to_string(),
                 "-f" => words[index] = file.display().to_string(),
                 "--from" if words[index] == "gc.json" => words[index] = gc.display().to_string(),

@@ -1,4 +1,4 @@
-//! The grammar: help, examples, other words for the same.
+//! The grammar: help, examples and synonyms.
 
 use clap::CommandFactory as _;
 
@@ -37,7 +37,7 @@ fn every_command_has_examples_that_parse() {
 }
 
 #[test]
-fn every_command_and_every_flag_says_what_it_is() {
+fn each_command_and_each_flag_has_a_description() {
     walk(&Arguments::command(), &mut |command| {
         assert!(command.get_about().is_some(), "{}", command.get_name());
         for argument in command.get_arguments().filter(|a| !a.is_hide_set()) {

@@ -12,7 +12,7 @@ use ipam_machine::model::PrefixOwner;
 use crate::http::convert::waits;
 use crate::http::list::{Listable, Row, Shape, Test};
 
-/// As HTTP shows it.
+/// Prefix as HTTP shows it.
 pub(in crate::http) fn prefix(given: GivenPrefix) -> Prefix {
     let path: Vec<&str> = given.path.iter().map(ObjectName::as_str).collect();
     Prefix {
@@ -36,7 +36,7 @@ pub(in crate::http) fn prefix(given: GivenPrefix) -> Prefix {
     }
 }
 
-/// A waiting request as HTTP shows it; none without an owner, which no request lacks.
+/// Waiting request as HTTP shows it; none without an owner, which every request has.
 pub(in crate::http) fn waiting(pending: PendingPrefix) -> Option<Prefix> {
     let path: Vec<&str> = pending.path.iter().map(ObjectName::as_str).collect();
     Some(Prefix {
@@ -141,7 +141,7 @@ fn parents(tests: &[Test]) -> Option<Vec<u64>> {
     tests.iter().find_map(|test| test.numbers("parent"))
 }
 
-/// Owners that filters permit. What is no name owns nothing.
+/// Owners that filters permit. Values that are not valid names match no owner.
 struct Owned<'a> {
     /// Names of the owners; none if no filter restricts them.
     names: Option<Vec<ObjectName>>,
@@ -165,7 +165,7 @@ impl<'a> Owned<'a> {
         }
     }
 
-    /// Those below one parent. With names and realms, the prefixes are looked up; otherwise all are examined.
+    /// Prefixes below one parent. With names and realms, they are looked up; otherwise all are examined.
     fn below(&self, state: &State, parent: u64) -> Vec<u64> {
         let claims = state.prefix_claims_from(parent.into()).map(u64::from);
         let (Some(names), Some(realms)) = (&self.names, &self.realms) else {
@@ -178,7 +178,7 @@ impl<'a> Owned<'a> {
         prefixes.map(|(id, _)| id.get()).chain(claims).collect()
     }
 
-    /// Those of these names in these realms, at these paths; none if any owner is permitted.
+    /// Prefixes of the permitted owners at the permitted paths; none if no filter restricts owner names.
     fn anywhere(&self, state: &State) -> Option<Vec<u64>> {
         let of = |owner: &ObjectName| match &self.realms {
             Some(realms) => {
@@ -190,7 +190,7 @@ impl<'a> Owned<'a> {
         Some(ids.filter(|id| self.may_be_at(state, *id)).collect())
     }
 
-    /// Returns false for a prefix at another path. Its item would have to be built to find out.
+    /// Returns false for a prefix at a path that the filters exclude, without building its item.
     fn may_be_at(&self, state: &State, id: u64) -> bool {
         let chain = state.prefix_chain(id.into());
         let Some(paths) = self.paths.as_ref().filter(|_| !chain.is_empty()) else { return true };
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    /// Rows that the list with a query examines, of which it shows the second number.
+    /// Returns the number of rows that a query examines (none for all), and the number that it returns.
     fn examined(state: &State, query: &str) -> (Option<usize>, usize) {
         let tests = tests_of(&format!("/v1/prefixes?{query}").parse().unwrap(), &SHAPE).unwrap();
         let narrowed = Prefixes::narrowed(state, &tests);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_by_owner_or_path_examines_what_it_shows() {
+    fn a_list_by_owner_or_path_examines_only_its_items() {
         let state = state();
         let nodes = usize::try_from(NODES).unwrap();
         let node = state.prefixes_owned_by(&"node-6".parse().unwrap(), None).next().unwrap();

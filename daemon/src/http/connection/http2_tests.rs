@@ -431,7 +431,7 @@ async fn red_team_a_short_response_that_is_not_accepted_ends_as_well() {
 }
 
 #[tokio::test]
-async fn red_team_bodies_that_nobody_reads_stay_small() {
+async fn red_team_unread_bodies_stay_small() {
     let server = Server::with(Protocols::rest()).await;
     let (two, _connection) = client(server.stream().await).await;
     ask(&two, "/").await.unwrap();

@@ -82,7 +82,7 @@ async fn red_team_a_body_that_never_ends_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn red_team_two_thousand_idle_connections_take_nobody_elses_place() {
+async fn red_team_two_thousand_idle_connections_displace_no_other_client() {
     const MANY: usize = 2_000;
     // Each has an end here.
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

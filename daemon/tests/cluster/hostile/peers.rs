@@ -80,7 +80,7 @@ async fn red_team_a_member_of_another_cluster_is_refused_by_its_ca() {
         }
     }
     others_are_served(&cluster).await;
-    assert_eq!(cluster.shown(0).await.term, before.term, "nobody lost its leadership");
+    assert_eq!(cluster.shown(0).await.term, before.term, "the leader stays");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,7 +138,7 @@ async fn red_team_peers_without_tls_get_no_word_from_a_member_with_it() {
         }
     }
     others_are_served(&cluster).await;
-    assert_eq!(cluster.shown(0).await.term, before.term, "those who say nothing keep no member from another");
+    assert_eq!(cluster.shown(0).await.term, before.term, "silent connections separate no members");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

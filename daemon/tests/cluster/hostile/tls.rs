@@ -44,7 +44,7 @@ async fn red_team_without_tls_nothing_is_served_on_a_tls_port() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn red_team_tls_on_a_plain_port_disturbs_nobody() {
+async fn red_team_tls_on_a_plain_port_disturbs_no_client() {
     let cluster = Cluster::up(1).await;
     let ca = Ca::new(cluster.dir.path().join("ca"));
     for port in [cluster.members[0].client, cluster.members[0].peer] {
@@ -81,7 +81,7 @@ async fn red_team_a_certificate_of_another_ca_or_one_that_has_expired_opens_noth
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn red_team_a_members_certificate_is_nobodys_at_the_clients_port() {
+async fn red_team_a_members_certificate_identifies_no_client() {
     let (cluster, ca) = Cluster::secure(1);
     let cluster = cluster.all_up().await;
     let holder = cluster.members[0].tls.clone().unwrap();
@@ -102,7 +102,7 @@ async fn principal(cluster: &Cluster, options: &Options) -> Result<String, Code>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn red_team_handshakes_that_never_end_keep_nobody_out() {
+async fn red_team_handshakes_that_never_end_keep_no_client_out() {
     let (cluster, ca) = Cluster::secure(1);
     let cluster = cluster.all_up().await;
     let to = cluster.members[0].client;

@@ -69,7 +69,7 @@ impl Action {
             Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
             Action::SplitPool(_) => Some((Verb::Write, Target::Pool)),
             Action::ConfirmEpoch(_) => Some((Verb::Write, Target::Cluster)),
-            // Each step has its own.
+            // Each step has its own permission.
             Action::Transaction(_) => None,
             Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),
             Action::Delegate(_) | Action::DelegateOrWait(_) | Action::SetPrefixes(_) => {
@@ -115,7 +115,7 @@ impl State {
         self.tokens.get(id).map(|row| (id, row))
     }
 
-    /// Refuses what the rights don't allow.
+    /// Refuses an action that the grant doesn't allow.
     pub(crate) fn permit(
         &self,
         grant: &Grant,
@@ -205,7 +205,7 @@ impl State {
             permit_attachment(grant, key)?;
         }
         if request.options.adopt && grant.role == Role::Node {
-            // Without it a stolen node token could allocate addresses that selectors and reservations
+            // Adoption would let a stolen node token allocate addresses that selectors and reservations
             // protect.
             return Err(Cause::AdoptionByNode.into());
         }
@@ -221,7 +221,7 @@ impl State {
         if request.endpoint.kind == EndpointKind::Host {
             return self.permit_host(grant, &request.endpoint);
         }
-        // Also true above the budget.
+        // The closure also returns true above the work budget.
         let is_refused = |id: EndpointId| {
             let row = self.endpoints.named(id);
             let is_fixed = request.attachment.is_none() || row.sticky.is_none();
@@ -313,7 +313,7 @@ impl State {
         ids.try_for_each(|id| self.permit_lease(grant, *id, request.ttl_ms))
     }
 
-    /// Refuses to renew what the grant may not touch; a node doesn't shorten a lease that it may not end.
+    /// Refuses to renew leases beyond the grant. A node may not shorten a lease that it may not end.
     pub(crate) fn permit_lease(
         &self,
         grant: &Grant,
@@ -387,7 +387,7 @@ pub(crate) fn fits(grant: &Grant, metadata: &Metadata) -> bool {
     grant.labels.is_empty() || grant.labels.fits(|key| metadata.labels.get(key).map(|value| &**value))
 }
 
-/// Refuses what the table of roles doesn't allow.
+/// Refuses an operation that the table of roles doesn't allow.
 ///
 /// # Errors
 /// `forbidden`.
@@ -398,7 +398,7 @@ pub fn check_permission(grant: &Grant, principal: &Text, verb: Verb, target: Tar
     Err(Cause::MayNot { principal: principal.excerpt(), role: grant.role, verb, target }.into())
 }
 
-/// Refuses what the limits of the rights never permit.
+/// Refuses an operation that the limits of the rights never permit.
 pub(crate) fn check_limits(grant: &Grant, verb: Verb, target: Target) -> Result<(), Refusal> {
     let mut effects = grant.effects(verb, target);
     let refused = effects.find_map(|effect| match effect {

@@ -1,11 +1,11 @@
-//! Parts of a command that serve a request that waited.
+//! Execution of parts of a command on behalf of a waiting request.
 
 use crate::apply::step::Step;
 use crate::command::{Credential, Manager, Origin, Text, Via};
 
 impl Step<'_> {
-    /// Runs a part of the command as if the waiting request had just arrived: with its present rights, and on
-    /// the account of all waiting requests.
+    /// Runs a part of the command as if the waiting request had just arrived. The request's present rights
+    /// apply, and the work budget of all waiting requests.
     pub(crate) fn for_waiter<T>(
         &mut self,
         credential: &Credential,

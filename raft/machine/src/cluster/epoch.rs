@@ -1,8 +1,8 @@
 //! Epochs: each begins with a restore, and allocates nothing until an operator confirms it.
 //!
-//! Addresses allocated after the backup may still be in use, and the restored state doesn't know them. So a
-//! pool allocates only after its confirmation, also one that is created meanwhile: its addresses may have
-//! been those of a lost pool. Held addresses stay held, are returned for repeated requests, and can be
+//! Addresses allocated after the backup may still be in use, and the restored state doesn't contain them. So
+//! a pool allocates only after its confirmation, even if it was created after the restore: its addresses may
+//! have belonged to a lost pool. Held addresses stay held, are returned for repeated requests, and can be
 //! released.
 
 use crate::apply::step::Step;
@@ -37,8 +37,8 @@ impl State {
     }
 
     /// Begins an epoch with a restored state. Its revisions lie above all revisions of the previous epoch,
-    /// and nothing is allocated until it is confirmed. Without `history` the sealed part of the journal is
-    /// given up.
+    /// and nothing is allocated until the epoch is confirmed. Without `history` the sealed part of the
+    /// journal is discarded.
     ///
     /// # Errors
     /// For a number that isn't above the present one, or too large.
@@ -95,7 +95,7 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Confirms pools, which then allocate again. A confirmed pool is no error.
+    /// Confirms pools, which then allocate again. An already confirmed pool is no error.
     pub(crate) fn confirm_epoch(&mut self, request: &ConfirmEpoch) -> Result<Answer, Refusal> {
         let (number, present) = (request.epoch, self.state.header.epoch);
         refuse_if(number != present, || Cause::OtherEpoch { present, epoch: number })?;

@@ -1,5 +1,4 @@
-//! Terms of a request: its rights, its key and its management; and what tokens are
-//! made of.
+//! Terms of a request: its rights, its idempotency key and its manager; and the parts of tokens.
 
 use crate::value::Text;
 use crate::value::id::TokenId;
@@ -8,10 +7,10 @@ use ipam_api::access::{NodeKey, Role};
 use ipam_api::name::Name;
 use serde::{Deserialize, Serialize};
 
-/// Terms of a request: its rights, its key and its management.
+/// Terms of a request: its rights, its idempotency key and its manager.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// With which rights.
+    /// Credential whose rights apply.
     pub credential: Credential,
     /// Idempotency key, if the answer is kept for a repetition.
     pub idempotency: Option<Idempotency>,
@@ -19,7 +18,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// No key, no management, and the rights of a caller that the member knows.
+    /// Returns terms without key and manager, for a caller that the member itself has identified.
     #[must_use]
     pub fn of(grant: Grant) -> Self {
         Self { credential: Credential::Known(grant), idempotency: None, manager: Manager::Nobody }
@@ -40,18 +39,18 @@ pub enum Credential {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub role: Role,
-    /// The node that it speaks for. Required with [`Role::Node`].
+    /// Node on whose behalf the caller acts. Required with [`Role::Node`].
     pub node: Option<NodeKey>,
-    /// Realms of the endpoints that it may serve; all if empty.
+    /// Realms whose endpoints the caller may serve; all if empty.
     pub realms: Vec<Name>,
     /// Labels of the resources that may be changed, and of the pools that may be used.
     pub labels: Selector,
-    /// Lets it write networks, subnets, pools and reservations though it has realms.
+    /// True if the caller may write networks, subnets, pools and reservations although it has realms.
     pub allow_shared: bool,
 }
 
 impl Grant {
-    /// All that a role may.
+    /// Returns all rights of a role.
     #[must_use]
     pub fn of(role: Role) -> Self {
         Self { role, node: None, realms: Vec::new(), labels: Selector::default(), allow_shared: false }
@@ -67,9 +66,9 @@ impl Grant {
 /// Idempotency key of a request, for the same answer to a repetition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
-    /// The name; unique to the principal.
+    /// The key, unique per principal.
     pub key: Text,
-    /// A hash of the request: another one under the same key is refused.
+    /// Hash of the request: a different request with the same key is refused.
     pub request: u128,
 }
 
@@ -79,9 +78,9 @@ pub enum Manager {
     /// No manager.
     #[default]
     Nobody,
-    /// In this one's.
+    /// Manager with this name.
     Named(Text),
-    /// In any management: the caller takes the resource over.
+    /// Any manager: the caller takes the resource over.
     TakeOver,
 }
 
@@ -93,19 +92,19 @@ pub fn secret_hash(secret: &str) -> SecretHash {
     *blake3::hash(secret.as_bytes()).as_bytes()
 }
 
-/// Hash of a request's parts, which tells it from another one under the same key.
+/// Hash of a request's parts, which distinguishes requests with the same key.
 #[must_use]
 pub fn request_hash(parts: &[&[u8]]) -> u128 {
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
     for part in parts {
-        // With its length, so that nothing can move from one part to the next.
+        // The length is hashed, too, so that bytes can't move from one part to the next.
         hash.update(&(part.len() as u64).to_be_bytes());
         hash.update(part);
     }
     hash.digest128()
 }
 
-/// Make a token.
+/// Creation of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateToken {
     /// Name of the token and of its principal.
@@ -113,21 +112,21 @@ pub struct CreateToken {
     pub purpose: Purpose,
     /// Rights of the token; for a join token, those of the tokens created with it.
     pub grant: Grant,
-    /// Its lifetime, in log time; for ever without one.
+    /// TTL in log time; none for a token that never expires.
     pub ttl_ms: Option<u64>,
     pub description: Text,
     pub secret_hash: SecretHash,
-    /// True if what joins with it takes the place of the tokens that its node has.
+    /// True if a node token created with this join token replaces the node's present tokens.
     pub replaces: bool,
 }
 
 /// Purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
-    /// For requests.
+    /// Authenticates requests.
     Bearer,
-    /// To make a node's token with, once.
+    /// Exchanged for a node token, once.
     Join,
-    /// To join the cluster with as a member, once.
+    /// Lets a member join the cluster, once.
     JoinMember,
 }

@@ -308,7 +308,7 @@ fn the_largest_subnets_cost_what_small_ones_do() {
 }
 
 #[test]
-fn a_map_costs_what_it_shows_and_not_what_there_is() {
+fn a_map_costs_its_shown_part_and_not_the_whole_network() {
     let mut state = state(&[
         "put subnet wide cidr=10.0.0.0/8",
         "put pool eight subnet=wide",

@@ -267,7 +267,7 @@ fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
     assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-b", 2))), Code::EpochUnconfirmed);
     done(&mut state, confirm(2, Some(&[name.as_str()])));
     done(&mut state, of_application("shop", "pod/a/shop-b", 9));
-    assert_eq!(size(&state), 2, "what else of the subnet is spare nobody knows");
+    assert_eq!(size(&state), 2, "the free rest of the subnet stays unknown");
     assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-c", 9))), Code::PoolExhausted);
     let pools = state.pools.len();
     assert_eq!(code(run(&mut state, of_application("other", "pod/a/other", 1))), Code::EpochUnconfirmed);

@@ -111,7 +111,7 @@ proptest! {
                     prop_assert!(changes.iter().all(|one| chars(one.from.as_str()).max(chars(one.to.as_str())) <= FIELD_CHANGE_CHARS_MAX));
                 }
                 if command.action == Action::Expire {
-                    prop_assert_eq!(event.by.via, Via::Task, "nobody's doing but time's");
+                    prop_assert_eq!(event.by.via, Via::Task, "log time alone causes it");
                 }
             }
             all.extend(events);

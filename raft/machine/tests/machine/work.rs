@@ -313,7 +313,7 @@ fn requests_that_wait_are_served_by_a_budget_of_their_own() {
     while served(&state) < 60 {
         let before = served(&state);
         say(&mut state, "expire").unwrap();
-        assert!(served(&state) > before, "nobody was served any more");
+        assert!(served(&state) > before, "no further claim was served");
         commands += 1;
     }
     assert!(commands > 1);

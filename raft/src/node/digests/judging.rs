@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn three_different_ones_are_nobodys_majority() {
+    fn three_different_digests_have_no_majority() {
         for member in 1..=3 {
             assert_eq!(verdict(3, member, &["aa", "ab", "ac"]), Verdict::Split { index: 128 });
         }

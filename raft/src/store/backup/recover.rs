@@ -36,28 +36,28 @@ pub struct Survivor {
 pub struct Recovered {
     /// The header of the backup.
     pub header: Header,
-    /// Entries of the log that this member didn't know to be acknowledged. They are in it, too: they may have
-    /// been.
+    /// Number of log entries that this member didn't know to be committed. The backup includes them, since
+    /// they may have been acknowledged.
     pub unknown: u64,
 }
 
 impl Survivor {
-    /// Takes a directory of a member that is stopped.
+    /// Locks the data directory of a stopped member.
     ///
     /// # Errors
-    /// When it runs, or the directory is no member's.
+    /// If the member runs, or the directory belongs to no member.
     pub fn hold(dir: &Path) -> Result<Self, StoreError> {
-        let nobody = || StoreError::damaged(dir, "it belongs to no member of a cluster");
+        let foreign = || StoreError::damaged(dir, "it belongs to no member of a cluster");
         if !dir.join("lock").exists() {
-            return Err(nobody());
+            return Err(foreign());
         }
         let lock = lock_dir(dir)?;
         let identity =
-            Identity::load(dir)?.filter(|identity| identity.cluster_id.is_some()).ok_or_else(nobody)?;
+            Identity::load(dir)?.filter(|identity| identity.cluster_id.is_some()).ok_or_else(foreign)?;
         Ok(Self { dir: dir.to_owned(), identity, _lock: lock })
     }
 
-    /// The cluster that it was a member of.
+    /// Returns the id of the member's cluster.
     #[must_use]
     pub fn cluster(&self) -> &str {
         self.identity.cluster_id.as_deref().unwrap_or_default()
@@ -97,14 +97,14 @@ impl Survivor {
             Ok(header)
         });
         let written = written.await.map_err(|error| StoreError::Stopped(error.to_string()))?;
-        // Its threads must have ended before the copy is removed.
+        // The threads of the store must end before the copy is removed.
         let Store { closer, .. } = store;
         closer.close().await?;
         written.map(|header| Recovered { header, unknown })
     }
 }
 
-/// Applies all of the log; how many entries were not known to be committed.
+/// Applies the whole log; returns how many entries were not known to be committed.
 async fn replay(store: &mut Store) -> io::Result<u64> {
     let state = store.log.get_log_state().await?;
     let committed = store.log.read_committed().await?;
@@ -147,12 +147,12 @@ struct Copy(PathBuf);
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // A file that can't be removed is recognisable by its name.
+        // A directory that can't be removed is recognisable by its name.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Copies a directory without its rows, which are made afresh, and without its lock.
+/// Copies a directory without its rows, which are rebuilt, and without its lock.
 fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     let rows = rows::path(from).into_os_string();

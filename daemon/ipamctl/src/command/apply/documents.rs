@@ -1,4 +1,4 @@
-//! Reading what files say: YAML of several documents, or JSON; single resources, or lists of them.
+//! Parser for files: YAML with several documents, or JSON; single resources, or lists of resources.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use crate::output::error::Failure;
 /// Mappings, sequences and scalars of one YAML file.
 const YAML_NODES_MAX: usize = 250_000;
 
-/// A resource as a file wants it.
+/// Desired resource in a file.
 #[derive(Debug, Clone)]
 pub(super) struct Document {
     pub(super) kind: Kind,
     pub(super) name: ResourceName,
     /// The spec, with all defaults.
     pub(super) spec: Spec,
-    /// The revision that it was made from, if it says.
+    /// Revision in the file, if there is one.
     pub(super) revision: Option<u64>,
-    /// Its file and its place there.
+    /// File and position of the document.
     pub(super) place: String,
 }
 
-/// Reads files, folders and `-`. Each resource may be there once.
+/// Reads files, folders and `-`. Refuses a resource that occurs twice.
 pub(super) fn read(files: &[PathBuf], manager: Option<&str>) -> Result<Vec<Document>, Failure> {
     let mut documents: Vec<Document> = Vec::new();
     for file in expand(files)? {
@@ -57,7 +57,7 @@ pub(super) fn read(files: &[PathBuf], manager: Option<&str>) -> Result<Vec<Docum
     Ok(documents)
 }
 
-/// The files in folders; not those of folders below.
+/// Lists the files in folders, without those of subfolders.
 fn expand(files: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for file in files {
@@ -100,8 +100,8 @@ fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
     Failure::file(file, "read", error, "Use a file, a directory, or - for standard input.")
 }
 
-/// The documents of a text. JSON is told by its first character: it is YAML too, but its own reader says
-/// better what is wrong.
+/// Parses the documents of a text. A first character `{` or `[` selects the JSON parser, whose error messages
+/// are better than those of the YAML parser.
 fn parse(text: &str, place: &str) -> Result<Vec<Data>, Failure> {
     let wrong = |why: String| {
         Failure::usage(
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_is_written_into_what_it_manages() {
+    fn a_manager_is_written_into_its_resources() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.yaml"), "kind: network\nname: lab\n").unwrap();
         std::fs::write(folder.path().join("notes.txt"), "not: read").unwrap();

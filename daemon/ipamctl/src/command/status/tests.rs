@@ -1,4 +1,4 @@
-//! Golden screens, out of fixed answers.
+//! Golden output from fixed answers.
 
 use ipam_api::{Code, Problem};
 
@@ -204,7 +204,7 @@ fn a_refused_client_gets_the_remedy() {
 }
 
 #[test]
-fn settled_is_a_cluster_whose_members_all_follow_the_leader() {
+fn a_cluster_is_settled_once_all_members_follow_the_leader() {
     let mut observed = healthy();
     assert!(Diagnosis::of(&observed, &[]).unwrap().is_settled());
     observed[2] = up(3, report("n3", None, 14_000, 17));

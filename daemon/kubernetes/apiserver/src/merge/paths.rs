@@ -16,7 +16,7 @@ pub(super) type Paths = BTreeSet<Path>;
 pub(super) fn paths_of(object: &Value, shape: Shape<'_>) -> Paths {
     let mut paths = Paths::new();
     collect(object, shape, &mut Vec::new(), &mut paths);
-    // An object without fields has none, and not the root.
+    // An object without fields has no paths, not even the root.
     paths.remove(&Vec::new());
     paths
 }
@@ -57,7 +57,7 @@ pub(super) fn key_element(item: &Value, keys: &[&str]) -> String {
     format!("k:{}", Value::Object(identity(item, keys)))
 }
 
-/// Keys of an element with some.
+/// Keys of a path element; none for an element without keys.
 pub(super) fn element_keys(element: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(element.strip_prefix("k:")?).ok()
 }
@@ -117,7 +117,7 @@ pub(super) fn fields_v1(paths: &Paths) -> Value {
     for path in paths {
         let mut node = &mut root;
         for (index, element) in path.iter().enumerate() {
-            // A member above this one is marked, since it isn't a leaf of the tree.
+            // A path of the set that has deeper paths is marked, since it isn't a leaf of the tree.
             if index > 0 && paths.contains(&path[..index]) {
                 node["."] = json!({});
             }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn removal_takes_what_it_leaves_empty() {
+    fn removal_takes_objects_that_become_empty() {
         let mut object = pod();
         for path in paths_of(&pod(), Shape::Object(None)) {
             remove_at(&mut object, &path);

@@ -1,5 +1,5 @@
-//! Checks of specs that need no state. Done at the door, before anything is
-//! proposed, and again in `apply`, which trusts no member.
+//! Checks of specs that need no state. They run before a proposal, and again in `apply`, which trusts no
+//! member.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ impl Action {
     /// Refuses a command that no state could accept.
     ///
     /// # Errors
-    /// The refusal, as `apply` would give it.
+    /// The refusal that `apply` would return.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
             Action::PutNetwork(put) => {
@@ -125,7 +125,7 @@ impl ConfirmEpoch {
 }
 
 impl Terms {
-    /// Refuses what no request may carry.
+    /// Refuses terms that no request may carry.
     ///
     /// # Errors
     /// `limit-exceeded`.
@@ -141,7 +141,7 @@ impl Terms {
 
 impl KnownMember {
     fn check(&self) -> Result<(), Refusal> {
-        // One that was alone has no peer port until it is started with one.
+        // A former single member has no peer address until it is restarted with one.
         let address = Some(&self.peer_address).filter(|address| !address.is_empty());
         check_place(&self.disk_id, address, &self.client_url)
     }
@@ -385,7 +385,7 @@ impl AllocationMetadata {
     }
 }
 
-/// As RFC 1123 has it, without a dot at its end.
+/// Refuses a host name that RFC 1123 doesn't allow, or that ends in a dot.
 fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
     let is_label = |label: &str| {
         let inside = |c: u8| c.is_ascii_alphanumeric() || c == b'-';
@@ -399,7 +399,7 @@ fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
     })
 }
 
-/// Refuses labels that no selector could match: they would be a trap.
+/// Refuses labels that no selector could match.
 fn check_labels(labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
     check_keys(KeyedField::Labels, labels)?;
     for (key, value) in labels {

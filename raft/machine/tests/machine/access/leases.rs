@@ -21,7 +21,7 @@ fn renewals(endpoint: &str, given: &Outcome) -> [Action; 2] {
 }
 
 #[test]
-fn a_node_renews_its_own_leases_and_nobody_elses() {
+fn a_node_renews_its_own_leases_only() {
     let mut world = World::new();
     let own = world.run(node("n1"), lease(Some("n1"), "host/n1"));
     let foreign = world.run(admin(), lease(Some("n2"), "host/n2"));
@@ -40,7 +40,7 @@ fn a_node_renews_its_own_leases_and_nobody_elses() {
 }
 
 #[test]
-fn a_token_with_labels_or_realms_renews_what_it_could_take() {
+fn a_token_with_labels_or_realms_renews_leases_that_it_could_request() {
     let mut world = World::new();
     let given = world.run(admin(), lease(None, "host/a"));
     let db = Grant { labels: "team=db".parse().unwrap(), ..Grant::of(Role::Operator) };

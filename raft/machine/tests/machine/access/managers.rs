@@ -11,7 +11,7 @@ fn metadata(manager: Option<&str>) -> Metadata {
 }
 
 #[test]
-fn only_the_manager_changes_what_it_manages() {
+fn only_the_manager_changes_its_resources() {
     let mut world = World::new();
     let action = |range: &str, manager| pool("git", "lan", range, metadata(manager));
     let refused = Some(Code::ManagedElsewhere);

@@ -87,7 +87,7 @@ fn keys_are_forgotten_by_log_time_and_number_in_the_order_of_the_log() {
     assert_eq!(state.replays.len(), IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX + 1);
     assert!(run(&mut state, "alice", 1), "the second oldest is kept");
     assert!(!run(&mut state, "alice", 0), "the oldest went");
-    assert!(run(&mut state, "bob", 0), "nobody forgets for another's sake");
+    assert!(run(&mut state, "bob", 0), "a caller's replays stay while another's are forgotten");
 }
 
 /// Says so often what a network is that its answer has more than six million bytes.

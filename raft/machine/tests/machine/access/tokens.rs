@@ -124,7 +124,7 @@ fn red_team_a_join_token_is_used_for_another_node_or_realm() {
 }
 
 #[test]
-fn red_team_somebody_joins_without_a_join_token() {
+fn red_team_a_caller_joins_without_a_join_token() {
     let mut world = World::new();
     let action = Action::Join { node: node_key("n1"), secret_hash: [5; 32] };
     let bearer = world.make(token("ops", Purpose::Bearer, Grant::of(Role::Operator), None));

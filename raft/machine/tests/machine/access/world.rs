@@ -167,7 +167,7 @@ impl World {
     }
 
     pub(crate) fn run(&mut self, terms: Terms, action: Action) -> Outcome {
-        self.run_as("somebody", terms, action)
+        self.run_as("caller", terms, action)
     }
 
     pub(crate) fn run_as(&mut self, principal: &str, terms: Terms, action: Action) -> Outcome {
@@ -177,7 +177,7 @@ impl World {
 
     /// The events of a command that is carried out.
     pub(crate) fn events(&mut self, terms: Terms, action: Action) -> Vec<EventKind> {
-        let origin = origin("somebody");
+        let origin = origin("caller");
         let at = self.now();
         let (outcome, events) = apply(&mut self.state, at, &Command { origin, terms, action });
         outcome.unwrap();

@@ -279,7 +279,7 @@ fn prefixes(state: &State, model: &Model) {
         }
         assert!(
             model.held.iter().all(|one| one.network != block.network || !block.cidr.contains(&one.address)),
-            "an address of {} is somebody's",
+            "an address of {} is held",
             block.cidr
         );
     }

@@ -128,7 +128,7 @@ impl Naive {
                 assert_eq!(pages(store, 5, reverse, &filter).unwrap(), wanted, "{filter:?}");
             }
         }
-        // From every place on.
+        // Pages from every position.
         for (number, event) in self.events.iter().enumerate().step_by(23) {
             let query = EventQuery { after: Some(event.id()), limit: 3, ..EventQuery::default() };
             let page = store.journal.page(&query).unwrap();
@@ -197,7 +197,7 @@ async fn history_is_what_happened_through_stops_and_kills() {
         naive.agree(&store);
         match round {
             0 => stop(store).await,
-            // The files contain nothing of the last entries, or all of it.
+            // The files contain none of the last entries, or all of them.
             1 | 5 => kill(store).await,
             _ => {
                 write_behind(&store).await;
@@ -277,9 +277,9 @@ async fn a_segment_altered_on_disk_is_damage_and_is_replaced() {
     assert!(matches!(error, JournalError::Missing { .. }), "{error}");
     let [(number, segment)] = store.journal.missing().try_into().unwrap();
     let aside = files(dir.path()).into_iter().find(|(name, _)| name.ends_with(".damaged")).unwrap();
-    assert_eq!(aside.1, altered, "for whoever wants to look into it");
+    assert_eq!(aside.1, altered, "the damaged file stays for diagnosis");
 
-    // What another member sends, in pieces, with a rotten one first.
+    // Pieces from another member, of which the first is damaged.
     let files = store.journal.files();
     assert_eq!(files.come(number), 0);
     files.add_piece(number, &altered).unwrap();
@@ -327,7 +327,7 @@ async fn a_member_restored_by_snapshot_lists_its_missing_sealed_segments() {
     assert_eq!(missing.len(), naive.state.segments.len());
     let error = pages(&receiver, 10, false, &EventFilter::default()).unwrap_err();
     assert!(matches!(error, JournalError::Missing { .. }), "{error}");
-    // What is new is there at once.
+    // New events are visible at once.
     let newest = EventQuery { reverse: true, limit: 3, ..EventQuery::default() };
     let page = receiver.journal.page(&newest).unwrap();
     assert_eq!(page.events[0], *naive.events.last().unwrap());
