@@ -100,7 +100,7 @@ macro_rules! deeds {
     ($($target:ident: $($verb:ident)+;)+) => { &[$($((Verb::$verb, Target::$target),)+)+] };
 }
 
-/// Everything that can be done at all.
+/// All pairs of a verb and a target that exist.
 pub const DEEDS: &[(Verb, Target)] = deeds! {
     Network: Read Write Delete;
     Subnet: Read Write Delete;
@@ -193,7 +193,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Its meaning, for the generated table.
+    /// Meaning of the effect, for the generated table.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -257,7 +257,7 @@ pub struct NodeKey {
 }
 
 impl NodeKey {
-    /// Endpoint of the node as a host: its own token may use it.
+    /// Endpoint that represents the node as a host. The node's own token may use it.
     #[must_use]
     pub fn host(&self) -> EndpointKey {
         EndpointKey {
@@ -269,7 +269,7 @@ impl NodeKey {
     }
 }
 
-/// `realm/name`.
+/// Formats as `realm/name`.
 impl fmt::Display for NodeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.realm, self.name)

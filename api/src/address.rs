@@ -25,10 +25,10 @@ pub enum Family {
 }
 
 impl Family {
-    /// Both, in the order in which results list them.
+    /// Both families, in the order in which results list them.
     pub const BOTH: [Family; 2] = [Family::V4, Family::V6];
 
-    /// The family of an address.
+    /// Returns the family of an address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Family::V4 } else { Family::V6 }
@@ -52,7 +52,7 @@ impl Family {
         }
     }
 
-    /// The address with this number. For IPv4 the number's low 32 bits count.
+    /// Returns the address with this number. For IPv4, only the low 32 bits are used.
     #[must_use]
     pub fn address(self, number: u128) -> IpAddr {
         match self {
@@ -134,8 +134,8 @@ pub fn check_cidr(net: IpNet) -> Result<IpNet, Problem> {
     Err(Problem::new(Code::CidrHasHostBits, format!("{net} has host bits; did you mean {}?", net.trunc())))
 }
 
-/// A non-empty range of addresses of one family, both ends included. In JSON and on the command line a
-/// single address, `first-last`, or a CIDR; printed as the shortest of the first two.
+/// A non-empty range of addresses of one family, both ends included. JSON and the command line accept a
+/// single address, `first-last`, or a CIDR; the output is a single address or `first-last`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AddressRange {
     family: Family,
@@ -144,7 +144,7 @@ pub struct AddressRange {
 }
 
 impl AddressRange {
-    /// A range from its ends.
+    /// Creates a range from its first and last address.
     ///
     /// # Errors
     /// `family-mismatch`, or `range-reversed`.
@@ -182,13 +182,13 @@ impl AddressRange {
         self.family
     }
 
-    /// Its first address as a number.
+    /// First address as a number.
     #[must_use]
     pub fn first(&self) -> u128 {
         self.first
     }
 
-    /// Its last address as a number, included.
+    /// Last address as a number, included.
     #[must_use]
     pub fn last(&self) -> u128 {
         self.last
@@ -200,7 +200,7 @@ impl AddressRange {
         self.family.address(self.first)
     }
 
-    /// Its last address, included.
+    /// Last address of the range, included.
     #[must_use]
     pub fn last_address(&self) -> IpAddr {
         self.family.address(self.last)
@@ -261,7 +261,7 @@ impl<'de> Deserialize<'de> for AddressRange {
             let (first, last) = <(IpAddr, IpAddr)>::deserialize(deserializer)?;
             Self::new(first, last)
         };
-        // With its code, which `strict` finds again.
+        // The error text begins with the problem's code, which `strict` extracts.
         read.map_err(|problem: Problem| serde::de::Error::custom(problem))
     }
 }
@@ -309,7 +309,7 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// Its ranges, sorted.
+    /// Ranges of the set, in ascending order.
     pub fn ranges(&self) -> impl Iterator<Item = AddressRange> + '_ {
         self.ranges.iter().map(|&(first, last)| AddressRange { family: self.family, first, last })
     }
@@ -322,8 +322,7 @@ impl RangeSet {
             .fold(0, |sum: u128, (first, last)| sum.saturating_add((last - first).saturating_add(1)))
     }
 
-    /// Its `n`th address from the lowest on, the first being 0. Takes time in proportion to the number of
-    /// ranges.
+    /// Returns the `n`th lowest address, counted from 0. Takes time proportional to the number of ranges.
     #[must_use]
     pub fn nth(&self, n: u128) -> Option<u128> {
         let mut left = n;
@@ -343,7 +342,8 @@ impl RangeSet {
         after.checked_sub(1).and_then(|i| self.ranges.get(i)).is_some_and(|&(_, last)| number <= last)
     }
 
-    /// True if the address with this number is in the set, and the last address of the same run.
+    /// Returns whether the address with this number is in the set, and the last number for which that holds
+    /// without interruption.
     #[must_use]
     pub fn stretch(&self, number: u128) -> (bool, u128) {
         let after = self.ranges.partition_point(|&(_, last)| last < number);

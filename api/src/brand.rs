@@ -30,9 +30,9 @@ pub const TOKEN_FILE_ENV: &str = "IPAM_TOKEN_FILE";
 pub const CA_FILE_ENV: &str = "IPAM_CA_FILE";
 /// Environment variable with the path of the client certificate.
 pub const CERT_FILE_ENV: &str = "IPAM_CERT_FILE";
-/// Environment name of the file with that certificate's key.
+/// Environment variable with the path of the client certificate's key.
 pub const KEY_FILE_ENV: &str = "IPAM_KEY_FILE";
-/// Folder and file of `ipamctl`'s configuration, below the user's folder for such things.
+/// Path of `ipamctl`'s configuration file, relative to the user's configuration directory.
 pub const CTL_CONFIG_FILE: &str = "ipamctl/config.toml";
 /// Environment variable with the time limit of a plugin run, in milliseconds.
 pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
@@ -44,7 +44,8 @@ pub const AGENT_CONFIG_FILE: &str = "/etc/ipamd/agent.toml";
 pub const AGENT_STATE_DIR: &str = "/var/lib/ipam-agent";
 /// Path of the unix socket on which the agent serves the plugin.
 pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
-/// Number that marks addresses (`IFA_PROTO`) and routes (`rtm_protocol`) of a host which its agent has added.
+/// Protocol number of the addresses (`IFA_PROTO`) and routes (`rtm_protocol`) that the agent adds to its
+/// host.
 pub const NETLINK_PROTOCOL: u8 = 180;
 /// `ipam.type` in a CNI network configuration, and the plugin's file name.
 pub const CNI_TYPE: &str = "ipam-cni";
@@ -54,10 +55,10 @@ pub const DEFAULT: &str = "default";
 pub const FOREIGN_NAME: &str = "ipamd.internal/foreign-name";
 /// API group of the custom resources in Kubernetes.
 pub const KUBERNETES_GROUP: &str = "ipamd.internal";
-/// Annotation of a `NodeIPPool`, a `HostPolicy` or a policy for one node that asks for a reset. Each value is
+/// Annotation that requests a reset of a `NodeIPPool`, a `HostPolicy` or a policy for one node. Each value is
 /// handled once.
 pub const KUBERNETES_RESET: &str = "ipamd.internal/reset";
-/// The same annotation as the proposal for kubernetes-nmstate names it.
+/// Name of the same annotation in the proposal for kubernetes-nmstate.
 pub const NMSTATE_RESET: &str = "nmstate.io/reset-ippool";
 /// API group of kubernetes-nmstate.
 pub const NMSTATE_GROUP: &str = "nmstate.io";
@@ -67,15 +68,16 @@ pub const KUBERNETES_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 /// Label of a policy of kubernetes-nmstate: the host policy that it is rendered from.
 pub const HOST_POLICY_LABEL: &str = "ipamd.internal/host-policy";
-/// Label of the same object: the realm of its node.
+/// Label of a policy of kubernetes-nmstate: the realm of its node.
 pub const REALM_LABEL: &str = "ipamd.internal/realm";
-/// Annotation of the same object: its node.
+/// Annotation of a policy of kubernetes-nmstate: its node.
 pub const HOST_POLICY_NODE: &str = "ipamd.internal/node";
-/// Annotation of the same object: digest of the template.
+/// Annotation of a policy of kubernetes-nmstate: digest of the template.
 pub const HOST_POLICY_TEMPLATE: &str = "ipamd.internal/template";
-/// Annotation of the same object: digest of its spec when it was written.
+/// Annotation of a policy of kubernetes-nmstate: digest of its spec when it was written.
 pub const HOST_POLICY_RENDERED: &str = "ipamd.internal/rendered";
-/// Annotation of the same object: the reset of the host policy that its addresses have seen.
+/// Annotation of a policy of kubernetes-nmstate: the last reset of the host policy that its addresses
+/// reflect.
 pub const HOST_POLICY_RESET: &str = "ipamd.internal/observed-reset";
 /// API group of the pool kinds for Cluster API.
 pub const CLUSTER_API_GROUP: &str = "ipam.ipamd.internal";
@@ -85,11 +87,11 @@ pub const CLUSTER_API_FINALIZER: &str = "ipam.ipamd.internal/release";
 pub const CLUSTER_API_ADDRESS: &str = "ipam.ipamd.internal/address";
 /// Annotation of a mirrored node: the state of the node in Kubernetes.
 pub const NODE_STATE: &str = "ipamd.internal/kubernetes-state";
-/// End of the DNS name by which a certificate names a member; the member's name stands before it.
+/// Suffix of the DNS name that identifies a member in a certificate, after the member's name.
 pub const CERTIFICATE_MEMBER_SUFFIX: &str = ".member.ipamd.internal";
-/// End of the DNS name by which a certificate names a client; the client's name stands before it.
+/// Suffix of the DNS name that identifies a client in a certificate, after the client's name.
 pub const CERTIFICATE_CLIENT_SUFFIX: &str = ".client.ipamd.internal";
-/// End of the DNS name by which a certificate names a node; `NODE.REALM` stands before it.
+/// Suffix of the DNS name that identifies a node in a certificate, after `NODE.REALM`.
 pub const CERTIFICATE_NODE_SUFFIX: &str = ".node.ipamd.internal";
 /// Principal of a caller without credentials.
 pub const ANONYMOUS: &str = "anonymous";
@@ -98,7 +100,7 @@ pub const SECRET_PREFIX: &str = "ipamd_";
 /// Prefix of the URIs of problem types; the code is appended.
 pub const PROBLEM_TYPE_PREFIX: &str = "/docs/problems#";
 
-/// Response header: the revision that the answer is from.
+/// Response header: revision of the state that the answer shows.
 pub const HEADER_REVISION: &str = "revision";
 /// Response and request header: names the request in logs and events.
 pub const HEADER_REQUEST_ID: &str = "request-id";
@@ -106,17 +108,17 @@ pub const HEADER_REQUEST_ID: &str = "request-id";
 pub const HEADER_LEADER: &str = "leader";
 /// Response header of a stale read: milliseconds since this member last heard from a leader.
 pub const HEADER_STALE_MS: &str = "stale-ms";
-/// Request header: how long the caller will still wait.
+/// Request header: remaining time that the caller waits, in milliseconds.
 pub const HEADER_BUDGET_MS: &str = "budget-ms";
-/// Request header: by which a write is known again when it is repeated.
+/// Request header: key by which the servers recognise a repeated write.
 pub const HEADER_IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Request header: why something is changed, for its history.
+/// Request header: reason for a change, recorded in its events.
 pub const HEADER_CHANGE_COMMENT: &str = "change-comment";
 /// Response header of a dry run, which changed nothing.
 pub const HEADER_DRY_RUN: &str = "dry-run";
-/// Response header: where the time of a request went.
+/// Response header: durations of the phases of a request.
 pub const HEADER_SERVER_TIMING: &str = "server-timing";
-/// Response header: this is the kept answer to an earlier request under the same key.
+/// Response header: the answer is the stored answer to an earlier request with the same key.
 pub const HEADER_IDEMPOTENCY_REPLAYED: &str = "idempotency-replayed";
 /// Request header: the trace that a request belongs to (W3C Trace Context).
 pub const HEADER_TRACE_PARENT: &str = "traceparent";
@@ -124,11 +126,11 @@ pub const HEADER_TRACE_PARENT: &str = "traceparent";
 pub const HEADER_NETNS: &str = "cni-netns";
 /// Request header of the plugin to the agent: name of the runtime that runs the container.
 pub const HEADER_RUNTIME: &str = "cni-runtime";
-/// Request header of the plugin to the agent: interface of the host that the main plugin connects containers
-/// to, on whose link their addresses are.
+/// Request header of the plugin to the agent: host interface to which the main plugin connects containers.
+/// Their addresses belong to its link.
 pub const HEADER_LINK: &str = "cni-link";
-/// Request header of the plugin to the agent: `node` if the main plugin gives the gateway's address to the
-/// node itself.
+/// Request header of the plugin to the agent: `node` if the main plugin assigns the gateway's address to the
+/// node.
 pub const HEADER_GATEWAY: &str = "cni-gateway";
 /// Request header of the plugin to the agent: MAC address of the container's interface, whose IPv4 addresses
 /// the agent announces on the link.

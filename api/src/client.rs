@@ -67,7 +67,7 @@ pub fn http(options: &Options) -> Result<reqwest::Client, Problem> {
 enum Miss {
     /// The request can't have had an effect.
     Unsent(String),
-    /// It may have had one.
+    /// The request may have had an effect.
     Unknown {
         why: String,
         /// True if the server was silent and may still apply the request.
@@ -88,15 +88,15 @@ impl Miss {
 }
 
 impl Client {
-    /// A client of these servers, each `http://host:port`, `https://host:port` or `unix:/path`.
+    /// Creates a client of these servers, each `http://host:port`, `https://host:port` or `unix:/path`.
     ///
     /// # Errors
-    /// `invalid-field` for something that is no such address, or for none at all.
+    /// `invalid-field` for a malformed address, or for an empty list.
     pub fn new<Address: AsRef<str>>(servers: &[Address]) -> Result<Self, Problem> {
         Self::with(servers, &Options::default())
     }
 
-    /// The same, with a token, a certificate, or CAs of one's own.
+    /// Creates a client with a token, a client certificate, or custom CAs.
     ///
     /// # Errors
     /// `invalid-field`, also for a file that can't be used.
@@ -122,7 +122,7 @@ impl Client {
         let refused = |error: reqwest::Error| Problem::new(Code::Internal, error.to_string());
         #[cfg(feature = "tls")]
         let builder = {
-            // Also without a client certificate: else reqwest would need a crypto provider of its own.
+            // Needed even without a client certificate: reqwest would otherwise need its own crypto provider.
             let config = options.tls(places.iter().any(Place::has_tls))?;
             move || builder().tls_backend_preconfigured(config.clone())
         };
@@ -171,7 +171,7 @@ impl Client {
     /// Sends a request and reads its answer.
     ///
     /// # Errors
-    /// The server's problem; `unreachable` when none answered; `deadline-exceeded` with
+    /// The server's problem; `unreachable` when no server answered; `deadline-exceeded` with
     /// `applied: unknown` when a write may have arrived.
     pub async fn call<T: DeserializeOwned>(&self, call: Call) -> Result<T, Problem> {
         self.send(call).await?.read()
@@ -187,7 +187,7 @@ impl Client {
         let mut misses: Vec<(String, String)> = Vec::new();
         let mut refusal: Option<Box<Problem>> = None;
         let mut maybe_applied = false;
-        // Servers that have a copy and were silent.
+        // Servers that received a copy of the request and did not answer.
         let mut silent: BTreeSet<usize> = BTreeSet::new();
         let mut at = self.preferred.load(Ordering::Relaxed);
         // Attempts since the last pause.
@@ -211,7 +211,7 @@ impl Client {
                     let safe = problem.applied == Applied::No || call.repeatable;
                     maybe_applied |= problem.applied == Applied::Unknown;
                     if !again || !safe {
-                        // Without a key, the refusal of this copy is none of an earlier one.
+                        // Without a key, this refusal does not prove that an earlier copy was refused, too.
                         let is_open = maybe_applied && !(call.has_key() && knows_keys(&problem));
                         return Err(if is_open { problem.maybe_applied() } else { *problem });
                     }
@@ -276,7 +276,7 @@ impl Client {
         Duration::from_millis(doubled)
     }
 
-    /// A request to a server, with the token.
+    /// Builds a request to a server, with the token.
     fn request(&self, server: &Server, method: Method, path: &str) -> Result<RequestBuilder, Problem> {
         let wrong = |error| Problem::new(Code::InvalidField, format!("{path} is not a path: {error}"));
         let request = server.http.request(method, server.base.join(path).map_err(wrong)?);
@@ -348,11 +348,11 @@ fn unknown(error: &reqwest::Error) -> Miss {
     Miss::Unknown { why: reason(error), is_silent: error.is_timeout() }
 }
 
-/// Refusal for want of room.
+/// Refusal because a limit is reached; it may succeed later.
 struct Busy {
-    /// Pause that the server asks for before the next attempt.
+    /// Pause that the server requests before the next attempt.
     pause: Duration,
-    /// True for a limit of that server, while the others may have room.
+    /// True if the limit is that server's own, so that another server may accept the request.
     is_local: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Texts of Kubernetes objects, as far as ipamd can carry them. The agent and the watcher read them alike.
+//! Conversion of Kubernetes fields to values of ipamd, shared by the agent and the watcher.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub fn is_uid(text: &str) -> bool {
 const KIND_CHARS_MAX: usize = 63;
 const GROUP_CHARS_MAX: usize = 253;
 
-/// Controller that a reference names; none if the servers could not accept it.
+/// Controller that a reference names; `None` if the servers would refuse it.
 #[must_use]
 pub fn controller(api_version: &str, kind: &str, name: &str, uid: &str) -> Option<Controller> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -38,7 +38,7 @@ pub fn controller(api_version: &str, kind: &str, name: &str, uid: &str) -> Optio
     Some(Controller { group: group.to_owned(), kind: kind.to_owned(), name, uid })
 }
 
-/// Labels by which pools can select: of more than `N`, the first ones by key. `null` is none, as in Go.
+/// Labels by which pools can select: at most the first `N` by key. `null` equals an empty map, as in Go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsableLabels<const N: usize>(pub Labels);
 
@@ -66,7 +66,7 @@ impl<'de, const N: usize> Visitor<'de> for LabelsVisitor<N> {
             if check_label(&key, &value).is_ok() {
                 labels.insert(key, value);
             }
-            // The last one by key makes room, so that the order of the input has no effect.
+            // The last label by key is dropped, so that the order of the input has no effect.
             if labels.len() > N {
                 labels.pop_last();
             }

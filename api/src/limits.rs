@@ -1,9 +1,9 @@
-//! Every bound in one place, with the relations between them checked when this compiles.
+//! All limits in one place. Relations between them are checked at compile time.
 
-/// One bound, as data.
+/// One limit, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Its name here; the unit is in it.
+    /// Name of the constant; it contains the unit.
     pub name: &'static str,
     /// Value, in the unit of the name.
     pub value: u64,
@@ -16,7 +16,7 @@ macro_rules! limits {
     ($($(#[doc = $line:literal])+ pub const $name:ident: $kind:ty = $value:expr;)+) => {
         $($(#[doc = $line])+ pub const $name: $kind = $value;)+
 
-        /// All bounds, in the order of this file.
+        /// All limits, in the order of this file.
         pub const ALL: &[Limit] = &[$(Limit {
             name: stringify!($name),
             value: $name as u64,

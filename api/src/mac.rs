@@ -14,20 +14,20 @@ use crate::problem::{Code, Problem};
 pub struct MacAddress([u8; 6]);
 
 impl MacAddress {
-    /// The address with these octets.
+    /// Creates an address from its octets.
     #[must_use]
     pub fn new(octets: [u8; 6]) -> Self {
         Self(octets)
     }
 
-    /// Returns true if one station can have the address: it is neither a group's nor zero (IEEE 802, 9.2).
+    /// Returns true for an address of one station: neither a group address nor zero (IEEE 802, 9.2).
     #[must_use]
     pub fn is_unicast(self) -> bool {
         let [first, ..] = self.0;
         first & 1 == 0 && self.0 != [0; 6]
     }
 
-    /// Its octets.
+    /// Octets of the address.
     #[must_use]
     pub fn octets(self) -> [u8; 6] {
         self.0

@@ -25,10 +25,10 @@ macro_rules! checked_string {
         pub struct $type(ArcStr);
 
         impl $type {
-            /// Checks `text` and keeps it.
+            /// Creates a value from text that follows the rule.
             ///
             /// # Errors
-            /// `invalid-field`, saying what a name of this type looks like.
+            /// `invalid-field`, with the rule of the type.
             pub fn new(text: &str) -> Result<Self, Problem> {
                 $check(text)?;
                 Ok(Self(ArcStr::from(text)))
@@ -165,19 +165,19 @@ impl From<&ResourceName> for ResourceName {
 }
 
 impl ResourceName {
-    /// The name of something that is called `name` in `realm`.
+    /// Returns the name of the object `name` in `realm`.
     #[must_use]
     pub fn in_realm(realm: &Name, name: &ObjectName) -> Self {
         Self(ArcStr::from(format!("{realm}/{name}")))
     }
 
-    /// The name, if it is in no realm.
+    /// Returns the name, if it has no realm.
     #[must_use]
     pub fn name(&self) -> Option<Name> {
         (!self.0.contains('/')).then(|| Name(ArcStr::clone(&self.0)))
     }
 
-    /// The realm, and the name in it.
+    /// Returns the realm, and the name within it.
     #[must_use]
     pub fn parts(&self) -> Option<(Name, ObjectName)> {
         let (realm, name) = self.0.split_once('/')?;
@@ -220,7 +220,7 @@ impl From<&ObjectName> for NetworkAttachment {
 }
 
 impl NamePattern {
-    /// The name, if it stands for no other.
+    /// Returns the pattern as a name, if it has no wildcard.
     #[must_use]
     pub fn name(&self) -> Option<Name> {
         (self.prefix().len() == self.0.len()).then(|| Name(ArcStr::clone(&self.0)))
@@ -255,7 +255,7 @@ impl Default for Name {
 }
 
 impl Name {
-    /// The name that no other sorts before.
+    /// First name in sort order.
     #[must_use]
     pub fn lowest() -> Self {
         Self(ArcStr::from("0"))

@@ -1,7 +1,7 @@
-//! Places that a member names: its peer address and its client URL.
+//! Addresses of a member: its peer address and its client URL.
 //!
-//! **Invariant:** what is read here is printable ASCII of a bounded length, so it is safe in a log and on a
-//! terminal.
+//! **Invariant:** every address that is accepted here is printable ASCII of a bounded length, so it is safe
+//! in a log and on a terminal.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub enum PeerAddress<'a> {
 }
 
 impl<'a> PeerAddress<'a> {
-    /// Reads an address; nothing unless it has the [form](PEER_ADDRESS_FORM).
+    /// Parses an address; `None` unless it has the [form](PEER_ADDRESS_FORM).
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         match text.strip_prefix(SOCKET) {

@@ -1,6 +1,6 @@
 //! The kernel's record of a process, `/proc/PID/stat` (proc(5)).
 
-/// Fields between the program's name, the second of them, and the start time, the 22nd.
+/// Fields between the program's name (field 2) and the start time (field 22).
 const FIELDS_BETWEEN: usize = 19;
 
 /// Start time in a record, in ticks of 10 ms since boot.
@@ -17,8 +17,8 @@ pub fn parent(stat: &[u8]) -> Option<u32> {
 
 /// Fields of a record from the third one, the state.
 ///
-/// The program's name stands in parentheses, is any bytes, and may have parentheses and spaces itself: fields
-/// are counted from the last closing one.
+/// The program's name is in parentheses and may contain any bytes, also parentheses and spaces. So fields are
+/// counted from the last closing parenthesis.
 fn fields(stat: &[u8]) -> Option<std::str::SplitAsciiWhitespace<'_>> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let fields = std::str::from_utf8(stat.get(name_end..)?.strip_prefix(b")")?).ok()?;

@@ -2,7 +2,7 @@
 //!
 //! The shipped programs are static. `getaddrinfo` of a static glibc loads the NSS modules of the host, which
 //! belong to another build of the library and can crash the process. Hence no code calls it: all names pass
-//! through [`addresses`], which reads `/etc/hosts` and asks the servers of `/etc/resolv.conf`.
+//! through [`addresses`], which reads `/etc/hosts` and queries the servers of `/etc/resolv.conf`.
 //! `nsswitch.conf` has no effect.
 
 use std::io::{self, Read as _};
@@ -51,7 +51,7 @@ pub async fn connect(place: &str) -> io::Result<TcpStream> {
     TcpStream::connect(found.as_slice()).await
 }
 
-/// Addresses of a host: itself if it is an IP address, those of `/etc/hosts`, else of the name servers.
+/// Resolves a host name from `/etc/hosts`, or else with the name servers. An IP address resolves to itself.
 ///
 /// Both files are read each time, so that a change needs no restart. Without `/etc/resolv.conf` only the
 /// names of `/etc/hosts` and `localhost` are known.
@@ -65,7 +65,7 @@ pub async fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
     found(host, &read(HOSTS).await, &read(CONFIGURATION).await, None).await
 }
 
-/// Reads a configuration file. One that is missing is empty.
+/// Reads a configuration file. A missing file equals an empty one.
 async fn read(path: &'static str) -> Vec<u8> {
     let read = move || {
         let mut bytes = Vec::new();
@@ -81,7 +81,7 @@ async fn found(host: &str, hosts: &[u8], conf: &[u8], port: Option<u16>) -> io::
     if !listed.is_empty() {
         return Ok(listed);
     }
-    // Without a usable file there are no servers: a default would tell strangers the names of this network.
+    // Without a usable file there are no servers: default servers would learn the names of this network.
     let (mut config, options) =
         parse_resolv_conf(conf).unwrap_or_else(|_| (ResolverConfig::default(), ResolverOpts::default()));
     for connection in config.name_servers.iter_mut().flat_map(|server| &mut server.connections) {
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// A name server that knows one name, as `10.9.8.7`, and no other. Returns its port.
+    /// Starts a name server that resolves one name to `10.9.8.7`, and no other. Returns its port.
     async fn name_server(known: &'static str) -> u16 {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = socket.local_addr().unwrap().port();

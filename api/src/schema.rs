@@ -1,4 +1,4 @@
-//! JSON schemas of the values that have their own way of being written.
+//! JSON schemas of types with a serialization of their own.
 
 use std::borrow::Cow;
 

@@ -14,7 +14,7 @@ const REPLACEMENT: char = '\u{fffd}';
 pub fn is_harmless(character: char) -> bool {
     match character {
         '\n' | '\t' => true,
-        // Marks and isolates of directions, and the line ends that only some programs see.
+        // Direction marks and isolates, and line separators that only some programs recognise.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
         _ => !character.is_control(),
     }
@@ -30,7 +30,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
-/// Escapes every harmful character of JSON. The value stays the same, since strings alone contain them.
+/// Escapes every harmful character of JSON. The value stays the same, since only strings contain them.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
@@ -41,7 +41,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
         if is_harmless(character) {
             escaped.push(character);
         } else {
-            // All of them are below U+10000. Writing to a string doesn't fail.
+            // All harmful characters are below U+10000. Writing to a string doesn't fail.
             let _ = write!(escaped, "\\u{:04x}", u32::from(character));
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// This machine's wall clock. Zero if the clock stands before 1970.
+    /// Returns the time of this machine's wall clock; zero if the clock is before 1970.
     #[must_use]
     pub fn now() -> Self {
         #[cfg(feature = "simulation")]
@@ -55,7 +55,7 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, String> {
         let moment: jiff::Timestamp =
             text.parse().map_err(|_| format!("{} is not an RFC 3339 time", crate::name::shown(text)))?;
-        // No label is that old: an earlier moment counts as the earliest.
+        // Labels begin in 1970: an earlier moment becomes the earliest one.
         Ok(Self(u64::try_from(moment.as_millisecond()).unwrap_or_default()))
     }
 }

@@ -23,7 +23,7 @@ pub use self::spiffe::{spiffe_client_config, spiffe_id_of};
 /// Supported versions of TLS.
 pub const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
-/// Unusable certificates or keys, with the reason. Contains nothing of a key.
+/// Unusable certificates or keys, with the reason. Contains no part of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsError(String);
 
@@ -43,7 +43,7 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// The cryptography that is used.
+/// Provider of the cryptography (ring).
 #[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -59,7 +59,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Reads both from PEM files.
+    /// Reads the certificates and the key from PEM files.
     ///
     /// # Errors
     /// For a file that can't be read, or has other contents.
@@ -79,7 +79,7 @@ impl Credentials {
     }
 }
 
-/// True if a certificate has expired, or will have within `time`.
+/// True if a certificate has expired, or expires within `time`.
 #[must_use]
 pub fn expires_within(certificate: &CertificateDer<'_>, time: Duration) -> bool {
     let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
@@ -90,8 +90,8 @@ pub fn expires_within(certificate: &CertificateDer<'_>, time: Duration) -> bool 
 #[must_use]
 pub fn expires_at_s(certificate: &CertificateDer<'_>) -> Option<u64> {
     let algorithms = provider().signature_verification_algorithms.all;
-    // No certificate is valid for so long, and its validity is checked before anything else; nothing is
-    // trusted here.
+    // No certificate is valid for so long, so the check of the validity, which precedes all others, fails
+    // with the expiry. Nothing is trusted here.
     let never = UnixTime::since_unix_epoch(Duration::from_secs(u64::from(u32::MAX) << 8));
     let certificate = EndEntityCert::try_from(certificate).ok()?;
     match certificate.verify_for_usage(algorithms, &[], &[], never, KeyUsage::server_auth(), None, None) {
@@ -129,7 +129,7 @@ pub fn read_roots(file: &Path) -> Result<RootCertStore, TlsError> {
 /// Subject that a certificate identifies. The caller must have verified the certificate.
 ///
 /// # Errors
-/// For one that can't be read, or that names several of us.
+/// For a certificate that can't be read, or that identifies several subjects.
 pub fn identity_of(certificate: &CertificateDer<'_>) -> Result<Option<Identity>, TlsError> {
     let certificate = EndEntityCert::try_from(certificate)
         .map_err(|error| TlsError(format!("the certificate can't be read: {error}")))?;
@@ -184,7 +184,7 @@ pub fn is_about_certificates(alert: AlertDescription) -> bool {
 #[must_use]
 pub fn in_io(error: &std::io::Error) -> Option<&Error> {
     let inner = error.get_ref()?;
-    // hyper-rustls wraps it twice.
+    // hyper-rustls wraps the TLS error twice.
     inner.downcast_ref().or_else(|| inner.downcast_ref().and_then(in_io))
 }
 

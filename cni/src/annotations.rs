@@ -16,10 +16,10 @@ const ANNOTATIONS: &str = "annotations";
 pub const POD_ANNOTATIONS: &str = "io.kubernetes.cri.pod-annotations";
 
 /// Annotations that the servers read: those of `args.cni.annotations`, then those that the runtime passes.
-/// The pod's other annotations can be many times larger than a request, and stay here.
+/// Other annotations of the pod are dropped, since they can be many times larger than a request.
 ///
 /// # Errors
-/// Code 7, if one of both is not an object of texts.
+/// Code 7, if one of the sources is not an object with text values.
 pub fn annotations(network: &Network) -> Result<Labels, Failure> {
     let mut annotations = texts(&network.whole().section("runtimeConfig")?, POD_ANNOTATIONS)?;
     annotations.append(&mut texts(&network.arguments()?, ANNOTATIONS)?);
@@ -27,7 +27,7 @@ pub fn annotations(network: &Network) -> Result<Labels, Failure> {
     Ok(annotations)
 }
 
-/// An object of texts; empty without one, and for `null`, which stands for a pod without annotations.
+/// Reads an object with text values. It is empty if missing or `null`, as for a pod without annotations.
 fn texts(section: &Section<'_>, key: &str) -> Result<Labels, Failure> {
     let read = |value: &Value| {
         Labels::deserialize(value).map_err(|_| section.wrong(key, "must be an object of texts"))

@@ -1,4 +1,4 @@
-//! Announcement of a container's addresses, so that hosts which remember their former holders reach it.
+//! Announcement of a container's addresses, so that hosts replace cached MAC addresses of former holders.
 //!
 //! Main plugins have the kernel announce IPv4 addresses (`arp_notify`), and before version 1.2 no IPv6
 //! addresses. The addresses aren't configured yet when this process runs, so the kernel of the container
@@ -19,8 +19,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::config::Network;
 use crate::link::is_bridge;
 
-/// Has the kernel announce the IPv6 addresses of a container's interface. Without the permission, or without
-/// the interface, nothing is announced.
+/// Makes the kernel announce the IPv6 addresses of a container's interface. Has no effect without the
+/// permission or without the interface.
 pub fn announce(network_namespace: &str, interface: &InterfaceName) {
     // The kernel shows each thread the settings of its own namespace.
     let setting = format!("/proc/sys/net/ipv6/conf/{interface}/ndisc_notify");

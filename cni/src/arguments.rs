@@ -56,7 +56,7 @@ impl Arguments {
                 "K8S_POD_UID" => arguments.pod_uid = Some(value.to_owned()).filter(|uid| !uid.is_empty()),
                 "NOMAD_NAMESPACE" => arguments.nomad_namespace = object_name(key, value)?,
                 "NOMAD_ALLOC_ID" => arguments.nomad_allocation = object_name(key, value)?,
-                // Sent by Kubernetes and Nomad, known, and of no use here.
+                // Known keys of Kubernetes and Nomad that the plugin doesn't need.
                 "K8S_POD_INFRA_CONTAINER_ID" | "NOMAD_GROUP_NAME" | "NOMAD_JOB_ID" | "NOMAD_REGION" => {}
                 _ => unknown.push(key),
             }
@@ -71,10 +71,10 @@ impl Arguments {
     /// Endpoint that requests the addresses, and its incarnation.
     ///
     /// A pod if Kubernetes names one. A Nomad allocation is a container: it is one run of one task group, its
-    /// id never recurs, and all its tasks share one network namespace. Without an orchestrator the endpoint
-    /// is the container itself, in the group of its node, since container ids are only unique there. A
-    /// virtual machine is an endpoint of its own and not its pod: it has another pod on each node, and two
-    /// during a migration.
+    /// id never recurs, and all its tasks share one network namespace. Without an orchestrator, the endpoint
+    /// is the container itself. Its namespace is the node's name, since container ids are only unique there.
+    /// A virtual machine is an endpoint of its own and not its pod: its pods differ by node, and a migration
+    /// has two.
     #[must_use]
     pub fn endpoint(
         &self,

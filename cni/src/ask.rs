@@ -75,8 +75,8 @@ impl Ask {
         self.send(call).await?.read()
     }
 
-    /// Sends a call. An agent without a useful answer costs little time if there are servers: every call here
-    /// may be repeated, so that sending it to both is harmless.
+    /// Sends a call. An agent without a useful answer costs little time if there are servers: every call of
+    /// the plugin may be repeated, so that sending it to both is harmless.
     ///
     /// # Errors
     /// The last problem.
@@ -103,7 +103,7 @@ impl Ask {
         }
     }
 
-    /// Sends a call that only the agent serves; nothing if the configuration names none.
+    /// Sends a call that only the agent serves; `None` if the configuration names no agent.
     ///
     /// # Errors
     /// The last problem.
@@ -119,8 +119,8 @@ impl Ask {
     }
 }
 
-/// Returns true if the servers may serve a request that the agent didn't. They know no pods: an agent that
-/// refuses one for want of its labels has the last word.
+/// Returns true if the servers may serve a request that the agent didn't. The servers can't look up pods, so
+/// an agent's refusal of an unknown pod is final.
 fn helps_elsewhere(problem: &Problem) -> bool {
     problem.code.entry().cni == TRY_LATER && problem.code != Code::PodUnknown
 }
@@ -128,7 +128,7 @@ fn helps_elsewhere(problem: &Problem) -> bool {
 impl Agent {
     async fn send(&self, call: Call) -> Result<Answer, Problem> {
         let headers = self.headers.iter();
-        // A path that no header can carry only costs the agent a fact.
+        // A fact that no header can carry is left out.
         let call = headers.fold(call, |call, (name, value)| call.clone().header(name, value).unwrap_or(call));
         self.client.send(call).await.map_err(|problem| match problem.code {
             Code::Unreachable => Problem::new(

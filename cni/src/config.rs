@@ -36,12 +36,12 @@ pub const SOCKET: &str = "socket";
 pub const RUNTIME: &str = "runtime";
 /// The key under which a container's request names subnets.
 pub const SUBNETS: &str = "subnets";
-/// Keys of IPv4 pools: ours, and those of Spiderpool.
+/// Keys of IPv4 pools: that of ipamd, and those of Spiderpool.
 pub const IPV4_POOLS: [&str; 3] = ["ipv4_pools", "default_ipv4_ippool", "defaultv4ippool"];
-/// Keys of IPv6 pools: ours, and those of Spiderpool.
+/// Keys of IPv6 pools: that of ipamd, and those of Spiderpool.
 pub const IPV6_POOLS: [&str; 3] = ["ipv6_pools", "default_ipv6_ippool", "defaultv6ippool"];
 
-/// GC's list, and what the specification called it before it was final. libcni sends both.
+/// Key of GC's list, and its name in drafts of the specification. libcni sends both.
 const VALID_ATTACHMENTS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
 /// Source of the node's name, unless the configuration has one.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
@@ -69,15 +69,15 @@ pub struct Reach {
     /// The node's agent.
     pub socket: Option<PathBuf>,
     pub servers: Vec<String>,
-    /// The file with the token that they are shown.
+    /// File with the token for the servers.
     pub token_file: Option<PathBuf>,
 }
 
 impl Network {
-    /// Checks what every operation needs.
+    /// Reads the parts that every operation needs.
     ///
     /// # Errors
-    /// Code 7, if the network has no proper name.
+    /// Code 7, if the name of the network is missing or invalid.
     pub fn new(document: Map<String, Value>, version: CniVersion) -> Result<Self, Failure> {
         let text = match document.get("name") {
             Some(Value::String(text)) => text.as_str(),
@@ -123,7 +123,7 @@ impl Network {
     /// Servers and credentials. `servers` comes from the environment, for configurations without any.
     ///
     /// # Errors
-    /// Code 7: no server is given, or one by a host name.
+    /// Code 7: no server is specified, or a server has a host name.
     pub fn reach(&self, servers: &str) -> Result<Reach, Failure> {
         let ipam = self.ipam()?;
         let socket = ipam.text(SOCKET)?.map(PathBuf::from);
@@ -154,7 +154,7 @@ impl Network {
         Ok(Reach { socket, servers: named, token_file })
     }
 
-    /// Name of the runtime, where the process that runs the main plugin doesn't tell it.
+    /// Name of the runtime, for runtimes that the plugin can't identify by their process.
     ///
     /// # Errors
     /// Code 7.
@@ -170,7 +170,7 @@ impl Network {
         named(&self.ipam()?, &keys)
     }
 
-    /// Names that the container's request gives under `args.cni`; they precede all others.
+    /// Names in the container's request under `args.cni`; they take precedence over all others.
     ///
     /// # Errors
     /// Code 7.
@@ -252,7 +252,7 @@ impl Network {
         text.map(|text| text.parse().map_err(wrong)).transpose()
     }
 
-    /// The pools that the endpoint's application has for itself, from `args.cni.automatic_pool`.
+    /// Settings for the automatic pools of the endpoint's application, from `args.cni.automatic_pool`.
     ///
     /// # Errors
     /// Code 7.
@@ -267,7 +267,7 @@ impl Network {
         arguments.get("automatic_pool").map(read).transpose()
     }
 
-    /// Number of wanted replicas, from `args.cni.replicas`.
+    /// Desired number of replicas, from `args.cni.replicas`.
     ///
     /// # Errors
     /// Code 7.
@@ -302,7 +302,7 @@ impl Network {
         Ok(Some(dns).filter(|dns| *dns != Dns::default()))
     }
 
-    /// The addresses that an earlier ADD gave, as the runtime remembers it; nothing if it remembers none.
+    /// Addresses of the ADD in `prevResult`; `None` if the runtime passes no result.
     ///
     /// # Errors
     /// Code 6 if they can't be read.
@@ -319,7 +319,7 @@ impl Network {
         arguments::addresses(texts.into_iter()).map(Some).map_err(wrong)
     }
 
-    /// Attachments that the runtime still knows; none if the key is absent, an empty list for `null`. (One
+    /// Attachments that the runtime still knows; `None` if the key is absent, an empty list for `null`. (One
     /// runtime writes an empty list as `null`.)
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use ipam_api::agent::Netns;
 use ipam_api::limits::NAME_CHARS_MAX;
 use ipam_api::process::{parent, start_ticks};
 
-/// Identifies the network namespace at a path; nothing if there is none.
+/// Identifies the network namespace at a path; `None` if there is none.
 #[must_use]
 pub fn netns(path: &str) -> Option<Netns> {
     let (device, inode) = match Netns::process(path) {
@@ -18,7 +18,7 @@ pub fn netns(path: &str) -> Option<Netns> {
     Some(Netns { device, inode, path: path.to_owned() })
 }
 
-/// Name of the runtime: of the process that runs the main plugin, which runs this one.
+/// Name of the runtime: of the process that runs the main plugin, the parent of this process.
 ///
 /// CNI names no runtime, and two of them on one node may share a network configuration. A runtime's GC must
 /// leave the containers of the other alone.

@@ -9,7 +9,7 @@ use ipam_api::name::{InterfaceName, ObjectName, shown};
 use crate::fail::{self, Failure};
 use crate::version::CniVersion;
 
-/// Operation. Without it a person has started the program.
+/// Variable with the operation. Without it, the program was started by hand.
 pub const COMMAND: &str = "CNI_COMMAND";
 const CONTAINER_ID: &str = "CNI_CONTAINERID";
 const NETWORK_NAMESPACE: &str = "CNI_NETNS";
@@ -91,9 +91,9 @@ pub struct Environment {
     pub container: Option<Container>,
     /// Path of the container's network namespace; a DEL may have none.
     pub network_namespace: String,
-    /// `CNI_ARGS` as it came.
+    /// `CNI_ARGS`, unparsed.
     pub arguments: String,
-    /// `IPAM_SERVERS` as it came.
+    /// `IPAM_SERVERS`, unparsed.
     pub servers: String,
     /// Trace context of the operation, if there is a valid one.
     pub trace_parent: Option<String>,
@@ -102,10 +102,10 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads and checks what the operation needs.
+    /// Reads and checks the variables that the operation needs.
     ///
     /// # Errors
-    /// Code 4, naming every variable that is missing, or the one that is wrong.
+    /// Code 4, naming every missing variable, or the invalid one.
     pub fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let text = |name: &str| get(name).unwrap_or_default();
         let command = text(COMMAND);
@@ -191,7 +191,7 @@ pub fn interface(text: &str) -> Result<InterfaceName, Failure> {
     })
 }
 
-/// Deadline set by the operator, or the default if it is malformed. A typing error isn't worth a node without
+/// Deadline set by the operator, or the default if it is malformed: a typo must not leave a node without
 /// network.
 fn deadline(text: &str) -> Duration {
     if text.is_empty() {

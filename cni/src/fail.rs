@@ -11,11 +11,11 @@ pub const INCOMPATIBLE_VERSION: u16 = 1;
 pub const ENVIRONMENT: u16 = 4;
 /// Something can't be read or written.
 pub const IO: u16 = 5;
-/// Something that was read makes no sense.
+/// Data can't be decoded.
 pub const DECODE: u16 = 6;
 /// The network configuration is not valid.
 pub const CONFIGURATION: u16 = 7;
-/// Not now; repeating it will help.
+/// Temporary failure; a repetition can succeed.
 pub const TRY_LATER: u16 = 11;
 /// STATUS: an ADD can't be served.
 pub const NOT_READY: u16 = 50;
@@ -23,11 +23,11 @@ pub const NOT_READY: u16 = 50;
 /// Failure of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The code of the CNI specification, or one of ours from 100 on.
+    /// Code of the CNI specification, or of ipamd from 100 on.
     pub code: u16,
     /// Short message.
     pub msg: String,
-    /// A sentence with the names and numbers, and what would help.
+    /// Sentence with names and numbers, and a remedy.
     pub details: String,
 }
 
@@ -42,26 +42,26 @@ struct CniError<'a> {
 }
 
 impl Failure {
-    /// A failure from its parts.
+    /// Creates a failure from its parts.
     #[must_use]
     pub fn new(code: u16, msg: impl Into<String>, details: impl Into<String>) -> Self {
         Self { code, msg: msg.into(), details: details.into() }
     }
 
-    /// A network configuration that is not valid.
+    /// Failure for an invalid network configuration.
     #[must_use]
     pub fn configuration(details: impl Into<String>) -> Self {
         Self::new(CONFIGURATION, "invalid network config", details)
     }
 
-    /// The same with another code.
+    /// Replaces the code.
     #[must_use]
     pub fn with_code(mut self, code: u16) -> Self {
         self.code = code;
         self
     }
 
-    /// As standard output carries it.
+    /// Formats the failure for standard output.
     #[must_use]
     pub fn to_json(&self, version: CniVersion) -> Vec<u8> {
         let shown =

@@ -1,6 +1,6 @@
 //! Interfaces of an endpoint in `args.cni.interfaces`: the same list in the ADD of each of them.
 //!
-//! Spiderpool's keys (`interface`, `ipv4`, `ipv6`) are aliases of ours.
+//! Spiderpool's keys (`interface`, `ipv4`, `ipv6`) are aliases of those of ipamd.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ use crate::fail::Failure;
 use crate::json::Section;
 use crate::routing::{DEFAULT_ROUTE_INTERFACE, is_clean};
 
-/// The list.
+/// Key of the list.
 pub const INTERFACES: &str = "interfaces";
 /// Keys of an interface's name.
 const NAME: [&str; 2] = ["name", "interface"];
@@ -77,7 +77,8 @@ pub fn check_default_route(
     }
 }
 
-/// The own interface: pools and subnets of the list, and the settings that only this ADD has.
+/// Merges the own interface. Its subnets and pools come from the list, if the list names any. The network
+/// attachment and `clean_gateway` always come from the list, and all other settings from this ADD.
 fn merged(listed: InterfaceRequest, own: &InterfaceRequest) -> InterfaceRequest {
     let is_silent = listed.subnets.is_empty() && listed.ipv4_pools.is_empty() && listed.ipv6_pools.is_empty();
     let from = if is_silent { own } else { &listed };

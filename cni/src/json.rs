@@ -19,7 +19,7 @@ pub fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-/// An object somewhere in a configuration. One that isn't there has no members.
+/// Object somewhere in a configuration. A missing object has no members.
 #[derive(Debug, Clone)]
 pub struct Section<'a> {
     path: String,
@@ -32,13 +32,13 @@ impl<'a> Section<'a> {
         Self { path: String::new(), members: Some(document) }
     }
 
-    /// A member by name. `null` is the same as nothing.
+    /// Returns a member by name; `None` also for `null`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         self.members?.get(key).filter(|value| !value.is_null())
     }
 
-    /// The names of its members.
+    /// Names of the members.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> {
         self.members.into_iter().flat_map(|members| members.keys().map(String::as_str))
     }
@@ -88,7 +88,7 @@ impl<'a> Section<'a> {
         items.map(section).collect()
     }
 
-    /// Text; an empty one counts as absent, as templates leave them behind.
+    /// Text of a member. An empty text counts as absent, since templates produce it.
     ///
     /// # Errors
     /// Code 7 if it is not text.
@@ -100,10 +100,10 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// First present one of some members, each a text.
+    /// Text of the first key that is present.
     ///
     /// # Errors
-    /// Code 7 if one is not text.
+    /// Code 7 if a value is not text.
     pub fn first(&self, keys: [&str; 2]) -> Result<Option<&'a str>, Failure> {
         for key in keys {
             if let Some(text) = self.text(key)? {
@@ -142,7 +142,7 @@ impl<'a> Section<'a> {
         Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
     }
 
-    /// Failure about the present one of some members.
+    /// Failure about the first key that is present.
     #[must_use]
     pub fn wrong_in(&self, keys: [&str; 2], why: &str) -> Failure {
         let [key, other] = keys;
@@ -150,7 +150,7 @@ impl<'a> Section<'a> {
         Failure::configuration(format!("{}: {why}", self.path(key)))
     }
 
-    /// A complaint about a member.
+    /// Failure about a member.
     #[must_use]
     pub fn wrong(&self, key: &str, why: &str) -> Failure {
         let value = self.get(key).map(|value| shown(&value.to_string())).unwrap_or_default();

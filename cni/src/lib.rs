@@ -2,17 +2,18 @@
 //!
 //! A container runtime runs it through a main plugin (`bridge`, `macvlan`, `ipvlan`, …) whose `ipam.type` is
 //! `ipam-cni`. It reads the network configuration from standard input and the operation from the environment,
-//! asks the node's agent or one of the servers over HTTP, and prints the CNI result in the version asked for.
+//! sends a request to the node's agent or a server over HTTP, and prints the result in the requested CNI
+//! version.
 //!
 //! Deliberate limits:
 //!
 //! * It decides nothing about addresses: it forwards requests and answers.
 //! * An operation keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the
 //!   same parameters gets the same answer, since the servers recognise the attachment.
-//! * It changes no interface and sends nothing on a wire. In the container's network namespace it has the
+//! * It changes no interface and sends nothing on a wire. In the container's network namespace it makes the
 //!   kernel announce IPv6 addresses, and changes nothing else.
-//! * It has no TLS in it, for merely linking a TLS library doubles its start time. Beyond loopback it
-//!   belongs behind the node's agent.
+//! * It contains no TLS, since linking a TLS library alone doubles its start time. Use the node's agent to
+//!   reach servers beyond loopback.
 
 pub mod annotations;
 pub mod announce;
@@ -85,7 +86,7 @@ fn run(
     runtime.block_on(verbs::serve(&environment, &network, started))
 }
 
-/// Reads the network configuration, and no more than a network configuration can have.
+/// Reads the network configuration, up to its maximum length.
 fn read_input() -> Result<Vec<u8>, Failure> {
     let input = std::io::stdin();
     if input.is_terminal() {
@@ -118,7 +119,7 @@ pub fn read_bounded(input: impl Read) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Writes to standard output. `println!` would panic when the reader is gone.
+/// Writes to standard output. `println!` would panic if the reader has closed the pipe.
 pub(crate) fn write_all(bytes: &[u8]) -> std::io::Result<()> {
     let mut output = std::io::stdout().lock();
     output.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! Interface of the host that the main plugin connects containers to: on its link are their addresses.
+//! Host interface to which the main plugin connects containers. Their addresses are on its link.
 
 use ipam_api::name::InterfaceName;
 use serde_json::Value;
@@ -10,8 +10,8 @@ const BRIDGE: &str = "cni0";
 
 /// Interface that the configuration of a main plugin names, for probes by the node's agent.
 ///
-/// None for plugins whose containers are on no link of the host (`ptp`), or on the link of a VLAN: there the
-/// agent knows the interface by its own configuration. A malformed name is the main plugin's to refuse.
+/// `None` for plugins whose containers are on no link of the host (`ptp`), or on the link of a VLAN: there
+/// the agent finds the interface in its own configuration. The main plugin itself refuses a malformed name.
 #[must_use]
 pub fn link(network: &Network) -> Option<InterfaceName> {
     let whole = network.whole();
@@ -19,7 +19,7 @@ pub fn link(network: &Network) -> Option<InterfaceName> {
     let has =
         |key| whole.get(key).is_some_and(|value| ![Value::Null, 0.into(), false.into()].contains(value));
     let name = match text("type")? {
-        // Its ports are in a VLAN that frames of the bridge itself don't reach.
+        // The ports of the bridge are in a VLAN that frames of the bridge itself don't reach.
         "bridge" if has("vlan") || has("vlanTrunk") => None,
         "bridge" => Some(text("bridge").unwrap_or(BRIDGE)),
         // The master is another container's interface.
@@ -36,8 +36,8 @@ pub fn is_bridge(network: &Network) -> bool {
     network.whole().get("type").and_then(Value::as_str) == Some("bridge") && link(network).is_some()
 }
 
-/// Returns true if the main plugin gives the gateway's address to the node itself. It does so after the first
-/// ADD has returned addresses, so that a probe of the gateway before that finds nothing.
+/// Returns true if the main plugin assigns the gateway's address to the node itself. It does so after the
+/// first ADD has returned addresses, so that an earlier probe of the gateway finds nothing.
 #[must_use]
 pub fn node_is_gateway(network: &Network) -> bool {
     let whole = network.whole();

@@ -112,8 +112,8 @@ pub(crate) fn check_file(path: &str, servers: &str) -> Result<String, Failure> {
     Ok(report)
 }
 
-/// Network configurations in a file: the file itself, or the plugins of its list that use ours. Each gets the
-/// list's name and version, as from a runtime.
+/// Network configurations in a file: the file itself, or the plugins of its list that use `ipam-cni`. Each
+/// gets the list's name and version, as from a runtime.
 fn parts(document: Map<String, Value>) -> Result<Vec<Map<String, Value>>, Failure> {
     let Some(Value::Array(plugins)) = document.get("plugins") else { return Ok(vec![document]) };
     let takes_from_here = |plugin: &Map<String, Value>| {

@@ -49,8 +49,8 @@ pub fn link_addresses(network: &Network) -> Result<Vec<IpAddr>, Failure> {
     Ok(addresses)
 }
 
-/// Names of the interface on the host: that of the main plugin's configuration, or the physical function of
-/// its virtual one.
+/// Names of the host's interface: from the main plugin's configuration, or of the physical function of the
+/// configured virtual function.
 fn masters(network: &Network, devices: &Path) -> Result<Vec<String>, Failure> {
     let whole = network.whole();
     let is_inside = whole.get("linkInContainer") == Some(&Value::Bool(true));

@@ -11,7 +11,7 @@ use crate::json::Section;
 /// Keys for an interface without default route, in the list of interfaces, in `args.cni` and in `ipam`.
 pub const CLEAN_GATEWAY: [&str; 2] = ["clean_gateway", "cleangateway"];
 const ROUTES: &str = "routes";
-/// Keys of a destination: ours, and those of CNI and of Spiderpool.
+/// Keys of a destination: that of ipamd, and that of CNI and Spiderpool.
 const DESTINATION: [&str; 2] = ["destination", "dst"];
 const GATEWAY: [&str; 2] = ["gateway", "gw"];
 /// Key of the only interface with a default route.

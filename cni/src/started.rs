@@ -4,15 +4,15 @@ use ipam_api::process::start_ticks;
 use ipam_api::request::Started;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Names this boot of this machine.
+/// Kernel's file with the id of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// The kernel's record of this process.
 const STAT: &str = "/proc/self/stat";
 
-/// Present time and kernel start time of this process, or nothing if the boot id is unknown.
+/// Returns the current time and the start of this process; `None` if the boot id is unknown.
 ///
-/// Any delay may lie between the start of a process and its first look at the clock. The kernel notes the
-/// start when the process is forked, so it is never later than the exec of this program.
+/// The process may read the clock at any time after its start. The kernel records the start when the process
+/// is forked, so it is never later than the exec of this program.
 #[must_use]
 pub fn now() -> Option<Started> {
     let time = clock_gettime(ClockId::Boottime);

@@ -1,4 +1,4 @@
-//! The versions of the CNI specification that the plugin speaks.
+//! Versions of the CNI specification that the plugin supports.
 
 use ipam_api::name::shown;
 use serde::{Serialize, Serializer};

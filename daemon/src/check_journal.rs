@@ -37,7 +37,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Report for people, the most important line last.
+/// Human-readable report, the most important line last.
 fn text(dir: &Path, report: &JournalReport) -> String {
     let mut text = format!(
         "journal of {}: {} sealed segments that are whole, with {} events",

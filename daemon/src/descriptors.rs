@@ -1,4 +1,4 @@
-//! Limit of file descriptors: clients may not use up those of the log and the peers.
+//! Limit of file descriptors: clients must leave enough of them for the log and the peers.
 
 use ipam_api::limits::{CONNECTIONS_MAX, DESCRIPTORS_KEPT, SOCKET_CONNECTIONS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

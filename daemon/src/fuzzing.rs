@@ -1,5 +1,5 @@
 //! Access for the fuzz targets of `deploy/fuzz` to otherwise private readers.
 //!
-//! Behind a feature of no shipped binary.
+//! No shipped binary has the feature that enables this module.
 
 pub use crate::http::fuzzing as http;

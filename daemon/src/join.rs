@@ -1,4 +1,4 @@
-//! Join of a new member: it requests admission until a leader has called it.
+//! Join of a new member: it requests admission until the leader has connected to it.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use ipam_raft::node::Node;
 
 use crate::config::JoinConfig;
 
-/// Interval of attempts: the obstacle may need an operator.
+/// Interval of attempts. A failure may last until an operator acts.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Time limit of one attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Repeats the request to servers of this configuration. Its files are read again at each attempt, so a
+/// Repeats the join request to the configured servers. Each attempt reads the files again, so that a
 /// corrected token needs no restart.
 pub(crate) async fn run(node: Node, config: JoinConfig) {
     let servers = config.servers.join(", ");
@@ -31,7 +31,7 @@ pub(crate) async fn run(node: Node, config: JoinConfig) {
     through(&node, &servers, client).await;
 }
 
-/// Repeats the request; the same data directory gets the same answer. The leader then calls this member.
+/// Repeats the join request until the leader connects. A data directory always gets the same answer.
 pub async fn through(node: &Node, servers: &str, client: impl Fn() -> Result<Client, Problem>) {
     while let Some(applicant) = node.applicant() {
         let Ok(name) = Name::new(&applicant.name) else { return };

@@ -1,10 +1,10 @@
 //! Library of the daemon: HTTP in front of the replicated state.
 //!
-//! `http/` has no logic beyond parse, ask, render; `config` reads the configuration; `serve` starts and stops
-//! a member; `dev` runs a whole cluster on this machine for a first trial.
+//! `http/` only parses requests, calls the replicated state and renders responses; `config` reads the
+//! configuration; `serve` starts and stops a member; `dev` runs a whole cluster on this machine for a trial.
 //!
-//! **Invariant:** nothing here decides about allocation; that is `ipam_machine`. Nothing here knows openraft,
-//! sled or the log.
+//! **Invariant:** nothing here decides about allocation; `ipam_machine` does. Nothing here depends on
+//! openraft, sled or the log.
 
 pub mod access;
 pub mod check_journal;

@@ -8,12 +8,12 @@ use ipamd::screen;
 use rustix::fs::Mode;
 use rustix::process::umask;
 
-/// Allocator of the whole program: the state is millions of small rows, which several threads make and free.
+/// Allocator of the whole program: several threads create and free millions of small rows of the state.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Permission bits that no file of this program gets by itself: those of all users but the owner.
+/// Permission bits that the umask removes from every new file: those of all users but the owner.
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
 fn main() -> ExitCode {
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             if error.use_stderr() {
-                // The error repeats words of the command line.
+                // The error repeats text of the command line, which may contain control characters.
                 screen::err(&error.render().to_string());
             } else {
                 error.print().ok();

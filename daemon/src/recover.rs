@@ -1,4 +1,4 @@
-//! `ipamd recover`: what a survivor of a lost majority still has, as a backup.
+//! `ipamd recover`: backup of a surviving member after the loss of the majority.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Arguments {
     confirm: Option<String>,
 }
 
-/// `ipamd recover`.
+/// Runs `ipamd recover`.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
     let code = match run(arguments) {

@@ -1,7 +1,7 @@
 //! Settings that SIGHUP reloads while the member runs.
 //!
-//! **Invariant:** each one is replaced as a whole or not at all. If it can't be read or used, the error is
-//! logged and the old one stays.
+//! **Invariant:** each setting is replaced as a whole or not at all. If the new value can't be read or used,
+//! the error is logged and the old value stays.
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ use ipam_raft::node::PeerTls;
 /// Handle of the filter of the log.
 pub type LogHandle = reload::Handle<EnvFilter, Registry>;
 
-/// Reads one thing again, and says why it couldn't.
+/// Function that reloads one setting. An error is the reason why the old value stays.
 type Again = Box<dyn Fn(&Config) -> Result<(), String> + Send + Sync>;
 
-/// Things that are read again.
+/// Settings that a signal reloads.
 #[derive(Default)]
 pub struct Reloads(Vec<(&'static str, Again)>);
 
 impl Reloads {
-    /// Reads `what` again by `again`, which gets the configuration as it is then.
+    /// Adds the setting `what`, which `again` reloads from the configuration at the time of the signal.
     pub fn add(
         &mut self,
         what: &'static str,
@@ -37,8 +37,8 @@ impl Reloads {
         self.0.push((what, Box::new(again)));
     }
 
-    /// Reads everything again whenever the signal comes, until it is dropped. The configuration is read as it
-    /// was at the start: file, environment, flags.
+    /// Reloads everything at each signal, until the future is dropped. The sources are the same as at the
+    /// start: file, environment and flags.
     pub async fn run(self, mut signal: Signal, flags: Flags, supervision: Supervision) {
         while signal.recv().await.is_some() {
             supervision.reloading().await;
@@ -62,7 +62,7 @@ impl Reloads {
     }
 }
 
-/// The certificate that clients are shown, and the CAs of theirs.
+/// Reloads the certificate for clients, and the CAs of client certificates.
 pub fn client_tls(tls: Option<ClientTls>) -> impl Fn(&Config) -> Result<(), String> {
     move |config| match (&tls, &config.tls) {
         (None, None) => Ok(()),
@@ -77,7 +77,7 @@ pub fn client_tls(tls: Option<ClientTls>) -> impl Fn(&Config) -> Result<(), Stri
     }
 }
 
-/// The certificate that other members are shown, and their CA.
+/// Reloads the certificate for other members, and their CA.
 pub fn peer_tls(tls: Option<PeerTls>) -> impl Fn(&Config) -> Result<(), String> {
     move |config| match (&tls, &config.peer_tls) {
         (None, None) => Ok(()),
@@ -102,7 +102,7 @@ pub fn log_filter(handle: LogHandle) -> impl Fn(&Config) -> Result<(), String> {
     }
 }
 
-/// Filter of the log that a signal raises.
+/// Log filter after SIGUSR1.
 #[cfg(feature = "meridio")]
 const RAISED: &str = "debug";
 
@@ -116,7 +116,7 @@ pub struct LevelSignals {
 
 #[cfg(feature = "meridio")]
 impl LevelSignals {
-    /// Receives the signals from now on; without it they end the process.
+    /// Receives the signals from now on. An unhandled signal would end the process.
     ///
     /// # Errors
     /// If the system refuses.
@@ -125,7 +125,7 @@ impl LevelSignals {
         Ok(Self { raise, restore: signal(SignalKind::user_defined2())? })
     }
 
-    /// Follows the signals, until it is dropped. The configured filter is read again, as SIGHUP does.
+    /// Follows the signals until the future is dropped. Each one reads the configuration again, like SIGHUP.
     pub async fn follow(mut self, handle: LogHandle, flags: Flags) {
         let set = log_filter(handle);
         loop {
@@ -158,7 +158,7 @@ mod tests {
         let file = dir.path().join("ipamd.toml");
         std::fs::write(&file, "name = \"a\"\nlog = \"warn\"\n").unwrap();
         let flags = Flags::of_file(&file);
-        // The handle refers to the layer.
+        // The handle works only while the layer lives.
         let (_layer, handle) = reload::Layer::new(Config::load(&flags).unwrap().log_filter().unwrap());
         let level = || handle.with_current(|filter: &EnvFilter| filter.max_level_hint()).unwrap();
         let before = level();

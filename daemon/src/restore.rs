@@ -28,7 +28,7 @@ pub struct Arguments {
     epoch: Option<u64>,
 }
 
-/// `ipamd restore`.
+/// Runs `ipamd restore`.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
     let (text, code) = match run(arguments) {

@@ -1,4 +1,4 @@
-//! Filter for all text that the daemon writes, log included: names, paths and errors may be foreign.
+//! Filter for all output of the daemon, log included: names and errors may have control characters.
 
 use std::io::{self, Write};
 

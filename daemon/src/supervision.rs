@@ -13,9 +13,9 @@ use ipam_api::screen::clean;
 use ipam_raft::node::Node;
 use sd_notify::NotifyState;
 
-/// Interval of looks at the member until it is ready.
+/// Interval of checks until the member is ready.
 const UNTIL_READY: Duration = Duration::from_millis(250);
-/// Interval afterwards, unless the watchdog of the manager asks for a shorter one.
+/// Interval of checks afterwards, unless the service manager's watchdog requires a shorter one.
 const ONCE_READY: Duration = Duration::from_secs(10);
 /// Longest status, in characters. Managers limit the size of a notification.
 const STATUS_CHARS_MAX: usize = 200;
@@ -27,7 +27,7 @@ pub struct Supervision {
 }
 
 impl Supervision {
-    /// Reports readiness and life of a member until it is dropped.
+    /// Reports readiness and liveness of a member until the future is dropped.
     pub async fn follow(self, node: Node) {
         let watchdog = sd_notify::watchdog_enabled();
         let pace = pace(watchdog);
@@ -83,7 +83,7 @@ impl Supervision {
     }
 }
 
-/// Interval of looks at a member that was ready: three within the limit of the watchdog.
+/// Interval of checks once the member was ready: a third of the watchdog limit, within bounds.
 fn pace(watchdog: Option<Duration>) -> Duration {
     watchdog.map_or(ONCE_READY, |limit| (limit / 3).clamp(UNTIL_READY, ONCE_READY))
 }
@@ -94,7 +94,7 @@ fn status_line(text: &str) -> String {
     clean(text).replace('\n', " ").chars().take(STATUS_CHARS_MAX).collect()
 }
 
-/// Sends a notification. Its failure is logged: the manager ends a process that it does not hear from.
+/// Sends a notification. A failure is logged: the manager kills a process that sends no notifications.
 async fn notify(states: &[NotifyState<'_>]) {
     let lines: Vec<String> = states.iter().map(ToString::to_string).collect();
     let lines = lines.join("\n");

@@ -89,7 +89,7 @@ def open_with(place, opening):
 
 
 def main(place, command):
-    # Who is there?
+    # Request for the identity of the member.
     _, reply = open_with(place, varint(0))
     if reply.number() != 0:
         raise PermissionError("refused")

@@ -1,5 +1,5 @@
 //! Fault injection for ipamd: breaks clusters of real processes and simulated ones, and reports broken
-//! promises. Also measures them.
+//! promises. Also measures load and failover.
 
 pub mod bench;
 pub mod checker;

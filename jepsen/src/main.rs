@@ -1,6 +1,6 @@
 //! `ipam-jepsen`: breaks clusters of real and of simulated daemons on purpose.
 //!
-//! It ends with 0 if all promises were kept, with 1 if one was broken, and with 2 if it couldn't find out.
+//! The exit code is 0 if all promises were kept, 1 if a promise was broken, and 2 without a verdict.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

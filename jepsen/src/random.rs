@@ -1,4 +1,4 @@
-//! Random choices that can be made again.
+//! Reproducible random choices.
 
 /// Numbers by SplitMix64.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Less than `end`; 0 if that is 0.
+    /// Number less than `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX);
         usize::try_from(self.number().checked_rem(end).unwrap_or_default()).unwrap_or_default()

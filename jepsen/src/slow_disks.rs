@@ -1,7 +1,7 @@
 //! Slow disks: the time from `kill -9` of the leader to the next accepted write.
 //!
-//! Each fsync has a delay. A seccomp filter adds the delay, since the binaries that ship are static. It is 0
-//! while the cluster starts, and the same on all members while leaders are killed.
+//! Each fsync has a delay. A seccomp filter adds the delay, since the shipped binaries are static. The delay
+//! is 0 while the cluster starts, and the same on all members while leaders are killed.
 
 mod cluster;
 mod writers;
@@ -19,7 +19,7 @@ use crate::live::Tools;
 
 /// The pool that is written to, and its subnet.
 const POOL: &str = "slow";
-/// A gap that is longer counts as an outage that does not end.
+/// Longest gap; a longer one counts as an outage that does not end.
 const GAP_MAX: Duration = Duration::from_secs(60);
 /// Writes that are accepted before a kill, so that the disks are busy.
 const WRITES: u64 = 20;
@@ -95,10 +95,10 @@ async fn runs(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
     Ok(clean)
 }
 
-/// One kill, from the outside.
+/// Result of one kill.
 struct Kill {
     gap: Duration,
-    /// By how much the Raft term rose.
+    /// Increase of the Raft term.
     terms: u64,
 }
 

@@ -26,8 +26,8 @@ pub const FINALS: &str = "finals.jsonl";
 const SAMPLES: &str = "samples.jsonl";
 const EXITS: &str = "exits.jsonl";
 
-/// Writes a record, except for its history, which the recorder writes while the run goes on. `history.edn` is
-/// made from it.
+/// Writes a record, except for its history, which the recorder writes during the run. `history.edn` is made
+/// from the history.
 ///
 /// # Errors
 /// If a file can't be written.

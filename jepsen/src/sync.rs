@@ -1,4 +1,4 @@
-//! Locks that a panic doesn't close.
+//! Locks that ignore poisoning by a panic.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
-//! Connection limits, total and per source address (IPv6: per /64), so that no host takes all of them. They
-//! apply to clients, and to peers before their handshake.
+//! Connection limits, total and per source address (IPv6: per /64). One host can't use up all connections.
+//! The limits apply to clients, and to peers before their handshake.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -21,11 +21,11 @@ pub struct ConnectionLimit {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    /// Never has a zero in it.
+    /// Open connections by address; an address without connections has no entry.
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// A place that is taken until it is dropped.
+/// Permit for one connection, which counts against the limits until it is dropped.
 #[derive(Debug)]
 pub struct Permit {
     address: IpAddr,
@@ -35,20 +35,20 @@ pub struct Permit {
 /// Reason of a refused connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitReached {
-    /// The total limit, with its value.
+    /// The total limit is reached, with the number of connections.
     All(usize),
-    /// The limit of that address, with its value.
+    /// The limit of the address is reached, with the number of connections.
     Address(usize),
 }
 
 impl ConnectionLimit {
-    /// For `max` in all, and `max_per_address` of one address (IPv6: of one /64).
+    /// Creates limits of `max` connections in total and `max_per_address` per address (IPv6: per /64).
     #[must_use]
     pub fn new(max: usize, max_per_address: usize) -> Self {
         Self { max, max_per_address, taken: Arc::default() }
     }
 
-    /// Takes a place for a connection from this address.
+    /// Counts a connection from this address until the permit is dropped.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -81,7 +81,7 @@ impl Drop for Permit {
     }
 }
 
-/// Address or, of IPv6, the network that counts as one host.
+/// Key under which connections are counted: the IPv4 address, or the IPv6 /64 network.
 fn counted_as(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> HOST_BITS << HOST_BITS)),

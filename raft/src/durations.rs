@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Upper bounds of the buckets, in microseconds: 100 µs to 10 s. What took longer is in one more.
+/// Upper bounds of the buckets, in microseconds: 100 µs to 10 s. One more bucket counts longer durations.
 pub const BUCKETS_US: [u64; 16] = [
     100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
     2_000_000, 5_000_000, 10_000_000,
 ];
 const BUCKETS: usize = BUCKETS_US.len() + 1;
 
-/// Whole milliseconds.
+/// Converts a duration to whole milliseconds, rounded down.
 pub(crate) fn as_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -22,7 +22,7 @@ pub(crate) struct Durations {
     nanoseconds: AtomicU64,
 }
 
-/// The counts since the start of the process.
+/// Counts of durations since the start of the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DurationCounts {
     /// Counts by the bounds of [`BUCKETS_US`], the last for longer ones; not cumulative.
@@ -41,7 +41,7 @@ impl Durations {
         self.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// The counts, as they stand.
+    /// Returns the current counts.
     pub(crate) fn read(&self) -> DurationCounts {
         DurationCounts {
             buckets: self.buckets.each_ref().map(|bucket| bucket.load(Relaxed)),

@@ -1,7 +1,7 @@
 //! The replicated state of ipamd: the deterministic machine, its storage and its peers.
 //!
-//! Three layers; each depends only on lower ones: [`node`] serves the daemon; `transport` and
-//! `store` carry and keep; [`ipam_machine`] decides, and knows no disk, no network, no clock.
+//! Three layers; each depends only on lower ones: [`node`] serves the daemon; `transport` and `store`
+//! exchange and persist data; [`ipam_machine`] decides, without access to disk, network or clock.
 //!
 //! **Invariant:** openraft and sled are named nowhere outside this crate.
 

@@ -33,7 +33,7 @@ impl Default for Step {
 }
 
 impl Progress {
-    /// Begins another step, a phrase after "it is starting: ".
+    /// Begins another step; `what` is a phrase after "it is starting: ".
     pub(crate) fn begin(&self, what: &'static str) {
         let mut step = held(&self.0.step);
         tracing::debug!(done = step.what, took_ms = step.begun.elapsed().as_millis(), "a step of the start");
@@ -41,7 +41,7 @@ impl Progress {
         self.0.rows.store(0, Relaxed);
     }
 
-    /// More rows are read.
+    /// Counts rows that were read, and logs a long step at intervals.
     pub(crate) fn more(&self, rows: u64) {
         self.0.rows.fetch_add(rows, Relaxed);
         let mut step = held(&self.0.step);

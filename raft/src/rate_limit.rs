@@ -1,4 +1,4 @@
-//! A bound on bytes per second, so that others on the same disk and network hardly notice.
+//! Limit of bytes per second, which protects other work on the same disk and network.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl RateLimit {
         let nanoseconds = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.bytes_per_second);
         let due = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
         due.checked_sub(took).unwrap_or_else(|| {
-            // Time lost isn't made up for: the limit holds after a stall, too.
+            // Lost time isn't made up for: the limit holds after a stall, too.
             (self.begun, self.bytes) = (now, 0);
             Duration::ZERO
         })

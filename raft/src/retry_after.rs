@@ -1,4 +1,4 @@
-//! Pauses that refused requests are asked to make.
+//! Pauses that are recommended to refused requests.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -18,15 +18,15 @@ const OTHERS: u32 = 0o077;
 #[derive(Debug)]
 pub struct PrivateSocket {
     listener: UnixListener,
-    /// Held until the process ends: it tells a socket in use from one that is left over.
+    /// Lock held until the process ends; it distinguishes a socket in use from a leftover one.
     _lock: File,
 }
 
 impl PrivateSocket {
-    /// Binds the socket, in a directory that only its owner may enter; makes the directory if need be.
+    /// Binds the socket in a directory that only its owner may enter; creates the directory if missing.
     ///
     /// # Errors
-    /// Another process or file is there, or other users may enter the directory.
+    /// If another process or file uses the path, or other users may enter the directory.
     pub async fn bind(path: &Path) -> Result<Self> {
         private_dir(path.parent().unwrap_or(Path::new("/")))?;
         let mut aside = path.as_os_str().to_owned();
@@ -39,7 +39,7 @@ impl PrivateSocket {
         Ok(Self { listener, _lock: lock })
     }
 
-    /// The next connection; its user is still to be checked by [`same_user`].
+    /// Accepts the next connection, whose user is still to be checked by [`same_user`].
     pub(crate) async fn accept(&self) -> Result<UnixStream> {
         Ok(self.listener.accept().await?.0)
     }
@@ -48,7 +48,7 @@ impl PrivateSocket {
 /// Removes the socket that a dead process left at `path`, so that another one can be bound there.
 ///
 /// # Errors
-/// A living process answers there, or the path is no socket.
+/// If a running process answers at the path, or the path is no socket.
 pub async fn make_way(path: &Path) -> Result<()> {
     let length = path.as_os_str().as_bytes().len();
     if length > SOCKET_PATH_BYTES_MAX {
@@ -78,7 +78,7 @@ pub async fn make_way(path: &Path) -> Result<()> {
     }
     match UnixStream::connect(path).await {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
-        // A process that has no time for a connection now is alive, too.
+        // A process that is too busy to accept a connection is alive, too.
         Ok(_) => Err(in_use()),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Err(in_use()),
         Err(error) => Err(error),
@@ -104,7 +104,7 @@ fn in_use() -> Error {
     Error::new(ErrorKind::AddrInUse, "another process answers there; stop it, or name another path")
 }
 
-/// Makes a directory for sockets, or refuses one that others may enter.
+/// Creates a directory for sockets, or refuses one that other users may enter.
 fn private_dir(dir: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let metadata = fs::metadata(dir)?;

@@ -24,7 +24,7 @@ use tokio::task::JoinError;
 
 use crate::simulation::{self, pausable};
 
-/// Values of a channel out of blocking work in a simulation: more than a response has pieces.
+/// Capacity of a channel from blocking work in a simulation; no response has as many pieces.
 const SIMULATED_VALUES_MAX: usize = 1 << 16;
 
 /// A thread that was started.
@@ -35,7 +35,7 @@ impl Thread {
     /// Waits for the thread's end.
     ///
     /// # Errors
-    /// If it panicked.
+    /// If the thread panicked.
     pub(crate) async fn ended(self) -> Result<(), RecvError> {
         self.0.await
     }
@@ -72,8 +72,8 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     tokio::task::spawn_blocking(work).await
 }
 
-/// Creates a channel out of blocking work that holds this many values. In a simulation it holds more, because
-/// the work has the thread of the receiver.
+/// Creates a channel from blocking work that holds this many values. In a simulation it holds more, because
+/// the work runs on the thread of the receiver.
 #[must_use]
 pub fn channel_from_blocking<T>(values: usize) -> (BlockingSender<T>, mpsc::Receiver<T>) {
     let values = if simulation::present().is_some() { SIMULATED_VALUES_MAX } else { values };
@@ -81,7 +81,7 @@ pub fn channel_from_blocking<T>(values: usize) -> (BlockingSender<T>, mpsc::Rece
     (BlockingSender(to), from)
 }
 
-/// Sender that blocking work has.
+/// Sender for blocking work.
 #[derive(Debug)]
 pub struct BlockingSender<T>(mpsc::Sender<T>);
 
@@ -143,7 +143,7 @@ impl TaskThread {
         Ok(Self { handle, _running: running })
     }
 
-    /// The place where tasks are put. A dropped thread cancels them.
+    /// Returns the handle that spawns tasks on the thread. Dropping the thread cancels them.
     pub(crate) fn tasks(&self) -> Handle {
         self.handle.clone()
     }

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use ipam_machine::Outcome;
 use ipam_machine::batch::Batch;
 
-/// Runtime of openraft's tasks. Tests give it their own random numbers, and pauses.
+/// Runtime of openraft's tasks. Tests use a runtime with seeded random numbers and pauses.
 #[cfg(not(feature = "testing"))]
 type Runtime = openraft::impls::TokioRuntime;
 #[cfg(feature = "testing")]
 type Runtime = openraft_rt::deterministic_rng::DeterministicRng<crate::simulation::PausableRuntime>;
 
-/// The parameters. openraft's macro for them can't name the responder.
+/// Type parameters of openraft. openraft's macro for them can't name the responder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Types;
 
@@ -42,13 +42,13 @@ impl RaftTypeConfig for Types {
     type ErrorSource = BoxedErrorSource;
 }
 
-/// Runs what starts tasks of openraft.
+/// Runs code that starts openraft tasks, with random numbers of the simulation.
 #[cfg(feature = "testing")]
 pub(crate) fn with_random_numbers<T>(starting: impl Future<Output = T>) -> impl Future<Output = T> {
     Runtime::scope(crate::simulation::random_id().as_u64_pair().0, starting)
 }
 
-/// Runs what starts tasks of openraft.
+/// Runs code that starts openraft tasks.
 #[cfg(not(feature = "testing"))]
 pub(crate) fn with_random_numbers<T>(starting: impl Future<Output = T>) -> impl Future<Output = T> {
     starting
@@ -74,9 +74,9 @@ impl<T: OptionalSend + 'static> Responder<Types, T> for Recipient<T> {
 /// The outcomes of the commands of one entry.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Outcomes {
-    /// In the order of the commands; empty for entries that carry none.
+    /// Outcomes in the order of the commands; empty for entries that carry none.
     pub(crate) all: Vec<Outcome>,
-    /// Time that this member took to apply each of them.
+    /// Time that this member took to apply each command.
     pub(crate) took: Vec<std::time::Duration>,
 }
 
@@ -86,30 +86,30 @@ pub(crate) struct Outcomes {
 pub struct Member {
     /// Its name, as in all configurations.
     pub name: String,
-    /// Ties the member to its data directory: made at random with the directory, never reused.
+    /// Random id of the member's data directory, created with the directory and never reused.
     pub disk_id: String,
-    /// Its address for peers then.
+    /// Peer address at that time.
     pub peer_address: String,
-    /// Its URL for clients then.
+    /// Client URL at that time.
     pub client_url: String,
 }
 
 /// The role of a member in its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// It belongs to none yet.
+    /// Belongs to no cluster yet.
     Pristine,
-    /// It gets the log, and has no vote.
+    /// Receives the log, and has no vote.
     Learner,
-    /// It has a vote, and follows.
+    /// Has a vote, and follows a leader.
     Follower,
-    /// It is a candidate.
+    /// Has a vote, and is a candidate.
     Candidate,
-    /// It leads.
+    /// Leads the cluster.
     Leader,
 }
 
-/// A member, as another one knows it. Travels between members.
+/// A member, as another member knows it. Sent between members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberInfo {
     /// Id of the member, never reused.
@@ -121,20 +121,20 @@ pub struct MemberInfo {
     pub client_url: String,
     /// Missing log entries; known to the leader only.
     pub behind: Option<u64>,
-    /// Time since its last answer; known to the leader only, and not before the first.
+    /// Time since the member's last answer; known to the leader only, and not before the first answer.
     pub silent_ms: Option<u64>,
-    /// True if it answers the leader; known to the leader only.
+    /// True if the member answers the leader; known to the leader only.
     pub answers: Option<bool>,
-    /// Reason for which it doesn't serve, if its last report says that its state is suspect.
+    /// Reason why the member doesn't serve, if its last report declares its state suspect.
     pub quarantined: Option<String>,
-    /// The version of its program; unknown while it doesn't answer.
+    /// Version of the member's program; unknown while the member doesn't answer.
     pub version: Option<String>,
-    /// The highest level that its program knows; unknown while it doesn't answer.
+    /// Highest level that the member's program knows; unknown while the member doesn't answer.
     pub level: Option<u32>,
 }
 
 impl MemberInfo {
-    /// True if it has a vote.
+    /// Returns true if the member has a vote.
     #[must_use]
     pub fn votes(&self) -> bool {
         !matches!(self.role, Role::Learner | Role::Pristine)

@@ -34,13 +34,14 @@ impl Offsets {
         Self { family, runs }
     }
 
-    /// The address with an offset; `None` behind the last one.
+    /// Returns the address with an offset; `None` after the last offset.
     #[must_use]
     pub fn address(&self, offset: u128) -> Option<IpAddr> {
         let mut left = offset;
         for run in &self.runs {
             let (first, last) = (rank(self.family, run.first()), rank(self.family, run.last()));
-            // The rank of the last address is one too small, if that has an offset itself.
+            // If the last address has no offset, its rank is one more than that of the last offset in the
+            // run.
             let end = if has_offset(run.last_address()) { Some(last) } else { last.checked_sub(1) };
             let Some(end) = end.filter(|end| *end >= first) else { continue };
             if left <= end - first {
@@ -95,7 +96,7 @@ fn rank(family: Family, number: u128) -> u128 {
     }
 }
 
-/// The address that has an offset and this rank.
+/// Returns the address with an offset that has this rank.
 fn at_rank(family: Family, rank: u128) -> u128 {
     match family {
         Family::V4 => ((rank / PER_BLOCK) << 8) + rank % PER_BLOCK + 1,
@@ -163,7 +164,7 @@ mod tests {
             let address = address.parse().unwrap();
             assert_eq!((two.offset(address), two.contains(address)), (None, is_inside), "{address}");
         }
-        // The order is that of the ranges.
+        // Offsets follow the order of the ranges.
         check(
             &two,
             &[(0, "10.0.1.250"), (4, "10.0.1.254"), (5, "10.0.2.1"), (9, "10.0.2.5"), (10, "10.0.1.1")],
@@ -193,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counting one by one gives the same.
+        /// Offsets agree with a count of the addresses one by one.
         #[test]
         fn offsets_are_those_of_counting(ends in proptest::collection::vec((0..2000_u32, 0..600_u32), 1..5)) {
             let ranges: Vec<AddressRange> = ends

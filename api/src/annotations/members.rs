@@ -1,8 +1,8 @@
 //! Members of JSON objects, found as Go's `encoding/json` finds them.
 //!
-//! Case makes no difference, of a repeated key the last one counts, `null` is the same as no member, and
-//! unknown keys are ignored. One difference: an unknown key that is nearly a known one is refused where that
-//! is missing, because its author meant it.
+//! Case makes no difference, the last of several equal keys counts, `null` equals a missing member, and
+//! unknown keys are ignored. One difference: an unknown key that resembles a known key which is missing is
+//! rejected as misspelt.
 
 use std::fmt;
 
@@ -40,10 +40,10 @@ impl<'de> Deserialize<'de> for Members {
 }
 
 impl Members {
-    /// Refuses a key that is nearly one of `known` that is missing.
+    /// Rejects an unknown key that resembles a missing key of `known`.
     ///
     /// # Errors
-    /// The key with the nearest known one.
+    /// The misspelt key, with the nearest known key.
     pub(super) fn check(&self, known: &[&str]) -> Result<(), Misspelt> {
         let is_known = |key: &str| known.iter().any(|name| name.eq_ignore_ascii_case(key));
         let has = |name: &str| self.0.iter().any(|(key, _)| name.eq_ignore_ascii_case(key));
@@ -68,7 +68,7 @@ impl Members {
     }
 }
 
-/// Complaint about a key that is nearly a known one.
+/// Reason for the rejection of a key that resembles a known one.
 #[derive(Debug)]
 pub(super) struct Misspelt(pub(super) String);
 

@@ -35,14 +35,14 @@ const POOL: &str = "ippool";
 const IP_NUMBER: &str = "ippool-ip-number";
 /// True if an automatic pool is deleted with its application.
 const RECLAIM: &str = "ippool-reclaim";
-/// The same, as it was called before.
+/// Older name of [`RECLAIM`].
 const RECLAIM_OLD: &str = "reclaim-ippool";
 /// Routes.
 const ROUTES: &str = "routes";
 /// The interface with the default route.
 const DEFAULT_ROUTE: &str = "default-route-nic";
-/// Constants of Spiderpool that have no effect on a request: one that it never reads, those of its own status
-/// reports, and labels of its pools.
+/// Annotations and labels of Spiderpool without effect on a request: one that Spiderpool never reads, its
+/// status reports, and the labels of its pools.
 const IGNORED: [&str; 18] = [
     "dns",
     "cdi-version",
@@ -79,8 +79,8 @@ fn key(word: &str) -> String {
 /// Converts the annotations of a request into its other fields.
 ///
 /// # Errors
-/// `invalid-field`, `unknown-field` or `limit-exceeded`, with the annotation that is wrong, that contradicts
-/// another or that contradicts the request.
+/// `invalid-field`, `unknown-field` or `limit-exceeded`, with the annotation that is invalid or that
+/// contradicts the request or another annotation.
 pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem> {
     let annotations = std::mem::take(&mut request.annotations);
     if annotations.is_empty() {
@@ -157,8 +157,8 @@ fn say<N>(
     Ok(())
 }
 
-/// Applies an annotation that lists interfaces. It must list all interfaces of the request, and adds the
-/// others.
+/// Applies an annotation that lists interfaces. The list must contain all interfaces of the request; its
+/// other interfaces are added to the request.
 fn list<N>(
     request: &mut AllocateRequest,
     word: &str,
@@ -192,7 +192,7 @@ fn list<N>(
     Ok(())
 }
 
-/// Applies an annotation to the requesting interface. Spiderpool names none there, and ignores a given name.
+/// Applies an annotation to the requesting interface. Its `interface` is ignored, as in Spiderpool.
 fn one<N>(
     request: &mut AllocateRequest,
     word: &str,

@@ -19,7 +19,7 @@ pub(super) const NAMES: [&str; 2] = [NETWORKS, DEFAULT_NETWORK];
 /// Namespace of a default network without one, as in Multus.
 const DEFAULT_NAMESPACE: &str = "kube-system";
 
-/// Bytes of an annotation that is read. A list of all interfaces with full names is shorter.
+/// Longest annotation that is read, in bytes. A list of all interfaces with full names is shorter.
 const BYTES_MAX: usize = 32 << 10;
 
 /// Sets the attachment of each interface that has none, as `namespace/name`.
@@ -31,10 +31,10 @@ pub(super) fn apply(request: &mut AllocateRequest, annotations: &Labels) {
     }
 }
 
-/// Attachments of a pod in a namespace, by interface: that of its default network, and those of its networks.
+/// Returns the network attachments of a pod by interface, from both annotations.
 ///
-/// Both annotations have the short form `[namespace/]name[@interface]`, divided by commas, or are lists in
-/// JSON. An interface without a name is `net1`, `net2`, … by its place. Malformed entries have no attachment.
+/// Both annotations have the short form `[namespace/]name[@interface]`, separated by commas, or are lists in
+/// JSON. An interface without a name is `net1`, `net2`, … by its position. Malformed entries are skipped.
 #[must_use]
 pub fn attachments(
     namespace: &ObjectName,
@@ -74,14 +74,14 @@ impl Selection {
         Some(Self { namespace: text("namespace")?, name: text("name")?, interface: text("interface")? })
     }
 
-    /// Interface and attachment of the element at a place.
+    /// Interface and attachment of the element at a position.
     fn attachment(&self, default: &str, place: usize) -> Option<(InterfaceName, NetworkAttachment)> {
         let interface = match self.interface.as_str() {
             "" => InterfaceName::usual(place).ok()?,
             name => InterfaceName::new(name).ok()?,
         };
         let namespace = if self.namespace.is_empty() { default } else { &self.namespace };
-        // Either part alone may not contain a slash.
+        // Neither part may contain a slash.
         let (namespace, name) = (ObjectName::new(namespace).ok()?, ObjectName::new(&self.name).ok()?);
         Some((interface, NetworkAttachment::new(&format!("{namespace}/{name}")).ok()?))
     }

@@ -28,7 +28,7 @@ pub(super) struct Item<N> {
 impl<N: DeserializeOwned> Item<N> {
     fn read(word: &str, members: &Members) -> Result<Self, Problem> {
         misspelt(word, members, &["interface", "ipv4", "ipv6", "cleangateway"])?;
-        // An empty name is none, as in Go.
+        // An empty name equals a missing one, as in Go.
         let interface: String = member(word, members, "interface")?;
         let interface = Some(interface).filter(|name| !name.is_empty());
         let unreadable = |problem: Problem| wrong(word, &format!("can't be read: {}", problem.detail));
@@ -42,7 +42,7 @@ impl<N: DeserializeOwned> Item<N> {
 }
 
 impl Item<ObjectName> {
-    /// The item with the names that `ipamctl apply` gives to imported subnets.
+    /// Returns the item with the names that `ipamctl apply` assigns to imported subnets.
     fn converted(self) -> Item<Name> {
         let names = |names: &[ObjectName]| names.iter().map(Name::from_foreign).collect();
         let Self { interface, ipv4, ipv6, cleangateway } = self;
@@ -130,7 +130,7 @@ fn named<N>(word: &str, item: Item<N>) -> Result<Item<N>, Problem> {
     Ok(item)
 }
 
-/// Host bits of a destination are dropped, as in Go.
+/// Parses routes. Host bits of a destination are dropped, as in Go.
 fn routes(text: &str) -> Result<Vec<Route>, Problem> {
     let route = |members: &Members| {
         misspelt(ROUTES, members, &["dst", "gw"])?;
@@ -166,7 +166,7 @@ fn misspelt(word: &str, members: &Members, known: &[&str]) -> Result<(), Problem
     members.check(known).map_err(|why| within(word, Problem::new(Code::UnknownField, why.0)))
 }
 
-/// Of which annotation a problem speaks.
+/// Adds the name of the annotation to a problem.
 fn within(word: &str, problem: Problem) -> Problem {
     let detail = format!("{}: {}", key(word), problem.detail);
     Problem { detail, ..problem }.at(pointer(word))

@@ -50,7 +50,7 @@ fn each_says_the_same_as_our_own_words() {
             json!({"interfaces": [{"name": "eth0", "ipv4_pools": ["a"], "clean_gateway": true},
                                   {"name": "net1", "ipv4_pools": ["b"], "ipv6_pools": ["c"]}]}),
         ),
-        // Without names they are counted.
+        // Interfaces without names are counted.
         (
             json!({"ippools": [{"ipv4": ["a"]}, {"ipv4": ["b"]}, {"ipv4": ["c"]}]}),
             json!({}),
@@ -104,7 +104,7 @@ fn each_says_the_same_as_our_own_words() {
             json!({"interfaces": [{"name": "eth0"}],
                    "routes": [{"destination": "10.9.0.0/16", "gateway": "10.1.0.1"}]}),
         ),
-        // Go finds keys in any case, ignores unknown ones, and reads `null` and an empty name as nothing.
+        // Go ignores the case of keys and unknown keys, and reads `null` and an empty name as absent.
         (
             json!({"ippools": [{"Interface": "eth0", "IPv4": ["a"], "ipv6": null, "CleanGateway": true,
                                 "note": 7},
@@ -144,7 +144,7 @@ fn each_says_the_same_as_our_own_words() {
                                   {"name": "net1", "ipv4_pools": ["b"],
                                    "network_attachment": "kube-system/fabric"}]}),
         ),
-        // The first of four counts, entry 14 among them; the others must be readable all the same.
+        // Only the first of the four annotations counts (entry 14), but the others must be valid, too.
         (
             json!({"ippools": [{"interface": "eth0", "ipv4": ["a"]}], "ippool": {"ipv4": ["b"]}}),
             json!({}),
@@ -156,7 +156,7 @@ fn each_says_the_same_as_our_own_words() {
             json!({}),
             json!({"interfaces": [{"name": "eth0", "subnets": ["lan"]}], "automatic_pool": {"size": "1", "reclaim": true}}),
         ),
-        // What a node's configuration names is no contradiction.
+        // Pools in a node's configuration are no contradiction.
         (
             json!({"ippool": {"ipv4": ["web"]}}),
             json!({"interfaces": [{"name": "eth0", "default_ipv4_pools": ["node"]}]}),
@@ -230,7 +230,7 @@ fn a_contradictory_or_empty_annotation_is_refused() {
         (json!({"default-route-nic": "a b"}), json!({}), "default-route-nic: "),
         (json!({"ipool": "x"}), json!({}), "did you mean \"ipam.spidernet.io/ippool\"?"),
         (json!({"default-ipv4-ippool": "[\"x\"]"}), json!({}), "is said of a namespace"),
-        // Both the annotation and the request.
+        // The annotation and the request both name a pool.
         (
             json!({"ippool": {"ipv4": ["a"]}}),
             json!({"interfaces": [{"name": "eth0", "ipv4_pools": ["b"]}]}),
@@ -266,7 +266,7 @@ fn a_contradictory_or_empty_annotation_is_refused() {
             json!({}),
             "default-route-nic names net9, which is none of the interfaces",
         ),
-        // One that doesn't count is a mistake, too.
+        // An invalid annotation is an error even if it doesn't count.
         (json!({"ippools": [one()], "ippool": "x"}), json!({}), "ippool can't be read: "),
     ];
     for (annotations, more, says) in cases {

@@ -37,19 +37,19 @@ const END: u8 = b'E';
 /// Header of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The version of the daemon that wrote it.
+    /// Version of the daemon that wrote the backup.
     pub version: String,
-    /// The cluster that it is of.
+    /// Cluster of the backup.
     pub cluster: String,
-    /// The member that wrote it.
+    /// Member that wrote the backup.
     pub member: String,
-    /// Creation time, by that member's clock.
+    /// Creation time, by the clock of that member.
     pub taken_at: Timestamp,
-    /// The epoch of the state in it.
+    /// Epoch of the state.
     pub epoch: u64,
-    /// The revision that it is at.
+    /// Revision of the state.
     pub revision: u64,
-    /// By which rules the state behaves.
+    /// Feature level of the state.
     pub level: u32,
     /// The digest of the state, in hexadecimal.
     pub digest: String,
@@ -78,17 +78,17 @@ pub struct Counts {
     pub allocations: u64,
     /// Tokens: hashes of their secrets, never the secrets.
     pub tokens: u64,
-    /// Events of the history that is in it.
+    /// Events in the history of the backup.
     pub events: u64,
 }
 
-/// A backup that can't be used.
+/// Reason why a backup can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     /// The file isn't a backup.
     #[error("this is no backup: it doesn't begin as one")]
     Foreign,
-    /// A newer daemon has written it.
+    /// The file was written by a newer version of the daemon.
     #[error(
         "this backup has version {version} of the format, and this program reads up to {VERSION}: use a \
          newer one"
@@ -97,7 +97,7 @@ pub enum Unusable {
         /// Version of the file.
         version: u8,
     },
-    /// Something in it is not as it was written.
+    /// The contents differ from what was written.
     #[error("the backup is damaged at byte {at}: {what}; use another one")]
     Damaged {
         /// Offset of the damage, in bytes.

@@ -22,21 +22,21 @@ pub enum Piece {
     Bytes(Vec<u8>),
 }
 
-/// A backup that is whole.
+/// Summary of a complete, verified backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// Header of the backup.
     pub header: Header,
     /// Length of the backup, in bytes.
     pub bytes: u64,
-    /// Its seal: the same for nothing but the same bytes.
+    /// Seal of the backup: the BLAKE3 hash of all its other bytes, in hexadecimal.
     pub seal: String,
 }
 
 /// Reads every byte of a backup and checks it.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The defect, and its offset.
 pub fn check(from: impl Read) -> Result<Checked, Unusable> {
     let mut reader = Reader::begin(from)?;
     while reader.next_piece()?.is_some() {}
@@ -63,7 +63,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// When it isn't a backup, or not one that can be read here.
+    /// If the file isn't a backup, is damaged, or has a newer format.
     pub fn begin(mut from: R) -> Result<Self, Unusable> {
         let mut head = [0; MAGIC.len() + 1];
         match from.read_exact(&mut head) {
@@ -111,10 +111,10 @@ impl<R: Read> Reader<R> {
         self.sealed.as_deref()
     }
 
-    /// The next piece; nothing after the last, once the seal was found to be right.
+    /// Returns the next piece; `None` after the last one, once the seal is verified.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The defect, and its offset.
     pub fn next_piece(&mut self) -> Result<Option<Piece>, Unusable> {
         if self.sealed.is_some() {
             return Ok(None);

@@ -82,7 +82,7 @@ fn an_end_at_any_length_is_found_and_so_is_more() {
 
 #[test]
 fn pieces_in_another_order_or_number_are_found() {
-    // One segment less than the header announces.
+    // The backup has one segment less than the header announces.
     let mut file = Vec::new();
     let mut writer = Writer::begin(&mut file, &header(1)).unwrap();
     writer.state().write_all(b"x").unwrap();
@@ -91,7 +91,7 @@ fn pieces_in_another_order_or_number_are_found() {
     to.flush().unwrap();
     writer.finish().unwrap();
     assert!(matches!(check(file.as_slice()), Err(Unusable::Damaged { .. })));
-    // No state at all.
+    // The backup has no state at all.
     let mut file = Vec::new();
     Writer::begin(&mut file, &header(0)).unwrap().finish().unwrap();
     assert!(matches!(check(file.as_slice()), Err(Unusable::Damaged { .. })));

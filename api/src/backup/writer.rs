@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use super::{BODY_BYTES_MAX, END, HEADER, Header, MAGIC, PIECE, SEGMENT, STATE, VERSION};
 
-/// Writes a backup. One that isn't finished has no end, and is known by that.
+/// Writer of a backup. An unfinished backup lacks the end frame and the seal, so a reader detects it.
 pub struct Writer<W> {
     to: W,
     seal: blake3::Hasher,
@@ -12,10 +12,10 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins one.
+    /// Starts a backup with its header.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// If writing fails.
     pub fn begin(to: W, header: &Header) -> io::Result<Self> {
         let mut writer = Self { to, seal: blake3::Hasher::new(), frames: 0 };
         writer.put(MAGIC)?;
@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
     /// Adds a segment of the history.
     ///
     /// # Errors
-    /// When it can't be read or written, or has another length.
+    /// If reading or writing fails, or if `from` ends before `length` bytes.
     pub fn segment(&mut self, number: u64, length: u64, mut from: impl Read) -> io::Result<()> {
         let mut head = number.to_be_bytes().to_vec();
         head.extend_from_slice(&length.to_be_bytes());
@@ -50,10 +50,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends it; returns its seal.
+    /// Writes the end frame and the seal; returns the seal.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// If writing fails.
     pub fn finish(mut self) -> io::Result<[u8; blake3::OUT_LEN]> {
         let frames = self.frames;
         self.frame(END, &frames.to_be_bytes())?;

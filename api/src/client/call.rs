@@ -13,7 +13,7 @@ use crate::brand::{HEADER_IDEMPOTENCY_KEY, HEADER_REVISION};
 use crate::name::shown;
 use crate::{Code, Problem};
 
-/// One request.
+/// Request that a client sends.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub(super) method: Method,
@@ -29,11 +29,11 @@ pub struct Call {
 /// Precondition of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// Nothing in particular.
+    /// No precondition.
     Anything,
-    /// It doesn't exist yet (`If-None-Match: *`).
+    /// The object doesn't exist yet (`If-None-Match: *`).
     Absent,
-    /// It has this revision (`If-Match`).
+    /// The object has this revision (`If-Match`).
     Revision(u64),
 }
 
@@ -44,7 +44,7 @@ impl Call {
         Self::new(Method::GET, path.into(), true)
     }
 
-    /// A write that the servers can't know again: it is not repeated once it may have been received.
+    /// Write that the servers can't recognise: it is not repeated once it may have been received.
     #[must_use]
     pub fn post(path: impl Into<String>) -> Self {
         Self::new(Method::POST, path.into(), false)
@@ -94,10 +94,10 @@ impl Call {
         Ok(self)
     }
 
-    /// Sends a header, instead of one of that name that was named before.
+    /// Adds a header; replaces an earlier one of the same name.
     ///
     /// # Errors
-    /// `invalid-field`, for a name or value that no header can have, such as one with a line's end.
+    /// `invalid-field` for an invalid name or value, such as a value with a line break.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Problem> {
         let wrong =
             || Problem::new(Code::InvalidField, format!("{} can't be sent in a header", shown(value)));
@@ -114,16 +114,17 @@ impl Call {
         self
     }
 
-    /// Makes the write depend on the state that it meets.
+    /// Sets the precondition of the write.
     #[must_use]
     pub fn expect(mut self, expect: Expect) -> Self {
-        // The first try of a conditional write spoils the condition for the second.
+        // If the first attempt was applied, its change makes the precondition of a repetition fail.
         self.repeatable &= expect == Expect::Anything || self.method == Method::GET;
         self.expect = expect;
         self
     }
 
-    /// The body names what makes two of these the same (an attachment, a claim): repeating it is safe.
+    /// Marks a write as repeatable: its body names an identity (an attachment, a claim), so a repetition has
+    /// no second effect.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
@@ -216,7 +217,7 @@ pub fn push_encoded(url: &mut String, text: &str) {
     }
 }
 
-/// An answer that is no problem.
+/// Response other than a problem.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// HTTP status.
@@ -225,13 +226,13 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// Revision of the answer's state, if present.
     pub revision: Option<u64>,
-    /// The `ETag`'s number, if it has one.
+    /// Revision in the `ETag`, if present.
     pub etag: Option<u64>,
     headers: HeaderMap,
 }
 
 impl Answer {
-    /// Answer with these headers, which also have the revision and the `ETag`.
+    /// Creates an answer; the revision and the `ETag` are read from the headers.
     #[must_use]
     pub fn new(status: u16, headers: HeaderMap, body: Vec<u8>) -> Self {
         let revision = number_in(&headers, HEADER_REVISION);
@@ -248,7 +249,7 @@ impl Answer {
     /// Reads the body, ignoring fields that this version doesn't know.
     ///
     /// # Errors
-    /// `unreachable`, when what answered is not ipamd.
+    /// `unreachable`, if the body has another form: the server is then probably not ipamd.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Problem::new(Code::Unreachable, format!("the server's answer can't be read: {error}"))

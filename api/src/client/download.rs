@@ -23,7 +23,7 @@ impl Client {
     /// Tries each server once, and returns the first response with an unread body.
     ///
     /// # Errors
-    /// The last server's problem; `unreachable` when none answered.
+    /// The last server's problem; `unreachable` when no server answered.
     pub async fn download(&self, call: &Call) -> Result<Download, Problem> {
         let begun = Instant::now();
         let mut problem = Problem::new(Code::Unreachable, "no server is named");
@@ -57,10 +57,10 @@ impl Client {
 }
 
 impl Download {
-    /// The next piece; nothing at the end.
+    /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// `unreachable`, when the answer breaks off.
+    /// `unreachable`, when the connection ends before the answer does.
     pub async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Problem> {
         let why = match tokio::time::timeout(SILENCE, self.response.chunk()).await {
             Ok(Ok(piece)) => return Ok(piece),

@@ -8,7 +8,7 @@ use super::{Miss, reason, unknown, was_not_let_in};
 /// Network of a simulation.
 #[cfg(feature = "simulation")]
 pub trait Network: std::fmt::Debug + Send + Sync {
-    /// Sends a request to the host of its URL, and returns the response when its head is there.
+    /// Sends a request to the host of its URL, and returns the response once its headers have arrived.
     fn exchange(&self, request: reqwest::Request) -> Exchange<'_>;
 }
 
@@ -28,7 +28,7 @@ pub enum Lost {
 }
 
 impl Server {
-    /// Sends a request, and waits for the head of its response.
+    /// Sends a request, and waits for the headers of its response.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, Miss> {
         #[cfg(feature = "simulation")]
         if let Some(network) = &self.network {
@@ -53,7 +53,8 @@ async fn simulated(network: &dyn Network, request: RequestBuilder) -> Result<Res
             Lost::Unsent(why) => Miss::Unsent(why),
             Lost::Unanswered(why) => Miss::Unknown { why, is_silent: false },
         })?;
-        // As in reqwest, the limit of a request is that of its body, too. A stream has none.
+        // As in reqwest, the time limit of a request includes the body of the response. A stream has no
+        // limit.
         if limit.is_some() { whole(response.into()).await } else { Ok(response.into()) }
     };
     match tokio::time::timeout(limit.unwrap_or(std::time::Duration::MAX), exchanged).await {
@@ -62,7 +63,7 @@ async fn simulated(network: &dyn Network, request: RequestBuilder) -> Result<Res
     }
 }
 
-/// The response with its whole body.
+/// Returns the response with its whole body.
 #[cfg(feature = "simulation")]
 async fn whole(response: Response) -> Result<Response, Miss> {
     let (status, headers) = (response.status(), response.headers().clone());

@@ -12,13 +12,13 @@ use crate::{Code, Problem};
 /// Credentials and trusted CAs of a client. Secrets are named by their files.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// A file with the CAs (PEM) by which servers at `https://` are believed; without it, the system's.
+    /// File with the CAs (PEM) that verify `https://` servers; the system's CAs by default.
     pub ca_file: Option<PathBuf>,
-    /// A file with the certificate (PEM) that servers at `https://` are shown.
+    /// File with the client certificate (PEM) for `https://` servers.
     pub certificate_file: Option<PathBuf>,
-    /// A file with that certificate's key (PEM).
+    /// File with the client certificate's key (PEM).
     pub key_file: Option<PathBuf>,
-    /// A file with the token that is sent with every request.
+    /// File with the token that is sent with every request.
     pub token_file: Option<PathBuf>,
 }
 
@@ -38,7 +38,7 @@ impl Options {
         self.token_file.as_deref().map(read_token).transpose()
     }
 
-    /// Refuses what a program without TLS can't use.
+    /// Rejects options that need TLS, in a program without TLS.
     #[cfg(not(feature = "tls"))]
     pub(super) fn check(&self) -> Result<(), Problem> {
         match (&self.ca_file, &self.certificate_file, &self.key_file) {
@@ -79,7 +79,7 @@ impl Options {
     }
 }
 
-/// Root CAs of the system; those that can't be parsed are skipped.
+/// Root CAs of the system; certificates that can't be parsed are skipped.
 #[cfg(feature = "tls")]
 fn system_roots() -> rustls::RootCertStore {
     let mut roots = rustls::RootCertStore::empty();

@@ -1,4 +1,4 @@
-//! One server as a client knows it: an address, and the connections there.
+//! Server of a client: its address, and the HTTP client with its connections.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ impl Place {
     /// `invalid-field`.
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
         let wrong = || {
-            // What stands before an @ may be a password.
+            // The text before an `@` may contain a password.
             let named =
                 text.rsplit_once('@').map_or_else(|| shown(text), |(_, host)| format!("…@{}", shown(host)));
             Problem::new(Code::InvalidField, format!("{named} is not a server address")).help(

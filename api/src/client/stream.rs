@@ -13,14 +13,14 @@ use crate::event::Event;
 use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX, EVENT_PROGRESS_MS};
 use crate::problem::{Code, Problem, Retry};
 
-/// Silence after which a stream is considered dead: idle ones send progress messages.
+/// Silence after which a stream is considered dead: an idle stream carries progress messages.
 const SILENCE: Duration = Duration::from_millis(3 * EVENT_PROGRESS_MS);
 /// Pause before the next server is tried.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of one event that are read at most; the largest is far smaller.
 const BLOCK_BYTES_MAX: usize = 16 * BODY_BYTES_MAX;
 
-/// Events as they happen.
+/// Stream of events, each sent when it occurs.
 #[derive(Debug)]
 pub struct EventStream<'client> {
     client: &'client Client,
@@ -94,7 +94,7 @@ impl EventStream<'_> {
             let Some(server) = self.client.servers.get(self.at % self.client.servers.len().max(1)) else {
                 break;
             };
-            // The next time another one.
+            // The next attempt uses another server.
             self.at = self.at.wrapping_add(1);
             let request = self.client.request(server, Method::GET, &self.path)?;
             let mut request = request.header(ACCEPT, "text/event-stream");
@@ -126,7 +126,7 @@ impl EventStream<'_> {
         Err(Problem::new(Code::Unreachable, format!("no server streams events; {why}")))
     }
 
-    /// Reads what has come. Without a problem, the stream has only ended.
+    /// Reads the next bytes and parses complete blocks. A lost connection only closes the stream.
     async fn read(&mut self) -> Result<(), Option<Problem>> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let piece = match tokio::time::timeout(SILENCE, open.response.chunk()).await {

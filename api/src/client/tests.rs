@@ -1,4 +1,4 @@
-//! The client against servers that only pretend.
+//! Tests of the client against fake servers.
 
 use std::future::{Future, pending};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 use super::*;
 
-/// Server that returns the request's lines.
+/// Server that returns the lines of the request.
 fn echo() -> Router {
     Router::new().fallback(|request: Request| async move {
         let header =
@@ -65,7 +65,7 @@ async fn a_server_without_tls_is_called_that() {
     assert!(problem.detail.contains("doesn't speak TLS"), "{problem}");
 }
 
-/// One copy of a request, as a server has it.
+/// Copy of a request, as a server received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Copy {
     budget_ms: u64,
@@ -149,7 +149,7 @@ async fn each_further_server_has_longer_and_the_last_one_the_rest() {
     send(&[&one.url, &two.url, &three.url], call).await.unwrap();
     assert_eq!((one.budgets(), two.budgets()), (vec![ATTEMPT_MS_FIRST], vec![2 * ATTEMPT_MS_FIRST]));
     assert!(matches!(*three.budgets(), [rest] if rest > ATTEMPT_MS_MAX), "{:?}", three.budgets());
-    // The same request each time.
+    // Each attempt sends the same request.
     let identities = [one, two, three].map(|server| server.copies()[0].identity.clone());
     assert!(identities.iter().all(|identity| *identity == identities[0]), "{identities:?}");
 }
@@ -167,7 +167,7 @@ async fn a_server_that_refuses_connections_is_still_left() {
     let server = Noting::start(true).await;
     let call = write().repeatable().within(Duration::from_secs(4));
     send(&[&closed().await, &server.url], call).await.unwrap_err();
-    // The stopped server may return while the other one is silent: neither gets all of the time.
+    // The stopped server may recover while the other one is silent, so neither gets all of the time.
     assert!(
         server.budgets().starts_with(&[ATTEMPT_MS_FIRST, 2 * ATTEMPT_MS_FIRST]),
         "{:?}",
@@ -257,7 +257,7 @@ async fn an_overloaded_server_gets_the_pause_that_it_asks_for() {
         let call = write().repeatable().within(Duration::from_millis(1_500));
         let problem = send(&[&url], call).await.unwrap_err();
         assert_eq!((problem.code, problem.applied), (code, Applied::No));
-        // Without the pauses there would be a dozen.
+        // Without the pauses, there would be a dozen requests.
         let count = *count.lock().unwrap();
         assert!((2..=4).contains(&count), "{count} attempts in 1.5 s, with pauses of 0.4 s");
     }

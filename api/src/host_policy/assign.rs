@@ -1,4 +1,4 @@
-//! Interfaces of captures: the one whose address a capture stands for.
+//! Assignment of captures to interfaces: each capture represents the address of one interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{HostPolicy, HostPolicyInterface};
 use crate::name::{InterfaceName, Name, shown};
 use crate::{Code, Family, Problem};
 
-/// Address that a capture stands for.
+/// Address that a capture represents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Assigned {
     /// Pool of the capture.
@@ -50,7 +50,7 @@ pub(super) fn of_capture(capture: &str, detail: &str) -> Problem {
     Problem::new(Code::InvalidField, detail).at(pointer)
 }
 
-/// Assigns each capture of ours to an interface and a family.
+/// Assigns each `ippool` capture to an interface and a family.
 pub(super) fn assign(policy: &HostPolicy) -> Result<BTreeMap<&str, Assigned>, Problem> {
     let uses = uses(policy)?;
     let mut assigned = BTreeMap::new();
@@ -75,7 +75,7 @@ pub(super) fn assign(policy: &HostPolicy) -> Result<BTreeMap<&str, Assigned>, Pr
     Ok(assigned)
 }
 
-/// Collects the references to captures of ours.
+/// Collects the references to `ippool` captures.
 fn uses(policy: &HostPolicy) -> Result<BTreeMap<String, Uses>, Problem> {
     let mut uses: BTreeMap<String, Uses> = BTreeMap::new();
     copy(&policy.desired_state, &mut |path, text| {
@@ -89,7 +89,7 @@ fn uses(policy: &HostPolicy) -> Result<BTreeMap<String, Uses>, Problem> {
     Ok(uses)
 }
 
-/// The interface of `interfaces` that lists the pool; of several the one that refers to the capture.
+/// Returns the interface of `interfaces` that lists the pool; of several, the one that refers to the capture.
 fn listed(
     policy: &HostPolicy,
     capture: &str,

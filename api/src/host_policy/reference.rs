@@ -2,7 +2,7 @@
 
 use crate::name::Name;
 
-/// Pool of a capture whose value is `ippool.POOL.allocate`; none for all other captures.
+/// Pool of a capture whose value is `ippool.POOL.allocate`; `None` for any other capture.
 #[must_use]
 pub fn pool_of(expression: &str) -> Option<Name> {
     let pool = expression.strip_prefix("ippool.")?.strip_suffix(".allocate")?;

@@ -17,11 +17,11 @@ use crate::{Code, Family, Problem};
 pub struct Resolved {
     /// Captures that nmpolicy evaluates.
     pub capture: BTreeMap<String, String>,
-    /// Desired state without references to captures of ours.
+    /// Desired state without references to `ippool` captures.
     pub desired_state: Value,
 }
 
-/// Fields of a capture of ours.
+/// Fields of an `ippool` capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     /// Address.
@@ -48,7 +48,7 @@ impl Field {
         })
     }
 
-    /// Value of the field; none if the address has none.
+    /// Value of the field; `None` if the address lacks it.
     fn of(self, given: &GivenAddress) -> Option<Value> {
         match self {
             Self::Ip => Some(given.address.addr().to_string().into()),
@@ -92,7 +92,7 @@ fn find<'a>(interfaces: &'a [Interface], assigned: &Assigned) -> Option<&'a Give
     interface.addresses.iter().find(|given| Family::of(given.address.addr()) == assigned.family)
 }
 
-/// Copies the desired state with the values that `value` gives.
+/// Copies the desired state with the values that `value` returns.
 fn copy_with(
     policy: &HostPolicy,
     assigned: &BTreeMap<&str, Assigned>,

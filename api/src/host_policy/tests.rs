@@ -253,7 +253,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Compares both values: they differ at references to capture `a` only.
+/// Compares both values, which may differ at references to capture `a` only.
 fn same_but_references(old: &Value, new: &Value) {
     match (old, new) {
         (Value::Array(old), Value::Array(new)) => {

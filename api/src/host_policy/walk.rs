@@ -8,7 +8,7 @@ use crate::{Code, Family, Problem};
 /// Place of a string: the keys and indices above it.
 pub(super) type Path = Vec<String>;
 
-/// Function that sees each string with its place, and may put a value in its place.
+/// Function that gets each string with its place, and may return a replacement.
 pub(super) type Replace<'a> = dyn FnMut(&[String], &str) -> Result<Option<Value>, Problem> + 'a;
 
 /// JSON pointer of a place in the desired state of a policy.
@@ -20,7 +20,7 @@ pub(super) fn pointer(path: &[String]) -> String {
     })
 }
 
-/// Index of the element of `interfaces` that a place is in.
+/// Index of the element of `interfaces` that contains a place.
 pub(super) fn element(path: &[String]) -> Option<usize> {
     match path {
         [top, index, ..] if top == "interfaces" => index.parse().ok(),
@@ -37,7 +37,7 @@ pub(super) fn family(path: &[String]) -> Option<Family> {
     }
 }
 
-/// Copies a value. `replace` sees each string that is not a key, and may put a value in its place.
+/// Copies a value. `replace` gets each string that is not a key, and may return a replacement.
 ///
 /// # Errors
 /// `limit-exceeded` below [`HOST_POLICY_DEPTH_MAX`] levels; a problem of `replace`.

@@ -1,4 +1,4 @@
-//! Memory of names: one pointer each, and shared between equal names.
+//! Memory of names: each name is one pointer, and equal names can share their text.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ pub trait SharedText {
     /// The characters with their memory.
     fn text(&self) -> &ArcStr;
 
-    /// Takes the memory of a text in place of its own, if both have the same characters.
+    /// Replaces the memory of the value by that of `text`, if both have the same characters.
     fn share(&mut self, text: &ArcStr);
 }
 
-/// Reader of a name, with the function that checks it. It makes no string in between.
+/// Serde visitor of a name with its check. It allocates no intermediate string.
 pub(super) struct NameVisitor<T>(pub(super) fn(&str) -> Result<T, Problem>);
 
 impl<T> Visitor<'_> for NameVisitor<T> {
@@ -29,7 +29,7 @@ impl<T> Visitor<'_> for NameVisitor<T> {
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
         (self.0)(text).map_err(|problem| match problem.code {
             Code::InvalidField => E::custom(problem.detail),
-            // With its code, which `strict` finds again.
+            // The error text begins with the problem's code, which `strict` extracts.
             _ => E::custom(problem),
         })
     }

@@ -1,19 +1,19 @@
-//! Wildcards: `*`, `?`, `[abc]`, `[a-z]`, `[^a-z]`. ASCII only, and never more work than both lengths
-//! multiplied.
+//! Wildcards: `*`, `?`, `[abc]`, `[a-z]`, `[^a-z]`. ASCII only. A match takes at most time proportional to
+//! the product of both lengths.
 
-/// One place of a pattern.
+/// Element of a pattern.
 enum Place<'a> {
     /// Any characters, or none.
     Any,
-    /// Any one.
+    /// Any single character.
     One,
-    /// This one.
+    /// This character.
     Is(u8),
     /// Character class, possibly negated.
     Class { negated: bool, inside: &'a [u8] },
 }
 
-/// First element and the rest; nothing at the end, or for an unclosed class.
+/// Returns the first element and the rest; `None` at the end, or for an unclosed class.
 fn next(pattern: &[u8]) -> Option<(Place<'_>, &[u8])> {
     let (first, rest) = pattern.split_first()?;
     Some(match first {
@@ -53,7 +53,7 @@ fn is_class(inside: &[u8]) -> bool {
     !inside.is_empty() && spans(inside).all(|(from, to)| member(&from) && member(&to) && from <= to)
 }
 
-/// The characters of a class as spans: `a-c` is one, `x` is the span of itself.
+/// Characters of a class as spans: `a-c` is one span, and `x` a span of one character.
 fn spans(inside: &[u8]) -> impl Iterator<Item = (u8, u8)> + '_ {
     let mut rest = inside;
     std::iter::from_fn(move || {
@@ -96,7 +96,7 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
             (Some((place, rest)), Some((byte, left))) if place.takes(*byte) => {
                 (pattern, text) = (rest, left);
             }
-            // What a `*` stands for is one longer.
+            // The match is retried with one more character for the last `*`.
             _ => match again {
                 Some((behind, [_, left @ ..])) => {
                     again = Some((behind, left));

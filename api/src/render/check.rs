@@ -1,7 +1,7 @@
 //! Checks of text that enters configuration files.
 //!
-//! Every format has its own quoting, and some have none. Text that could mean more than itself in one of
-//! them is refused for all.
+//! Every format has its own quoting, and some have none. Text with a special meaning in one format is refused
+//! for all formats.
 
 use super::file::RenderError;
 use crate::mac::MacAddress;

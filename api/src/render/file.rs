@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "render")]
 pub(super) const HEADER: &str = "# Rendered by ipamd. The next rendering overwrites changes.\n";
 
-/// Mode of files that only root reads, as netplan and NetworkManager ask for.
+/// Mode of files that only root reads, as netplan and NetworkManager require.
 #[cfg(feature = "render")]
 pub(super) const PRIVATE: u32 = 0o600;
 

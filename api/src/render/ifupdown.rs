@@ -32,7 +32,7 @@ fn stanzas(device: &Device) -> Result<String, Error> {
             if std::mem::take(&mut is_first) {
                 text.push_str(&of_device(device)?);
             }
-            // All addresses are there, so each gateway is reachable.
+            // Routes follow the last address of their family, so each gateway is reachable.
             if addresses.peek().is_none() {
                 text.push_str(&routes(device, family)?);
             }
@@ -45,7 +45,7 @@ fn stanzas(device: &Device) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Options of the device, once.
+/// Options of the device. A device has them in its first stanza only.
 fn of_device(device: &Device) -> Result<String, Error> {
     let mut text = String::new();
     if let Some((parent, id)) = &device.vlan {
@@ -68,7 +68,7 @@ fn of_device(device: &Device) -> Result<String, Error> {
 fn routes(device: &Device, family: Family) -> Result<String, Error> {
     let mut text = String::new();
     for Hop { destination, gateway, on_link, metric } in device.routes_of(family) {
-        // ifupdown makes the route over `gateway` an on-link one by itself.
+        // ifupdown itself makes the route over `gateway` an on-link route.
         if *destination == default_route(family) && metric.is_none() {
             writeln!(text, "    gateway {gateway}")?;
             continue;

@@ -37,7 +37,7 @@ fn netdev(device: &Device, id: u16) -> String {
 fn network(plan: &Plan, device: &Device) -> Result<String, std::fmt::Error> {
     let mut text = format!("{HEADER}[Match]\n");
     match device.mac {
-        // Not the current address: VLAN devices and bonds have that of their parent.
+        // The permanent address, since VLAN devices and bonds share the current address of their parent.
         Some(mac) => writeln!(text, "PermanentMACAddress={mac}")?,
         None => writeln!(text, "Name={}", device.name)?,
     }

@@ -54,7 +54,7 @@ pub(super) struct Hop {
 }
 
 impl Plan {
-    /// Places all addresses on devices.
+    /// Assigns all addresses to devices.
     pub(super) fn of(interfaces: &[Interface]) -> Result<Self, RenderError> {
         let mut plan = Self { devices: Vec::new() };
         for interface in interfaces.iter().filter(|interface| !interface.addresses.is_empty()) {
@@ -90,7 +90,7 @@ impl Plan {
         self.device_named(at.name()).map_or(Ok(()), |device| device.add(given))
     }
 
-    /// The device with this name; a new one, if there is none.
+    /// Returns the device with this name, and creates it if it is missing.
     fn device(&mut self, name: &str, vlan: Option<(String, u16)>) -> Result<&mut Device, RenderError> {
         let index = match self.devices.iter().position(|device| device.name == name) {
             Some(index) => index,
@@ -109,7 +109,7 @@ impl Plan {
         self.devices.iter_mut().find(|device| device.name == name)
     }
 
-    /// Compares MTUs with IPv6 and with those of parents.
+    /// Checks MTUs against the IPv6 minimum and those of VLAN devices, and sets missing MTUs of parents.
     fn settle_mtus(&mut self) -> Result<(), RenderError> {
         let mut needed: BTreeMap<String, u32> = BTreeMap::new();
         for device in &self.devices {
@@ -143,7 +143,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Marks gateways outside the prefixes, and gives metrics to routes with the same destination.
+    /// Marks gateways outside the prefixes, and assigns metrics to routes with the same destination.
     fn settle_routes(&mut self) {
         let mut number: BTreeMap<IpNet, u32> = BTreeMap::new();
         for device in &mut self.devices {
@@ -180,17 +180,17 @@ impl Device {
         }
     }
 
-    /// True if it has addresses of this family.
+    /// True if the device has addresses of this family.
     pub(super) fn has(&self, family: Family) -> bool {
         self.addresses_of(family).next().is_some()
     }
 
-    /// Its addresses of this family.
+    /// Addresses of this family.
     pub(super) fn addresses_of(&self, family: Family) -> impl Iterator<Item = &IpNet> {
         self.addresses.iter().filter(move |address| Family::of(address.addr()) == family)
     }
 
-    /// Its routes of this family.
+    /// Routes of this family.
     pub(super) fn routes_of(&self, family: Family) -> impl Iterator<Item = &Hop> {
         self.routes.iter().filter(move |route| Family::of(route.gateway) == family)
     }
@@ -210,7 +210,7 @@ impl Device {
 
     fn add(&mut self, given: &GivenAddress) -> Result<(), RenderError> {
         push_new(&mut self.addresses, given.address);
-        // Of several subnets on one link, the smallest packet suits all.
+        // If several subnets share one link, the smallest MTU suits all of them.
         self.mtu = self.mtu.into_iter().chain(given.mtu).min();
         let family = Family::of(given.address.addr());
         let mut routes: Vec<(IpNet, IpAddr)> =

@@ -51,7 +51,8 @@ pub struct EndpointKey {
     pub name: ObjectName,
 }
 
-/// `kind/name`, with namespace and realm where they aren't the default: `pod/prod-eu/web/frontend-7`.
+/// Formats as `kind/name`, with namespace and realm unless they are the default:
+/// `pod/prod-eu/web/frontend-7`.
 impl std::fmt::Display for EndpointKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let default = crate::brand::DEFAULT;
@@ -66,7 +67,7 @@ impl std::fmt::Display for EndpointKey {
     }
 }
 
-/// The reverse of what is displayed.
+/// Parses the form that `Display` writes.
 impl std::str::FromStr for EndpointKey {
     type Err = crate::Problem;
     fn from_str(text: &str) -> Result<Self, Self::Err> {

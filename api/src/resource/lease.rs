@@ -1,4 +1,4 @@
-//! Leases: what ends by log time.
+//! Leases of allocations, which end by log time.
 
 use serde::{Deserialize, Serialize};
 

@@ -46,7 +46,7 @@ impl FromStr for PoolSize {
 
     fn from_str(text: &str) -> Result<Self, Problem> {
         let (flexible, digits) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
-        // A number's own sign would be a second one.
+        // `u32::from_str` accepts a sign, so `++2` must be rejected here.
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let count = if is_number { digits.parse::<u32>().ok() } else { None };
         match count {

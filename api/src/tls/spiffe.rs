@@ -40,8 +40,9 @@ pub fn spiffe_id_of(certificate: &CertificateDer<'_>) -> Result<Option<SpiffeId>
 
 /// Configuration of a client of gRPC whose server has a SPIFFE id instead of a host name.
 ///
-/// The server's certificate must be issued by one of `roots` and have one of the `accepted` ids; without such
-/// ids, it may have any. A CA with constraints on URIs is not accepted, since they can't be checked.
+/// The server's certificate must be issued by one of `roots` and have one of the `accepted` ids; if that list
+/// is empty, any id is accepted. A CA with constraints on URIs is refused, since these constraints can't be
+/// checked.
 ///
 /// # Errors
 /// If the own certificate can't be used.
@@ -58,7 +59,7 @@ pub fn spiffe_client_config(
     let builder = builder.map_err(unusable)?.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = builder.with_client_auth_cert(own.chain, own.key).map_err(unusable)?;
     config.alpn_protocols = vec![b"h2".to_vec()];
-    // A resumed session would show no certificate.
+    // A resumed session carries no certificate to verify.
     config.resumption = Resumption::disabled();
     Ok(config)
 }

@@ -1,8 +1,8 @@
 //! ADD and DEL of an attachment: through the journal to the cluster.
 //!
-//! The record of an ADD is written before its request is sent, and durable before it is answered. So an agent
-//! that was killed at any instant knows each attachment that may hold addresses. A power cut ends the boot,
-//! and with it every container that its ADD served.
+//! The record of an ADD is written before its request is sent, and durable before the ADD is answered. So an
+//! agent that is killed at any time knows each attachment that may hold addresses. A power failure ends the
+//! boot, and with it every container of that boot.
 
 #[cfg(test)]
 mod tests;
@@ -41,9 +41,9 @@ pub struct Container {
     pub netns: Option<Netns>,
     /// Interface of the host that the main plugin connects the container to.
     pub link: Option<InterfaceName>,
-    /// True if the main plugin gives the gateway's address to the node itself.
+    /// True if the main plugin assigns the gateway's address to the node itself.
     pub node_is_gateway: bool,
-    /// MAC address of its interface, if its IPv4 addresses are to be announced.
+    /// MAC address of the container's interface, if its IPv4 addresses are to be announced.
     pub mac: Option<MacAddress>,
 }
 
@@ -56,8 +56,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a body, and makes this node the node of the request. Unknown fields stay, since a newer plugin
-    /// may send them to newer servers.
+    /// Reads a body, and makes this node the node of the request. Unknown fields are kept, since a newer
+    /// plugin may send them to newer servers.
     ///
     /// # Errors
     /// `malformed-body` or `invalid-field`.
@@ -79,7 +79,7 @@ impl Request {
         }
         if let Some(endpoint) = body.get_mut("endpoint").and_then(Value::as_object_mut) {
             endpoint.insert("realm".to_owned(), own.realm.as_str().into());
-            // A container without an orchestrator is in the group of its node.
+            // The namespace of a container without an orchestrator is the name of its node.
             let is_of_node = endpoint.get("kind").is_some_and(|kind| kind == "container")
                 && endpoint.get("namespace").is_some_and(|namespace| *namespace == named.as_str());
             if is_of_node {
@@ -95,14 +95,14 @@ impl Request {
         field(&self.body, "endpoint").ok()
     }
 
-    /// Uid of the endpoint's incarnation. The servers refuse what is too long.
+    /// Uid of the endpoint's incarnation. The servers refuse an overlong one.
     #[must_use]
     pub fn uid(&self) -> Option<String> {
         let uid = self.body.get("uid").and_then(Value::as_str).filter(|uid| uid.len() <= TEXT_CHARS_MAX);
         uid.map(str::to_owned)
     }
 
-    /// The body, for facts that only the agent knows.
+    /// Body of the request, to which the agent adds facts.
     pub fn body(&mut self) -> &mut Map<String, Value> {
         &mut self.body
     }
@@ -118,8 +118,8 @@ fn value(of: &impl serde::Serialize) -> Result<Value, Problem> {
     serde_json::to_value(of).map_err(|error| Problem::new(Code::Internal, error.to_string()))
 }
 
-/// Allocates the addresses of an attachment, and probes them. Goes on when the plugin is killed, so that the
-/// journal has the outcome.
+/// Allocates the addresses of an attachment, and probes them. Continues after the plugin is killed, so that
+/// the journal has the outcome.
 ///
 /// # Errors
 /// The servers' problem, or the journal's.
@@ -131,13 +131,13 @@ pub async fn add(
     budget: Duration,
 ) -> Result<Answer, Problem> {
     let began = Instant::now();
-    // The servers refuse what is no endpoint or too long.
+    // The servers refuse a malformed endpoint and an overlong uid.
     let (endpoint, uid) = (request.endpoint(), request.uid());
     let Request { key, started, body } = request;
     let Container { runtime, netns, link, node_is_gateway, mac } = container;
     #[cfg(feature = "testing")]
     crate::testing::KillPoint::AddRead.reach();
-    // Before the journal has it: what is refused here has no effect at all.
+    // The journal has no record of the ADD yet, so a refusal here has no effect at all.
     let turn = node.turns.take(budget.saturating_sub(began.elapsed())).await?;
     let flight = node.adding.enter(&key);
     let netns = match netns {
@@ -160,7 +160,7 @@ pub async fn add(
     let left = budget.saturating_sub(began.elapsed());
     let call = Call::post("/v1/allocations").json(&body)?.repeatable().within(left);
     let result = node.cluster.send(call).await;
-    // A probe takes long, and asks the members little.
+    // Probes take long and cause few requests to the members, so they need no turn.
     drop(turn);
     receipt.synced().await?;
     let outcome = match &result {
@@ -177,7 +177,7 @@ pub async fn add(
     if let Some(record) = outcome
         && let Err(error) = node.journal.write(record).await
     {
-        // The inventory reads it from the cluster.
+        // The inventory later reads the outcome from the cluster.
         tracing::warn!(attachment = %key, %error, "the outcome of an ADD is not in the journal");
     }
     #[cfg(feature = "testing")]
@@ -192,7 +192,7 @@ pub async fn add(
         node_is_gateway,
         until,
     };
-    // The flight lasts until its end: the inventory leaves the attachment alone.
+    // The flight lasts until the end of the probes, so that the inventory ignores the attachment.
     let result = probed(&add, &wire, result?).await;
     drop(flight);
     if let (Ok(answer), Some(mac), Some(link)) = (&result, mac, link) {
@@ -201,7 +201,8 @@ pub async fn add(
     result
 }
 
-/// Records an ADD after the delivery of all DELs before it, those of the wait for a turn among them.
+/// Records an ADD after the delivery of all earlier DELs, including those that arrived during the wait for a
+/// turn.
 ///
 /// # Errors
 /// The servers' problem with a DEL, or the journal's. The ADD is then not recorded.
@@ -218,7 +219,7 @@ async fn record(node: &Node, mut entry: Entry, until: Instant) -> Result<Receipt
         }
         entry.allocations = present.map(|present| present.allocations).unwrap_or_default();
         let receipt = node.journal.write(Record::Put(entry.clone())).await?;
-        // A DEL that was in the queue of the journal has stayed there.
+        // A DEL that was queued in the journal before this record has precedence.
         if !node.journal.attachments().get(&entry.key).is_some_and(Entry::is_deleting) {
             return Ok(receipt);
         }
@@ -262,7 +263,7 @@ pub async fn del(node: Arc<Node>, request: Request) -> Result<Option<Answer>, Pr
     release(&node, &deletion, Duration::from_millis(DEL_WAIT_MS_MAX)).await
 }
 
-/// The answer to a DEL that is not delivered yet.
+/// Answer to a DEL that is not delivered yet.
 #[must_use]
 pub fn recorded() -> Released {
     Released { addresses: Vec::new(), more: 0, late: false, revision: 0 }

@@ -1,14 +1,14 @@
-//! Present boot of the machine, and this process's place in it.
+//! Current boot of the machine, and the time since then.
 
 use std::io;
 
 use ipam_api::request::Started;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Names this boot of this machine.
+/// Kernel's file with the id of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Reads the id of the present boot.
+/// Reads the id of the current boot.
 ///
 /// # Errors
 /// The failed read of the kernel's file.
@@ -16,7 +16,7 @@ pub fn id() -> io::Result<String> {
     Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
-/// Returns the present moment as the start of a request that carries none.
+/// Returns the current time as the start of a request that specifies none.
 #[must_use]
 pub fn now(boot_id: &str) -> Started {
     let time = clock_gettime(ClockId::Boottime);

@@ -1,4 +1,4 @@
-//! Servers of the cluster: one pooled client, and the memory of their last answers.
+//! Servers of the cluster: one pooled client, and the time of their last answer.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ipam_api::client::{Answer, Call, Client, Options};
 use ipam_api::problem::{Code, Problem};
 
-/// The servers, and when they answered.
+/// Client of the servers, with the time of their last answer.
 #[derive(Debug)]
 pub struct Cluster {
     client: Client,
@@ -74,8 +74,8 @@ fn is_decision(problem: &Problem) -> bool {
     is_answer(problem) && !matches!(problem.code, Code::NoLeader | Code::ShuttingDown | Code::StateDiverged)
 }
 
-/// Returns true for a problem that a server has sent, if only for want of a leader.
+/// Returns true for a problem that a server has sent, even if only because there is no leader.
 pub(crate) fn is_answer(problem: &Problem) -> bool {
-    // The client has this problem, too, if no server answers in time.
+    // These codes are also the client's own, if no server answers in time.
     !matches!(problem.code, Code::Unreachable | Code::DeadlineExceeded)
 }

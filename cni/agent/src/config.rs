@@ -48,10 +48,10 @@ pub enum StatusPolicy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownPod {
-    /// It is refused: its labels could choose another pool.
+    /// The ADD is refused: the pod's labels could select another pool.
     #[default]
     Refuse,
-    /// It is served if its request names pools.
+    /// The ADD is served if its request names pools.
     Allow,
 }
 
@@ -66,7 +66,7 @@ struct KubernetesSection {
     unknown_pod: UnknownPod,
 }
 
-/// Link of the node as the configuration names it: a section `[[link]]`.
+/// Link of the node in the configuration: a section `[[link]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
@@ -75,7 +75,7 @@ pub struct LinkConfig {
     /// Network whose addresses the link has.
     #[serde(default = "Name::default_name")]
     pub network: Name,
-    /// Addresses of the link. None: the prefixes of the interface.
+    /// Addresses of the link; `None` for the prefixes of the interface.
     pub cidrs: Option<Vec<IpNet>>,
 }
 
@@ -139,9 +139,9 @@ fn status_grace_ms() -> u64 {
 pub struct Config {
     /// URLs of the members.
     pub servers: Vec<String>,
-    /// CA certificates by which servers at `https://` are believed; without it, the system's.
+    /// CA certificates that verify `https://` servers; the system's by default.
     pub ca_file: Option<PathBuf>,
-    /// Node that the agent speaks for.
+    /// Node that the agent represents.
     pub node: NodeKey,
     /// File with an administrator's token for the node. Without it, the agent joins.
     pub token_file: Option<PathBuf>,
@@ -157,7 +157,7 @@ pub struct Config {
     pub heartbeat_interval: Duration,
     /// Time between two inventories.
     pub inventory_interval: Duration,
-    /// Least time between two observations of a missing container before it counts as gone.
+    /// Least time between two observations of a missing container before its attachment counts as an orphan.
     pub orphan_grace: Duration,
     /// Condition under which STATUS fails.
     pub status_policy: StatusPolicy,
@@ -165,7 +165,7 @@ pub struct Config {
     pub status_grace: Duration,
     /// True if the agent probes addresses.
     pub probes: bool,
-    /// Links of the node; none: the agent finds them.
+    /// Links of the node; if empty, the agent detects them.
     pub links: Vec<LinkConfig>,
     /// API server whose pods the agent watches; none outside Kubernetes.
     pub kubernetes: Option<Access>,

@@ -17,8 +17,8 @@ use crate::release::path;
 
 /// Time limit of one heartbeat.
 const BEAT: Duration = Duration::from_secs(10);
-/// Heartbeats in a row with another inventory than the cluster's before the two are compared. One alone may
-/// have met an ADD or a DEL under way.
+/// Consecutive heartbeats whose inventory differs from the cluster's, before both are compared. A single one
+/// may coincide with a running ADD or DEL.
 const MISMATCHES: u32 = 2;
 
 /// Sends heartbeats for as long as the agent runs.
@@ -57,7 +57,7 @@ pub async fn beat(node: Arc<Node>, wire: impl Wire) {
     }
 }
 
-/// Sends one heartbeat, a second one if the cluster knows a later boot.
+/// Sends one heartbeat, and a second one if the cluster has recorded another boot.
 async fn once(node: &Node, links: &[Link]) -> Result<HeartbeatAnswer, Problem> {
     let number = match node.journal.attachments().boot() {
         Some((id, number)) if *id == node.boot_id => *number,
@@ -71,7 +71,7 @@ async fn once(node: &Node, links: &[Link]) -> Result<HeartbeatAnswer, Problem> {
         answer.boot_number.saturating_add(1)
     };
     record(node, number).await?;
-    // The journal was lost, and with it the number.
+    // The boot number was lost with the journal, so the heartbeat is repeated with the next number.
     if answer.boot_id == node.boot_id { Ok(answer) } else { send(node, number, links).await }
 }
 
@@ -96,7 +96,7 @@ fn problem(node: &Node) -> Option<AgentProblem> {
     if !node.journal.is_writable() {
         return Some(AgentProblem::JournalUnwritable);
     }
-    // Without its file no plugin finds the socket, which the agent still has open.
+    // The agent's socket stays open without its file, but no plugin finds it.
     let is_there = !matches!(node.config.socket.try_exists(), Ok(false));
     (!is_there).then_some(AgentProblem::SocketUnavailable)
 }

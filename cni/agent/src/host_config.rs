@@ -21,7 +21,7 @@ pub enum Mode {
     /// The kernel is configured by netlink.
     #[default]
     Apply,
-    /// Both.
+    /// Files are written, and the kernel is configured.
     Both,
 }
 
@@ -104,7 +104,7 @@ pub struct InterfaceSection {
     clean_gateway: bool,
 }
 
-/// Links of a host that a section is about.
+/// Links of a host that a section selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
     /// The link with this name.
@@ -128,13 +128,13 @@ impl std::fmt::Display for Selector {
 /// Interface that gets addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceConfig {
-    /// Links that it is about.
+    /// Links of the section.
     pub selector: Selector,
     /// IPv4 pools to allocate from.
     pub ipv4_pools: Vec<NamePattern>,
     /// IPv6 pools to allocate from.
     pub ipv6_pools: Vec<NamePattern>,
-    /// True if its routers get no default route.
+    /// True if the interface gets no default route.
     pub clean_gateway: bool,
 }
 

@@ -25,8 +25,8 @@ const JOIN_PAUSE: Duration = Duration::from_secs(1);
 /// Time between two renewals. A token from a join is valid for 90 days.
 const RENEWAL: Duration = Duration::from_secs(24 * 3600);
 
-/// Client of the cluster with the node's token. Joins first where that is needed, once there is a join token
-/// and a server answers.
+/// Returns a client of the cluster with the node's token. If a join token is configured, a node without a
+/// token first waits for it and for a server, and joins.
 ///
 /// # Errors
 /// The refusal of the join, or the file that can't be used.
@@ -46,7 +46,7 @@ pub async fn connect(config: &Config) -> Result<Cluster, Problem> {
     }
     let joining = client(Some(join_token))?;
     let new = config.state_dir.join(NEW_TOKEN);
-    // The same secret again after a crash: the cluster then gives the answer that was lost.
+    // A retry after a crash uses the same secret, so the cluster repeats the lost answer.
     let secret = secret(&new).map_err(|error| unusable(&new, &error))?;
     #[cfg(feature = "testing")]
     crate::testing::KillPoint::SecretWritten.reach();

@@ -8,14 +8,14 @@ use ipam_api::process::start_ticks;
 
 /// Returns the namespace of the plugin if this process sees the same one under its path.
 ///
-/// The agent may run with other mounts or process numbers than the plugin. It must not take a path that it
-/// can't see for a container that is gone.
+/// The agent may run with other mounts or process numbers than the plugin. A path that the agent can't see
+/// must not count as a removed container.
 pub async fn observed(netns: Netns) -> Option<Netns> {
     let own = identity(&netns.path).await.ok()?;
     (own == (netns.device, netns.inode)).then_some(netns)
 }
 
-/// Returns true if the path names nothing or something else. An unreadable path proves nothing.
+/// Returns true if the path is missing or names something else. An unreadable path proves nothing.
 pub async fn is_gone(netns: &Netns) -> bool {
     match identity(&netns.path).await {
         Ok((device, inode)) => (device, inode) != (netns.device, netns.inode),
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(device, Netns::PROCESS);
         let own = Netns { device, inode, path };
         assert_eq!(observed(own.clone()).await.as_ref(), Some(&own));
-        // The same number in another numbering, or of a later process.
+        // The same process number in another PID namespace, or of a later process.
         let other = Netns { inode: inode + 1, ..own.clone() };
         assert_eq!(observed(other.clone()).await, None);
         assert!(is_gone(&other).await);

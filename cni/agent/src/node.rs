@@ -17,7 +17,7 @@ use crate::turns::Turns;
 pub struct Node {
     /// Settings of the agent.
     pub config: Config,
-    /// Present boot of the machine.
+    /// Current boot of the machine.
     pub boot_id: String,
     /// Servers of the cluster.
     pub cluster: Cluster,

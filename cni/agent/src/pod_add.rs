@@ -14,10 +14,10 @@ use crate::node::Node;
 use crate::pods::{PodView, Subject, Wanted, fill, is_allowed, unknown};
 use crate::probing::wire::Wire;
 
-/// Part of the budget that finding the pod may take.
+/// Divisor of the budget: the share of it in which the pod must be found.
 const FIND_PART: u32 = 3;
 
-/// Allocates the addresses of an attachment; of a pod with the facts that the agent knows of it.
+/// Allocates the addresses of an attachment. The request of a pod gets the facts that the agent has.
 ///
 /// # Errors
 /// `pod-unknown`, or as [`attachment::add`].
@@ -51,14 +51,14 @@ pub async fn add(
     result
 }
 
-/// Pod that requests addresses, if it is one.
+/// Pod that requests addresses; `None` for any other endpoint.
 fn wanted(request: &Request) -> Option<Wanted> {
     let EndpointKey { kind, namespace, name, .. } = request.endpoint()?;
     let uid = request.uid();
     (kind == EndpointKind::Pod).then_some(Wanted { namespace, name, uid })
 }
 
-/// Adds the facts of the pod. `uid` becomes that of its object.
+/// Adds the facts of the pod to the request. Stores the uid of its object in `uid`.
 async fn describe(
     node: &Node,
     view: &PodView,
@@ -85,7 +85,7 @@ async fn describe(
     }
 }
 
-/// Returns true if the pod has an attachment on this node: it gets its addresses back by its uid.
+/// Returns true if the pod has an attachment on this node, so that the servers find its addresses by its uid.
 fn lives(node: &Node, request: &Request, wanted: &Wanted) -> bool {
     let Some((endpoint, uid)) = request.endpoint().zip(wanted.uid.as_ref()) else { return false };
     let attachments = node.journal.attachments();

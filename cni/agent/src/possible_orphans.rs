@@ -1,7 +1,7 @@
-//! Attachments that seem to have lost their container, and since when.
+//! Attachments that seem to have lost their container, with the time of the first such observation.
 //!
-//! A runtime may replace the file of a namespace that lives, so one observation is no proof. The list of a
-//! runtime's GC is.
+//! A runtime may replace the file of a namespace that lives, so one observation proves nothing. Absence from
+//! the list of a runtime's GC is proof.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,20 +14,20 @@ use crate::journal::{Attachments, Entry, Key};
 #[derive(Debug, Default)]
 pub struct PossibleOrphans(BTreeMap<Key, PossibleOrphan>);
 
-/// One of them.
+/// Attachment that seems to have lost its container.
 #[derive(Debug, Clone)]
 struct PossibleOrphan {
-    /// The entry as it was observed. A newer ADD or answer makes it another one.
+    /// Entry as it was observed. A newer ADD or answer makes it differ, which ends the suspicion.
     entry: Entry,
     evidence: OrphanEvidence,
     since: Instant,
 }
 
 impl PossibleOrphans {
-    /// Notes the attachments whose container is gone now; returns those that are orphans.
+    /// Notes the attachments whose container is missing now; returns the orphans among all noted ones.
     ///
-    /// These are the attachments whose container has been gone for the grace, and those of
-    /// [`condemn`](Self::condemn) that are `present` without a change.
+    /// An orphan's container has been missing for the grace period, or the orphan was noted by
+    /// [`condemn`](Self::condemn) and is unchanged in `present`.
     pub fn observe(
         &mut self,
         mut gone: BTreeMap<Key, (Entry, OrphanEvidence)>,
@@ -50,7 +50,7 @@ impl PossibleOrphans {
         orphans
     }
 
-    /// Notes attachments that the list of a runtime's GC lacks: orphans without a grace.
+    /// Notes attachments that are missing from the list of a runtime's GC: orphans without a grace period.
     pub fn condemn(&mut self, orphans: &[(Entry, OrphanEvidence)]) {
         for (entry, evidence) in orphans {
             let possible =
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(observe(std::slice::from_ref(&one), Duration::ZERO), []);
         assert_eq!(observe(std::slice::from_ref(&one), HOUR), []);
         assert_eq!(observe(std::slice::from_ref(&one), Duration::ZERO), [(one.clone(), NETNS)]);
-        // Seen alive, or attached anew, it begins again.
+        // The grace period starts again once the container was seen, or after a new ADD.
         assert_eq!(observe(&[], Duration::ZERO), []);
         assert_eq!(observe(std::slice::from_ref(&one), Duration::ZERO), []);
         assert_eq!(observe(&[entry("c1", &[8])], Duration::ZERO), []);

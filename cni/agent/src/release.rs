@@ -15,7 +15,7 @@ use crate::journal::{Entry, Key, Phase, Record, Unwritable};
 use crate::node::Node;
 use crate::seeded::SeededBug;
 
-/// Pause after a round without a delivery that left the journal.
+/// Pause after a round in which no DEL left the journal.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Time limit of one delivery.
 const DELIVERY: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ impl Deletion {
         }
     }
 
-    /// Record by which the journal keeps it until its delivery.
+    /// Record by which the journal keeps the DEL until its delivery.
     #[must_use]
     pub fn record(&self) -> Record {
         let Self { key, release, started } = self.clone();
@@ -65,7 +65,7 @@ pub async fn deliver_all(node: Arc<Node>) {
             let node = node.clone();
             deliveries.spawn(async move {
                 let _ = deliver(&node, &deletion, DELIVERY).await;
-                // A delivery that the journal can't record is due again.
+                // A delivery that the journal can't record will be repeated.
                 !is_waiting(&node, &deletion)
             });
         }
@@ -83,7 +83,7 @@ pub async fn release(node: &Node, deletion: &Deletion, within: Duration) -> Resu
     let answer = match record(node, deletion).await {
         Ok(()) if !node.cluster.is_reachable() => Ok(None),
         Ok(()) => Ok(deliver(node, deletion, within).await.ok()),
-        // Without a journal, only the cluster can remember it.
+        // Without the journal, only the cluster can record the DEL.
         Err(error) => deliver(node, deletion, within).await.map(Some).map_err(|_| error.into()),
     };
     node.undelivered.notify_one();
@@ -108,13 +108,13 @@ pub fn is_waiting(node: &Node, deletion: &Deletion) -> bool {
 /// Delivers a DEL and removes it from the journal.
 ///
 /// # Errors
-/// The servers' problem. A DEL that they can never accept is removed, too.
+/// The servers' problem. A DEL that the servers can never accept is removed, too.
 pub async fn deliver(node: &Node, deletion: &Deletion, within: Duration) -> Result<Answer, Problem> {
     let Deletion { key, release, started } = deletion;
     let call = Call::post("/v1/attachments/release").json(release)?.repeatable().within(within);
     let result = node.cluster.send(call).await;
     if let Err(problem) = &result {
-        // A changed token or role may let it pass; a changed body doesn't come.
+        // Another token or role may permit the DEL later, but its body never changes.
         let is_hopeless = problem.retry == Retry::Changed && matches!(problem.status, 400 | 413 | 415 | 422);
         if !is_hopeless && !SeededBug::LostDel.is_on() {
             return result;
@@ -125,14 +125,14 @@ pub async fn deliver(node: &Node, deletion: &Deletion, within: Duration) -> Resu
     crate::testing::KillPoint::DelExecuted.reach();
     let delivered = Record::Delivered { key: key.clone(), started: started.clone() };
     if let Err(error) = node.journal.write(delivered).await {
-        // It is delivered once more, without effect.
+        // The DEL will be delivered again, without effect.
         tracing::warn!(attachment = %key, %error, "a delivery is not in the journal");
     }
     result
 }
 
-/// Reports attachments whose container is gone, and removes them from the journal. Returns the number that
-/// the cluster left alone.
+/// Reports attachments whose container is removed, and removes them from the journal. Returns the number that
+/// the cluster did not release.
 ///
 /// # Errors
 /// The servers' problem.

@@ -22,7 +22,7 @@ use crate::{boot, heartbeat, host, identity, inventory, probing, release};
 /// Time that running requests have to finish once the agent stops.
 const FINISH: Duration = Duration::from_secs(5);
 
-/// Reason why the agent can't start or go on.
+/// Reason why the agent can't start or continue.
 type Failure = Box<dyn std::error::Error>;
 
 /// Runs the command.
@@ -58,14 +58,14 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let boot_id = boot::id()?;
-    // The first look is before all else: the host may reach no server without its addresses.
+    // The host is configured first: without its addresses, it may reach no server.
     let mut session = host_session(&config, &boot_id)?;
     let view = |access| PodView::new(access, config.node.name.clone()).map(Arc::new);
     let pods = config.kubernetes.as_ref().map(view).transpose()?;
     let cluster = {
         let mut connected = std::pin::pin!(identity::connect(&config));
         loop {
-            // A look at the host is not cancelled, so that it ends with the journal and the kernel in step.
+            // This call is not cancelled, so that the journal and the kernel agree at its end.
             let pause = hold(&mut session).await;
             let cluster: Cluster = tokio::select! {
                 cluster = &mut connected => cluster?,
@@ -124,7 +124,8 @@ fn host_session(config: &Config, boot_id: &str) -> Result<Option<host::Session<h
     Ok(Some(opened.map_err(|error| format!("{}: {error}", config.state_dir.display()))?))
 }
 
-/// Looks once at the addresses of the host, while the agent has no servers.
+/// Configures the addresses of the host once, while the agent has no servers. Returns the pause until the
+/// next call.
 async fn hold(session: &mut Option<host::Session<host::Netlink>>) -> Duration {
     match session {
         Some(session) => host::hold(session, &HostWire::for_jobs()).await,

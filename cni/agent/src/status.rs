@@ -5,7 +5,7 @@ use ipam_api::problem::{Code, Problem};
 use crate::config::StatusPolicy;
 use crate::node::Node;
 
-/// Reports if this node can serve ADD, from what the agent knows already.
+/// Reports whether this node can serve ADD, from what the agent has already observed.
 ///
 /// A lost leader or a full pool is no reason to fail: the runtime would take the whole node out of service.
 ///

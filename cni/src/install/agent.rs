@@ -1,4 +1,4 @@
-//! Questions of the commands to the node's agent.
+//! Requests of the commands to the node's agent.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use ipam_api::client::{Call, Client};
 use ipam_api::problem::Problem;
 use tokio::net::UnixStream;
 
-/// Time limit of one question.
+/// Time limit of one request.
 const ANSWER: Duration = Duration::from_secs(3);
-/// Pause between two looks at the socket.
+/// Pause between two checks of the socket.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Waits until an agent accepts connections, without a limit: on a new node it waits for the members itself.

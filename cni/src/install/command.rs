@@ -29,11 +29,11 @@ const USAGE: u8 = 2;
 const PROGRAM: u32 = 0o755;
 /// Mode of installed network configurations. They have no secrets, and runtimes of users read them.
 const NETWORK: u32 = 0o644;
-/// Endings of files that runtimes take for network configurations.
+/// Extensions of files that runtimes read as network configurations.
 const ENDINGS: [&str; 3] = ["conf", "conflist", "json"];
 /// Time from the start of a plugin process until the agent knows its ADD.
 const SETTLE: Duration = Duration::from_secs(1);
-/// This program, also after its file was replaced.
+/// Path of this program, valid even after its file was replaced.
 const SELF: &str = "/proc/self/exe";
 
 /// Reason why a command failed.
@@ -67,7 +67,7 @@ impl Trouble {
     }
 }
 
-/// Answers a command line whose first word is one of the commands.
+/// Runs a command line whose first word is one of the commands.
 #[must_use]
 pub fn answer(command: &str, arguments: &[&str]) -> ExitCode {
     match run(command, arguments) {
@@ -97,7 +97,7 @@ fn run(command: &str, arguments: &[&str]) -> Result<(), Trouble> {
         // The first process of a container ignores signals without a handler.
         let mut stop = Stop::listen()?;
         if command == "install" {
-            // It may wait for the agent without a limit.
+            // The command may wait for the agent without a limit.
             tokio::select! {
                 done = work => done?,
                 () = stop.wait() => return Ok(()),
@@ -176,7 +176,7 @@ impl Flags {
         if flags.networks.is_some() != flags.network_dir.is_some() {
             return Err(Trouble::usage("--networks and --network-dir belong together"));
         }
-        // Each is locked by its user.
+        // Each directory is locked once, so the second lock of the same one would wait forever.
         if flags.dir.is_some() && flags.dir == flags.network_dir {
             return Err(Trouble::usage("--dir and --network-dir must be two directories"));
         }
@@ -197,7 +197,7 @@ impl Flags {
             put(dir, CNI_TYPE, &content, PROGRAM)?;
         }
         let Some((from, to)) = self.networks() else { return Ok(()) };
-        // All are checked before the first one is written.
+        // All configurations are checked before the first one is written.
         let names = names(from)?;
         let mut contents = Vec::new();
         for name in &names {

@@ -18,7 +18,7 @@ pub(super) enum Change {
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// Lock of the directory, and the way to its durability.
+    /// Open directory, to lock it and to make its changes durable.
     handle: File,
 }
 
@@ -66,7 +66,7 @@ impl Directory {
         Ok(Change::Written)
     }
 
-    /// Takes a file from its place, so that it can be put back. Returns nothing if it does not exist.
+    /// Moves a file aside, so that it can be put back. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// The failed operation.
@@ -82,7 +82,7 @@ impl Directory {
     }
 }
 
-/// File that is no longer in its place.
+/// File that was moved aside.
 #[derive(Debug)]
 pub(super) struct Aside<'a> {
     directory: &'a Directory,

@@ -1,8 +1,8 @@
 //! Removal of the plugin and its network configurations from a node.
 //!
-//! A container that has addresses needs the plugin for its DEL, so that nothing is removed while the agent
-//! knows an attachment. An ADD may run at the same time: the files leave their places first, and go for good
-//! only if there is still no attachment then.
+//! A container that has addresses needs the plugin for its DEL, so nothing is removed while the agent knows
+//! an attachment. Since an ADD may run at the same time, the files are first moved aside, and deleted only if
+//! there is still no attachment then.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::file::{Aside, Directory};
 pub(super) struct Removal<'a> {
     /// Directory of the plugin.
     pub(super) programs: Option<&'a Path>,
-    /// Directory of network configurations, and the names of those that go.
+    /// Directory of network configurations, and the names of the files to remove.
     pub(super) networks: Option<(&'a Path, Vec<String>)>,
     /// Socket of the node's agent.
     pub(super) agent: &'a Path,
@@ -32,13 +32,13 @@ impl Removal<'_> {
     ///
     /// # Errors
     /// The attachments that need the files, or a file that can't be removed. All files are in their places
-    /// then.
+    /// then, unless the final deletion of one failed.
     pub(super) async fn carry_out(&self) -> Result<Vec<String>, Trouble> {
         self.check().await?;
         let networks = self.networks.as_ref().map(|(dir, _)| open(dir)).transpose()?;
         let programs = self.programs.map(open).transpose()?;
         let mut aside = Vec::new();
-        // Without its network configuration a runtime begins no ADD. Its next look may be a moment away.
+        // A runtime starts no ADD without its network configuration, but may notice the removal with a delay.
         if let (Some(directory), Some((_, names))) = (&networks, &self.networks) {
             for name in names {
                 self.set_aside(directory, name, &mut aside)?;
@@ -47,7 +47,7 @@ impl Removal<'_> {
         }
         if let Some(directory) = &programs {
             self.set_aside(directory, CNI_TYPE, &mut aside)?;
-            // No ADD can begin now. One that has begun reaches the agent within this time.
+            // No new ADD can start. A running one reaches the agent within this time.
             tokio::time::sleep(self.settle).await;
             self.check_again(&mut aside).await?;
         }
@@ -60,7 +60,7 @@ impl Removal<'_> {
         Ok(removed)
     }
 
-    /// Refuses while the agent knows an attachment, or can't tell.
+    /// Refuses while the agent knows an attachment, or doesn't answer.
     async fn check(&self) -> Result<(), Trouble> {
         match agent::attachments(self.agent).await {
             Ok(known) if known.total == 0 => Ok(()),
@@ -104,7 +104,7 @@ fn open(dir: &Path) -> Result<Directory, Trouble> {
     Directory::open(dir).map_err(|error| Trouble::file(&dir.display().to_string(), &error))
 }
 
-/// The trouble, after all files are back in their places.
+/// Puts all files back in their places; returns the trouble.
 fn put_back(aside: &mut Vec<Aside<'_>>, mut trouble: Trouble) -> Trouble {
     for file in aside.drain(..).rev() {
         let path = file.path().display().to_string();

@@ -13,7 +13,7 @@ use crate::config::{IPV4_POOLS, IPV6_POOLS, Network};
 use crate::environment::Environment;
 use crate::fail::Failure;
 
-/// Compares what the servers know with what the runtime remembers.
+/// Compares the servers' allocations with the addresses that the runtime remembers.
 ///
 /// # Errors
 /// Code 117 where they differ.
@@ -30,10 +30,10 @@ pub async fn check(environment: &Environment, network: &Network) -> Result<Vec<u
     Ok(Vec::new())
 }
 
-/// The families that the configuration names pools of.
+/// Families for which the configuration names pools.
 fn expected(network: &Network) -> Vec<Family> {
     let named = [(Family::V4, IPV4_POOLS), (Family::V6, IPV6_POOLS)];
-    // An invalid name has no addresses either.
+    // An invalid name has no addresses, either.
     let named =
         named.into_iter().filter(|(_, keys)| network.pools(*keys).is_ok_and(|pools| !pools.is_empty()));
     named.map(|(family, _)| family).collect()

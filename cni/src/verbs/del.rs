@@ -58,7 +58,7 @@ fn endpoint(
     Some(arguments.endpoint(&home.realm, &home.node, &attachment.container_id, controller.as_ref()))
 }
 
-/// Returns true if servers accept a uid. They would refuse the DEL with any other, as they refused its ADD.
+/// Returns true if servers accept a uid. With any other, they refused the ADD and would refuse the DEL.
 fn is_acceptable(uid: &str) -> bool {
     uid.chars().count() <= TEXT_CHARS_MAX && !uid.chars().any(char::is_control)
 }

@@ -12,7 +12,7 @@ use crate::config::Network;
 use crate::environment::Environment;
 use crate::fail::Failure;
 
-/// Sends the list to the agent. An absent list is no order to release everything.
+/// Sends the list to the agent. Without a list, nothing is released.
 ///
 /// # Errors
 /// Code 7 for a malformed list; code 11 if the agent can't be reached.

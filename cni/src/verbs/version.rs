@@ -15,7 +15,7 @@ struct SupportedVersions {
     supported_versions: [CniVersion; 7],
 }
 
-/// Prints them.
+/// Prints the supported versions.
 ///
 /// # Errors
 /// None in practice.

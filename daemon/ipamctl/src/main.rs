@@ -1,10 +1,10 @@
 //! `ipamctl`: the command line of ipamd.
 //!
-//! It knows nothing that the API doesn't say: every command is a few HTTP calls, a table, and an exit code
-//! out of the catalogue of problems. Data goes to standard output, talk to standard error, and what could
-//! hurt asks first. Its folders, lowest first: `output/`, `settings/`, `client/`, `command/`, `grammar/`.
+//! A command is a few HTTP requests to the API, a table, and an exit code from the catalogue of problems.
+//! Data goes to standard output, messages to standard error, and destructive changes ask for confirmation.
+//! Its folders, lowest first: `output/`, `settings/`, `client/`, `command/`, `grammar/`.
 //!
-//! **Invariant:** an exit code of 0 means that what was asked for is the case; 6 that it is unknown.
+//! **Invariant:** exit code 0 means that the requested state is reached, and 6 that the outcome is unknown.
 
 mod client;
 mod command;

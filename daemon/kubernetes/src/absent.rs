@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Keys that scans lacked, each with the first of these scans.
+/// Keys that were absent from scans, each with the time of the first of these scans.
 #[derive(Debug)]
 pub(crate) struct Absent<K>(BTreeMap<K, Instant>);
 
@@ -16,7 +16,8 @@ impl<K> Default for Absent<K> {
 }
 
 impl<K: Ord + Clone> Absent<K> {
-    /// Notes what a scan lacked. Returns the keys that another scan lacked, too, at least one interval ago.
+    /// Records the keys absent from a scan. Returns those already absent from a scan at least one interval
+    /// ago.
     pub(crate) fn scan(&mut self, absent: BTreeSet<K>, now: Instant, interval: Duration) -> Vec<K> {
         self.0.retain(|key, _| absent.contains(key));
         for key in absent {

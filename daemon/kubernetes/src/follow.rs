@@ -20,7 +20,7 @@ use crate::shared::short;
 /// Seconds of one watch.
 const WATCH_S: u32 = 290;
 
-/// Account of the streams of a run.
+/// Receiver of the errors and the signs of life of streams.
 pub(crate) trait Account {
     /// Notes an error of a stream.
     fn failed(&self, error: String);
@@ -34,7 +34,7 @@ pub(crate) trait Account {
     }
 }
 
-/// Follows one resource. Ends only when the API server does not serve it any more.
+/// Follows one resource. Ends only when the API server no longer serves the resource.
 pub(crate) async fn follow<K>(
     account: &impl Account,
     signal: &Signal,
@@ -86,7 +86,7 @@ pub(crate) async fn follow<K>(
     }
 }
 
-/// True if the stream has to begin with a list again. kube repeats a watch from a version that is too old.
+/// True if the stream has to begin with a list again. kube itself restarts a watch with an expired version.
 fn must_restart(error: &watcher::Error, page: &mut u32) -> bool {
     if TooLong::is_in(error) {
         *page = (*page / 5).max(1);
@@ -107,7 +107,7 @@ fn is_unserved(error: &watcher::Error) -> bool {
     }
 }
 
-/// Event about a part of an object.
+/// Converts an event about objects to an event about their parts.
 pub(crate) fn translated<O, P>(event: Event<O>, part: impl Fn(O) -> Option<P>) -> Event<Option<P>> {
     match event {
         Event::Apply(object) => Event::Apply(part(object)),

@@ -1,17 +1,19 @@
 //! Watcher of a Kubernetes cluster, for one realm.
 //!
-//! It mirrors nodes and namespaces, follows the replicas and the end of controllers, and reports pods that
-//! are gone. It knows the types of `ipam-api` and the operations of the REST API ([`Servers`]) and nothing
-//! else, so that the same code runs in the leader and in a remote cluster.
+//! The watcher mirrors nodes and namespaces, follows the replicas and the end of controllers, and reports
+//! deleted pods. It depends only on the types of `ipam-api` and the operations of the REST API ([`Servers`]),
+//! so that the same code runs in the leader and in a remote cluster.
 //!
-//! Facts are about uids: a uid that is gone stays gone. A fact is a deletion that a watch reported, or an
-//! absence in two scans that a quorum read confirms. A list without an object is no fact. Before the pods and
-//! nodes are listed, nothing is sent that frees an address; and the servers decide what a fact means.
+//! Facts are about uids, since a deleted uid never exists again. A fact is a deletion that a watch reported,
+//! or an absence in two scans that a quorum read confirms. A list without an object is no fact. Before the
+//! pods and nodes are listed, no request is sent that frees an address; and the servers decide what a fact
+//! means.
 //!
-//! If a setting asks for it, custom resources are applied to the servers. Their status is all that the
-//! watcher writes to Kubernetes; they are no store, and nothing else reads them.
+//! If a setting requires it, custom resources are applied to the servers. The watcher writes to Kubernetes
+//! only their statuses and the policies of kubernetes-nmstate. Custom resources are no store, and nothing
+//! else reads them.
 //!
-//! Not here: the choice of a leader, and verdicts on addresses.
+//! Out of scope: the election of the leader, and decisions about addresses.
 
 mod absent;
 mod backoff;

@@ -76,7 +76,8 @@ impl<K: Ord + Clone, V: PartialEq> Listed<K, V> {
         Some(Change::Put(key, former))
     }
 
-    /// True if an object of this key is one of at most so many. An incomplete list is a count of its own.
+    /// True if an object of this key is within the limit. The objects of an incomplete list are counted
+    /// separately.
     pub(crate) fn has_room(&self, key: &K, objects_max: usize) -> bool {
         let objects = self.listing.as_ref().unwrap_or(&self.objects);
         objects.contains_key(key) || objects.len() < objects_max

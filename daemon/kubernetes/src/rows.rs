@@ -76,7 +76,7 @@ struct PoolRowStatus {
 }
 
 impl PoolRow {
-    /// Application of the pool, if it is one of the realm that has not ended.
+    /// Application of the pool, if it belongs to the realm and has not ended.
     pub(crate) fn present_in(self, realm: &Name) -> Option<Application> {
         let application = self.status.application?;
         let is_present = application.standing == ApplicationStanding::Present;
@@ -91,7 +91,7 @@ pub(crate) struct AgentRow {
 }
 
 impl AgentRow {
-    /// True if the agent was heard so lately that its node runs.
+    /// True if the agent was heard so recently that its node is considered running.
     pub(crate) fn is_heard(&self, now: Timestamp) -> bool {
         now.0.saturating_sub(self.heard_at.0) <= PROBER_SILENCE_MS_MAX
     }

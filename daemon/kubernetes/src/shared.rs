@@ -21,7 +21,7 @@ use crate::pods::{PodView, Reports};
 use crate::settings::Settings;
 use crate::status::{Counts, Status};
 
-/// Time that a fact may take to the servers.
+/// Maximum transit time of a fact to the servers, in milliseconds.
 const TRANSIT_MS: u64 = 5_000;
 
 /// Shared state.
@@ -63,7 +63,7 @@ pub(crate) struct Views {
     pub(crate) custom: CustomViews,
     pub(crate) node_pools: NodePoolView,
     pub(crate) host_policies: HostPolicyView,
-    /// Nodes that are gone, and whose addresses are to be reclaimed.
+    /// Deleted nodes whose addresses are to be reclaimed.
     pub(crate) leaving: BTreeSet<ObjectName>,
 }
 
@@ -81,7 +81,7 @@ impl Views {
         }
     }
 
-    /// Notes that a node is gone.
+    /// Records the deletion of a node.
     pub(crate) fn end_node(&mut self, name: ObjectName) {
         self.nodes.end(name.clone());
         self.node_changed(name);
@@ -146,14 +146,14 @@ impl<S> Shared<S> {
         });
     }
 
-    /// Newest time at which the watches on pods and nodes were alive; none if it is too old for facts about
-    /// what may have changed since.
+    /// Newest time at which the watches on pods and nodes were alive. None if this time is too old for facts
+    /// about objects that may still exist.
     pub(crate) fn alive_at(&self, now: Timestamp) -> Option<Timestamp> {
         let at = self.pods.heard()?.min(self.nodes.heard()?);
         (now.0.saturating_sub(at.0) + TRANSIT_MS <= WORKLOAD_OBSERVATION_MS_MAX).then_some(at)
     }
 
-    /// True if the watch on pods was alive so lately that its view may refute a claim.
+    /// True if the watch on pods was alive so recently that its view may refute a claim.
     pub(crate) fn may_verify(&self, now: Timestamp) -> bool {
         self.pods.heard().is_some_and(|heard| now.0.saturating_sub(heard.0) <= PODS_HEARD_MS_MAX)
     }
@@ -269,7 +269,7 @@ impl<S> Shared<S> {
         self.wake.host_policies.notify_one();
     }
 
-    /// Publishes the view, and wakes the tasks. What a list lacks is looked for at once.
+    /// Publishes the view, and wakes the tasks. If a list lacked known objects, a scan is started.
     fn after_event(&self, stage: Stage, lacks: bool, tasks: &[&Notify]) {
         if stage == Stage::Listing {
             return;
@@ -299,7 +299,7 @@ impl<S> Shared<S> {
     /// Waits until pods and nodes are listed.
     pub(crate) async fn synced(&self) {
         let mut status = self.status.subscribe();
-        // The sender is a part of this.
+        // The sender lives as long as `self`, so the wait can't fail.
         let _ = status.wait_for(|status| status.synced).await;
     }
 }

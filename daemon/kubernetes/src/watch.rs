@@ -14,7 +14,7 @@ use crate::tasks::{
     scan, send_facts, stream,
 };
 
-/// Watches a cluster until it is dropped. It recovers by itself, and publishes its status.
+/// Watches a cluster until the future is dropped. Recovers from failures itself, and publishes its status.
 pub async fn watch(settings: Settings, servers: impl Servers, status: Sender<Status>) {
     let mut backoff = Backoff::default();
     status.send_replace(Status::new());

@@ -21,7 +21,7 @@ async fn objects_are_applied_with_their_name_and_the_manager_and_so_are_changes(
     fixture.pool("web");
     subnet(&fixture);
     fixture.custom("reservations", "printers", json!({"addresses": ["10.0.0.9"]}));
-    // The first round has all kinds, whichever list was complete first.
+    // The first round has all kinds, regardless of the order of the lists.
     fixture.servers.change(|model| model.failing = usize::MAX);
     let mut running = fixture.synced().await;
     fixture.watched(["subnets", "pools", "reservations"]).await;
@@ -70,7 +70,7 @@ async fn a_refusal_is_a_condition_until_it_ends() {
     let message = ready["message"].as_str().unwrap();
     assert!(message.starts_with("/subnet: subnet lan does not exist. "), "{message}");
     running.until(|status| status.refused.get(&Code::NotFound) == Some(&1)).await;
-    // The subnet exists now, and another object is written.
+    // The subnet now exists, and another object is written.
     fixture.servers.change(|model| model.refusals.clear());
     subnet(&fixture);
     let status = fixture.ready("pools", "web", "Serving").await;
@@ -80,7 +80,7 @@ async fn a_refusal_is_a_condition_until_it_ends() {
 #[tokio::test]
 async fn a_refusal_is_tried_again_after_any_write() {
     let mut fixture = Fixture::with_custom_resources(ONCE);
-    // No pause ends meanwhile.
+    // No pause ends during this part of the test.
     fixture.interval = ONCE;
     let refusal = Problem::new(Code::NotFound, "subnet lan does not exist");
     fixture.servers.change(|model| model.refusals.insert(WEB.to_owned(), refusal));
@@ -110,7 +110,7 @@ async fn an_unreadable_object_is_refused_and_others_are_not() {
     fixture.custom("pools", "range", json!({"subnet": "lan", "ranges": ["10.0.0.9-10.0.0.1"]}));
     let _running = fixture.synced().await;
     fixture.ready("pools", "range", "RangeReversed").await;
-    // Such objects exist if the definition is another one.
+    // Such objects exist if the definition differs.
     fixture.define_lax("pools");
     fixture.custom("pools", "bad", json!({"subnet": 7}));
     fixture.custom("pools", "large", json!({"subnet": "lan", "description": "x".repeat(2 << 20)}));
@@ -169,7 +169,7 @@ async fn a_status_is_written_only_if_it_differs() {
     let patches = fixture.patches();
     running.compared(5).await;
     assert_eq!(fixture.patches(), patches);
-    // The next watcher continues with what the object shows.
+    // The next watcher continues from the status of the object.
     drop(running);
     let mut running = fixture.synced().await;
     running.compared(5).await;
@@ -195,7 +195,7 @@ async fn a_deleted_object_ends_its_pool_and_its_subnet_afterwards() {
         |servers: &crate::fixture::Recorder| (servers.resource(WEB)?["terminating"] == true).then_some(());
     fixture.servers.until("the end begins", is_ending).await;
     running.until(|status| status.refused.contains_key(&Code::InUse)).await;
-    // An object that returns meanwhile does not count before the pool is gone.
+    // An object that is re-created does not count before the pool is deleted.
     fixture.pool("web");
     fixture.ready("pools", "web", "Terminating").await;
     fixture.remove_custom("pools", "web");

@@ -57,7 +57,7 @@ async fn an_api_server_that_is_away_changes_nothing() {
     let mut running = fixture.synced().await;
     fixture.ready("pools", "web", "Serving").await;
     fixture.cluster.stop();
-    // More than one if the machine was slow and the client has repeated it.
+    // There may be several requests, if the machine was slow and the client repeated the request.
     let sent = fixture.servers.sent("/v1/pools").len();
     fixture.remove_custom("pools", "web");
     fixture.pool("db");

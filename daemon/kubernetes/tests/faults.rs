@@ -1,10 +1,10 @@
-//! Faults of the API server: nothing that lives is freed, and nothing that is gone is forgotten.
+//! Faults of the API server: no existing pod loses its address, and no deleted pod is forgotten.
 
 use test_apiserver::Fault;
 
 use crate::fixture::Fixture;
 
-/// Deletes pods while the view can't see it, and expects facts after the fault only, about these pods only.
+/// Deletes pods while the view can't see it. Expects facts only about these pods, and only after the fault.
 async fn deleted_during(begin: &[Fault], end: &[Fault], evidence: &[&str]) {
     let fixture = Fixture::new();
     fixture.node("n1");
@@ -105,13 +105,13 @@ async fn nothing_is_sent_before_pods_and_nodes_are_listed() {
     running.until(|status| status.counts.pods == 0 && status.waiting == 1).await;
     assert!(!running.status.borrow().synced);
     let mut sent = fixture.servers.sent("/");
-    // Reports free nothing.
+    // Reports free no address.
     sent.retain(|sent| sent.path != "/v1/pods");
     assert_eq!(sent, [], "not even a deletion that was watched");
     fixture.cluster.fault(Fault::Heal);
     fixture.servers.until("the releases", |servers| servers.holders().is_empty().then_some(())).await;
     drop(running);
-    // The next leader has seen nothing yet.
+    // The next leader has no view yet.
     let sent = fixture.servers.sent("/v1/workloads").len();
     fixture.servers.hold(crate::fixture::endpoint("pod", "web-8", "old", serde_json::Value::Null));
     fixture.cluster.fault(Fault::Forbid { verb: "list", plural: "pods" });

@@ -61,7 +61,7 @@ async fn n5_7_a_node_that_went_while_the_servers_had_no_leader_is_released() {
 #[tokio::test]
 async fn a_list_without_a_node_is_no_fact() {
     let mut fixture = Fixture::with_hosts(&["n1", "n2"]);
-    // No second scan comes.
+    // There is no second scan.
     fixture.interval = crate::fixture::ONCE;
     let running = fixture.synced().await;
     rolled_out(&fixture).await;

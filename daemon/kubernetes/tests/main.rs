@@ -1,4 +1,4 @@
-//! The watcher against an API server over HTTP, and against servers that record what they are sent.
+//! The watcher against an API server over HTTP, and against servers that record the requests to them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 

@@ -136,7 +136,7 @@ async fn n5_8_a_reset_compares_the_pool_once_and_changes_no_address() {
         let mut running = fixture.synced().await;
         reason(&fixture, "traffic-1", "ReconciledPool").await;
         let writes = writes(&fixture);
-        // The servers are away, so the object is seen while it is compared.
+        // The servers are unavailable, so the status while the object is compared becomes visible.
         fixture.servers.change(|model| model.failing = usize::MAX);
         fixture.annotate("nodeippools", "traffic-1", annotation, Some("1"));
         let status = reason(&fixture, "traffic-1", "ReconcilingPool").await;

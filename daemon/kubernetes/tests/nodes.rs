@@ -1,4 +1,4 @@
-//! Nodes that are gone.
+//! Deleted nodes.
 
 use serde_json::json;
 use test_apiserver::Fault;
@@ -70,7 +70,7 @@ async fn a_node_that_returns_keeps_its_addresses() {
         (!servers.sent("/v1/nodes/prod/n1/reclaim").is_empty()).then_some(())
     };
     fixture.servers.until("an attempt", refused).await;
-    // The watch is behind: only the quorum read shows the new node.
+    // The watch lags behind: only the quorum read shows the new node.
     fixture.cluster.fault(Fault::Freeze);
     fixture.node("n1");
     fixture.servers.change(|model| model.heard.clear());
@@ -86,7 +86,7 @@ async fn a_node_loses_nothing_before_the_pods_are_listed() {
     running.until(|status| status.counts.nodes == 2).await;
     assert!(fixture.cluster.remove("/api/v1/nodes/n1"));
     running.until(|status| status.counts.nodes == 1).await;
-    // A later request of another task shows that this one had its turn.
+    // A later request of another task shows that this task has run.
     fixture.node("n3");
     fixture.servers.until("the mirror", |servers| servers.resource("/v1/nodes/prod/n3")).await;
     assert_eq!(attached(&fixture, "n1"), 50);

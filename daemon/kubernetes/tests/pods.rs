@@ -68,11 +68,11 @@ async fn a_pod_that_the_view_lacks_is_gone_after_two_scans_and_a_quorum_read() {
     let fixture = Fixture::new();
     fixture.node("n1");
     let alive = fixture.pod("web-0", "n1");
-    // Deleted before the watch. The second pod has a successor of its name.
+    // These pods were deleted before the watch. A new pod has the name of the second one.
     for (name, uid) in [("web-9", "old-9"), ("web-0", "old-0")] {
         fixture.servers.hold(endpoint("pod", name, uid, Value::Null));
     }
-    // No pods of this cluster.
+    // This endpoint is no pod of this cluster.
     fixture.servers.hold(endpoint("host", "rack-1", "h1", Value::Null));
     let _running = fixture.synced().await;
     let expected = [alive, "h1".to_owned()];

@@ -132,7 +132,7 @@ async fn reports_that_the_servers_have_lost_are_sent_again() {
     let uid = fixture.bare_pod("web-0", "n1");
     let _running = fixture.synced().await;
     until_complete(&fixture).await;
-    // As after the restore of a backup.
+    // This is the state after the restore of a backup.
     fixture.servers.change(|model| model.reported.clear());
     let is_back = |servers: &Recorder| reported(servers).contains_key(&uid).then_some(());
     fixture.servers.until("the report", is_back).await;

@@ -64,7 +64,7 @@ async fn a_controller_without_addresses_is_not_recorded() {
     let fixture = Fixture::new();
     fixture.node("n1");
     fixture.cluster.put(SETS, set(3));
-    // Another controller with the same name.
+    // This is another controller with the same name.
     let other = json!({"group": "example.com", "kind": "StatefulSet", "name": "db", "uid": "s1"});
     fixture.servers.hold(endpoint("host", "rack-1", "h1", other));
     let mut running = fixture.synced().await;

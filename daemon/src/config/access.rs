@@ -14,7 +14,7 @@ use crate::access::AccessConfig;
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileAccess {
-    /// True if anonymous callers are refused. The default beyond loopback, unless `insecure`.
+    /// True if anonymous callers are refused. By default true beyond loopback, unless `insecure` is set.
     pub(super) require_tokens: Option<bool>,
     pub(super) tokens_file: Option<PathBuf>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Part that all sections with an API server of Kubernetes have: number, realm, and file with credentials.
+//! Common checks of sections with a Kubernetes API server: count, realm and credentials file.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,7 @@ impl Sections {
         wrong(&format!("{}.{key}", self.0), why)
     }
 
-    /// Refuses more sections than the leader serves.
+    /// Refuses too many sections, and any section in a build without the feature `kubernetes`.
     pub(super) fn check_count(&self, count: usize) -> Result<(), ConfigError> {
         if !cfg!(feature = "kubernetes") && count > 0 {
             return Err(wrong(self.0, "this build has no watcher; use one of `cargo xtask build`"));
@@ -33,7 +33,7 @@ impl Sections {
         realm.map_err(|problem| self.wrong("realm", &problem.detail))
     }
 
-    /// Refuses a context without its file.
+    /// Refuses a context without a kubeconfig file.
     pub(super) fn check_context(
         &self,
         context: Option<&str>,

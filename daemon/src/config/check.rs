@@ -36,7 +36,7 @@ pub fn main(flags: &Flags) -> ExitCode {
     }
 }
 
-/// The settings, and what was odd.
+/// Returns the settings as a table, and the warnings.
 fn report(flags: &Flags) -> Result<(String, String), ConfigError> {
     let sources = Sources::read(flags)?;
     let config = Config::merge(flags, &sources)?;
@@ -46,7 +46,7 @@ fn report(flags: &Flags) -> Result<(String, String), ConfigError> {
     Ok((table(&config, &sources) + "The configuration is valid.\n", warnings))
 }
 
-/// Reads all files that a configuration names; warns of what will soon be wrong.
+/// Reads all files that a configuration names. Returns warnings about certificates that expire soon.
 fn files(config: &Config) -> Result<Vec<String>, ConfigError> {
     config.log_filter()?;
     Access::new(config.access.clone()).map_err(|error| wrong("access.tokens_file", &error.to_string()))?;
@@ -63,7 +63,7 @@ fn files(config: &Config) -> Result<Vec<String>, ConfigError> {
     #[cfg(feature = "meridio")]
     if let Some(files) = config.meridio.as_ref().and_then(|meridio| meridio.tls.as_ref()) {
         files.load_rotated()?;
-        // A program renews it before it expires.
+        // A program renews this certificate in time, so its near expiry is no warning.
         in_time("meridio.tls.certificate", &files.read_rotated()?.0)?;
     }
     config.kubernetes.iter().try_for_each(KubernetesSettings::open)?;
@@ -71,7 +71,7 @@ fn files(config: &Config) -> Result<Vec<String>, ConfigError> {
     Ok(warnings)
 }
 
-/// Refuses a certificate that has expired, and warns of one that soon will have.
+/// Refuses an expired certificate. Returns a warning for one that expires within [`RENEW_WITHIN`].
 fn in_time(key: &str, own: &Credentials) -> Result<Option<String>, ConfigError> {
     let expired = |within| own.chain.first().is_some_and(|certificate| expires_within(certificate, within));
     if expired(Duration::ZERO) {
@@ -83,7 +83,7 @@ fn in_time(key: &str, own: &Credentials) -> Result<Option<String>, ConfigError> 
     Ok(expired(RENEW_WITHIN).then(|| format!("{key} expires within two weeks; renew it, then send SIGHUP")))
 }
 
-/// One setting a line, aligned.
+/// Renders the settings as aligned lines, one setting per line.
 fn table(config: &Config, sources: &Sources) -> String {
     let settings = settings(config);
     let wide = |width: usize, text: &str| width.max(text.chars().count());
@@ -97,7 +97,7 @@ fn table(config: &Config, sources: &Sources) -> String {
     text
 }
 
-/// Every key of the file with its effective value. None is a secret: those are in files of their own.
+/// Returns every key of the file with its effective value. Secrets are in separate files, never here.
 fn settings(config: &Config) -> Vec<(&'static str, String)> {
     let path = |path: Option<&std::path::PathBuf>| or_dash(path.map(|path| path.display()));
     let (tls, peer_tls) = (config.tls.as_ref(), config.peer_tls.as_ref());
@@ -188,7 +188,7 @@ mod tests {
 
     fn keys(at: &str, value: &serde_json::Value, all: &mut Vec<String>) {
         match value {
-            // A section; a map from names is one setting.
+            // A section. `access.clients` is a map from names, and counts as one setting.
             serde_json::Value::Object(map) if at != "access.clients" => {
                 let inner = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
                 map.iter().for_each(|(key, value)| keys(&inner(key), value, all));

@@ -1,4 +1,4 @@
-//! `[cluster]`: how a new member finds the cluster that takes it in, and where the others reach it.
+//! `[cluster]`: servers that admit a new member, and the address at which other members reach it.
 
 use std::path::PathBuf;
 
@@ -22,11 +22,11 @@ pub(super) struct FileCluster {
 /// Servers that admit a new member, for a data directory that belongs to no cluster yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinConfig {
-    /// Members of the cluster, where they answer clients.
+    /// URLs for clients of cluster members.
     pub servers: Vec<String>,
     /// The file with the join token.
     pub token_file: Option<PathBuf>,
-    /// The CAs by which these servers are believed.
+    /// CAs that verify the servers' certificates.
     pub ca_file: Option<PathBuf>,
 }
 

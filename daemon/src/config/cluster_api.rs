@@ -10,14 +10,14 @@ use super::error::{ConfigError, wrong};
 
 const SECTIONS: Sections = Sections("cluster_api");
 
-/// Characters of a value of a label in Kubernetes.
+/// Maximum length of a Kubernetes label value, in characters.
 const LABEL_VALUE_CHARS_MAX: usize = 63;
 
 /// One section of the file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileClusterApi {
-    /// Realm of the claims. Management clusters between which clusters move have the same one.
+    /// Realm of the claims. Management clusters that move clusters between each other share one realm.
     pub(super) realm: Option<String>,
     /// File with the address of the API server and credentials; absent: those of the pod's service account.
     pub(super) kubeconfig: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct ClusterApiSettings {
     pub watch_filter: Option<String>,
 }
 
-/// Complete and checked.
+/// Completes and checks all sections. Two sections may not serve the same objects.
 pub(super) fn complete(sections: Vec<FileClusterApi>) -> Result<Vec<ClusterApiSettings>, ConfigError> {
     SECTIONS.check_count(sections.len())?;
     let mut all: Vec<ClusterApiSettings> = Vec::new();
@@ -73,7 +73,7 @@ impl FileClusterApi {
 }
 
 impl ClusterApiSettings {
-    /// Objects that the provider serves, as far as the section tells.
+    /// Returns the settings that together identify the objects that the provider serves.
     fn served(&self) -> (&Option<PathBuf>, &Option<String>, &Option<String>) {
         (&self.kubeconfig, &self.context, &self.watch_filter)
     }
@@ -84,7 +84,7 @@ impl ClusterApiSettings {
     }
 }
 
-/// Refuses a text that no label of Kubernetes has as its value.
+/// Refuses a text that is not a valid Kubernetes label value.
 ///
 /// # Errors
 /// The form of such values.

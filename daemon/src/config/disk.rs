@@ -1,25 +1,25 @@
-//! `[disk]`: from when on the disk counts as full.
+//! `[disk]`: free space below which the disk counts as full.
 
 use ipam_raft::node::DiskLimits;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ConfigError, wrong};
 
-/// Below this, writes in progress would fail on a full disk.
+/// Minimum of `low_bytes`: with less free space, writes in progress would fail.
 const LOW_BYTES_MIN: u64 = 1 << 20;
 
 /// The section of the file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileDisk {
-    /// Free bytes below which writes that need more are refused.
+    /// Free bytes below which writes that need more space are refused.
     pub(super) low_bytes: Option<u64>,
-    /// The size of the file that holds a part of the disk for the daemon's own needs.
+    /// Size in bytes of the ballast file, which reserves disk space for the daemon's own needs.
     pub(super) ballast_bytes: Option<u64>,
 }
 
 impl FileDisk {
-    /// Complete and checked.
+    /// Completes and checks the section.
     pub(super) fn complete(&self) -> Result<DiskLimits, ConfigError> {
         let default = DiskLimits::default();
         let limits = DiskLimits {

@@ -1,8 +1,8 @@
 //! Environment variables: a closed list of names.
 //!
-//! Kubernetes sets `IPAMD_PORT=tcp://…`, `IPAMD_SERVICE_HOST` and the like for a Service that is called
-//! `ipamd`. These, and other unknown names with our prefix, are ignored with a warning, never fatal; so no
-//! setting's name ends like them.
+//! Kubernetes sets `IPAMD_PORT=tcp://…`, `IPAMD_SERVICE_HOST` and the like for a Service named `ipamd`. These
+//! and other unknown names with the prefix are ignored with a warning. So no setting has a name that ends in
+//! `_PORT` or `_SERVICE_HOST`.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use super::error::{ConfigError, wrong};
 use super::raft;
 
-/// Every name, with the key of the file that it stands for.
+/// Every variable with the configuration key that it sets.
 pub const NAMES: &[(&str, &str)] = &[
     ("IPAMD_CONFIG", OF_THE_FILE),
     ("IPAMD_NAME", "name"),
@@ -43,13 +43,13 @@ pub const NAMES: &[(&str, &str)] = &[
     ("IPAMD_RAFT_SNAPSHOT_MIB_PER_SECOND", "raft.snapshot_mib_per_second"),
 ];
 
-/// The key of [`NAMES`] that is none of the file's.
+/// Pseudo-key in [`NAMES`] for the path of the configuration file, which the file itself can't set.
 const OF_THE_FILE: &str = "path of the file";
 
-/// The settings that it names.
+/// Settings from environment variables.
 #[derive(Debug, Default)]
 pub(super) struct Environment {
-    /// Variables with their keys of the file and their values.
+    /// Variables, each with its configuration key and its value.
     pub(super) given: Vec<(&'static str, &'static str, String)>,
     pub(super) warnings: Vec<String>,
 }
@@ -70,12 +70,12 @@ impl Environment {
         environment
     }
 
-    /// The configuration file that it names.
+    /// Returns the configuration file that the environment names.
     pub(super) fn config(&self) -> Option<&Path> {
         self.given.iter().find(|(_, key, _)| *key == OF_THE_FILE).map(|(_, _, path)| Path::new(path))
     }
 
-    /// Its settings, as the file would have them.
+    /// Returns the settings as a table by configuration key.
     pub(super) fn table(&self) -> Result<Table, ConfigError> {
         let mut table = Table::new();
         for (name, key, text) in self.given.iter().filter(|(_, key, _)| *key != OF_THE_FILE) {
@@ -100,7 +100,7 @@ impl Environment {
     }
 }
 
-/// Reads a switch.
+/// Reads a boolean.
 fn switch(name: &str, text: &str) -> Result<bool, ConfigError> {
     match text {
         "true" | "1" => Ok(true),
@@ -109,7 +109,7 @@ fn switch(name: &str, text: &str) -> Result<bool, ConfigError> {
     }
 }
 
-/// Reads a whole number; one that no file could hold is the largest that it could.
+/// Reads a whole number. TOML integers end at `i64::MAX`, so larger numbers are clamped to it.
 fn number(key: &str, text: &str) -> Result<i64, ConfigError> {
     let number: u64 = text.parse().map_err(|_| {
         let (text, example) = (shown(text), raft::default_of(key));

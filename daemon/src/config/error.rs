@@ -1,8 +1,8 @@
-//! The error of all that reads the configuration.
+//! Error of reading and checking the configuration.
 
 use ipam_api::tls::TlsError;
 
-/// A configuration that can't be used: what is wrong, and what would be right.
+/// Configuration that can't be used. The message names the mistake and a correction.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub(super) String);

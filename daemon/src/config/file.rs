@@ -53,7 +53,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Reads a file, and refuses keys that belong elsewhere.
+    /// Reads a file, and refuses unknown keys.
     pub(super) fn read(path: &Path) -> Result<Table, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError(format!("{} can't be read: {error}", path.display())))?;

@@ -17,16 +17,16 @@ pub(super) struct FileGc {
     pub(super) node_grace_ms: Option<u64>,
     /// True if addresses of workloads that terminate or have finished on a ready node are freed.
     pub(super) terminating_on_ready_node: Option<bool>,
-    /// True if addresses of workloads that terminate or have finished on another node are freed.
+    /// True if addresses of workloads that terminate or have finished on a node that isn't ready are freed.
     pub(super) terminating_on_gone_node: Option<bool>,
-    /// True if addresses of workloads that run without shown addresses are freed.
+    /// True if addresses of workloads that run but report no addresses are freed.
     pub(super) running_without_addresses: Option<bool>,
     /// Additional grace of workloads that terminate or have finished.
     pub(super) delay_ms: Option<u64>,
 }
 
 impl FileGc {
-    /// Complete and checked.
+    /// Completes and checks the section.
     pub(super) fn complete(&self) -> Result<GcSettings, ConfigError> {
         let default = GcSettings::default();
         let node_grace_ms = self.node_grace_ms.unwrap_or(default.node_grace_ms);

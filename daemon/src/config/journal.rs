@@ -7,20 +7,20 @@ use crate::tasks::journal::JournalLimits;
 
 /// Default limits: space for about ten million events, and a little more than a year.
 const DEFAULT: JournalLimits = JournalLimits { keep_bytes: 2 << 30, keep_days: 400 };
-/// With less, watchers that are cut off for a moment would lose their place.
+/// Minimum of `keep_bytes`: with less, a briefly disconnected watcher would lose its position.
 const KEEP_BYTES_MIN: u64 = 16 << 20;
 
 /// The section of the file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileJournal {
-    /// Bytes of events, before compression.
+    /// Retained events, in bytes before compression.
     pub(super) keep_bytes: Option<u64>,
     pub(super) keep_days: Option<u64>,
 }
 
 impl FileJournal {
-    /// Complete and checked.
+    /// Completes and checks the section.
     pub(super) fn complete(&self) -> Result<JournalLimits, ConfigError> {
         let limits = JournalLimits {
             keep_bytes: self.keep_bytes.unwrap_or(DEFAULT.keep_bytes),

@@ -23,7 +23,7 @@ pub(super) struct FileKubernetes {
     pub(super) context: Option<String>,
     /// Interval of the scans that look for pods without a watched deletion.
     pub(super) scan_interval_ms: Option<u64>,
-    /// False to believe what the agents of the realm's nodes claim about their pods; absent: true.
+    /// False to accept claims of the realm's nodes about their pods unverified; absent: true.
     pub(super) verify: Option<bool>,
     /// True if the watcher applies the custom resources of the cluster; by default it does not.
     pub(super) custom_resources: Option<bool>,
@@ -53,7 +53,7 @@ impl KubernetesSettings {
     }
 }
 
-/// Complete and checked.
+/// Completes and checks all sections.
 pub(super) fn complete(sections: Vec<FileKubernetes>) -> Result<Vec<KubernetesSettings>, ConfigError> {
     SECTIONS.check_count(sections.len())?;
     let mut all: Vec<KubernetesSettings> = Vec::new();

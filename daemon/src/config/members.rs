@@ -16,8 +16,8 @@ pub(super) struct FileMember {
     pub(super) peer: String,
 }
 
-/// Founding members: from flags if there are any, else from the file; none by default. For a member that
-/// joins they are only addresses.
+/// Returns the founding members: from flags if there are any, else from the file; none by default.
+/// For a member that joins a cluster, they only provide addresses.
 pub(super) fn members(
     flags: &[String],
     file: Vec<FileMember>,

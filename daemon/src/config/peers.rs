@@ -1,4 +1,4 @@
-//! The peer port: where it is, and the proof by which members believe each other there.
+//! Peer port: its address, and how members authenticate each other.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,15 +11,15 @@ use ipam_raft::node::InitialMember;
 
 use super::error::{ConfigError, wrong};
 
-/// The next step for members that have to reach each other.
+/// Advice in errors about members that have to reach each other.
 const REMEDY: &str = "On one host, use a unix socket for each member, such as `unix:/var/lib/ipamd/peers/n1.sock`. Across hosts, set certificate, key and CA in [peer_tls] (`ipamctl cluster ca` creates them). A single member needs neither. `insecure = true` permits it on a trusted host and network";
 
-/// The place at which a member answers its peers.
+/// Listener of a member for its peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerListen {
-    /// None: it is the only member.
+    /// No listener: the member is alone.
     Closed,
-    /// A port of the network.
+    /// TCP port.
     Network(SocketAddr),
     /// A unix socket, for members on the same host and of the same user.
     Socket(PathBuf),
@@ -54,7 +54,7 @@ impl PeerListen {
     }
 }
 
-/// Settings of the peer port, each checked by itself.
+/// Settings of the peer port before they are checked against each other.
 pub(super) struct PeerSettings<'a> {
     pub(super) name: &'a Name,
     /// `peer_listen`.
@@ -62,16 +62,16 @@ pub(super) struct PeerSettings<'a> {
     /// `cluster.peer_address`.
     pub(super) address: Option<String>,
     pub(super) members: Vec<InitialMember>,
-    /// True if it founds a cluster, and does not join one.
+    /// True if the member founds a cluster instead of joining one.
     pub(super) founds: bool,
     pub(super) has_tls: bool,
     pub(super) insecure: bool,
 }
 
-/// The peer port, complete and checked.
+/// Peer port after all checks.
 pub(super) struct Peers {
     pub(super) listen: PeerListen,
-    /// The address at which the others reach it; empty if the port is closed.
+    /// Address at which other members reach this one; empty if the port is closed.
     pub(super) address: String,
     pub(super) members: Vec<InitialMember>,
 }
@@ -125,7 +125,7 @@ impl PeerSettings<'_> {
         self.founds && self.members.iter().all(|member| member.name == *self.name)
     }
 
-    /// Port that was given, or the one that its own address or [peer_tls] implies.
+    /// Configured listener, or the default that TLS, the member's address or `insecure` implies.
     fn listen(&self, address: Option<&str>) -> Result<PeerListen, ConfigError> {
         if let Some(listen) = &self.listen {
             return PeerListen::parse(listen);

@@ -24,7 +24,7 @@ pub(super) struct FileRaft {
 }
 
 impl FileRaft {
-    /// Complete and checked.
+    /// Completes and checks the times.
     pub(super) fn timing(&self) -> Result<Timing, ConfigError> {
         let default = Timing::default();
         let timing = Timing {
@@ -44,7 +44,7 @@ impl FileRaft {
         Ok(timing)
     }
 
-    /// Complete and checked.
+    /// Completes and checks the snapshot policy.
     pub(super) fn snapshots(&self) -> Result<SnapshotPolicy, ConfigError> {
         let default = SnapshotPolicy::default();
         let mib = |key, least, given: Option<u64>, default: u64| {
@@ -53,7 +53,7 @@ impl FileRaft {
         let every = self.snapshot_every_entries;
         let every_entries = at_least("snapshot_every_entries", 1, every, default.every_entries)?;
         let every_bytes = mib("snapshot_every_mib", 1, self.snapshot_every_mib, default.every_bytes)?;
-        // Frequent snapshots go with a short log.
+        // By default, the log behind a snapshot is no longer than the interval of snapshots.
         let (entries, bytes) = (default.keep_entries.min(every_entries), default.keep_bytes.min(every_bytes));
         let keep = self.keep_entries_behind_snapshot;
         let keep_entries = at_least("keep_entries_behind_snapshot", 0, keep, entries)?;
@@ -64,7 +64,7 @@ impl FileRaft {
     }
 }
 
-/// Optional number with its key and its minimum.
+/// Returns an optional number or its default, and refuses one below its minimum.
 fn at_least(key: &str, least: u64, given: Option<u64>, default: u64) -> Result<u64, ConfigError> {
     match given.unwrap_or(default) {
         number if number < least => {
@@ -74,7 +74,7 @@ fn at_least(key: &str, least: u64, given: Option<u64>, default: u64) -> Result<u
     }
 }
 
-/// The default of a setting that the environment has.
+/// Default of a `[raft]` setting that an environment variable can set.
 pub(super) fn default_of(key: &str) -> u64 {
     let default = SnapshotPolicy::default();
     match key {

@@ -1,4 +1,4 @@
-//! A member's settings, merged of file, environment and flags, and checked.
+//! Settings of a member, merged from file, environment and flags, and checked.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::access::AccessConfig;
 use crate::tasks::GcSettings;
 use crate::tasks::journal::JournalLimits;
 
-/// Directives for kube, which logs whole answers of an API server that it can't read.
+/// Log directives for kube, which logs complete responses that it can't parse.
 pub const KUBE_DIRECTIVES: &str = "kube_client=error,kube_runtime=error";
 
 /// A member's settings, complete and checked.
@@ -40,7 +40,7 @@ pub struct Config {
     pub peer_listen: PeerListen,
     /// Additional Unix socket for clients.
     pub client_socket: Option<PathBuf>,
-    /// URL that clients are told; derived from `client_listen` if absent.
+    /// Advertised URL for clients; derived from `client_listen` if absent.
     pub client_url: Option<String>,
     /// The founding members, this one among them.
     pub initial_members: Vec<InitialMember>,
@@ -111,7 +111,7 @@ impl Config {
             ));
         }
         let client_url = given.client_url;
-        // Without TLS here a proxy may terminate it for this member.
+        // Without TLS on this listener, a proxy may terminate TLS for this member.
         if let Some(url) = client_url.as_ref().filter(|url| tls.is_some() && !url.starts_with("https://")) {
             return Err(wrong(
                 "client_url",
@@ -203,7 +203,7 @@ impl Config {
     /// Filter of the log: the operator's directives come last and win.
     ///
     /// # Errors
-    /// For something that is no filter.
+    /// For a directive that can't be parsed.
     pub fn log_filter(&self) -> Result<EnvFilter, ConfigError> {
         EnvFilter::try_new(format!("{LOG_DIRECTIVES},{KUBE_DIRECTIVES},{}", self.log)).map_err(|error| {
             let filter = shown(&self.log);
@@ -226,12 +226,12 @@ fn host_name() -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// URL of clients for a listener that is bound to `listen`.
+/// URL for clients of a listener that is bound to `listen`.
 #[must_use]
 pub fn client_url(listen: SocketAddr, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };
     match listen.ip() {
-        // Bound to every address: the host's name is the best guess that others can use.
+        // Bound to every address: the host name is the most likely name by which others can connect.
         ip if ip.is_unspecified() => format!("{scheme}://{}:{}", host_name(), listen.port()),
         _ => format!("{scheme}://{listen}"),
     }
@@ -257,7 +257,7 @@ pub(super) mod tests {
         Config::merge(flags, &Sources::new(flags, Environment::read(variables), meridio, file)?)
     }
 
-    /// The example with its settings switched on.
+    /// Example configuration with all commented-out settings enabled.
     pub(in crate::config) fn example() -> String {
         let text = include_str!("../../../deploy/ipamd.example.toml");
         let switched_on = |line: &str| match line.strip_prefix('#') {
@@ -313,7 +313,7 @@ pub(super) mod tests {
         assert_examples_of_meridio(file.meridio.unwrap());
     }
 
-    /// Keys of `[meridio]` with a default have it in the example.
+    /// Asserts that the example shows the defaults of `[meridio]`.
     #[cfg(feature = "meridio")]
     fn assert_examples_of_meridio(given: FileMeridio) {
         let given = FileMeridio { spiffe_ids: None, tls: FileTls::default(), ..given };

@@ -1,6 +1,6 @@
 //! Layers of settings: file, then environment, then flags, each a table by the keys of the file.
 //!
-//! The environment of Meridio's server lies over the file, and some of it under the file.
+//! Variables of Meridio's server override the file. The data directory that they imply overrides nothing.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,13 +16,13 @@ use super::meridio::MeridioEnvironment;
 
 /// The layers of a configuration; the later one wins.
 pub(super) struct Sources {
-    /// Settings of Meridio's environment where no other layer has them.
+    /// Settings from Meridio's environment that every other layer overrides.
     meridio_defaults: Table,
     file: Table,
     meridio: Table,
     environment: Table,
     flags: Table,
-    /// Odd things in the environment.
+    /// Warnings about the environment.
     pub(super) warnings: Vec<String>,
 }
 

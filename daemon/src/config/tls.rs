@@ -50,11 +50,11 @@ pub(super) struct FilePeerTls {
 /// TLS for clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientTlsFiles {
-    /// The certificate that clients are shown.
+    /// Certificate that this member presents to clients.
     pub certificate: PathBuf,
-    /// Its key.
+    /// Key of the certificate.
     pub key: PathBuf,
-    /// CAs of client certificates; without it clients aren't asked for one.
+    /// CAs of client certificates; if absent, clients are not requested to present a certificate.
     pub client_ca: Option<PathBuf>,
 }
 
@@ -63,14 +63,14 @@ pub struct ClientTlsFiles {
 pub struct PeerTlsFiles {
     /// The certificate that names this member.
     pub certificate: PathBuf,
-    /// Its key.
+    /// Key of the certificate.
     pub key: PathBuf,
     /// The CAs of all members.
     pub ca: PathBuf,
 }
 
 impl ClientTlsFiles {
-    /// Completes the files of a section.
+    /// Checks the file names of a section. Returns none if TLS is not configured.
     pub(super) fn complete(section: &str, given: FileTls) -> Result<Option<Self>, ConfigError> {
         let missing = |key: &str| {
             wrong(&format!("{section}.{key}"), "it is missing; TLS needs a certificate and its key")
@@ -87,7 +87,7 @@ impl ClientTlsFiles {
     /// Reads the files, and warns of a certificate that expires soon.
     ///
     /// # Errors
-    /// For one that can't be used.
+    /// For a file that can't be used.
     pub fn read(&self) -> Result<(Credentials, Option<rustls::RootCertStore>), TlsError> {
         let (own, client_roots) = self.read_rotated()?;
         warn_in_time(&self.certificate, &own);
@@ -97,7 +97,7 @@ impl ClientTlsFiles {
     /// Reads files that a program rotates, whose certificates always expire soon.
     ///
     /// # Errors
-    /// For one that can't be used.
+    /// For a file that can't be used.
     pub fn read_rotated(&self) -> Result<(Credentials, Option<rustls::RootCertStore>), TlsError> {
         let client_roots = self.client_ca.as_deref().map(read_roots).transpose()?;
         Ok((Credentials::read(&self.certificate, &self.key)?, client_roots))
@@ -106,7 +106,7 @@ impl ClientTlsFiles {
     /// Reads the files, ready for use.
     ///
     /// # Errors
-    /// For one that can't be used.
+    /// For a file that can't be used.
     pub fn load(&self) -> Result<ClientTls, TlsError> {
         let (own, client_roots) = self.read()?;
         ClientTls::new(Names::Ipamd, own, client_roots)
@@ -115,7 +115,7 @@ impl ClientTlsFiles {
     /// Reads files that a program rotates, ready for clients with SPIFFE ids.
     ///
     /// # Errors
-    /// For one that can't be used.
+    /// For a file that can't be used.
     pub fn load_rotated(&self) -> Result<ClientTls, TlsError> {
         let (own, client_roots) = self.read_rotated()?;
         ClientTls::new(Names::Spiffe, own, client_roots)
@@ -144,7 +144,7 @@ impl PeerTlsFiles {
     /// Reads the files.
     ///
     /// # Errors
-    /// For one that can't be used.
+    /// For a file that can't be used.
     pub fn read(&self) -> Result<PeerCredentials, TlsError> {
         let own = Credentials::read(&self.certificate, &self.key)?;
         warn_in_time(&self.certificate, &own);
@@ -154,15 +154,15 @@ impl PeerTlsFiles {
     /// Reads the files, ready for use by the member of this name.
     ///
     /// # Errors
-    /// For one that can't be used, or that other members wouldn't accept.
+    /// For a file that can't be used, or a certificate that other members would not accept.
     pub fn load(&self, member: &Name) -> Result<PeerTls, TlsError> {
         let in_file = |error| TlsError::new(format!("{}: {error}", self.certificate.display()));
         PeerTls::new(member, self.read()?).map_err(in_file)
     }
 }
 
-/// Warns of an expired certificate, or one that expires soon. A member whose clients no longer trust it still
-/// serves its peers.
+/// Logs a warning about a certificate that has expired or expires soon. The member starts all the same, since
+/// it can still serve its peers.
 fn warn_in_time(file: &Path, own: &Credentials) {
     let Some(certificate) = own.chain.first() else { return };
     let file = file.display();
@@ -173,7 +173,7 @@ fn warn_in_time(file: &Path, own: &Credentials) {
     }
 }
 
-/// A path that isn't empty.
+/// Returns the path unless it is empty.
 fn named(path: Option<PathBuf>) -> Option<PathBuf> {
     path.filter(|path| path != Path::new(""))
 }

@@ -1,4 +1,4 @@
-//! The members: real processes, started from this very program.
+//! Members of the demonstration: processes of this same program.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -29,18 +29,18 @@ pub(super) struct Member {
     process: Child,
 }
 
-/// The members' processes. They end with this one, however it ends.
+/// Processes of the members. They end with this process, even after a kill.
 #[derive(Debug, Default)]
 pub(super) struct Members(pub(super) Vec<Member>);
 
 impl Members {
-    /// Starts them, each with a directory, a log and a pid file in `dir`.
+    /// Starts all members, each with a directory, a log and a pid file in `dir`.
     pub(super) fn start(&mut self, dir: &Path) -> Result<(), DevError> {
         let program =
             std::env::current_exe().map_err(|error| DevError::new("this program can't be found", error))?;
         let names = (1..=COUNT).map(|number| format!("n{number}"));
         let members: Vec<(String, SocketAddr)> = names.zip(ports::pick(COUNT)?).collect();
-        // A directory of their own, which they make for their user alone.
+        // The members create this directory, which only their user can access.
         let peer = |name: &str| format!("unix:{}", dir.join("peers").join(name).display());
         for (name, client) in &members {
             let log = File::create(dir.join(format!("{name}.log")))
@@ -61,7 +61,7 @@ impl Members {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(log)
-                // Ctrl-C is for this process, which stops the members one after the other.
+                // Ctrl-C must reach this process only, which stops the members one after the other.
                 .process_group(0)
                 .kill_on_drop(true)
                 .spawn()
@@ -85,7 +85,7 @@ impl Members {
         self.0.iter().map(|member| format!("http://{}", member.client)).collect()
     }
 
-    /// Waits until every member is ready; how the first one sees the cluster.
+    /// Waits until every member is ready. Returns the cluster as the first member reports it.
     pub(super) async fn formed(&mut self, dir: &Path) -> Result<Cluster, DevError> {
         let until = Instant::now() + FORM;
         for member in &mut self.0 {
@@ -118,7 +118,7 @@ impl Members {
             .map_err(|problem| DevError::new("the cluster can't be asked", problem))
     }
 
-    /// Waits for a member to end by itself; its name, and how it ended.
+    /// Waits until a member ends by itself. Returns its name and its exit status.
     pub(super) async fn one_ends(&mut self) -> Option<String> {
         let waits = self.0.iter_mut().map(|member| {
             Box::pin(async {

@@ -11,7 +11,7 @@ impl DevError {
     }
 }
 
-/// Talks to the person: standard error, so that standard output stays data.
+/// Prints a message to standard error, so that standard output has only data.
 pub(super) fn say(text: &str) {
     crate::screen::err(&format!("{text}\n"));
 }

@@ -1,7 +1,7 @@
-//! Lab of network namespaces: a node, and containers that a real main plugin and ours configure.
+//! Lab of network namespaces: a node, and containers configured by a main plugin and `ipam-cni`.
 //!
-//! The main plugin is `bridge` by default. A namespace is held by a process that waits for the end of its
-//! input: it ends with this process, even after a kill, and has no name that could be left behind.
+//! The main plugin is `bridge` by default. A child process holds each namespace and waits for the end of its
+//! input. So a namespace ends with this process, even after a kill, and leaves no name behind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -32,7 +32,7 @@ impl Namespace {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C is for this process, which has the plugins take away what they made before this ends.
+            // Ctrl-C must reach this process only: it runs DEL for all containers before the namespaces end.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
@@ -51,7 +51,7 @@ impl Namespace {
         Ok(Self { holder, path: PathBuf::from(format!("/proc/{pid}/ns/net")) })
     }
 
-    /// A command that will run in it.
+    /// Returns a command that runs in the namespace.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={}", self.path.display())).arg("--").arg(program);
@@ -60,7 +60,7 @@ impl Namespace {
     }
 
     async fn end(mut self) {
-        // Its input ends with this.
+        // The holder exits at the end of its input.
         drop(self.holder.stdin.take());
         let _ = self.holder.wait().await;
     }
@@ -85,14 +85,14 @@ pub struct Lab {
 pub struct Container {
     id: String,
     namespace: Option<Namespace>,
-    /// The plugin's answer to ADD.
+    /// Result of ADD.
     pub result: Value,
     /// Duration of ADD, from exec to exit.
     pub took: Duration,
 }
 
 impl Container {
-    /// The addresses that the plugin's answer names, with prefix lengths.
+    /// Addresses in the result of ADD, with prefix lengths.
     #[must_use]
     pub fn addresses(&self) -> Vec<String> {
         let ips = self.result.get("ips").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -217,7 +217,7 @@ impl Lab {
         self.containers.last().ok_or_else(|| DevError("no container".to_owned()))
     }
 
-    /// The containers that live.
+    /// Containers that were added and not deleted, the oldest first.
     #[must_use]
     pub fn containers(&self) -> &[Container] {
         &self.containers
@@ -243,7 +243,7 @@ impl Lab {
         Ok(container)
     }
 
-    /// Runs the plugins again for the container with this number, which stays: a repeated DEL, a CHECK.
+    /// Runs the plugins again for an existing container, such as CHECK or a repeated DEL.
     ///
     /// # Errors
     /// If the container doesn't exist, or the plugins can't be run.

@@ -13,7 +13,7 @@ use super::console::{DevError, say};
 use super::container::Lab;
 use super::report;
 
-/// The demonstration: documentation prefixes, which no real network routes.
+/// Subnets of the demonstration: name, CIDR and gateway. The IPv6 prefix is for documentation (RFC 3849).
 const SUBNETS: [(&str, &str, &str); 2] =
     [("demo", "10.99.0.0/24", "10.99.0.1"), ("demo6", "2001:db8:99::/64", "2001:db8:99::1")];
 
@@ -64,13 +64,13 @@ pub(super) async fn show(
 pub(super) async fn clear(members: &mut Members, lab: Option<Lab>) -> Result<(), DevError> {
     let outcome = match lab {
         Some(lab) if members.are_complete() => lab.end().await,
-        // The user may have deleted them: namespaces end by themselves.
+        // The user may have stopped members. The namespaces end without DEL.
         _ => Ok(()),
     };
     members.stop().await.and(outcome)
 }
 
-/// Creates the subnets and pools; on kept data they are there already.
+/// Creates the subnets and pools. In a kept data directory they exist already.
 async fn create(url: &str) -> Result<(), DevError> {
     let client = client(url)?;
     let put = async |path: String, body: Value| {

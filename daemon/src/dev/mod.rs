@@ -1,7 +1,7 @@
 //! `ipamd dev`: a whole cluster on this machine for a first trial.
 //!
-//! Three real `ipamd serve` processes with their own directories, and a network namespace whose interface
-//! gets its addresses through the real `bridge` plugin and ours.
+//! It runs three `ipamd serve` processes, each with its own directory, and a network namespace. The interface
+//! of the namespace gets its addresses through the `bridge` plugin and `ipam-cni`.
 
 mod cluster;
 mod console;

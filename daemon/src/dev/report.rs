@@ -1,4 +1,4 @@
-//! The last lines: the product's first impression, and its shortest tutorial.
+//! Output of `ipamd dev`: the allocated addresses, and next steps for the user.
 
 use std::path::Path;
 use std::time::Duration;

@@ -22,7 +22,7 @@ pub struct Arguments {
     keep: Option<PathBuf>,
 }
 
-/// `ipamd dev`.
+/// Runs `ipamd dev`.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -60,7 +60,7 @@ async fn run(arguments: &Arguments) -> Result<(), DevError> {
         }
     };
     let stopped = demo::clear(&mut members, lab).await;
-    // After a failure nothing is left behind.
+    // Cleanup also runs after a failure.
     let removed = place.remove();
     outcome.and(stopped).and(removed)?;
     if arguments.check {

@@ -1,7 +1,7 @@
 //! Admission by the head of a request: caller and role are checked before the body is read.
 //!
-//! Handlers and `apply` check again, with the body's contents. Refusing here bounds the memory that a
-//! stranger can make a member use: a refused request has no buffer for its body.
+//! Handlers and `apply` check again, with the body's contents. A request that is refused here gets no buffer
+//! for its body, which bounds the memory that unauthenticated callers can occupy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ async fn judge(app: &App, access: Option<Access>, head: &Parts) -> Result<(), Pr
     let known = app.identify(&offer, deadline(&head.headers)?).await?;
     notes.note_known();
     let reads = [Method::GET, Method::HEAD].contains(&head.method)
-        // A backup reads everything and keeps others from taking one: no page of another site may begin it.
+        // A backup reads everything and blocks other backups, so no page of another site may start one.
         && !matches!(access, Access::Permission(_, Target::Backup));
     if !reads {
         check_page(&head.headers)?;
@@ -96,8 +96,8 @@ fn check_access(known: &Identity, access: Access) -> Result<(), Problem> {
     }
 }
 
-/// Refuses cross-site requests of browsers with ambient rights. Those come from the browser's address or its
-/// client certificate, not from the request.
+/// Refuses cross-site requests of browsers with ambient rights. Such rights come from the browser's address
+/// or its client certificate, not from the request.
 fn check_page(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.contains_key(AUTHORIZATION) {
         return Ok(());
@@ -143,7 +143,7 @@ mod tests {
             &[("origin", "http://localhost:7440")],
             &[("origin", "https://LOCALHOST:7440"), ("sec-fetch-site", "same-origin")],
             &[("sec-fetch-site", "none")],
-            // A page can't make a browser send this one without a preflight request, which is refused.
+            // A page can't set this header without a preflight request, which is refused.
             &[("origin", "http://evil.example"), ("authorization", "Bearer ipamd_x")],
         ] {
             assert!(passes(own), "{own:?}");

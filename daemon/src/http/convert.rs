@@ -1,4 +1,4 @@
-//! Between what crosses HTTP and what the machine has: parts that several resources share.
+//! Conversions between types of the API and of the state machine that several resources share.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ pub(super) fn meta(meta: &Meta) -> shown::Meta {
 
 /// Declares the conversions `to_log` and `to_json` of a resource, made of one list of its fields.
 ///
-/// `field(read, show)` names the functions of a field that has another type in JSON. The fields in the second list are
-/// in a struct of their own in the log; `inner: outer` names one that has another name in JSON.
+/// `field(read, show)` names the conversion functions of a field that has another type in JSON. The fields in
+/// the second list are in a separate struct in the log; `inner: outer` names one with another name in JSON.
 macro_rules! conversions {
     (@ $value:expr) => { $value };
     (@ $value:expr, $convert:path) => { $convert($value) };

@@ -1,4 +1,4 @@
-//! Doors for fuzz targets: what stands in queries and headers, and what is merged.
+//! Entry points for fuzz targets: parsing of queries and headers, and merge patches.
 
 use axum::extract::FromRequestParts as _;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request};
@@ -54,7 +54,7 @@ pub fn cursor(text: &str) -> Option<String> {
     list::cursor_again(text)
 }
 
-/// Polls a reader once: its input is complete.
+/// Reads a query with its extractor. One poll suffices, since the input is complete.
 fn asked<T: DeserializeOwned>(uri: &axum::http::Uri) -> Option<T> {
     let request = Request::get(uri.clone()).body(()).ok()?;
     let (mut parts, ()) = request.into_parts();

@@ -16,7 +16,7 @@ use crate::http::request::Peer;
 /// Beginning of the paths of health checks, which each client may call at any time.
 const HEALTH: &str = "/grpc.health.v1.Health/";
 
-/// Conditions of a call. Clones share them.
+/// Admission rules of calls. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Admission {
     identities: Identities,
@@ -24,7 +24,7 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// Conditions of a member that is not prepared.
+    /// Rules of a member whose trench is not prepared.
     pub(super) fn new(identities: Identities) -> Self {
         Self { identities, is_prepared: Arc::default() }
     }
@@ -61,7 +61,7 @@ impl Admission {
 }
 
 async fn admit(State(admission): State<Admission>, mut request: Request, next: Next) -> Response {
-    // Pages in browsers send no HTTP/2 without TLS, so none of another site reaches the service.
+    // Browsers use no HTTP/2 without TLS, so a page of another site can't reach the service.
     if request.version() != Version::HTTP_2 {
         return (StatusCode::HTTP_VERSION_NOT_SUPPORTED, "this port serves gRPC over HTTP/2\n")
             .into_response();
@@ -93,7 +93,7 @@ mod tests {
         Admission::new(Identities::new(access, false, &[]))
     }
 
-    /// Status of gRPC, or the name of the caller that the service saw.
+    /// gRPC status of a refused call, or the caller that the service got.
     async fn asked(admission: &Admission, peer: Option<Peer>, path: &str) -> String {
         let service = |request: Request| async move {
             let caller = request.extensions().get::<Caller>().map_or("-", |caller| &*caller.0).to_owned();

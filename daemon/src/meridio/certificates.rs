@@ -14,14 +14,14 @@ use rustls::ClientConfig;
 use crate::config::ClientTlsFiles;
 use crate::http::connection::tls::ClientTls;
 
-/// Interval of looks at the files.
+/// Interval in which the files are checked.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Certificates in use, and their files. Clones share the certificates.
 #[derive(Debug, Clone)]
 pub(super) struct Certificates {
     files: Arc<RwLock<ClientTlsFiles>>,
-    /// Files as they were before the first reading.
+    /// State of the files before the first read.
     first: Vec<Mark>,
     clients: ClientTls,
     servers: Arc<RwLock<Arc<ClientConfig>>>,
@@ -31,9 +31,9 @@ impl Certificates {
     /// Reads the files.
     ///
     /// # Errors
-    /// For one that can't be used.
+    /// For a file that can't be used.
     pub(super) fn load(files: &ClientTlsFiles) -> Result<Self, TlsError> {
-        // Before the reading, so that a replacement at the same time is a change.
+        // Taken before the read, so that a concurrent replacement counts as a change.
         let first = marks(files);
         let servers = Arc::new(RwLock::new(Arc::new(with_servers(files)?)));
         let clients = files.load_rotated()?;
@@ -50,7 +50,7 @@ impl Certificates {
         self.clients.clone()
     }
 
-    /// Reads files again. If one can't be used, the former certificates stay.
+    /// Reads files again. If one can't be used, the old certificates stay in use.
     ///
     /// # Errors
     /// The reason.
@@ -66,7 +66,7 @@ impl Certificates {
         Ok(())
     }
 
-    /// Reads the files again whenever they change, until it is dropped.
+    /// Reads the files again whenever they change, until the future is dropped.
     pub(super) async fn follow(self) {
         self.follow_every(INTERVAL).await;
     }
@@ -80,7 +80,7 @@ impl Certificates {
                 changes.follow(marks(&files), || of_files.replace(&files));
                 changes
             };
-            // Neither a slow disk nor the handshake of a key delays requests.
+            // Neither a slow disk nor the parsing of a key must delay requests.
             match tokio::task::spawn_blocking(work).await {
                 Ok(now) => changes = now,
                 Err(_) => return,
@@ -90,7 +90,7 @@ impl Certificates {
     }
 }
 
-/// TLS with servers: each of the CA that has a SPIFFE id is accepted.
+/// TLS with servers. Any certificate of the CA with a SPIFFE id is accepted.
 fn with_servers(files: &ClientTlsFiles) -> Result<ClientConfig, TlsError> {
     let (own, roots) = files.read_rotated()?;
     let roots = roots.ok_or_else(|| TlsError::new("SPIFFE ids need the CA of the servers"))?;
@@ -110,17 +110,17 @@ fn mark(path: &Path) -> Mark {
     Some((metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
-/// Changes of files that were read.
+/// Detection of changed files.
 #[derive(Debug)]
 struct Changes {
-    /// Files as they were read.
+    /// State of the files at the last successful read.
     read: Vec<Mark>,
-    /// Reason why they could not be used since.
+    /// Error of the last attempt to read changed files.
     refused: Option<String>,
 }
 
 impl Changes {
-    /// Reads the files if they have changed, and again each time until they can be used.
+    /// Reads the files if they have changed, and repeats the read until they can be used.
     fn follow(&mut self, marks: Vec<Mark>, again: impl FnOnce() -> Result<(), String>) {
         if self.read == marks {
             return;
@@ -130,7 +130,7 @@ impl Changes {
                 tracing::info!("the certificates of the front end for Meridio have changed and were read");
                 (self.read, self.refused) = (marks, None);
             }
-            // The certificate and its key are replaced one after the other.
+            // The certificate and its key are replaced one after the other, so a mismatch may be temporary.
             Err(error) => {
                 if self.refused.as_ref() != Some(&error) {
                     tracing::warn!(
@@ -196,7 +196,7 @@ mod tests {
                 assert!(begun.elapsed() < Duration::from_secs(30), "the files are not in use");
                 tokio::task::yield_now().await;
             }
-            // Files of another configuration are followed from then on.
+            // From then on the files of the new configuration are followed.
             let others = tempfile::tempdir().unwrap();
             let other = |name| others.path().join(name);
             let files = ClientTlsFiles {
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(read_as(Err("the key is missing".to_owned())), 1, "it was not usable");
         std::fs::write(&paths[1], "1").unwrap();
         assert_eq!((read_as(Ok(())), read_as(Ok(()))), (1, 0));
-        // A file of the same size and time that is moved into place, as secrets of Kubernetes are.
+        // A file with the same size and time is moved into place, as Kubernetes does with secrets.
         let (at, other) = (std::fs::metadata(&paths[0]).unwrap().modified().unwrap(), dir.path().join("c"));
         std::fs::write(&other, "2").unwrap();
         std::fs::File::options().write(true).open(&other).unwrap().set_modified(at).unwrap();

@@ -1,7 +1,7 @@
-//! News of conduits: a number that changes after each one that this member has seen.
+//! Notifications about conduits: a number that changes whenever this member sees a changed conduit.
 //!
-//! A conduit is a prefix of a pool, or a request for one. Each look compares the newest of them, so other
-//! changes of the state are no news, and no position is ever lost. Without a subscriber there are no looks.
+//! A conduit is a prefix of a pool, or a request for a prefix. Each check compares their number and newest
+//! id, so other changes of the state cause no notification. Without a subscriber there are no checks.
 
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use tokio::sync::Notify;
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio::time::sleep;
 
-/// Shortest pause between two looks.
+/// Shortest pause between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Pause after a look, as a multiple of its duration.
+/// Pause after a check, as a multiple of its duration.
 const REST: u32 = 20;
 
-/// Prefixes or waiting requests directly below the pools: their number, and the newest.
+/// Number and newest id of the prefixes, and of the waiting requests, directly below the pools.
 type Seen = [(u64, u64); 2];
 
-/// News of conduits.
+/// Notifications about conduits.
 #[derive(Debug)]
 pub(super) struct Conduits {
-    /// None once the member stops.
+    /// Sender of the notifications; none once the member stops.
     changes: RwLock<Option<Sender<u64>>>,
     subscribed: Notify,
 }
@@ -36,7 +36,7 @@ impl Default for Conduits {
     }
 }
 
-/// Ends the news when it is dropped.
+/// Ends the notifications when it is dropped.
 struct Closing<'a>(&'a Conduits);
 
 impl Drop for Closing<'_> {
@@ -46,7 +46,7 @@ impl Drop for Closing<'_> {
 }
 
 impl Conduits {
-    /// Changes from now on. The receiver is closed once the member stops.
+    /// Subscribes to changes from now on. The receiver is closed once the member stops.
     pub(super) fn subscribe(&self) -> Receiver<u64> {
         let receiver = self.of_sender(Sender::subscribe);
         self.subscribed.notify_one();
@@ -57,14 +57,14 @@ impl Conduits {
         self.changes.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(get)
     }
 
-    /// Follows the state of a member, until it is dropped. Then waiting calls end, so that they find another
-    /// member.
+    /// Follows the state of a member until the future is dropped. Then waiting calls end, and their clients
+    /// connect to another member.
     pub(super) async fn follow(&self, node: &Node, pools: &[Name]) {
         let _closing = Closing(self);
         self.watch(node.events_revision(), || seen(&node.stale().0, pools)).await;
     }
 
-    /// Looks after each publication of the state that has events, while anything is subscribed.
+    /// Checks after each published state with events, while there is a subscriber.
     async fn watch(&self, mut published: Receiver<u64>, look: impl Fn() -> Seen) {
         let mut known = look();
         loop {
@@ -78,7 +78,7 @@ impl Conduits {
                 known = now;
                 self.of_sender(|changes| changes.send_modify(|number| *number = number.wrapping_add(1)));
             }
-            // The state changes with each allocation, which must not cost a look each.
+            // Each allocation changes the state, and must not cost a check of its own.
             sleep(PAUSE.max(begun.elapsed() * REST)).await;
             if published.changed().await.is_err() {
                 return;
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets the other futures of this task go on until something holds.
+    /// Yields to the other futures of this task until a condition holds.
     async fn until(holds: impl Fn() -> bool) {
         let begun = Instant::now();
         while !holds() {
@@ -143,7 +143,7 @@ mod tests {
         let changes = async {
             until(|| looks.get() == 1).await;
             assert_eq!(publish_for(PAUSE * 3).await.0, 0, "nothing is subscribed");
-            // It has changed before, so the first look tells it.
+            // The conduits changed before the subscription, so the first check reports the change.
             now.set([(1, 7), (0, 0)]);
             let mut news = conduits.subscribe();
             news.changed().await.unwrap();

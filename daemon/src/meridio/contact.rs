@@ -1,14 +1,14 @@
-//! Contact with a leader, by the judgement of `/readyz`.
+//! Contact with a leader, as `/readyz` determines it.
 
 use std::time::Duration;
 
 use ipam_raft::node::Node;
 use tokio::sync::watch::{Receiver, Sender};
 
-/// Interval of the judgements.
+/// Interval of the checks.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Contact of this member; none at first.
+/// True while this member has contact with a leader; false at first.
 #[derive(Debug, Default)]
 pub(super) struct Contact(Sender<bool>);
 
@@ -26,7 +26,7 @@ impl Contact {
         self.0.subscribe()
     }
 
-    /// Judges until it is dropped. A member that stops has no contact.
+    /// Checks the contact until the future is dropped. A stopping member has no contact.
     pub(super) async fn follow(&self, node: &Node) {
         let _stopping = Stopping(self);
         self.judge(INTERVAL, || node.ready().is_ok()).await;

@@ -29,7 +29,7 @@ use crate::http::connection::tls::ClientTls;
 use crate::http::connection::{Protocols, bind_port, bind_socket};
 use crate::tasks::Statuses;
 
-/// Part of the network connections of a member that its front end takes at most.
+/// Divisor of the member's network connections: the front end takes at most one fourth of them.
 const CONNECTIONS_SHARE: usize = 4;
 
 /// Reason for which the front end can't begin.
@@ -89,7 +89,7 @@ impl FrontEnd {
         self.certificates.as_ref().map(Certificates::clients)
     }
 
-    /// Network connections of a limit that are left for other clients.
+    /// Returns how many of `connections_max` network connections are left for other clients.
     #[must_use]
     pub fn connections_left(&self, connections_max: usize) -> usize {
         let of_socket = if self.socket.is_some() { SOCKET_CONNECTIONS_MAX } else { 0 };
@@ -148,7 +148,7 @@ impl FrontEnd {
                 }
             };
             tokio::join!(member.follow(node, &pools), files);
-            // This member stops.
+            // Never reached: the followers run until they are dropped.
             pending::<Infallible>().await
         };
         let served = async {

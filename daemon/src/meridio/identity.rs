@@ -10,18 +10,18 @@ use super::grpc::{Code, Refused};
 use crate::access::Access;
 use crate::http::request::{ClientName, Peer};
 
-/// Principal of requests that no client has sent. Those of clients have it with a slash as their beginning.
+/// Principal of the front end's own requests. Principals of clients begin with it and a slash.
 pub(super) const PRINCIPAL: &str = "meridio";
 
-/// Extent of what a client may call.
+/// Calls that a client may make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Permitted {
     All(Caller),
-    /// Services that tell nothing about addresses.
+    /// Health checks only.
     Health,
 }
 
-/// Rules by which clients are known. Clones share them.
+/// Rules that identify clients. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Identities {
     access: Access,
@@ -35,7 +35,7 @@ impl Identities {
         Self { access, has_tls, permitted: Arc::new(RwLock::new(Arc::from(permitted))) }
     }
 
-    /// Replaces the patterns, also for standing connections.
+    /// Replaces the patterns, also for open connections.
     pub(super) fn replace(&self, permitted: &[SpiffePattern]) {
         *self.permitted.write().unwrap_or_else(PoisonError::into_inner) = Arc::from(permitted);
     }
@@ -48,7 +48,7 @@ impl Identities {
     /// Identifies the client of a connection.
     ///
     /// # Errors
-    /// If it is not known, or may call nothing.
+    /// If the client has no identity, or no permission for any call.
     pub(super) fn identify(&self, peer: &Peer) -> Result<Permitted, Refused> {
         let caller = |name: String| Permitted::All(Caller(Arc::from(format!("{PRINCIPAL}/{name}"))));
         match peer {

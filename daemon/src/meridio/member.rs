@@ -1,4 +1,4 @@
-//! Member as the front end has it: the router of the REST API, and news of conduits and of the leader.
+//! Member as the front end uses it: the REST API, and notifications about conduits and the leader.
 
 use std::sync::{Arc, OnceLock};
 
@@ -33,16 +33,16 @@ impl Member {
     /// Serves requests from now on. Clients have the rights of an operator in one realm.
     pub(super) fn begin(&self, router: Router, realm: Name) {
         let grant = Grant { realms: vec![realm], ..Grant::of(Role::Operator) };
-        // Only ever called once; a second server would be as good.
+        // Called once. A second call would keep the first server.
         let _first = self.0.clients.set(LocalServer::new(router, PRINCIPAL, grant, None));
     }
 
-    /// Follows the state of the member, until it is dropped.
+    /// Follows the state of the member until the future is dropped.
     pub(super) async fn follow(&self, node: &Node, pools: &[Name]) {
         tokio::join!(self.0.conduits.follow(node, pools), self.0.contact.follow(node));
     }
 
-    /// Member for the front end itself, which also creates what a trench lacks.
+    /// Member for requests of the front end itself, which also creates missing resources of the trench.
     pub(super) fn of_front_end(&self, router: Router, realm: Name, leadership: Option<u64>) -> Own {
         let grant = Grant { realms: vec![realm], allow_shared: true, ..Grant::of(Role::Operator) };
         Own { member: self.clone(), local: LocalServer::new(router, PRINCIPAL, grant, leadership) }
@@ -66,7 +66,7 @@ impl Servers for Member {
     }
 }
 
-/// Member for requests that no client has sent.
+/// Member for requests of the front end itself.
 #[derive(Debug, Clone)]
 pub(super) struct Own {
     member: Member,

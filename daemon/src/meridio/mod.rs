@@ -1,7 +1,7 @@
-//! Front end for clients of Meridio: its listeners, the identities of clients, and the member that answers.
+//! Front end for clients of Meridio: listeners, identities of clients, and the member that answers.
 //!
 //! **Invariant:** nothing here decides about addresses. `ipam_meridio` turns calls into requests of the REST
-//! API, and these take the way of every client's request through the router of this member.
+//! API, which pass through the router of this member like every client's request.
 
 mod admission;
 mod certificates;

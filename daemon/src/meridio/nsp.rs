@@ -40,11 +40,11 @@ pub(super) async fn run(
         tokio::join!(follow, publish(name, followed, statuses));
     };
     in_each_leadership(node.leadership(), work).await;
-    // This member stops.
+    // Reached only when this member stops.
     pending().await
 }
 
-/// Shows the news as a task.
+/// Publishes the status of the service among the tasks.
 async fn publish(name: String, mut news: Receiver<Followed>, statuses: &Statuses) {
     let since = Timestamp::now();
     let mut applied = None;

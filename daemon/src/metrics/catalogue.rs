@@ -34,12 +34,12 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// A metric without labels, at zero.
+    /// Registers a metric without labels, at zero.
     pub(super) fn plain<M: Metric + Default + Clone>(&mut self, name: &str, help: &'static str) -> M {
         self.add(name, &[], help, M::default())
     }
 
-    /// A metric by labels, without any value yet.
+    /// Registers a metric with labels, without series at first.
     pub(super) fn by<L: Labels, M>(&mut self, name: &str, help: &'static str) -> Family<L, M>
     where
         Family<L, M>: Metric + Default,
@@ -64,7 +64,7 @@ impl Catalogue {
         metric
     }
 
-    /// The counts of each pool, without a state to read them from.
+    /// Registers the counts of each pool, without a state to read them from at first.
     pub(super) fn pools(&mut self) -> Pools {
         let pools = Pools::default();
         self.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);

@@ -75,14 +75,14 @@ pub struct Metrics {
 #[derive(Debug, Default)]
 pub struct Certificates {
     pub clients: Option<ClientTls>,
-    /// The other members.
+    /// TLS with other members.
     pub members: Option<PeerTls>,
-    /// Clients of Meridio.
+    /// TLS with clients of Meridio.
     pub meridio: Option<ClientTls>,
 }
 
 impl Metrics {
-    /// All metrics at zero; series of pools only if `per_pool`.
+    /// Creates all metrics at zero. Pools have series only if `per_pool` is true.
     #[must_use]
     pub fn new(per_pool: bool) -> Self {
         let mut all = Catalogue::default();
@@ -173,7 +173,7 @@ impl Metrics {
         }
     }
 
-    /// The same, with these certificates.
+    /// Sets the certificates whose expiry is reported.
     #[must_use]
     pub fn with(self, certificates: Certificates) -> Self {
         Self { certificates, ..self }
@@ -193,12 +193,12 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// A request was refused.
+    /// Counts a refused request.
     pub fn refused(&self, code: Code) {
         self.refusals.get_or_create(&CodeLabels { code: code.entry().code }).inc();
     }
 
-    /// Counts allocations. Of an attachment, those of its own interface: the others are counted with theirs.
+    /// Counts allocations. An ADD passes only its own interface: the others count with their attachments.
     pub fn allocated<'a>(&self, interfaces: impl Iterator<Item = &'a GivenInterface>, repeated: bool) {
         for given in interfaces.flat_map(|interface| &interface.addresses) {
             self.allocated_many(ipam_api::Family::of(given.address.addr()), repeated, 1);
@@ -215,22 +215,22 @@ impl Metrics {
         self.allocations.get_or_create(&AllocationLabels { family, outcome }).inc_by(count);
     }
 
-    /// A task has run, and all it had to do was done.
+    /// Records that a task ran and completed everything that was due.
     pub fn succeeded(&self, task: &'static str) {
         self.task_success.get_or_create(&TaskLabels { task }).set(now_seconds());
     }
 
-    /// A task has freed addresses or records.
+    /// Counts addresses or records that a task freed.
     pub fn reclaimed(&self, task: &'static str, count: u64) {
         self.task_reclaimed.get_or_create(&TaskLabels { task }).inc_by(count);
     }
 
-    /// A backup was written to its end.
+    /// Records the time of a complete backup.
     pub fn backed_up(&self) {
         self.backup_success.set(now_seconds());
     }
 
-    /// The text while a start is under way: everything at zero, but how far that is.
+    /// Encodes the metrics during a start: all at zero except for the progress of the start.
     ///
     /// # Errors
     /// As [`Metrics::encode`].
@@ -243,10 +243,10 @@ impl Metrics {
         written.map(|()| text)
     }
 
-    /// The text that a scraper reads. Takes its time where there are many pools: not for an async thread.
+    /// Encodes the metrics for a scraper. Slow with many pools, so not for an async thread.
     ///
     /// # Errors
-    /// If a value can't be written, which none of ours can't.
+    /// If a value can't be encoded, which does not happen with these metrics.
     pub fn encode(&self, node: &Node) -> Result<String, std::fmt::Error> {
         let _alone = self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
         let status = node.status();

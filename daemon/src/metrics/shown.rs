@@ -9,7 +9,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-/// A histogram of what the raft crate has counted.
+/// Histogram of durations that the raft crate has counted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seconds(Arc<Mutex<DurationCounts>>);
 
@@ -42,7 +42,7 @@ pub(super) const POOLS_LABELS: &[&str] = &["network", "pool", "state"];
 pub(super) struct Pools(Arc<Mutex<Option<State>>>);
 
 impl Pools {
-    /// The state to read from; nothing is written while there is none.
+    /// Sets the state to read from. Nothing is written without a state.
     pub(super) fn set(&self, state: Option<State>) {
         *lock(&self.0) = state;
     }

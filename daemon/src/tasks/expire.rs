@@ -11,7 +11,7 @@ use super::task::Task;
 /// Proposes an expiry if a row or a token is due.
 pub(super) async fn run(leader: &Leader<'_>) -> Run {
     let state = leader.node.stale().0;
-    // All members judge tokens by the state's log time, so an entry has to carry it there.
+    // All members check tokens against the state's log time, which only a log entry can advance.
     let has_passed = |at_ms| leader.node.log_time_ms().is_some_and(|now_ms| now_ms >= at_ms);
     let is_due = state.next_expiry_ms().is_some() || state.next_token_expiry_ms().is_some_and(has_passed);
     if !is_due {

@@ -1,5 +1,5 @@
-//! Seals the journal's open segment for its age, and gives up the oldest ones, by size and by age. Both are
-//! counted in whole segments, so a little more is kept than was said, never less.
+//! Seals the journal's open segment at its maximum age, and drops the oldest segments by size and age. Limits
+//! count whole segments, so slightly more is kept than configured, never less.
 
 use ipam_machine::{Action, State};
 
@@ -21,9 +21,9 @@ const DAY_MS: u64 = 24 * 3600 * 1000;
 /// Proposes to seal the open segment in an idle cluster, and to drop history above the limits.
 pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> Run {
     let state = leader.node.stale().0;
-    // The leadership has ended: the next round of another leader does it.
+    // The leadership has ended, and the new leader does the work.
     let Some(log_time_ms) = leader.node.log_time_ms() else { return Run::of(false) };
-    // Whether it is so by the time of the entry, `apply` looks itself.
+    // `apply` checks the age again, at the log time of the entry.
     let old = state.header().journal.is_old(log_time_ms);
     let sealed = !old || leader.propose(Task::Journal, Action::SealJournal).await.is_some();
     let trimmed = match due(&state, limits, log_time_ms) {
@@ -33,7 +33,7 @@ pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> Run {
     Run::of(sealed && trimmed)
 }
 
-/// The newest segment that is to go, with all before it.
+/// Newest segment to drop, together with all older ones.
 fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
     let open = state.header().journal.open.bytes;
     let mut kept: u64 =
@@ -41,7 +41,7 @@ fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
     let too_old = now_ms.saturating_sub(limits.keep_days.saturating_mul(DAY_MS));
     let mut due = None;
     for (number, segment) in state.segments.iter() {
-        // What would go below the limit stays, unless it is too old.
+        // A segment stays if the rest would fall below the size limit, unless it is too old.
         if kept.saturating_sub(segment.bytes) < limits.keep_bytes && segment.until_log_time_ms >= too_old {
             break;
         }
@@ -63,7 +63,7 @@ mod tests {
         let mut state = State::new();
         for day in 0..=10_u64 {
             let action = Action::PutNetwork(fixtures::put(fixtures::network(&format!("network-{day}"))));
-            // Wall time says nothing: it goes backwards here.
+            // Wall time has no effect: it runs backwards here.
             let wall_ms = (1000 - day) * DAY_MS;
             let at = At { log_time_ms: 1 + day * JOURNAL_SEGMENT_AGE_MS_MAX, wall_ms, leadership: 0 };
             apply(&mut state, at, &fixtures::command(action)).0.unwrap();

@@ -1,10 +1,10 @@
-//! Work in each leadership of this member, of watchers and the like.
+//! Work that runs once in each leadership of this member, such as watchers.
 
 use std::future::{Future, pending};
 
 use tokio::sync::watch::Receiver;
 
-/// Does the work once in each leadership of this member; both end together.
+/// Runs the work once in each leadership of this member, and cancels it when the leadership ends.
 pub(crate) async fn in_each_leadership<F: Future<Output = ()>>(
     mut leadership: Receiver<Option<u64>>,
     work: impl Fn(u64) -> F,
@@ -13,7 +13,7 @@ pub(crate) async fn in_each_leadership<F: Future<Output = ()>>(
         let Some(number) = *leadership.borrow() else { continue };
         let work = async {
             work(number).await;
-            // Without sections it is done at once, and the leadership goes on.
+            // Work without sections ends at once, and must not run again in the same leadership.
             pending::<()>().await;
         };
         tokio::select! {

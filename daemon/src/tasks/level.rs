@@ -1,4 +1,4 @@
-//! Raises the cluster's level once all members know the next one: the end of a rolling upgrade.
+//! Raises the cluster's level once all members support the next one: the end of a rolling upgrade.
 
 use ipam_machine::Action;
 
@@ -6,7 +6,7 @@ use super::leader::Leader;
 use super::status::Run;
 use super::task::Task;
 
-/// Proposes the next level, if there is one that all members know.
+/// Proposes the next level, if all members support it.
 pub(super) async fn run(leader: &Leader<'_>) -> Run {
     match leader.node.next_level() {
         Some(level) => Run::of(leader.propose(Task::Level, Action::RaiseLevel { level }).await.is_some()),

@@ -44,7 +44,7 @@ async fn rounds(
             if next_runs.get(&task).is_some_and(|at| begun < *at) {
                 continue;
             }
-            // A long interval is exact enough within one round.
+            // Tasks with an interval of one round run in every round.
             if task.interval() > ROUND {
                 next_runs.insert(task, begun + task.interval());
             }

@@ -1,7 +1,7 @@
-//! Full scan: looks for what `apply` should have freed, and frees it.
+//! Full scan: deletes empty terminating pools, and logs endpoints without addresses and claims.
 //!
 //! `apply` deletes an empty terminating pool, and an endpoint without addresses and claims, in the step that
-//! empties it. The scan would find a defect of these rules; it has found none in any test.
+//! empties it. The scan detects violations of these rules, and no test has produced one.
 
 use ipam_machine::command::{Delete, Expect, Kind};
 use ipam_machine::{Action, State};

@@ -1,4 +1,4 @@
-//! Frees addresses of nodes that are silent on the servers and on the wire.
+//! Frees addresses of nodes that send no heartbeats and whose addresses answer no probes.
 //!
 //! `apply` checks each allocation again, so an address that answers meanwhile is kept.
 
@@ -24,7 +24,7 @@ pub(super) async fn run(leader: &Leader<'_>, gc: GcSettings) -> Run {
         return Run::of(true);
     }
     let state = leader.node.stale().0;
-    // A partition can silence every node: the search looks at all of their allocations.
+    // A partition can silence every node, so the search may examine all allocations.
     let due = ipam_raft::blocking(move || due(&state, gc.node_grace_ms, DUE_MAX)).await;
     let mut run = Run::of(due.is_ok());
     for (node, allocations) in due.unwrap_or_default() {
@@ -38,8 +38,8 @@ pub(super) async fn run(leader: &Leader<'_>, gc: GcSettings) -> Run {
     run
 }
 
-/// Allocations that are due, by node. The bound counts due ones: nodes without witnesses come first in each
-/// round, and would keep it from all others.
+/// Allocations that are due, by node. `max` counts only due allocations: suspects without probe results stay
+/// first in each round, and would otherwise use up the limit.
 fn due(state: &State, grace_ms: u64, max: usize) -> BTreeMap<NodeKey, Vec<AllocationId>> {
     let mut due: BTreeMap<NodeKey, Vec<AllocationId>> = BTreeMap::new();
     let suspects = state.suspects(grace_ms, None).filter(|suspect| suspect.is_due);
@@ -114,7 +114,7 @@ mod tests {
             self.run(Action::Allocate(request));
         }
 
-        /// Report of n3: the gateway answers, and so do other addresses or not.
+        /// Probe report of n3: the gateway answers, and the other addresses answer if `answers` is true.
         fn probe(&mut self, addresses: &[IpAddr], answers: bool) {
             let result = |address: IpAddr, answers: bool| ProbeResult {
                 network: Name::default_name(),

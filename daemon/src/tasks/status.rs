@@ -18,7 +18,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// A run that frees nothing by itself.
+    /// Run that has freed nothing.
     pub(super) fn of(is_complete: bool) -> Self {
         Self { is_complete, reclaimed: 0 }
     }
@@ -42,7 +42,7 @@ impl Statuses {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the status of a task outside of the list of tasks, or adds it.
+    /// Replaces the status of a task that is not in `Task::ALL`, or adds it.
     #[cfg(any(feature = "kubernetes", feature = "meridio"))]
     pub fn put(&self, new: Status) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! `ipamd cluster-api`: the provider of one management cluster, with servers elsewhere.
+//! `ipamd cluster-api`: the provider of one management cluster, in a process of its own.
 
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ pub struct Flags {
     watch_filter: Option<String>,
 }
 
-/// Value of the label.
+/// Parses the value of the watch-filter label.
 fn watch_filter(text: &str) -> Result<String, &'static str> {
     check_label_value(text).map(|()| text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! Watchers and providers of all sections: they run on the leader, each with the API of its own member.
 //!
-//! A new leadership starts them anew: what an earlier one knew of a cluster proves nothing.
+//! Each leadership starts them anew: what an earlier leadership observed in a cluster may be outdated.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Servers as a watcher in the leader has them: its own member, with a status among the tasks.
+//! Servers of a watcher on the leader: the API of its own member, with a status among the tasks.
 
 use axum::Router;
 use ipam_api::Problem;

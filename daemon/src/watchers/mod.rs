@@ -1,4 +1,4 @@
-//! Watchers of Kubernetes clusters and providers of Cluster API, in the leader and in processes of their own.
+//! Watchers of Kubernetes clusters and providers of Cluster API, on the leader or in own processes.
 
 pub mod cluster_api;
 mod leader;

@@ -54,14 +54,14 @@ impl Reported for ProviderStatus {
     }
 }
 
-/// News so far.
+/// Status changes of a watcher that have been logged.
 #[derive(Debug)]
 pub(super) struct News<S> {
     realm: Name,
     status: Receiver<S>,
     was_synced: bool,
     error: Option<String>,
-    /// Number of errors. One that lasts counts once.
+    /// Number of errors. A lasting error counts once.
     pub(super) errors: u64,
 }
 
@@ -78,7 +78,7 @@ impl<S: Reported> News<S> {
             status.log_synced(&self.realm);
             self.was_synced = true;
         }
-        // Each scan begins without an error, and notes again one that lasts.
+        // Each scan starts without an error and reports a lasting one again, so only new errors are logged.
         if let Some(error) = status.error().filter(|error| self.error.as_deref() != Some(*error)) {
             self.errors += 1;
             S::log_error(&self.realm, error);

@@ -1,5 +1,4 @@
-//! Part that watchers and providers in processes of their own share: their servers, their API server, and
-//! their end.
+//! Common part of watchers and providers in processes of their own: servers, API server and signals.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,7 +41,7 @@ pub(super) struct ApiServerFlags {
     pub(super) context: Option<String>,
 }
 
-/// Does the work with the servers, and logs its news, until SIGTERM or Ctrl-C.
+/// Runs a watcher or provider and logs its status changes, until SIGTERM or Ctrl-C.
 pub(super) fn main<S, F>(
     servers: ServerFlags,
     realm: Name,

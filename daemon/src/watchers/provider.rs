@@ -30,7 +30,7 @@ pub(super) fn names(sections: &[ClusterApiSettings]) -> Vec<String> {
     sections.iter().map(name).collect()
 }
 
-/// Principal of the requests. All providers of a realm have the same one.
+/// Principal of the requests, which all providers of a realm share.
 fn principal(section: &ClusterApiSettings) -> String {
     format!("cluster-api/{}", section.realm)
 }
@@ -61,7 +61,7 @@ pub(super) async fn run(
     tokio::join!(provide(settings, servers, status), publish(News::new(realm, news), statuses, shown));
 }
 
-/// Status as a task: a comparison is a run, and the last success is the sign of life of the watch on claims.
+/// Status as a task. A comparison is a run; the last success is the last sign of life of the claims watch.
 fn shown(name: &str, interval_ms: u64, status: &ProviderStatus, errors: u64) -> Task {
     Task {
         name: name.to_owned(),

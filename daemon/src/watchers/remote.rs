@@ -1,4 +1,4 @@
-//! `ipamd kubernetes`: the watcher of one cluster, which pushes to servers elsewhere.
+//! `ipamd kubernetes`: the watcher of one cluster, in a process of its own.
 
 use std::process::ExitCode;
 use std::time::Duration;

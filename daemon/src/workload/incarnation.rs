@@ -26,7 +26,7 @@ impl<'a> Incarnation<'a> {
         Some(Self { state, row })
     }
 
-    /// Facts for the verdict. A node is silent after the grace time without a heartbeat.
+    /// Facts for the verdict. A node is silent if it has sent no heartbeat for `grace_ms` of log time.
     #[must_use]
     pub fn known(&self, observed: &Workload, grace_ms: u64) -> Known {
         let is_shared = self.attached().any(|(_, row)| !row.also_attached.is_empty());
@@ -39,7 +39,7 @@ impl<'a> Incarnation<'a> {
         self.row.allocations.len()
     }
 
-    /// End of the incarnation, as it is observed now; nothing if its end would change nothing.
+    /// Command that ends the incarnation with its present allocations; none if it would change nothing.
     #[must_use]
     pub fn end(&self, uid: &str) -> Option<EndIncarnation> {
         let allocations: Vec<_> = self.attached().map(|(id, _)| id).collect();

@@ -1,6 +1,6 @@
 //! Verdicts on workloads: their observed states decide on their addresses.
 //!
-//! The functions are pure. REST and the watcher of Kubernetes feed them.
+//! The functions are pure. The handler of `/v1/workloads` calls them.
 
 mod incarnation;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Verdict on the addresses of one workload: Spiderpool's table of pod states with its defects corrected.
+//! Verdict on the addresses of one workload: Spiderpool's table of pod states, with corrections.
 //!
 //! A verdict needs facts: without evidence the workload keeps its addresses. The uid that the facts are about
 //! is the uid of the incarnation, so a newer workload of the same name is never judged by them.
@@ -31,7 +31,7 @@ pub struct Known {
 /// Evidence of the replicated state about the node of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeEvidence {
-    /// There is none.
+    /// No evidence.
     None,
     /// An address of the workload is on another node than the observed one.
     Elsewhere,
@@ -46,9 +46,9 @@ pub enum NodeEvidence {
 pub struct Switches {
     /// True if addresses of workloads that terminate or have finished on a ready node are reclaimed.
     pub terminating_on_ready_node: bool,
-    /// True if addresses of workloads that terminate or have finished on another node are reclaimed.
+    /// True if addresses of workloads that terminate or have finished on a node that isn't ready are freed.
     pub terminating_on_gone_node: bool,
-    /// True if addresses of workloads that run without shown addresses are reclaimed.
+    /// True if addresses of workloads that run but report no addresses are reclaimed.
     pub running_without_addresses: bool,
     /// Additional grace after the end of a workload and after the end of its own grace.
     pub delay_ms: u64,
@@ -78,7 +78,7 @@ pub enum Verdict {
         /// Time from which on the addresses are reclaimed.
         due_at: Timestamp,
     },
-    /// The workload is gone, and its sticky endpoint keeps the addresses without an attachment.
+    /// The workload no longer exists, and its sticky endpoint keeps the addresses without an attachment.
     Detach(Reason),
     /// The addresses are released.
     Reclaim(Reason),
@@ -103,13 +103,13 @@ pub fn verdict(facts: Facts<'_>, switches: Switches, now: Timestamp) -> Verdict 
     match judged {
         Verdict::Keep(_) => judged,
         _ if facts.known.is_shared => Verdict::Keep(Reason::Migrating),
-        // Or a later scale-down would find the address attached, and leave it.
+        // An address that stays attached would survive a later scale-down.
         _ if facts.known.is_wanted && observed.gone != WorkloadGone::None => {
             Verdict::Detach(Reason::StickyWanted)
         }
         _ if facts.known.is_wanted => Verdict::Keep(Reason::StickyWanted),
-        // A uid that is gone stays gone. Everything else may have changed since, and deadlines need clocks
-        // that agree.
+        // A deleted uid never reappears. Other observations may be outdated, and deadlines need synchronised
+        // clocks.
         Verdict::Reclaim(_) if observed.gone == WorkloadGone::None && is_stale(observed, now) => {
             Verdict::Keep(Reason::ObservationStale)
         }
@@ -159,7 +159,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges a workload whose containers have all ended. Its own grace is over then.
+    /// Judges a workload whose containers have all ended, so that its own grace period is over.
     fn finished(&self, finished_at: Timestamp) -> Verdict {
         let due_at = self.after_delay(finished_at);
         if self.now < due_at {
@@ -175,8 +175,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges a workload that terminates. Whether it shows addresses decides nothing: they disappear before
-    /// its containers do.
+    /// Judges a workload that terminates. Reported addresses don't matter, since they disappear before the
+    /// containers end.
     fn terminating(&self, deletion_due_at: Timestamp) -> Verdict {
         let due_at = self.after_delay(deletion_due_at);
         if self.now < due_at {

@@ -8,12 +8,12 @@ use ipam_raft::fuzzing::store::{self, journal};
 
 use crate::parts::{choice, parts, rows};
 
-/// A folder of this process's own; in memory, where that is offered.
+/// Directory of this process, in memory where possible.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let memory = PathBuf::from("/dev/shm");
     let parent = if memory.is_dir() { memory } else { env::temp_dir() };
     let folder = parent.join(format!("ipamd-fuzz-{}", process::id()));
-    // If it can't be made, the first file in it can't be written, which is looked at.
+    // If the directory can't be created, writing the first file fails, which is checked.
     let _ = fs::create_dir_all(&folder);
     folder
 });
@@ -21,7 +21,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 /// The tag of a part that is a block of the journal, and not a row.
 const BLOCK: u8 = 0xE0;
 
-/// A snapshot: as it stands, or made of the rows and blocks that the input is.
+/// Reads a snapshot: the input itself, or a snapshot built from the rows and blocks of the input.
 pub(crate) fn snapshot(data: &[u8]) {
     let (kind, data) = choice(data);
     let bytes = match kind % 2 {
@@ -38,8 +38,8 @@ pub(crate) fn snapshot(data: &[u8]) {
     }
 }
 
-/// Segments of the journal: sealed ones as they are, with valid checksums, or self-written. Also open ones
-/// and blocks.
+/// Reads sealed segments of the journal: the input itself, valid segments of its parts, or sealed blocks.
+/// Also reads open segments and blocks.
 pub(crate) fn journal(data: &[u8]) {
     let (kind, data) = choice(data);
     let path = FOLDER.join("segment");
@@ -79,7 +79,7 @@ pub(crate) fn journal(data: &[u8]) {
     }
 }
 
-/// Files of log, rows, marker and identity.
+/// Reads files of log, rows, marker and identity.
 pub(crate) fn log(data: &[u8]) {
     let (kind, data) = choice(data);
     if kind > 2 * store::ITEMS {
@@ -96,7 +96,7 @@ pub(crate) fn log(data: &[u8]) {
     }
 }
 
-/// A file of records and other bytes. An opened log is sound, and opens again with the same content.
+/// Opens a file of records and other bytes. An opened log is sound, and opens again with the same content.
 fn log_file(same_boot: bool, data: &[u8]) {
     let piece = |(tag, part): &(u8, &[u8])| match tag {
         0 | 1 => store::item_of(*tag, part),

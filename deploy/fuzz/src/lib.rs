@@ -1,10 +1,10 @@
 //! Fuzz targets for all readers of foreign bytes: bodies, text, plugin input, frames, peers, files, commands.
 //!
-//! Each target is a function of bytes that panics on a defect beyond a refusal: readable input must be
-//! written and read again the same, and no input may cost memory out of proportion to its length. `cargo
-//! fuzz` finds inputs; the test of this crate runs those kept in `corpus/`.
+//! Each target is a function of bytes that panics on a defect: accepted input must be the same after it is
+//! written and read again, and no input may use memory out of proportion to its length. `cargo fuzz` finds
+//! inputs; the test of this crate runs the inputs in `corpus/`.
 //!
-//! **Invariant:** nothing that ships depends on it.
+//! **Invariant:** no shipped program depends on this crate.
 
 mod disk;
 mod link;
@@ -20,10 +20,11 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Memory that any input may use, in bytes. Serde trusts the announced length of a list up to 1 MiB, and
-/// lists are nested.
+/// Memory in bytes that any input may use. Serde trusts the announced length of a list up to 1 MiB, and lists
+/// are nested.
 const BYTES_FREE: usize = 16 << 20;
-/// Memory per byte of input beyond that. A decoded command exceeds its shortest encoding by this factor.
+/// Memory per byte of input beyond [`BYTES_FREE`]. A decoded command exceeds its shortest encoding by this
+/// factor.
 const BYTES_PER_BYTE: usize = 1024;
 
 /// A target by its name.
@@ -50,7 +51,7 @@ pub const TARGETS: [Target; 17] = [
     ("log", disk::log),
 ];
 
-/// Runs a target on an input, and looks at what that costs.
+/// Runs a target on an input, and checks its memory use.
 pub fn run(name: &str, data: &[u8]) {
     let target = TARGETS.iter().find(|(known, _)| *known == name);
     assert!(target.is_some(), "there is no target {name}");

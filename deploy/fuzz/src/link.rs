@@ -25,7 +25,7 @@ pub(crate) fn pods(data: &[u8]) {
     }
 }
 
-/// A pod survives the journal, and completes a request.
+/// Checks that a pod survives the journal, and that it completes a request.
 fn pod(pod: Pod) {
     assert!(pod.labels.len() <= LABELS_MAX);
     let mut body = serde_json::Map::new();

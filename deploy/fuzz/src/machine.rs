@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::parts::{choice, rows as divided};
 
-/// One row of every table, as the tests of the machine hold them still.
+/// One row of every table, as recorded by the tests of the machine.
 const GOLDEN: &str = include_str!("../../../raft/machine/testdata/golden.txt");
 
 /// Commands of one input that are carried out.
@@ -30,7 +30,7 @@ fn golden_rows() -> Vec<(RowKey, Vec<u8>)> {
         .collect()
 }
 
-/// Golden bytes by what their names begin with.
+/// Golden bytes whose names start with `beginning`.
 fn golden(beginning: &'static str) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     GOLDEN.lines().filter_map(move |line| {
         let (name, hex) = line.strip_prefix(beginning)?.split_once(' ')?;
@@ -101,7 +101,7 @@ fn carry(state: &mut State, at: At, command: &Command) {
     if outcome.is_ok() {
         return;
     }
-    // What was due is done with any command, and journalled in the name of its caller.
+    // Any command also does the work that is due, and journals it in the name of the caller.
     let mut idle = command.clone();
     idle.action = Action::Expire;
     idle.origin.not_after_ms = Some(0);
@@ -109,14 +109,14 @@ fn carry(state: &mut State, at: At, command: &Command) {
     assert_eq!(seen(state), seen(&before), "a refused command has changed something: {outcome:?}");
 }
 
-/// All rows but the answers that are kept for a repetition.
+/// All rows except the answers that are stored for repeated requests.
 fn seen(state: &State) -> Vec<(RowKey, Vec<u8>)> {
     let kept = |key: &RowKey| key.table == Replay::TABLE || key.table == 0;
     let header = (RowKey { table: 0, id: 0 }, state.header().journal.open.chain.to_vec());
     state.rows().filter(|(key, _)| !kept(key)).chain([header]).collect()
 }
 
-/// Arbitrary rows: they yield an error, or a state that is consistent with them.
+/// Reads arbitrary rows: the result is an error, or a state that is consistent with them.
 pub(crate) fn rows(data: &[u8]) {
     let Ok(mut state) = State::from_rows(divided(data)) else { return };
     rebuilt(&state);
@@ -137,7 +137,7 @@ pub(crate) fn rows(data: &[u8]) {
     assert!(State::from_rows(state.rows()).is_ok_and(|again| again.digest() == state.digest()));
 }
 
-/// The rows of a state make the same state.
+/// Checks that the rows of a state rebuild the same state.
 fn rebuilt(state: &State) {
     let again = State::from_rows(state.rows());
     assert!(again.is_ok(), "its rows are no state: {again:?}");

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 
 use crate::parts::{choice, parts};
 
-/// A message of a client, or of Meridio's NSP service.
+/// Reads a message of a client, or of Meridio's NSP service.
 pub(crate) fn message(data: &[u8]) {
     let (kind, body) = choice(data);
     match kind % 3 {
@@ -40,7 +40,7 @@ fn again<T: Message + Default + PartialEq + Debug>(body: &[u8]) {
     }
 }
 
-/// A connection: any bytes, the opening of HTTP/2 and any bytes, or the same and calls with any messages.
+/// Serves a connection with any bytes, with the opening of HTTP/2 and any bytes, or with valid calls.
 pub(crate) fn stream(data: &[u8]) {
     let (kind, data) = choice(data);
     let bytes = match kind % 3 {
@@ -60,7 +60,7 @@ pub(crate) fn stream(data: &[u8]) {
 const CALLS_MAX: usize = 64;
 /// Preface of HTTP/2, and a frame of settings that changes nothing.
 const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-/// Time after which a connection whose input has ended hangs.
+/// Time after which a connection whose input has ended counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const METHODS: [&str; 3] =
@@ -130,7 +130,7 @@ async fn converse(path: &PathBuf, bytes: &[u8]) {
 struct FrontEnd {
     runtime: Runtime,
     path: PathBuf,
-    // Without them, the routers would stop.
+    // Without these senders, the routers would stop.
     _stop: watch::Sender<bool>,
     _signals: (watch::Sender<u64>, watch::Sender<bool>),
 }
@@ -140,12 +140,12 @@ static FRONT_END: LazyLock<FrontEnd> = LazyLock::new(FrontEnd::start);
 impl FrontEnd {
     #[allow(clippy::expect_used, reason = "a target without its server tests nothing")]
     fn start() -> Self {
-        // A panic of a task is a finding; otherwise it ends its connection only.
+        // A panic of a task is a finding; by default a panic only ends its connection.
         let mut builder = Builder::new_current_thread();
         let builder = builder.enable_all().unhandled_panic(UnhandledPanic::ShutdownRuntime);
         let runtime = builder.build().expect("a runtime");
         let path = env::temp_dir().join(format!("ipamd-fuzz-{}.sock", process::id()));
-        // A process of the same number may have left it.
+        // An earlier process with the same id may have left the socket.
         let _ = fs::remove_file(&path);
         let (conduits_sender, conduits) = watch::channel(0);
         let (leader_sender, has_leader) = watch::channel(true);

@@ -72,7 +72,7 @@ fn read_arguments(text: &str) {
     }
 }
 
-/// A runtime reads failures as JSON.
+/// Checks that a runtime can read a failure as JSON.
 fn told(failure: &Failure) {
     let json = failure.to_json(CniVersion::LATEST);
     assert!(serde_json::from_slice::<Value>(&json).is_ok_and(|value| value.is_object()));

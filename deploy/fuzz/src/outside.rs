@@ -21,7 +21,7 @@ use crate::parts::{choice, parts};
 /// Maximum size of a problem's detail: it may quote input, but not all of it.
 const DETAIL_BYTES_MAX: usize = 2048;
 
-/// A body of any request that is read strictly.
+/// Reads the body of any request that is read strictly.
 pub(crate) fn request(data: &[u8]) {
     let (kind, body) = choice(data);
     match kind % 8 {
@@ -50,7 +50,7 @@ fn brief(problem: &Problem) {
     assert!(problem.detail.len() <= DETAIL_BYTES_MAX, "a complaint of {} bytes", problem.detail.len());
 }
 
-/// A text that stands for a value; a query; headers.
+/// Reads a text as a value, as a query, or as headers.
 pub(crate) fn text(data: &[u8]) {
     let (kind, rest) = choice(data);
     if kind == 13 {
@@ -105,7 +105,7 @@ fn again<T: Display + PartialEq + Debug, E>(text: &str, read: impl Fn(&str) -> R
     }
 }
 
-/// A set contains exactly the addresses of its ranges.
+/// Checks that a set contains exactly the addresses of its ranges.
 fn ranges(text: &str) {
     let all: Vec<AddressRange> = text.split(',').filter_map(|range| range.parse().ok()).collect();
     for family in Family::BOTH {
@@ -124,7 +124,7 @@ fn ranges(text: &str) {
     }
 }
 
-/// A merge patch, twice: the second time it changes nothing more.
+/// Applies a merge patch twice: the second time it changes nothing more.
 pub(crate) fn merge(data: &[u8]) {
     let parts = parts(data);
     let object = |at: usize| -> Option<Map<String, Value>> {

@@ -21,7 +21,7 @@ pub fn parts(mut data: &[u8]) -> Vec<(u8, &[u8])> {
     parts
 }
 
-/// The reverse.
+/// Joins parts into an input: the reverse of [`parts`].
 #[must_use]
 pub fn joined<'a>(parts: impl IntoIterator<Item = (u8, &'a [u8])>) -> Vec<u8> {
     let mut data = Vec::new();
@@ -43,7 +43,7 @@ pub fn rows(data: &[u8]) -> Vec<(RowKey, Vec<u8>)> {
     parts(data).into_iter().filter_map(row).collect()
 }
 
-/// The reverse.
+/// Joins rows into an input: the reverse of [`rows`].
 #[must_use]
 pub fn joined_rows(rows: &[(RowKey, Vec<u8>)]) -> Vec<u8> {
     let body = |key: &RowKey, row: &[u8]| [key.id.to_be_bytes().as_slice(), row].concat();

@@ -10,7 +10,7 @@ use tar::{Builder, EntryType};
 use crate::tree::header;
 use crate::{Image, NAME};
 
-/// Content that others name by its digest.
+/// Content that other contents reference by its digest.
 pub(crate) struct Blob {
     pub(crate) digest: String,
     content: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) fn digest(content: &[u8]) -> String {
     format!("sha256:{hexadecimal}")
 }
 
-/// Archive of an image with one layer, which is compressed.
+/// Archive of an image with one compressed layer.
 pub(crate) fn archive(layer: Blob, config: &Value, image: &Image) -> Result<Vec<u8>> {
     let config = Blob::json(config)?;
     let none = json!({});
@@ -47,7 +47,7 @@ pub(crate) fn archive(layer: Blob, config: &Value, image: &Image) -> Result<Vec<
         "config": config.descriptor("application/vnd.oci.image.config.v1+json", &none),
         "layers": [layer.descriptor("application/vnd.oci.image.layer.v1.tar+gzip", &none)],
     }))?;
-    // The first name is that of the specification, the second one that of containerd.
+    // The first name is from the specification, the second one from containerd.
     let names = json!({
         "org.opencontainers.image.ref.name": image.version,
         "io.containerd.image.name": format!("docker.io/library/{NAME}:{}", image.version),

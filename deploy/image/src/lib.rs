@@ -22,7 +22,7 @@ use self::tree::{PROGRAM, Tree};
 pub const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
 /// Links of the image, with their targets: ipamctl is the plugin `ipam` of kubectl.
 pub const LINKS: [(&str, &str); 1] = [("kubectl-ipam", "ipamctl")];
-/// User and group of the image, unless the runtime names others.
+/// User and group of the image, unless the runtime specifies others.
 pub const USER: u32 = 65532;
 /// Name of the image, before its tag.
 pub const NAME: &str = "ipamd";
@@ -36,9 +36,9 @@ pub struct Image {
     pub revision: String,
     /// Time of all entries, in seconds since 1970.
     pub time: u64,
-    /// The same time, as RFC 3339.
+    /// Time of all entries, as RFC 3339.
     pub created: String,
-    /// Level of the layer's compression with gzip: 9 for releases, 0 for tests, which take no time for it.
+    /// Level of the layer's compression with gzip: 9 for releases, 0 for tests, which must be fast.
     pub compression: u32,
     /// Files of the host that the programs need, by their absolute paths. A static program needs none.
     pub libraries: Vec<PathBuf>,
@@ -100,7 +100,7 @@ impl Image {
     }
 }
 
-/// Architecture of this program, in the words of the OCI specification.
+/// Architecture of this program, as named by the OCI specification.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

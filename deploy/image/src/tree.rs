@@ -52,7 +52,7 @@ impl Tree {
         self.0.iter().map(|(path, entry)| (path.as_str(), entry))
     }
 
-    /// The same entries inside a folder.
+    /// Returns the same entries with paths inside a folder.
     #[must_use]
     pub fn below(self, folder: &str) -> Self {
         Self(self.0.into_iter().map(|(path, entry)| (format!("{folder}/{path}"), entry)).collect())
@@ -115,7 +115,7 @@ impl Tree {
     }
 }
 
-/// Header of an entry of root.
+/// Header of an entry that belongs to root.
 pub(crate) fn header(kind: EntryType, mode: u32, size: u64, time: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);

@@ -1,4 +1,4 @@
-//! Helm chart, made of the objects that kustomize renders.
+//! Helm chart, generated from the objects that kustomize renders.
 //!
 //! Templates use `.Values`, `if`, `range` and `toYaml` only. The default values are read from the objects, so
 //! that the default output of the chart is that of kustomize.
@@ -58,7 +58,7 @@ const COMMENTS: [(&str, &str); 14] = [
     ("", "Values of the chart, with their defaults. The chart is generated: cargo xtask chart."),
 ];
 
-/// Files of the chart by their paths, made of the default deployment and of the custom resources.
+/// Files of the chart by their paths, generated from the default deployment and the custom resources.
 ///
 /// # Errors
 /// If a value is not where the chart expects it.
@@ -72,7 +72,7 @@ pub fn files(objects: &[Value], custom: &[Value], version: &str) -> Result<BTree
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (kind, name) = (text("/kind"), text("/metadata/name"));
         let template = chart.template(object.clone())?;
-        // The hash of a ConfigMap is no part of its file's name.
+        // The hash in the name of a ConfigMap is not part of its file's name.
         let stem =
             if kind == "ConfigMap" { name.rsplit_once('-').map_or(name, |(stem, _)| stem) } else { name };
         files.insert(format!("templates/{}-{stem}.yaml", kind.to_lowercase()), template);
@@ -94,7 +94,7 @@ fn description(version: &str) -> String {
     }))
 }
 
-/// Chart in the making.
+/// Chart under construction.
 struct Chart {
     holes: Holes,
     values: Map<String, Value>,
@@ -289,7 +289,7 @@ fn is_named(item: &Value, name: &str) -> bool {
     item.get("name").is_some_and(|own| own == name)
 }
 
-/// Part of an object, which must be there.
+/// Part of an object, which must exist.
 fn place<'a>(value: &'a mut Value, pointer: &str) -> Result<&'a mut Value> {
     value.pointer_mut(pointer).with_context(|| format!("the object has no {pointer}"))
 }

@@ -1,7 +1,7 @@
-//! Definitions of the custom resources, made of the OpenAPI document.
+//! Definitions of the custom resources, generated from the OpenAPI document.
 //!
-//! Their schemas are structural. Long patterns and defaults are left out: the servers know them, and refuse a
-//! wrong value with a condition.
+//! Their schemas are structural. Long patterns and defaults are left out: the servers check values, and
+//! refuse a wrong value with a condition.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::nmstate;
 use crate::schema::{conditions, named, ready_columns, structural, without};
 use crate::yaml::Holes;
 
-/// Document that a test of the daemon holds to the code.
+/// OpenAPI document, which a test of the daemon compares with the code.
 const OPENAPI: &str = include_str!("../../../api/openapi.json");
 const GROUP: &str = "ipamd.internal";
 /// Fields of a resource that its object has in its metadata, or that the watcher sets.
@@ -108,7 +108,7 @@ impl Names {
             "metadata": {
                 "name": format!("{plural}.{GROUP}"),
                 "labels": {"app.kubernetes.io/part-of": "ipamd"},
-                // A definition that is deleted takes its objects along, and their pools end.
+                // The deletion of a definition would delete its objects, and with them their pools.
                 "annotations": {"helm.sh/resource-policy": "keep"},
             },
             "spec": {
@@ -168,7 +168,7 @@ fn schema(kind: &Kind, schemas: &Value) -> Result<Value> {
     }))
 }
 
-/// Rule that a field stays as it is once the resource exists.
+/// Rule that makes a field immutable once the resource exists.
 fn rule(field: &str, applied: &str) -> Value {
     let rule = format!(
         "!has(oldSelf.status) || !has(oldSelf.status.{applied}) || !has(oldSelf.spec.{field}) || \

@@ -24,7 +24,7 @@ pub fn kubectl() -> PathBuf {
 /// Objects of a kustomization, in the order of kind, namespace and name.
 ///
 /// # Errors
-/// The reason of kubectl.
+/// If kubectl fails, with its reason.
 pub fn render(dir: &Path) -> Result<Vec<Value>> {
     let kubectl = kubectl();
     if !kubectl.exists() {
@@ -40,7 +40,7 @@ pub fn render(dir: &Path) -> Result<Vec<Value>> {
 /// Objects of a text with YAML documents, in the order of kind, namespace and name.
 ///
 /// # Errors
-/// The place of the mistake.
+/// If the text is no valid YAML, with the position of the mistake.
 pub fn documents(text: &str) -> Result<Vec<Value>> {
     let mut objects: Vec<Value> = serde_saphyr::from_multiple(text)?;
     objects.retain(|object| !object.is_null());

@@ -1,7 +1,7 @@
-//! Renderer of the Kubernetes manifests: kustomize is the source, and the Helm chart is made of its output.
+//! Renderer of the Kubernetes manifests: the Helm chart is generated from the output of kustomize.
 //!
-//! The definitions of custom resources are made of the OpenAPI document, and those of the pool kinds for
-//! Cluster API of their types.
+//! The definitions of custom resources are generated from the OpenAPI document. The definitions of the pool
+//! kinds for Cluster API are generated from their Rust types.
 
 pub mod chart;
 pub mod cluster_api;

@@ -1,6 +1,6 @@
 //! Definitions of the kinds for network configuration of hosts: `NodeIPPool` and `HostPolicy`.
 //!
-//! Their fields are those of the proposal for kubernetes-nmstate, so they are written here. Rules that
+//! Their fields come from the proposal for kubernetes-nmstate, so their schemas are written here. Rules that
 //! calculate with addresses or read templates are conditions of the objects.
 
 use serde_json::{Value, json};

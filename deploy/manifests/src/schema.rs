@@ -1,9 +1,9 @@
-//! Structural schemas of Kubernetes, made of JSON schemas.
+//! Structural schemas of Kubernetes, generated from JSON schemas.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value, json};
 
-/// Longest pattern of a schema. Those of addresses and selectors are longer, and beyond the limits of Go.
+/// Longest pattern of a schema. Patterns of addresses and selectors are longer, and exceed the limits of Go.
 const PATTERN_CHARS_MAX: usize = 100;
 /// Largest bound of a number that JSON carries exactly.
 const INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
@@ -49,7 +49,7 @@ pub(crate) fn structural(schemas: &Value, schema: &Value) -> Result<Map<String, 
     let mut words = schema.as_object().context("a schema is no object")?.clone();
     let alternatives = words.remove("anyOf");
     let alternatives = alternatives.as_ref().and_then(Value::as_array).into_iter().flatten();
-    // Null stands for an absent field.
+    // Null means an absent field.
     let other = alternatives.into_iter().find(|one| one["type"] != "null").cloned();
     let reference = words.remove("$ref");
     let target = match &reference {

@@ -1,7 +1,7 @@
 //! YAML of an object, with template actions at the places of holes.
 //!
-//! A string of the object is a hole as a whole or contains holes; a key is a hole if its lines stand for a
-//! part of the map.
+//! A string of the object is a hole as a whole or contains holes; a key is a hole if its lines replace a part
+//! of the map.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const CLOSE: char = '\u{e001}';
 pub(crate) struct Holes(Vec<String>);
 
 impl Holes {
-    /// Text that stands for an action, or for lines of actions.
+    /// Adds an action, or lines of actions; returns the text of its hole.
     pub(crate) fn add(&mut self, action: impl Into<String>) -> String {
         self.0.push(action.into());
         format!("{OPEN}{}{CLOSE}", self.0.len() - 1)
@@ -103,7 +103,7 @@ fn is_hole(text: &str) -> bool {
     text.starts_with(OPEN) && text.find(CLOSE).is_some_and(|at| at + CLOSE.len_utf8() == text.len())
 }
 
-/// A string as YAML: as it is if no reader takes it for something else, otherwise quoted as in JSON.
+/// A string as YAML: plain if every reader parses it as a string, otherwise quoted as in JSON.
 fn plain_or_quoted(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))

@@ -127,7 +127,8 @@ fn named_in(objects: &[Value]) -> BTreeSet<&str> {
     objects.iter().map(|one| one["metadata"]["name"].as_str().unwrap()).collect()
 }
 
-/// A pod without an account of its own has no token: the default one may have rights by the operator.
+/// A pod without an account of its own has no token, because an operator may give rights to the default
+/// account.
 #[test]
 fn pods_without_rights_have_no_token() {
     for name in ["cluster", "outside", "uninstall"] {

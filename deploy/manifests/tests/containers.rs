@@ -38,7 +38,7 @@ fn h6_11_containers_have_no_more_rights_than_they_need() {
             assert!(pod.get(shared).is_none(), "{name}");
         }
         match name {
-            // Root without capabilities: it owns directories of the host.
+            // These containers run as root without capabilities: root owns the directories of the host.
             "agent" | "install" | "networks" | "uninstall" => {
                 assert_eq!(pod_context["runAsUser"], 0, "{name}")
             }
@@ -79,7 +79,7 @@ fn agents_run_on_every_node() {
     assert_eq!(pod["hostNetwork"], true);
 }
 
-/// Environment names of a Service that is called `ipamd` would look like settings.
+/// Environment variables of a Service named `ipamd` would look like settings.
 #[test]
 fn no_pod_has_links_of_services() {
     for (pod, container) in containers() {
@@ -105,7 +105,7 @@ fn h6_10_the_paths_of_k3s_microk8s_and_talos_are_settings() {
         let objects = rendered(name);
         assert_eq!(host_path(&objects, "cni-bin"), bin, "{name}");
         assert_eq!(host_path(&objects, "cni-conf"), conf, "{name}");
-        // All else is the default deployment.
+        // All other objects are those of the default deployment.
         let mut others = rendered(".");
         for object in &mut others {
             if object["metadata"]["name"] == "ipam-agent" && object["kind"] == "DaemonSet" {

@@ -1,4 +1,4 @@
-//! Definitions of custom resources: made of the OpenAPI document, and without conflicts.
+//! Definitions of custom resources: generated from the OpenAPI document, and without conflicts.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ fn a_spec_is_the_resource_without_its_name_and_manager() {
     let document: Value = serde_json::from_str(&crate::file("api/openapi.json")).unwrap();
     for definition in all() {
         let kind = definition["spec"]["names"]["kind"].as_str().unwrap();
-        // Their fields are those of another proposal.
+        // The fields of these kinds come from another proposal.
         if ["NodeIPPool", "HostPolicy"].contains(&kind) {
             continue;
         }
@@ -57,7 +57,7 @@ fn a_spec_is_the_resource_without_its_name_and_manager() {
     }
 }
 
-/// Plurals and short names that kubectl and usual network plug-ins know.
+/// Plurals and short names that Kubernetes and common network plug-ins use.
 const TAKEN: [&str; 12] =
     ["po", "pods", "ip", "ips", "ippool", "ippools", "subnet", "sp", "ss", "sr", "rs", "pvc"];
 

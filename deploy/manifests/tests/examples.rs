@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{object, rendered};
 
-/// Objects of all files of examples but that with resources of ipamd, by the names of the files.
+/// Objects of all example files except the file with resources of ipamd, by the names of the files.
 pub(crate) fn objects() -> Vec<(String, Vec<Value>)> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder().join("examples")).unwrap().map(Result::unwrap) {

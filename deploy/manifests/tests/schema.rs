@@ -54,7 +54,7 @@ fn h6_12_all_manifests_are_valid_for_the_oldest_and_the_newest_kubernetes() {
     let mut wrong = rendered(".");
     wrong[0]["unknown"] = true.into();
     let mut objects: Vec<Value> = all().into_iter().flat_map(|(_, objects)| objects).collect();
-    // Resources of others have no schema here.
+    // Resources of other projects have no schema here.
     objects.retain(|object| object["apiVersion"] != "k8s.cni.cncf.io/v1");
     for version in VERSIONS {
         validate(&wrong, version).expect_err("an unknown field is refused");
@@ -62,8 +62,8 @@ fn h6_12_all_manifests_are_valid_for_the_oldest_and_the_newest_kubernetes() {
     }
 }
 
-/// Reads an object into its type and writes it again: an unknown field, which the type leaves out, is missing
-/// then.
+/// Reads an object into its type and writes it again. An unknown field, which the type leaves out, is then
+/// missing.
 fn read_strictly<T: DeserializeOwned + Serialize>(object: &Value) -> Result<(), String> {
     let typed: T = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
     let again = serde_json::to_value(typed).map_err(|error| error.to_string())?;
@@ -81,7 +81,7 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Bounds of numbers as the type of schemas has them.
+/// Bounds of numbers as floats, as in the type of schemas.
 fn with_floats(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

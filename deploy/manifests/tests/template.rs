@@ -23,7 +23,7 @@ pub(crate) fn evaluate(template: &str, values: &Value) -> String {
     output
 }
 
-/// Text and actions in turn; the white space that an action trims is gone.
+/// Text and actions in turn, without the white space that an action trims.
 fn tokens(template: &str) -> Vec<Result<String, String>> {
     let mut tokens = Vec::new();
     let mut rest = template;

@@ -20,7 +20,7 @@ pub(crate) struct Crate {
     licence: String,
 }
 
-/// Lockfile, as far as the bill needs it.
+/// Lockfile, with the fields that the bill needs.
 #[derive(Debug, Deserialize)]
 struct Lock {
     package: Vec<Locked>,
@@ -36,7 +36,7 @@ struct Locked {
 /// Crates of programs, each with its features.
 ///
 /// # Errors
-/// Cargo fails.
+/// If cargo fails.
 pub(crate) fn crates(root: &Path, programs: &[(&str, &str)]) -> Result<BTreeSet<Crate>> {
     let mut crates = BTreeSet::new();
     for (package, features) in programs {
@@ -48,7 +48,7 @@ pub(crate) fn crates(root: &Path, programs: &[(&str, &str)]) -> Result<BTreeSet<
 /// The document.
 ///
 /// # Errors
-/// A crate is not in the lockfile.
+/// If a crate is not in the lockfile.
 pub(crate) fn document(root: &Path, crates: &BTreeSet<Crate>, version: &str) -> Result<String> {
     let lock: Lock = toml::from_str(std::str::from_utf8(&read(&root.join("Cargo.lock"))?)?)?;
     let checksums = lock.package.into_iter().map(|locked| ((locked.name, locked.version), locked.checksum));
@@ -104,7 +104,7 @@ fn component(one: &Crate, checksums: &BTreeMap<(String, String), Option<String>>
         "purl": format!("pkg:cargo/{name}@{version}"),
         "licenses": [{"expression": licence.replace('/', " OR ")}],
     });
-    // Crates of this workspace have none.
+    // Crates of this workspace have no checksum.
     if let (Some(checksum), Some(fields)) = (checksum, component.as_object_mut()) {
         fields.insert("hashes".into(), json!([{"alg": "SHA-256", "content": checksum}]));
     }

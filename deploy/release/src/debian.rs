@@ -52,12 +52,12 @@ impl Package<'_> {
             }
         }
         control.stage(&root.join("DEBIAN"))?;
-        // The umask of the caller is not that of a package.
+        // The umask of the caller must not determine the modes of a package.
         for path in folders(&root)? {
             fs::set_permissions(&path, Permissions::from_mode(0o755))?;
         }
         let mut command = Command::new("dpkg-deb");
-        // More threads cut the data into other blocks.
+        // The number of threads determines the blocks of the compressed data, so it is fixed.
         command.args(["--root-owner-group", "--threads-max=1", &format!("-Z{}", self.compression)]);
         if self.compression != "xz" {
             command.arg("-z1");
@@ -88,7 +88,7 @@ impl Package<'_> {
     }
 }
 
-/// Lines of `md5sums`, by coreutils: MD5 has no other use here.
+/// Lines of `md5sums`, computed by coreutils, since MD5 has no other use in this workspace.
 fn sums(root: &Path, tree: &Tree) -> Result<String> {
     let files = tree.iter().filter(|(_, entry)| matches!(entry, Entry::File(..))).map(|(path, _)| path);
     let output = Command::new("md5sum").arg("--").args(files).current_dir(root).output()?;

@@ -25,7 +25,7 @@ const SHELLS: [(Shell, &str, FileName); 3] = [
 /// Adds pages and completions of the daemon.
 ///
 /// # Errors
-/// A file that can't be written meanwhile.
+/// If a temporary file can't be written.
 pub(crate) fn daemon(tree: &mut Tree) -> Result<()> {
     of_grammar(tree, ipamd::command_line::Arguments::command())
 }
@@ -38,10 +38,11 @@ pub(crate) fn agent(tree: &mut Tree) -> Result<()> {
     of_grammar(tree, ipam_agent::command_line::Arguments::command())
 }
 
-/// Adds pages and completions that a program writes itself: those of `ipamctl` ask the program for names.
+/// Adds pages and completions that a program writes itself. The completions of `ipamctl` call the program for
+/// names.
 ///
 /// # Errors
-/// The program fails.
+/// If the program fails.
 pub(crate) fn ctl(tree: &mut Tree, program: &Path) -> Result<()> {
     let folder = tempfile::tempdir()?;
     run(Command::new(program).arg("man").arg(folder.path()))?;
@@ -67,7 +68,7 @@ fn of_grammar(tree: &mut Tree, grammar: clap::Command) -> Result<()> {
     Ok(())
 }
 
-/// Adds all pages of a folder, compressed as Debian's policy (12.1) asks.
+/// Adds all pages of a folder, compressed as Debian's policy (12.1) requires.
 fn pages(tree: &mut Tree, folder: &Path) -> Result<()> {
     for page in fs::read_dir(folder)? {
         let page = page?;

@@ -1,7 +1,7 @@
 //! RPM packages with the files and scripts of the Debian packages, built by `rpmbuild`.
 //!
-//! Each script is that of the Debian package behind `deploy/rpm/prologue.sh`. RPM has no purge: settings and
-//! data stay after a removal.
+//! Each script is `deploy/rpm/prologue.sh`, followed by the script of the Debian package. RPM has no purge:
+//! settings and data stay after a removal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use ipam_image::tree::{Entry, Tree, read};
 
 use crate::debian::{Package, TIME};
 
-/// Script of the Debian package behind each scriptlet.
+/// Scriptlets of RPM, each with the script of the Debian package that it contains.
 const SCRIPTLETS: [(&str, &str); 4] =
     [("%pre", "preinst"), ("%post", "postinst"), ("%preun", "prerm"), ("%postun", "postrm")];
 /// Number of the package within its version.
 const RELEASE: &str = "1";
-/// Settings for equal bytes on all machines, and for files as they are: `rpmbuild` would compress and strip.
+/// Settings for equal bytes on all machines, without rpmbuild's compression and stripping of files.
 const MACROS: [&str; 8] = [
     "_buildhost localhost",
     "use_source_date_epoch_as_buildtime 1",

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::host::Host;
 use crate::{run, text};
 
-/// Time that anything may take on a busy machine.
+/// Time limit of each step on a busy machine.
 const LONG: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Ethernet of the hosts: a bridge in a namespace that ends with this value.
+/// Ethernet of the hosts: a bridge in a namespace. Dropping the value ends the bridge.
 pub(crate) struct Network {
     switch: Child,
     hosts: Vec<String>,
@@ -29,7 +29,7 @@ impl Network {
         Self { switch, hosts: names.iter().map(|name| (*name).to_owned()).collect() }
     }
 
-    /// Plugs a host in, by its first process.
+    /// Connects a host to the bridge, by the id of its first process.
     fn connect(&self, name: &str, first: u32) {
         let number = self.hosts.iter().position(|host| host == name).unwrap() + 1;
         let plug = format!(
@@ -54,7 +54,7 @@ impl Drop for Network {
     }
 }
 
-/// Host whose systemd runs. It is killed when this is dropped.
+/// Host whose systemd runs. Dropping the value kills the host.
 pub(crate) struct Booted {
     /// Owner of the host's files.
     _host: Host,
@@ -128,7 +128,7 @@ impl Booted {
         assert!(writing.wait().unwrap().success(), "{path}");
     }
 
-    /// Starts a script that runs beside the test.
+    /// Starts a script that runs at the same time as the test.
     pub(crate) fn begins(&self, script: &str) -> Child {
         self.inside(script).spawn().unwrap()
     }
@@ -138,7 +138,7 @@ impl Booted {
         text(&self.run("journalctl --boot --no-pager --lines=60"))
     }
 
-    /// Waits until a look finds something.
+    /// Waits until `look` returns a value.
     pub(crate) fn eventually<T>(&self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
         let begun = Instant::now();
         loop {

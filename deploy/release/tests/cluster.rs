@@ -8,10 +8,10 @@ use crate::{prepared, run};
 
 const MEMBERS: [&str; 3] = ["n1", "n2", "n3"];
 const NODE: &str = "w1";
-/// Versions before and after that of the packages.
+/// Versions before and after the version of the packages.
 const OLDER: &str = "0.0.9";
 const NEWER: &str = "9.0.0";
-/// ADDs that end between two steps of an upgrade.
+/// Number of ADDs that end between two steps of an upgrade.
 const ADDS: u64 = 3;
 
 /// Network of the node's containers: the package's plugin behind Debian's `bridge`.
@@ -20,7 +20,7 @@ const CONTAINERS: &str = r#"{
   "ipam": {"type": "ipam-cni", "socket": "/run/ipamd/agent.sock", "ipv4_pools": ["web"]}
 }"#;
 
-/// Containers that come and go until `/root/stop` exists. Failures are in `/root/failed`.
+/// Creates and deletes containers until `/root/stop` exists. Failures are in `/root/failed`.
 const LOAD: &str = "
 export CNI_IFNAME=eth0 CNI_PATH=/usr/lib/cni
 number=0
@@ -74,7 +74,7 @@ impl Site {
         Self { members, node, _network: network }
     }
 
-    /// Starts all members. No start ends before the cluster is founded, for which all are needed.
+    /// Starts all members. No start ends before the cluster is founded, which needs all members.
     fn start(&self) {
         let [first, others @ ..] = &self.members[..] else { panic!("no member") };
         let mut starts = vec![first.begins("systemctl start ipamd")];
@@ -114,13 +114,13 @@ impl Site {
         });
     }
 
-    /// Containers that have come and gone.
+    /// Number of containers that were created and deleted.
     fn done(&self) -> u64 {
         let shown = self.node.run("cat /root/done").stdout;
         String::from_utf8(shown).unwrap().trim().parse().unwrap_or(0)
     }
 
-    /// Waits for more of them.
+    /// Waits until more containers were created and deleted.
     fn more(&self) {
         let before = self.done();
         self.node.eventually("further ADDs", |_| (self.done() >= before + ADDS).then_some(()));
@@ -168,7 +168,7 @@ fn p5_3_three_hosts_form_a_cluster_and_an_upgrade_under_load_fails_no_add() {
     for member in &site.members {
         let said = member.does("dpkg --install /packages/ipamd.deb");
         assert!(said.contains("The cluster is healthy; restarting this member."), "{said}");
-        // The old file of a program that runs is deleted.
+        // The old file of a program that still runs would be shown as deleted.
         member.does("! readlink /proc/$(systemctl show --property=MainPID --value ipamd)/exe | grep deleted");
         site.more();
     }
@@ -222,7 +222,7 @@ fn containerd_attaches_a_container(site: &Site) {
     daemon.wait().unwrap();
 }
 
-/// Line 5: no listener but those of the settings and the manual.
+/// Line 5: no listeners except those of the settings and the manual.
 fn only_documented_listeners(site: &Site) {
     for member in &site.members {
         let listeners =
@@ -238,7 +238,7 @@ fn a_backup_is_written_and_verified(site: &Site) {
     member.does("systemctl enable --now ipamd-backup.timer && systemctl start ipamd-backup.service");
     member.does("ipamctl cluster backup --verify /var/backups/ipamd/ipamd-*.backup");
     member.does("systemctl list-timers | grep --quiet ipamd-backup.timer");
-    // Seconds are in the names.
+    // The names of backups contain seconds.
     member.eventually("second backup", |member| {
         member.does(
             "echo IPAMD_BACKUP_KEEP=1 > /etc/default/ipamd-backup && systemctl start ipamd-backup.service",

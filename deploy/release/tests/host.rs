@@ -45,7 +45,7 @@ impl Host {
         self.dir.path().join("root")
     }
 
-    /// Options that mount it.
+    /// Options that mount the host's root.
     pub(crate) fn overlay(&self) -> String {
         let base = prepared("IPAMD_BASE");
         let at = |name: &str| self.dir.path().join(name);
@@ -92,8 +92,8 @@ impl Host {
         )
     }
 
-    /// Builds a package of another version; returns its path on the host. An older one has the content of the
-    /// earlier release, if the stage has one.
+    /// Builds a package of another version; returns its path on the host. An older package has the content of
+    /// the earlier release, if the stage has one.
     pub(crate) fn with_version(&self, name: &str, version: &str) -> String {
         let tree = self.dir.path().join(format!("{name}-{version}"));
         let run = |command: &mut Command| crate::run(command);

@@ -1,4 +1,4 @@
-//! Libraries: the programs load none but those that they are linked with (acceptance, line 2).
+//! Libraries: programs load only the libraries that they are linked with (acceptance, line 2).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -93,14 +93,14 @@ fn p5_2_names_resolve_without_libraries_of_name_services() {
         let names = |paths: &BTreeSet<PathBuf>| -> BTreeSet<String> {
             paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
         };
-        // A library that this machine lacks is tried in vain.
+        // The trace also contains attempts to open a library that this machine lacks.
         let tried = trace.lines().filter(|line| line.contains("openat("));
         let paths = tried.filter_map(|line| line.split('"').nth(1)).map(PathBuf::from);
         let tried: BTreeSet<PathBuf> = paths.collect();
         assert!(tried.contains(Path::new("/etc/resolv.conf")), "{program} has not looked for a name server");
         let libraries = tried.into_iter().filter(|path| path.to_str().unwrap().contains(".so")).collect();
         let unknown: Vec<String> = names(&libraries).difference(&names(&known)).cloned().collect();
-        // The list of libraries is the linker's, not one of them.
+        // The cache of the linker is not a library.
         assert!(unknown.iter().all(|name| name == "ld.so.cache"), "{program} tries to load {unknown:?}");
     }
 }

@@ -35,7 +35,7 @@ fn files_of_deb(name: &str) -> BTreeSet<String> {
     files.map(|fields| format!("{} {} {}", fields[0], fields[1], fields[5..].join(" "))).collect()
 }
 
-/// The same of an RPM package.
+/// Mode, owner and path of each file and link of an RPM package, and the target of a link.
 fn files_of_rpm(rpm: &Path) -> BTreeSet<String> {
     let format = "[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} .%{FILENAMES} -> %{FILELINKTOS}\\n]";
     let listed = run(Command::new("rpm").args(["--query", "--queryformat", format, "--package"]).arg(rpm));

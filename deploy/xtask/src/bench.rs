@@ -38,7 +38,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         words.extend(["--bin-dir".into(), workspace.dist().into(), "--etcd".into()]);
         words.push(failover::etcd(workspace)?.into());
     }
-    // Optimised, since it shares the cores with the systems.
+    // The load generator is optimised, since it shares the cores with the systems.
     let bench = binaries::build_optimised(workspace, BENCH)?;
     call(Command::new(bench).arg("bench").args(words))
 }

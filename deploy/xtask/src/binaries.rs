@@ -1,5 +1,5 @@
-//! Builds of the programs: a quick one for daily use, and the optimised static one that ships. The latter is
-//! in `target/dist`.
+//! Builds of the programs: a quick build for daily use, and the optimised static build that ships. The latter
+//! is in `target/dist`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,19 +52,19 @@ pub(crate) const PROGRAMS: &[&str] = &["ipamd", "ipamctl", "ipam-cni"];
 
 /// Builds programs with the settings of the tests, so nothing is built twice; returns their folder.
 pub(crate) fn build_quickly(workspace: &Workspace, programs: &[&str]) -> Result<PathBuf> {
-    // With the features of the whole workspace, or all that they depend on would be another build.
+    // The features of the whole workspace are used; otherwise all dependencies would be built again.
     let mut command = workspace.cargo(["build", "--locked", "--workspace"]);
     call(command.args(programs.iter().flat_map(|name| ["--bin", name])))?;
     Ok(workspace.target.join("debug"))
 }
 
-/// Program whose work is counted, an example of the machine.
+/// Program whose instructions are counted, an example of the crate `ipam-machine`.
 pub(crate) const COSTS: &str = "costs";
 /// Profile of the tests that compute more than they wait.
 const OPTIMISED: &str = "simulation";
 
-/// Builds the simulation and the program of the costs with one cargo call, which builds common dependencies
-/// once; returns their folder.
+/// Builds the simulation and the program of the costs; returns their folder. One cargo call builds common
+/// dependencies once.
 pub(crate) fn build_optimised_for_tests(workspace: &Workspace) -> Result<PathBuf> {
     let mut command = workspace.cargo(["build", "--locked", "--profile", OPTIMISED]);
     command.args(["--package", BENCH, "--bin", BENCH, "--package", "ipam-machine", "--example", COSTS]);
@@ -75,10 +75,10 @@ pub(crate) fn build_optimised_for_tests(workspace: &Workspace) -> Result<PathBuf
 /// Programs that measure the state machine, by package: run by hand, never by the tests.
 pub(crate) const MACHINE: [(&str, &str); 2] = [("ipam-machine", "machine"), ("ipam-machine", "selecting")];
 
-/// The one with ADDs through `macvlan` and their probes.
+/// Program that measures ADDs through `macvlan` and their probes.
 pub(crate) const PROBES: [(&str, &str); 1] = [("ipamd", "probes")];
 
-/// The one with the figures of the front end for Meridio.
+/// Program that measures the front end for Meridio.
 pub(crate) const MERIDIO: [(&str, &str); 1] = [("ipamd", "meridio")];
 
 /// Builds the binaries that ship, then runs programs that measure.
@@ -94,7 +94,7 @@ pub(crate) fn measure(workspace: &Workspace, measures: &[(&str, &str)]) -> Resul
     Ok(())
 }
 
-/// Builds one program that does not ship, optimised; returns its path. Cargo calls package and program alike.
+/// Builds one optimised program that does not ship; returns its path. Package and program have the same name.
 pub(crate) fn build_optimised(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     let triple = host_triple()?;
     call(&mut cargo_build(workspace, &triple, name, &[name])?)?;
@@ -118,7 +118,7 @@ fn cargo_build(workspace: &Workspace, triple: &str, package: &str, names: &[&str
 /// equal.
 fn rustflags(workspace: &Workspace) -> Result<String> {
     let mut flags: Vec<String> = RUSTFLAGS.split(' ').map(str::to_owned).collect();
-    // The last matching prefix counts, and the target folder is inside the checkout as a rule.
+    // The last matching prefix counts, and the target folder is usually inside the checkout.
     let places = [
         (cargo_home()?, "/cargo"),
         (sysroot()?, "/rust"),
@@ -161,7 +161,7 @@ fn host_in(printed: &str) -> Option<&str> {
     printed.lines().find_map(|line| line.strip_prefix("host: ")).map(str::trim)
 }
 
-/// Puts a binary in its place by rename: one that runs right now can't be overwritten.
+/// Installs a binary by rename, because a running binary can't be overwritten.
 fn install(built: &Path, shipped: &Path) -> Result<()> {
     let aside = shipped.with_extension("new");
     fs::copy(built, &aside).with_context(|| format!("can't copy {}", built.display()))?;

@@ -27,7 +27,7 @@ const PACKAGES: &str = "plugins=grpc,Mgoogle/protobuf/empty.proto=github.com/gol
 const COMPILER: &str = "/usr/bin/go";
 const LIBRARIES: &str = "/usr/share/gocode";
 
-/// Makes both clients, unless they are there and their sources are the same.
+/// Builds both clients, unless they exist and their sources are unchanged.
 pub(crate) fn ensure(workspace: &Workspace) -> Result<()> {
     python::environment(workspace, PYTHON)?;
     build(workspace).context("the Go client; first: cargo xtask test --only packages")
@@ -76,7 +76,7 @@ fn build(workspace: &Workspace) -> Result<()> {
     Ok(fs::write(built, wanted)?)
 }
 
-/// All that the Go client is made of, as one text.
+/// All sources of the Go client, as one text.
 fn sources(root: &Path) -> Result<String> {
     let files = FILES.iter().map(|file| Path::new(PROTOCOL).join(file));
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Contract tests: a fuzzer (schemathesis, from PyPI) holds a member to the OpenAPI document.
+//! Contract tests: a fuzzer (schemathesis, from PyPI) checks a member against the OpenAPI document.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -81,7 +81,7 @@ fn file(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.root.join("deploy/xtask/contract").join(name)
 }
 
-/// A member, alone in its cluster, that ends with this value.
+/// Member of a cluster of its own. Dropping the value ends the member.
 struct Member {
     process: Child,
     address: SocketAddr,
@@ -127,7 +127,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The member may have ended by itself.
         let _ended = self.process.kill();
         let _status = self.process.wait();
     }

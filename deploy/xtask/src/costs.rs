@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 
 /// Recorded counts.
 const RECORDED: &str = "raft/machine/testdata/costs.txt";
-/// First lines of the file.
+/// First lines of the recorded file.
 const HEAD: &str = "# Counts per operation under valgrind; an entry has 64 commands. \
                     UPDATE=1 cargo xtask costs\n# case | instructions | heap blocks\n";
 /// The cases, with the operations of the shorter run. The longer one has twice as many.
@@ -59,7 +59,7 @@ pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Difference of two runs, per operation: what both prepare cancels out.
+/// Difference of two runs, per operation: the preparation of both runs cancels out.
 fn per_operation(count: u64, run: impl Fn(u64) -> Result<u64>) -> Result<u64> {
     let (short, long) = (run(count)?, run(2 * count)?);
     let difference = long.checked_sub(short).context("the longer run has fewer")?;
@@ -109,7 +109,7 @@ fn parsed(line: &str) -> Option<(&str, Counts)> {
     Some((case, Counts { instructions: instructions.parse().ok()?, blocks: blocks.parse().ok()? }))
 }
 
-/// Cases whose counts differ by more than the tolerance, or that only one side has.
+/// Cases whose counts differ by more than the tolerance, or that one side lacks.
 fn compare(recorded: &str, counted: &str) -> Vec<String> {
     let (recorded, counted) = (counts(recorded), counts(counted));
     let mut differences = Vec::new();

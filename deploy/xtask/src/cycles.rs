@@ -1,7 +1,7 @@
 //! Dependencies among the folders of a source tree: without cycles, and never upward in a fixed order.
 //!
-//! Imports show most of them. Methods of a type that many folders extend need no import, so their calls count
-//! as well.
+//! Imports show most dependencies. Methods of a type that many folders extend need no import, so their calls
+//! count as well.
 //!
 //! A file directly in the tree counts as a folder of its own name. The root module (`lib.rs`, `main.rs`,
 //! `mod.rs`) declares and re-exports: it may import every folder, and none may import from it.

@@ -11,7 +11,7 @@ use crate::workspace::{Workspace, call};
 /// Checks bans, licences and sources.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     if workspace.has_cargo_tool("deny") {
-        // Advisories would need a clone of their database, which a machine without internet can't have.
+        // Advisories would need a clone of their database, which needs internet access.
         return call(&mut workspace.cargo(["deny", "check", "bans", "licenses", "sources"]));
     }
     let read = |name: &str| -> Result<Table> {
@@ -71,7 +71,7 @@ fn strings<'a>(rules: &'a Table, table: &str, key: &str) -> Result<Vec<&'a str>>
     Ok(array.iter().filter_map(Value::as_str).collect())
 }
 
-/// Packages from elsewhere than the registries that are allowed. What has no source lies in this workspace.
+/// Packages from sources that are not allowed. A package without a source is part of this workspace.
 fn sources(rules: &Table, packages: &[Package<'_>]) -> Result<Vec<String>> {
     let allowed = strings(rules, "sources", "allow-registry")?;
     let is_allowed =
@@ -140,7 +140,7 @@ impl Expression {
         Self { words: spaced.split_whitespace().map(str::to_owned).collect(), at: 0 }
     }
 
-    /// Returns false for what is no expression, such as an empty one.
+    /// Returns false for a text that is no expression, such as an empty one.
     fn holds(mut self, allowed: &dyn Fn(&str) -> bool) -> bool {
         self.any(allowed) && self.at == self.words.len()
     }

@@ -10,13 +10,13 @@ use crate::workspace::Workspace;
 /// The only crate of the workspace that all of [`BOUNDARIES`] may depend on.
 const SHARED: &str = "ipam-api";
 
-/// Packages that must be nowhere in the trees.
+/// Packages that no tree of [`BOUNDARIES`] may contain.
 const REPLICATION: [&str; 2] = ["openraft", "sled"];
 
-/// A package that depends on [`SHARED`] only among the crates of the workspace.
+/// Package that may depend on no crate of the workspace except [`SHARED`].
 struct Boundary {
     package: &'static str,
-    /// Packages that its manifest must not name; `ipam-api` may bring them.
+    /// Packages that its manifest must not name; `ipam-api` may depend on them.
     not_directly: &'static [&'static str],
 }
 
@@ -26,13 +26,13 @@ const OF_TESTS: [&str; 1] = ["test-apiserver"];
 const BOUNDARIES: [Boundary; 7] = [
     // The state machine is pure: no I/O, no runtime, no TLS.
     Boundary { package: "ipam-machine", not_directly: &["rustls", "tokio"] },
-    // Clients know the API only.
+    // Clients depend on the API only.
     Boundary { package: "ipamctl", not_directly: &[] },
     Boundary { package: "ipam-cni", not_directly: &[] },
     Boundary { package: "ipam-agent", not_directly: &[] },
     Boundary { package: "ipam-kubernetes", not_directly: &[] },
     Boundary { package: "ipam-meridio", not_directly: &[] },
-    // It stands for another system.
+    // The test server simulates another system.
     Boundary { package: "test-apiserver", not_directly: &[] },
 ];
 

@@ -1,4 +1,4 @@
-//! `cargo xtask dev`: the first command that a stranger types.
+//! `cargo xtask dev`: builds ipamd, ipamctl and ipam-cni, and runs `ipamd dev`.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;

@@ -12,9 +12,9 @@ use crate::jepsen_program::{Arguments, BENCH};
 use crate::workspace::{Workspace, call};
 use crate::{binaries, host_tools};
 
-/// Debian package of etcd. It needs libc alone.
+/// Debian package of etcd. Its program needs libc only.
 const ETCD: &str = "etcd-server";
-/// Program in it.
+/// Path of the program in the package.
 const PROGRAM: &str = "usr/bin/etcd";
 
 /// Builds the daemon that ships and the bench, unpacks etcd, and compares them.
@@ -27,7 +27,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     call(&mut command)
 }
 
-/// Unpacks etcd into `target/tools/etcd`, unless it is there.
+/// Unpacks etcd into `target/tools/etcd`, unless it exists.
 pub(crate) fn etcd(workspace: &Workspace) -> Result<PathBuf> {
     let home = workspace.target.join("tools/etcd");
     if home.join(PROGRAM).exists() {
@@ -35,7 +35,7 @@ pub(crate) fn etcd(workspace: &Workspace) -> Result<PathBuf> {
     }
     let downloads = workspace.target.join("tools/etcd-downloads");
     host_tools::download(&[ETCD], &downloads)?;
-    // Unpacked aside, so that an interrupted run leaves no half.
+    // etcd is unpacked into a temporary folder, so that an interrupted run leaves no partial copy.
     let aside = workspace.target.join("tools/etcd-new");
     host_tools::clear(&aside)?;
     for package in host_tools::packages(&downloads, 1)? {

@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result, bail};
 use crate::binaries::SHIPPED;
 use crate::workspace::Workspace;
 
-/// Crates of TLS, name resolution and YAML. Merely linking one of TLS costs milliseconds per run, and the
+/// Crates of TLS, name resolution and YAML. Merely linking a TLS crate costs milliseconds per run, and the
 /// plugin runs once per container.
 const NOT_IN_PLUGIN: [&str; 6] =
     ["rustls", "ring", "native-tls", "openssl-sys", "hickory-resolver", "serde-saphyr"];
-/// Access for tests and start options of tests, and stand-ins of a simulation.
+/// Features of tests: access for tests, start options of tests, and replacements for a simulation.
 const OF_TESTS: [&str; 2] = ["testing", "simulation"];
 /// The packages that have one of these features.
 const TESTED: [&str; 5] = ["ipam-agent", "ipam-api", "ipam-machine", "ipam-raft", "ipamd"];
@@ -37,7 +37,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         }
     }
     let built = resolve(workspace, &["--workspace", "--edges", "normal,build"])?;
-    // Otherwise the check above would look for a renamed feature.
+    // Without this check, the check above would silently miss a renamed feature.
     let tested = testing(&built);
     if !TESTED.iter().all(|package| tested.iter().any(|name| is_package(name, package))) {
         bail!("the tests need a feature ({OF_TESTS:?}) of each of {TESTED:?}; found those of {tested:?}");
@@ -66,14 +66,14 @@ fn resolve(workspace: &Workspace, arguments: &[&str]) -> Result<Features> {
 fn read(tree: &str) -> Features {
     let mut features = Features::new();
     for line in tree.lines() {
-        // An asterisk marks what was listed with its dependencies before.
+        // An asterisk marks a package whose dependencies were listed before.
         let Some((package, set)) = line.trim_end_matches(" (*)").split_once('|') else { continue };
         features.entry(package.to_owned()).or_default().insert(set.to_owned());
     }
     features
 }
 
-/// Packages of ours with a feature of tests.
+/// Packages of this workspace with a feature of tests.
 fn testing(features: &Features) -> Vec<&str> {
     let has = |set: &String| set.split(',').any(|feature| OF_TESTS.contains(&feature));
     let ours = features.iter().filter(|(package, _)| TESTED.iter().any(|name| is_package(package, name)));

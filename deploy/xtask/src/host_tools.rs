@@ -1,7 +1,7 @@
 //! Network managers of Debian, unpacked for the tests of rendered files.
 //!
-//! They are never installed: an installed network manager would take over the interfaces of this machine. A
-//! test mounts the folder over `/usr` in namespaces of its own.
+//! The packages are never installed: an installed network manager would take over the interfaces of this
+//! machine. A test mounts the folder over `/usr` in namespaces of its own.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -87,7 +87,7 @@ const MERGED: [&str; 3] = ["bin", "lib", "sbin"];
 /// Python of Debian, which starts the tools.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// List of what is unpacked, written last.
+/// List of the unpacked packages, written last.
 const LIST: &str = "unpacked.txt";
 
 /// Manifest of the program that applies states of nmstate.
@@ -96,13 +96,13 @@ const NMSTATE: &str = "daemon/tests/hosts/nmstate/Cargo.toml";
 /// Unpacks the network managers, and builds the program with nmstate's crate.
 pub(crate) fn ensure(workspace: &Workspace) -> Result<()> {
     ensure_unpacked(workspace)?;
-    // Not a member of the workspace: its dependencies would change features of all tests.
+    // The program is not a member of the workspace: its dependencies would change features of all tests.
     let mut build = workspace.cargo(["build", "--quiet", "--locked", "--manifest-path"]);
     build.arg(workspace.root.join(NMSTATE)).arg("--target-dir").arg(workspace.target.join("tools/nmstate"));
     call(&mut build)
 }
 
-/// Unpacks the packages into `target/tools/hosts`, unless they are there.
+/// Unpacks the packages into `target/tools/hosts`, unless this is already done.
 fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
     let home = workspace.target.join("tools/hosts");
     let wanted = PACKAGES.join("\n");
@@ -121,8 +121,8 @@ fn ensure_unpacked(workspace: &Workspace) -> Result<()> {
         unpack(&package, &home)?;
     }
     fs::remove_dir_all(&downloads)?;
-    // As the scripts of the packages do it. In the tests `/usr` is read-only, so each start of a tool would
-    // compile all of its modules.
+    // Compiles Python modules, as the scripts of the packages do. In the tests `/usr` is read-only, so each
+    // start of a tool would compile all of its modules.
     packages::ensure_python()?;
     let modules = home.join("usr/lib/python3/dist-packages");
     call(Command::new(PYTHON).args(["-m", "compileall", "-q"]).arg(modules))?;
@@ -145,7 +145,7 @@ pub(crate) fn download(packages: &[&str], downloads: &Path) -> Result<()> {
     clear(downloads)?;
     let download = || {
         let mut command = Command::new("apt-get");
-        // Root's own folder is closed to the user that apt-get would download as.
+        // apt-get downloads as another user, which can't access root's own folder.
         command.args(["-o", "APT::Sandbox::User=root", "download"]).args(packages).current_dir(downloads);
         call(&mut command)
     };
@@ -190,7 +190,7 @@ pub(crate) fn unpack(package: &Path, home: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A name twice would be downloaded once, and the number of files would never be right.
+    /// A duplicate name is downloaded once, so the number of files would never match.
     #[test]
     fn each_package_is_named_once() {
         let mut names = PACKAGES.to_vec();

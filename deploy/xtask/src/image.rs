@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Programs of a directory, in an archive.
+    /// Arguments for the programs of a directory and for the path of the archive.
     pub(crate) const fn of(binaries: PathBuf, output: PathBuf) -> Self {
         Self { binaries: Some(binaries), output: Some(output) }
     }
@@ -34,7 +34,7 @@ pub(crate) fn archive_name() -> String {
     format!("{NAME}-{}.oci.tar", env!("CARGO_PKG_VERSION"))
 }
 
-/// Builds the programs unless they are named, and writes the archive.
+/// Builds the programs unless a directory is specified, and writes the archive.
 pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     let binaries = match &arguments.binaries {
         Some(dir) => dir.clone(),
@@ -63,7 +63,7 @@ pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> 
     Ok(())
 }
 
-/// Refuses programs that the empty image has no loader for.
+/// Refuses dynamic programs, because the empty image has no loader for them.
 fn refuse_dynamic(binaries: &Path) -> Result<()> {
     let libraries = ipam_image::libraries(binaries)?;
     match libraries.first() {
@@ -93,7 +93,7 @@ fn git(root: &Path, words: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// A time in UTC, as labels have it.
+/// Formats a time in UTC, as the labels of images require.
 fn rfc3339(seconds: u64) -> Result<String> {
     let days = i64::try_from(seconds / 86_400)?;
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

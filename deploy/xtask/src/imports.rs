@@ -1,4 +1,4 @@
-//! Module paths that a Rust file names: of its imports, of its expressions and types. Tests don't count.
+//! Module paths in the imports, expressions and types of a Rust file. Tests don't count.
 
 /// Lexical token with its line; comments and literals are skipped.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Import {
 #[derive(Debug, Default)]
 pub(crate) struct File {
     pub(crate) imports: Vec<Import>,
-    /// Modules that are declared under `#[cfg(test)]` and stand in files of their own.
+    /// Modules that are declared under `#[cfg(test)]` and are in files of their own.
     pub(crate) tests: Vec<String>,
     /// Inherent methods.
     pub(crate) methods: Vec<Method>,
@@ -28,7 +28,7 @@ pub(crate) struct File {
 /// A method that a file declares or calls, and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Method {
-    /// The type; of a call only its receiver is known: a variable, a field or a type.
+    /// Type of the method; for a call its receiver: a variable, a field or a type.
     pub(crate) of: String,
     pub(crate) name: String,
     pub(crate) line: usize,

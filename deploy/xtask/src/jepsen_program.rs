@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// Its package and binary.
+/// Name of its package and of its binary.
 pub(crate) const BENCH: &str = "ipam-jepsen";
 
 /// Arguments of one of its tasks, after those that name the programs.

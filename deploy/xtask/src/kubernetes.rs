@@ -1,4 +1,4 @@
-//! Checks of the Kubernetes manifests and of the Helm chart that is made of them.
+//! Checks of the Kubernetes manifests and of the Helm chart that is generated from them.
 
 use anyhow::Result;
 

@@ -76,7 +76,7 @@ fn is_place(word: &str) -> bool {
         && (word.ends_with('/') || word.ends_with(".rs") || word.ends_with(".toml"))
 }
 
-/// The folder of a heading: the one that it names, or that of the file that it names.
+/// Folder that a heading names, or the folder of the file that it names.
 fn folder_of(place: &str) -> String {
     place.rsplit_once('/').map(|(folder, _)| format!("{folder}/")).unwrap_or_default()
 }

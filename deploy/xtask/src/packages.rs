@@ -47,7 +47,8 @@ const NEEDED: &[Package] = &[
         ],
     },
     Package { name: "containerd", wanted: "containerd, ctr", places: &["/usr/bin/containerd"] },
-    // Before podman, which would otherwise bring crun: that refuses machines with both versions of cgroups.
+    // runc comes before podman, which would otherwise install crun: crun refuses machines with both versions
+    // of cgroups.
     Package { name: "runc", wanted: "runc", places: &["/usr/sbin/runc", "/usr/bin/runc"] },
     Package { name: "podman", wanted: "podman, conmon", places: &["/usr/bin/podman"] },
     Package { name: "golang-go", wanted: "go", places: &["/usr/bin/go"] },
@@ -57,7 +58,8 @@ const NEEDED: &[Package] = &[
         places: &["/usr/share/gocode/src/google.golang.org/grpc/version.go"],
     },
     Package { name: "protobuf-compiler", wanted: "protoc", places: &["/usr/bin/protoc"] },
-    // The generator for the runtime that Debian's grpc-go uses; newer packages install one of the same name.
+    // The generator for the runtime that Debian's grpc-go uses; newer packages install a generator of the
+    // same name.
     Package {
         name: "protoc-gen-go-1-3",
         wanted: "protoc-gen-go",
@@ -144,13 +146,13 @@ pub(crate) fn ensure_python() -> Result<()> {
     }
 }
 
-/// Unpacks Debian's kubectl, unless it is there: the manifests are limited to the kustomize that it has built
-/// in, and a machine may have another kubectl.
+/// Unpacks Debian's kubectl, unless it exists. The manifests are limited to the kustomize version that is
+/// built into it, and a machine may have another kubectl.
 pub(crate) fn ensure_kubectl(workspace: &Workspace) -> Result<()> {
     ensure_unpacked(&workspace.target.join("tools/kubectl"), KUBECTL, "usr/bin/kubectl").map(drop)
 }
 
-/// Unpacks Debian's promtool, unless it is there; returns its path. Its package would start a server.
+/// Unpacks Debian's promtool, unless it exists; returns its path. Its installed package would start a server.
 pub(crate) fn ensure_promtool(workspace: &Workspace) -> Result<PathBuf> {
     ensure_unpacked(&workspace.target.join("tools/promtool"), PROMTOOL, "usr/bin/promtool")
 }

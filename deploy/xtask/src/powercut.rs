@@ -33,7 +33,7 @@ pub(crate) fn build_and_run(workspace: &Workspace, task: &str, arguments: &Argum
     )
 }
 
-/// Short run: nothing is lost, and without fsync the bench detects the loss.
+/// Makes the short run: nothing may be lost, and without fsync the bench must detect the loss.
 pub(crate) fn test(workspace: &Workspace, ipamd: &Path) -> Result<()> {
     let program = binaries::build_quickly(workspace, &[BENCH])?.join(BENCH);
     let bench = || {

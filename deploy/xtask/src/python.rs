@@ -9,8 +9,8 @@ use anyhow::Result;
 use crate::packages;
 use crate::workspace::{Workspace, call};
 
-/// The virtual environment with exactly the packages that `deploy/xtask/contract/<name>.txt` lists, made if
-/// it isn't there.
+/// Virtual environment with exactly the packages of `deploy/xtask/contract/<name>.txt`. It is created if it
+/// is missing.
 pub(crate) fn environment(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     let list = workspace.root.join("deploy/xtask/contract").join(format!("{name}.txt"));
     let wanted = fs::read_to_string(&list)?;

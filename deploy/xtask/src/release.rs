@@ -14,12 +14,12 @@ use crate::{binaries, dist, image, monitoring, packages};
 const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
 /// Release of Debian whose base system the packages are installed on.
 const DEBIAN: &str = "bookworm";
-/// Its further packages: hosts that boot, and containers on them.
+/// Further packages of the base system, for hosts that boot and for containers on them.
 const INCLUDED: [&str; 7] =
     ["adduser", "containerd", "containernetworking-plugins", "iproute2", "runc", "systemd", "systemd-sysv"];
-/// Unit of containerd, which no host shall start by itself.
+/// Unit of containerd, which no host must start by itself.
 const CONTAINERD: &str = "etc/systemd/system/containerd.service";
-/// Written last into a complete base system.
+/// Marker file, written last into a complete base system.
 const COMPLETE: &str = "complete";
 
 /// Choice of programs and tests.

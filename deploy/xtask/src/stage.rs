@@ -9,13 +9,13 @@ use anyhow::{Result, bail};
 pub(crate) const AT_ONCE: usize = 3;
 
 pub(crate) struct Stage<Context> {
-    /// Its name, as `--only` takes it.
+    /// Name of the stage, as `--only` expects it.
     pub(crate) name: &'static str,
     /// Description, in a few words.
     pub(crate) what: &'static str,
-    /// Longest time that it may take on two cores with nothing built yet.
+    /// Longest time that the stage may take on two cores with nothing built yet.
     pub(crate) budget: Duration,
-    /// True if it is in the group of the stage before it and may run at the same time.
+    /// True if the stage is in the group of the previous stage and may run at the same time.
     pub(crate) beside_previous: bool,
     /// Function of the stage.
     pub(crate) run: fn(&Context) -> Result<()>,
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_stage_beside_another_does_not_wait_for_it() {
-        // Each waits until the other one runs.
+        // Each stage waits until the other one runs.
         let wait: fn(&std::sync::Barrier) -> Result<()> = |both| {
             both.wait();
             Ok(())

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::workspace::{Workspace, call};
 
-/// One of the seven.
+/// Suite of tests that use the machine in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suite {
     Rest,
@@ -72,7 +72,7 @@ impl Suite {
         }
     }
 
-    /// The modules of `daemon/tests/` that the suite has; none for other packages.
+    /// Modules of `daemon/tests/` that belong to the suite; none for other packages.
     fn modules(self) -> Option<&'static str> {
         match self {
             Self::Rest | Self::Kubernetes => None,
@@ -111,7 +111,7 @@ mod tests {
         assert!(!Suite::Disks.arguments(2).join(" ").contains("threads"));
     }
 
-    /// A module that was renamed would leave its suite.
+    /// A renamed module would no longer belong to its suite.
     #[test]
     fn every_module_is_there() {
         let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../daemon/tests");

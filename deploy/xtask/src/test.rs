@@ -52,7 +52,7 @@ const STAGES: &[Stage<Checkout>] = &[
         host_tools::ensure(&checkout.workspace)?;
         clients::ensure(&checkout.workspace)
     }),
-    // Beside the downloads of packages.
+    // These stages run during the downloads of packages.
     beside(stage("format", 10, "cargo fmt", |checkout| checkout.cargo(&["fmt", "--all", "--check"]))),
     beside(stage("tidy", 10, "the checkout itself, and the features of what ships", |checkout| {
         features::check(&checkout.workspace)?;
@@ -122,7 +122,7 @@ const STAGES: &[Stage<Checkout>] = &[
     stage("simulation", 240, "simulated clusters: 200 seeds, replays, seeded bugs", |checkout| {
         jepsen::simulate(&checkout.workspace)
     }),
-    // Counts, which another stage does not change.
+    // Other stages do not change counts.
     beside(stage("costs", 120, "instructions and heap blocks of state machine and codecs", |checkout| {
         costs::test(&checkout.workspace)
     })),

@@ -48,8 +48,8 @@ const LEFTOVERS: [(&str, &str); 7] = [
     (concat!("#[ig", "nore"), "a test that doesn't run proves nothing"),
 ];
 
-/// Forbidden words of code under a folder, or everywhere else. They enforce dependency rules beyond those of
-/// crates.
+/// Forbidden words of code under a folder, or everywhere else. These walls enforce dependency rules beyond
+/// those of crates.
 const WALLS: [Wall; 7] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),
@@ -136,7 +136,7 @@ struct Wall {
     why: &'static str,
 }
 
-/// Looks at every file that git knows or would take.
+/// Checks every file that git tracks or would add.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let paths = files(root)?;
     let mut complaints = top_level(&paths);
@@ -240,7 +240,7 @@ fn leftovers(path: &str, text: &str) -> Vec<String> {
     lines(path, text, found).collect()
 }
 
-/// Examples in doc comments, which no stage runs: a test shows the same.
+/// Finds examples in doc comments, which no stage runs: tests replace them.
 fn examples(path: &str, text: &str) -> Vec<String> {
     let mut open = false;
     let found = |line: &str| {

@@ -37,12 +37,13 @@ impl Workspace {
     pub(crate) fn cargo<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
-        // A clone that is built once gains nothing from files for the next build, and little from lines in
-        // backtraces: the message of a panic has its own.
+        // CI builds a clone once, so incremental files are useless. Line tables help little, because the
+        // message of a panic has its own line.
         if std::env::var_os("CI").is_some() {
             command.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "false");
         }
-        // `cargo xtask` names its own package. Build scripts would run again for that, as that of ring does.
+        // `cargo xtask` sets variables of its own package, for which build scripts such as that of ring would
+        // run again.
         for (name, _) in std::env::vars_os() {
             if name
                 .to_str()
@@ -71,7 +72,7 @@ pub(crate) fn call(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// A command as a person would type it.
+/// A command as typed in a shell.
 fn show(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words: Vec<String> = std::iter::once(program)

@@ -1,4 +1,4 @@
-//! Options of the load generator and of the comparison, and their course.
+//! Options of the load generator and of the comparison, and the functions that run both.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,15 +90,15 @@ struct RunArguments {
     on_etcd: bool,
 }
 
-/// Measures; false if a measurement failed.
+/// Runs the selected task; returns false if a measurement failed.
 ///
 /// # Errors
 /// An error if a run is not possible: a missing program, or a cluster that doesn't start.
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    // reqwest of this workspace has none of its own, and needs one even without TLS.
+    // reqwest is built without a crypto provider in this workspace, and needs one even for plain HTTP.
     let _installed_before = std::sync::Arc::unwrap_or_clone(ipam_api::tls::provider()).install_default();
     allow_connections()?;
-    // One thread: the load generator shares the cores with the systems.
+    // The runtime has one thread, because the load generator shares the cores with the systems.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     })
 }
 
-/// Raises the limit of open files to the permitted one, since a burst has a thousand connections.
+/// Raises the soft limit of open files to the hard limit, since a burst has a thousand connections.
 fn allow_connections() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?)

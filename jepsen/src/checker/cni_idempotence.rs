@@ -79,8 +79,8 @@ impl Lifetimes {
         lifetimes
     }
 
-    /// Returns true if the address may have been released before one of the others was allocated, or at all
-    /// if there are no others.
+    /// Returns true if the address may have been released before one of `others` was allocated. Without
+    /// `others`, any release counts.
     fn may_precede(&self, endpoint: &str, address: &str, others: &[&str]) -> bool {
         let all = |address: &str| {
             let key = (endpoint.to_owned(), address.to_owned());
@@ -140,7 +140,7 @@ fn check_adds(
                 continue;
             }
             let is_before = first.interval.end_ns() < second.interval.begin_ns();
-            // Two that overlap may have been answered in either order.
+            // Two overlapping ADDs may have been answered in either order.
             let found = difference(first, second, lifetimes)
                 .filter(|_| is_before || difference(second, first, lifetimes).is_some());
             if let Some(problem) = found {
@@ -196,7 +196,7 @@ fn check_dels(operations: &[Interval<'_>], faults: &[FaultInterval<'_>], verdict
     verdict.figure("successful DELs", succeeded);
 }
 
-/// Returns true for a DEL. A GC is recorded as one, and may fail.
+/// Returns true for a DEL, but not for a GC, which is recorded as a DEL and may fail.
 fn is_del(interval: &Interval<'_>) -> bool {
     interval.begin.f == Function::Del && interval.begin.value.detail.get("gc").is_none()
 }
@@ -261,7 +261,7 @@ mod tests {
             check(&script, journal)
         };
         assert!(released_at(7).holds());
-        // Released only after the second ADD had its address: two live at once.
+        // The first address is released after the second ADD had its address, so both were live at once.
         assert_eq!(released_at(12).violations, 1);
     }
 

@@ -60,7 +60,7 @@ fn check_counts(last: &Final, verdict: &mut Verdict) {
     }
     for pool in &last.pools {
         let (name, counts) = (pool.spec.name.as_str(), &pool.status.counts);
-        // A saturated count is a bound, so that nothing follows from the sum.
+        // A saturated count is only a bound, so the sum proves nothing.
         if counts.saturated {
             continue;
         }
@@ -95,13 +95,13 @@ fn shown(counts: &Counts) -> String {
     )
 }
 
-/// First and last address of a prefix, as numbers; none while it waits.
+/// First and last address of a prefix as numbers; none while the prefix waits for a CIDR.
 fn bounds(prefix: &Prefix) -> Option<(u128, u128)> {
     prefix.cidr.map(|cidr| (number(cidr.network()), number(cidr.broadcast())))
 }
 
-/// Checks that addresses have one holder, and that prefixes are disjoint from them and nested by parents
-/// only.
+/// Checks that addresses have one holder, and that prefixes and addresses are disjoint. A prefix may be
+/// nested in its parents only.
 fn check_disjoint(last: &Final, verdict: &mut Verdict) {
     let mut holders: BTreeMap<(&str, IpAddr), &Allocation> = BTreeMap::new();
     for allocation in &last.allocations {
@@ -166,7 +166,7 @@ fn check_disjoint(last: &Final, verdict: &mut Verdict) {
     }
 }
 
-/// Checks that an allocation of both families is there at the end with both addresses or with none.
+/// Checks that an allocation of both families ends the run with both addresses or with none.
 ///
 /// An address that was released or reclaimed by its own id, without the other one, ends the pair.
 fn check_pairs(record: &Record, verdict: &mut Verdict) {

@@ -18,7 +18,7 @@ pub(super) struct Coverage;
 
 /// Least number of successful operations of each function of each workload under faults, in a long run.
 const OK_MIN: u64 = 3;
-/// Time for which one of them is needed.
+/// Time of a run for which each function needs one successful operation.
 const OK_MS: u64 = 20_000;
 /// Least number of successful operations under faults.
 const UNDER_FAULTS_MIN: u64 = 50;
@@ -30,9 +30,9 @@ const PER_SECOND_MIN: u64 = 5;
 const EACH_MAX: usize = 3;
 /// Time in which one of many nemeses must act.
 const TURN_MS: u64 = 10_000;
-/// Duration from which on the loss of a leader leads to another one.
+/// Minimum duration of a leader's loss after which a new leader must be elected.
 const ELECTION_NS: u64 = 3_000_000_000;
-/// Most faults without effect that are listed.
+/// Maximum number of faults without effect that are listed.
 const LISTED_MAX: usize = 5;
 
 impl Checker for Coverage {
@@ -149,7 +149,7 @@ fn check_faults(record: &Record, faults: &[FaultInterval<'_>], verdict: &mut Ver
     verdict.figure("nemeses that acted", format!("{} of {}", wanted.len() - silent.len(), wanted.len()));
 }
 
-/// Checks that the leader changed if a fault took it away for long enough.
+/// Checks that the leader changed if a fault disabled the previous leader for long enough.
 fn check_leaders(record: &Record, faults: &[FaultInterval<'_>], verdict: &mut Verdict) {
     let leaders = leaders(&record.samples);
     let changes = leaders.len().saturating_sub(1);

@@ -10,7 +10,7 @@ pub trait Checker: Send + Sync {
     /// Name of the invariant.
     fn name(&self) -> &'static str;
 
-    /// Numbers of the promises (DESIGN, section 3) that it covers.
+    /// Numbers of the promises (DESIGN, section 3) that the invariant covers.
     fn promises(&self) -> &'static [u8];
 
     /// The invariant in one sentence.

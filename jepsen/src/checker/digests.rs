@@ -61,7 +61,7 @@ impl Checker for Digests {
     }
 }
 
-/// Compares the ends of all members with that of the first.
+/// Compares the final states of all members with that of the first member.
 fn check_ends(finals: &[Final], verdict: &mut Verdict) {
     let Some((first, others)) = finals.split_first() else { return };
     for other in others {

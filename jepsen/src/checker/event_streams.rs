@@ -7,7 +7,7 @@
 //! - `to`: position up to which it saw all events
 //! - `ids`: ids of the events that it saw
 //! - `filter`: fields and values of the request; absent for all events
-//! - `gaps`: number of contradictions that the reader saw itself, if it looks for them
+//! - `gaps`: number of contradictions that the reader itself found, if it checks for them
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ struct Journal<'a> {
 }
 
 impl<'a> Journal<'a> {
-    /// Takes the events, and checks that they rise and that the numbers of each revision are complete.
+    /// Collects the events, and checks that their positions rise and that each revision is complete.
     fn new(record: &'a Record, verdict: &mut Verdict) -> Self {
         let mut last: Option<Id> = None;
         let mut ends = Vec::new();

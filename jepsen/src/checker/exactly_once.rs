@@ -1,8 +1,9 @@
 //! I5: a repeated request has the same answer and one effect.
 //!
-//! All calls with one `Idempotency-Key` and the same arguments that succeed name the same grants. Other
-//! arguments under a used key are refused. The journal has at most one effect for all of them, also for lost
-//! ones. Servers remember a bounded number of keys, so that calls far from each other are exempt.
+//! All successful calls with one `Idempotency-Key` and the same arguments name the same grants. Calls with
+//! other arguments under a used key are refused. The journal has at most one effect for all calls of a key,
+//! lost calls included. Servers remember a bounded number of keys, so that calls far from each other are
+//! exempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +12,8 @@ use super::pairs::{Pairs, ended, figure, granted, idempotency_key, may_grant};
 use super::{Anomaly, Checker, Record, Verdict};
 use crate::history::{Type, Value};
 
-/// Calls between two with one key that surely don't displace it: servers keep 10,000 keys and 16 MiB of
-/// answers for each principal.
+/// Number of calls between two calls with one key that never displace the key. Servers keep 10,000 keys and
+/// 16 MiB of answers for each principal.
 const REMEMBERED_CALLS: usize = 2_000;
 
 /// Checker of I5.
@@ -69,7 +70,7 @@ impl Checker for ExactlyOnce {
     }
 }
 
-/// Arguments of a call without the member that it asks.
+/// Arguments of a call without the member that received it.
 fn arguments(call: &Interval<'_>) -> Value {
     Value { member: None, host: None, ..call.begin.value.clone() }
 }
@@ -104,7 +105,7 @@ fn effects(pairs: &Pairs<'_>) -> BTreeMap<String, BTreeMap<u64, String>> {
     let mut effects: BTreeMap<String, BTreeMap<u64, String>> = BTreeMap::new();
     for lifetime in pairs.journal.lifetimes.values() {
         let reason = lifetime.begun.reason.as_deref();
-        // A task moves an allocation to another address.
+        // An allocation with the reason `conflict` was moved by a task, not made by a call.
         if reason != Some("conflict") {
             let revisions = effects.entry(lifetime.holder.clone()).or_default();
             revisions.insert(lifetime.begun.revision, lifetime.begun.id());
@@ -113,7 +114,7 @@ fn effects(pairs: &Pairs<'_>) -> BTreeMap<String, BTreeMap<u64, String>> {
     effects
 }
 
-/// Endpoints that only calls with one key allocate to have one effect at most.
+/// Checks that an endpoint has at most one effect if only calls with one key allocate to it.
 fn check_effects(
     pairs: &Pairs<'_>,
     calls: &[&Interval<'_>],

@@ -58,7 +58,7 @@ struct Hold<'a> {
     holder: &'a str,
     begin_ns: u64,
     end_ns: u64,
-    /// First call that names it.
+    /// First call that names the grant.
     call: usize,
     /// Operation of that call.
     operation: u64,
@@ -106,18 +106,18 @@ fn end_ns(pairs: &Pairs<'_>, hold: &Hold<'_>) -> u64 {
     known_ns.min(unknown_ns)
 }
 
-/// Lower bound from the operations that may have caused a requested end; 0 without one, which is I9's matter.
+/// Lower bound from the operations that may have caused a requested end; 0 without one, a case of I9.
 fn requested_ns(pairs: &Pairs<'_>, hold: &Hold<'_>, reason: Option<&str>) -> u64 {
     let is_requested = matches!(reason, Some("allocation-released" | "endpoint-released"));
     let first = is_requested.then(|| releases(pairs, hold).min()).flatten();
     first.unwrap_or(0)
 }
 
-/// Time before which no operation and no expiry can have ended a hold that the journal doesn't know.
+/// Time before which no operation and no expiry can have ended a hold that the journal lacks.
 fn first_release_ns(pairs: &Pairs<'_>, hold: &Hold<'_>) -> u64 {
     let Some(call) = pairs.call(hold.call) else { return 0 };
     let by_task = match (call.begin.f, call.begin.value.ttl_ms) {
-        // Tasks reclaim attachments.
+        // Tasks may reclaim an attachment at any time.
         (Function::Add, _) => 0,
         (_, Some(ttl_ms)) => call.begin_ns().saturating_add(ttl_ms.saturating_mul(1_000_000)),
         (_, None) => u64::MAX,
@@ -130,7 +130,7 @@ fn releases(pairs: &Pairs<'_>, hold: &Hold<'_>) -> impl Iterator<Item = u64> {
     let made_ns = pairs.call(hold.call).map_or(0, |call| call.begin_ns());
     let calls = pairs.calls_naming(hold.id).chain(pairs.calls_of(hold.holder));
     let releases = calls.filter(move |(_, call)| {
-        // An indeterminate one may take effect at any later time.
+        // An indeterminate operation may take effect at any later time.
         may_release(call.begin.f)
             && (call.kind() == Type::Info || (call.kind() == Type::Ok && call.end_ns() >= made_ns))
     });

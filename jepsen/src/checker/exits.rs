@@ -39,7 +39,7 @@ impl Checker for Exits {
         let mut complaints = 0_u64;
         for exit in &record.exits {
             verdict.checked += 1;
-            // The faults around the end, since they probably have to do with it.
+            // Faults shortly before or after the end are shown, since they are the probable cause.
             let near: Vec<u64> = faults
                 .iter()
                 .filter(|fault| {
@@ -79,8 +79,8 @@ fn unexplained<'a>(faults: &[FaultInterval<'_>], exit: &'a Exit) -> impl Iterato
     exit.complaints.iter().filter(is_open)
 }
 
-/// True for a member that starts while its disk is cut off: until the fault is injected. Later it has a disk
-/// again, and a member that can't start has lost something.
+/// Returns true for a member that ended while it started with its disk cut off, during the injection. Later
+/// the disk is back, and a member that can't start has lost data.
 fn ends_by(fault: &FaultInterval<'_>, exit: &Exit) -> bool {
     let Kind::Power { members, moment: Moment::Starting, .. } = &fault.fault.kind else { return false };
     let is_during = fault.begin_ns() <= exit.time_ns
@@ -88,7 +88,7 @@ fn ends_by(fault: &FaultInterval<'_>, exit: &Exit) -> bool {
     members.contains(&exit.process) && is_during && exit.status.starts_with(EXIT_STATUS)
 }
 
-/// True for a member whose rows were damaged before.
+/// Returns true for a member whose rows were damaged before the end.
 fn is_damaged_by(fault: &FaultInterval<'_>, exit: &Exit) -> bool {
     let Kind::Corrupt { members, corruption: Corruption::RowsFlip } = &fault.fault.kind else { return false };
     members.contains(&exit.process) && fault.begin_ns() <= exit.time_ns

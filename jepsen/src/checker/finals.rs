@@ -4,9 +4,9 @@ use super::model::Model;
 use super::pairs::Pairs;
 use super::{Final, Verdict};
 
-/// Compares the model at the revision of a final state with it.
+/// Compares a final state with the model at the same revision.
 ///
-/// Background tasks may have gone on while the state was read: grants that later events begin or end are
+/// Background tasks may have continued while the state was read: grants that later events begin or end are
 /// exempt.
 pub(super) fn compare_finals(pairs: &Pairs<'_>, model: &Model<'_>, last: &Final, verdict: &mut Verdict) {
     let lifetimes = &pairs.journal.lifetimes;

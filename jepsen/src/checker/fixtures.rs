@@ -76,7 +76,7 @@ impl Script {
         });
     }
 
-    /// The samples up to here.
+    /// Samples added so far.
     pub(crate) fn samples(&self) -> Vec<Sample> {
         self.samples.clone()
     }
@@ -101,7 +101,7 @@ impl Script {
         self.line(Process::Nemesis, Function::Fault, Type::Ok, Value { evidence, ..value })
     }
 
-    /// The history up to here.
+    /// History added so far.
     pub(crate) fn history(&self) -> Vec<Operation> {
         self.operations.clone()
     }

@@ -103,7 +103,7 @@ impl<'a> FaultInterval<'a> {
         self.healed.or(by_itself).map_or(u64::MAX, |operation| operation.time_ns)
     }
 
-    /// Returns true if both its injection and its healing, where it has one, succeeded.
+    /// Returns true if the injection succeeded, and the healing as well if the fault has one.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let is_ok = |operation: Option<&Operation>| operation.is_some_and(|end| end.kind == Type::Ok);
@@ -122,7 +122,7 @@ impl<'a> FaultInterval<'a> {
         ends.flat_map(|end| end.value.evidence.iter().map(String::as_str))
     }
 
-    /// Indexes of its operations.
+    /// Indexes of the operations of the fault.
     pub fn indexes(&self) -> impl Iterator<Item = u64> + use<'a> {
         let all = [Some(self.inject), self.injected, self.heal, self.healed];
         all.into_iter().flatten().map(|operation| operation.index)
@@ -166,7 +166,7 @@ pub fn faults(history: &[Operation]) -> Vec<FaultInterval<'_>> {
 /// Leader of one term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leader<'a> {
-    /// Time at which a member was first seen to know it.
+    /// Time at which a member first reported this leader.
     pub time_ns: u64,
     /// Term.
     pub term: u64,

@@ -7,39 +7,39 @@ use ipam_api::event::Event;
 
 use super::block::{block, endpoint_name};
 
-/// Events of allocations.
+/// Event that begins an allocation.
 pub const ALLOCATED: &str = "address.allocated";
-/// Ends of allocations.
+/// Event that ends an allocation.
 pub const RELEASED: &str = "address.released";
-/// Begins of prefixes.
+/// Event that begins a prefix.
 pub const DELEGATED: &str = "prefix.delegated";
-/// Ends of prefixes.
+/// Event that ends a prefix.
 pub const RETURNED: &str = "prefix.released";
-/// Begin of an epoch: the restore of a backup.
+/// Event that begins an epoch: the restore of a backup.
 pub const EPOCH_BEGUN: &str = "epoch.begun";
 const TRIMMED: &str = "journal.trimmed";
 const RESTORED_FROM: &str = "restored from revision ";
 
-/// Allocation or prefix from its begin to its end, as the journal has it.
+/// Allocation or prefix from its begin to its end, as recorded in the journal.
 #[derive(Debug, Clone)]
 pub struct Lifetime<'a> {
     /// Id of the allocation or of the prefix.
     pub id: u64,
     /// Network.
     pub network: &'a str,
-    /// Its addresses.
+    /// Addresses of the allocation or of the prefix.
     pub block: AddressRange,
     /// Endpoint as `kind/realm/namespace/name`, or owner of a prefix as `realm/name`.
     pub holder: String,
     /// True for a prefix.
     pub is_prefix: bool,
-    /// Event that began it.
+    /// Event that began the lifetime.
     pub begun: &'a Event,
-    /// Event that ended it.
+    /// Event that ended the lifetime.
     pub ended: Option<&'a Event>,
 }
 
-/// Restore of a backup. All between the two revisions was lost with it.
+/// Restore of a backup. All changes between the two revisions are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restore {
     /// Revision of the backup.
@@ -57,7 +57,7 @@ pub struct Journal<'a> {
     pub lifetimes: BTreeMap<u64, Lifetime<'a>>,
     /// Restores in order.
     pub restores: Vec<Restore>,
-    /// False if the journal is empty or lacks its begin.
+    /// False if the journal is empty or lacks its first events.
     pub is_complete: bool,
 }
 

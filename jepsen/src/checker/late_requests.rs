@@ -1,9 +1,9 @@
-//! Late requests, a part of I9: a process that started before another operation and was sent after its
-//! answer.
+//! Late requests, a part of I9: requests that were sent after the answer to another operation, by a process
+//! that started before that operation.
 //!
-//! Workloads mark them by `detail.late`. An ADD that a DEL of its attachment has overtaken never succeeds. A
-//! DEL that an ADD has overtaken releases nothing, so that the next CHECK of the attachment finds its
-//! addresses.
+//! Workloads mark late requests by `detail.late`. An ADD that a DEL of its attachment has overtaken never
+//! succeeds. A DEL that an ADD has overtaken releases nothing, so that the next CHECK of the attachment finds
+//! its addresses.
 
 use super::intervals::Interval;
 use super::pairs::{Pairs, figure, may_grant};
@@ -22,7 +22,7 @@ pub(super) fn check(pairs: &Pairs<'_>, verdict: &mut Verdict) {
         let calls = pairs.by_key.get(key).into_iter().flatten().filter_map(|at| pairs.calls.get(*at));
         checked += 1;
         if may_grant(call.begin.f) {
-            // A restore may have undone the DEL that overtook it.
+            // A restore may have undone the DEL that overtook the ADD.
             let first = calls.clone().map(Interval::begin_ns).min().unwrap_or_default();
             if call.kind() == Type::Ok && !is_disturbed(pairs, first, call.end_ns()) {
                 let operations = calls.flat_map(Interval::indexes).collect();
@@ -52,7 +52,7 @@ fn is_late(call: &Interval<'_>) -> bool {
     call.value().detail.get("late").is_some_and(|late| *late == true)
 }
 
-/// Returns true if a restore or the loss of a host may have changed an attachment in a time.
+/// Returns true if a restore or the loss of a host may have changed an attachment in this interval.
 fn is_disturbed(pairs: &Pairs<'_>, begin_ns: u64, end_ns: u64) -> bool {
     pairs.faults.iter().any(|fault| {
         matches!(fault.fault.kind, Kind::Restore | Kind::Nodes { .. })

@@ -1,9 +1,9 @@
-//! I8: what is dead is reclaimed, and nothing is leaked.
+//! I8: allocations of dead holders are reclaimed, and nothing leaks.
 //!
-//! After the last fault, leases whose owners have stopped to renew them end within their TTL and a bound. In
-//! the final states, each allocation of an endpoint of the history has an operation that may have left it:
-//! one that no acknowledged release followed. An ADD that began before the DEL of its attachment never leaves
-//! anything. No claim waits there for a pool with free addresses.
+//! After the last fault, leases whose owners have stopped renewing them end within their TTL and a bound. In
+//! the final states, each allocation of an endpoint of the history has an operation that may have left it
+//! behind: an operation that no acknowledged release followed. An ADD that began before the DEL of its
+//! attachment never leaves an allocation behind. No claim waits for a pool with free addresses.
 //!
 //! Log time stands still in an outage, so that only the time after the last fault counts.
 
@@ -59,7 +59,7 @@ impl Checker for NoLeaks {
     }
 }
 
-/// Allocations of the last state that no operation may have left.
+/// Checks for allocations of the last state that no operation may have left behind.
 fn check_left_over(pairs: &Pairs<'_>, last: &Final, times: (u64, u64), verdict: &mut Verdict) -> u64 {
     let mut leaks = 0;
     for row in &last.allocations {
@@ -69,12 +69,12 @@ fn check_left_over(pairs: &Pairs<'_>, last: &Final, times: (u64, u64), verdict: 
             .map(|(_, call)| call)
             .filter(|call| may_grant(call.begin.f) && call.kind() != Type::Fail)
             .collect();
-        // Allocations from before the history, and of other users.
+        // Skips allocations that are older than the history, or that belong to other users.
         if pairs.calls_of(&holder).all(|(_, call)| !may_grant(call.begin.f)) {
             continue;
         }
         verdict.checked += 1;
-        // After a restore, released ones are back.
+        // A restore brings released allocations back.
         let is_back = pairs.journal.restores.iter().any(|restore| restore.from >= row.id);
         if is_back || makers.iter().any(|maker| may_be_left(pairs, maker, &holder, row.id, times)) {
             continue;

@@ -1,9 +1,9 @@
-//! I7: no task reclaims what is alive.
+//! I7: no task reclaims a live allocation or prefix.
 //!
 //! A lease that was renewed doesn't end before its TTL has passed since the begin of the renewal: log time is
-//! never faster than the clients' monotonic clock. An allocation without a TTL doesn't end as a lease, and
-//! one that is on no node isn't reclaimed with a node. An address that answered on the wire for some time
-//! isn't reclaimed for silence, nor because its namespace were gone.
+//! never faster than the clients' monotonic clock. An allocation without a TTL doesn't end as a lease, and an
+//! allocation that is on no node isn't reclaimed with a node. An address that answered on the wire for some
+//! time isn't reclaimed for silence, nor as an orphan whose network namespace was deleted.
 
 use std::collections::BTreeMap;
 
@@ -85,12 +85,12 @@ impl Checker for NoLiveReclaim {
 
 type Problem = Option<(String, Vec<u64>)>;
 
-/// Problem of a lease that ended.
+/// Problem of a lease that ended too early.
 fn lease_problem(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, revision: u64) -> Problem {
     let named: Vec<(usize, &Interval<'_>)> = pairs.calls_naming(lifetime.id).collect();
     let latest_ns = pairs.timeline.latest_ns(revision);
     let restored = pairs.journal.restores.iter().any(|restore| restore.begun < revision);
-    // Answers that name it: a renewal by endpoint may have renewed another one.
+    // Only answers that name the lease count: a renewal by endpoint may have renewed another lease.
     let tells = |at: usize, call: &Interval<'_>| {
         let is_renewed = call.begin.f == Function::Renew
             && call.value().grants.iter().any(|grant| grant.id == lifetime.id);
@@ -113,7 +113,7 @@ fn lease_problem(pairs: &Pairs<'_>, lifetime: &Lifetime<'_>, revision: u64) -> P
         let shortest =
             others(pairs, lifetime, call.begin_ns()).filter_map(|other| other.value().ttl_ms).min();
         let ttl_ms = shortest.unwrap_or(ttl_ms).min(ttl_ms);
-        // A repetition that would extend the prefix by less has no effect.
+        // A repeated delegation that would extend the prefix by less than the damping has no effect.
         let damping_ms = if is_repetition(call) { PREFIX_DAMPING_MS_MAX.min(ttl_ms / 4) } else { 0 };
         let ttl_ns = ttl_ms.saturating_sub(damping_ms).saturating_mul(1_000_000);
         let bound_ns = call.begin_ns().saturating_add(ttl_ns);
@@ -168,7 +168,7 @@ fn answering<'a>(pairs: &Pairs<'a>) -> BTreeMap<(&'a str, AddressRange), Vec<Ans
             let place = (grant.network.as_str(), address);
             let known = times.entry(place).or_default();
             if !answers {
-                // From its begin on it may be silent.
+                // From the begin of this operation on, the address may be silent.
                 close(known, call.begin_ns());
             } else if call.kind() == Type::Ok {
                 close(known, call.begin_ns());
@@ -178,7 +178,7 @@ fn answering<'a>(pairs: &Pairs<'a>) -> BTreeMap<(&'a str, AddressRange), Vec<Ans
             }
         }
     }
-    // A host that is lost takes its containers along.
+    // The loss of a host ends its containers.
     for fault in &pairs.faults {
         let Kind::Nodes { hosts: lost } = &fault.fault.kind else { continue };
         for (_, network, address) in hosts.iter().filter(|(host, ..)| lost.iter().any(|other| other == host))
@@ -237,7 +237,7 @@ mod tests {
         run.verdict(&NoLiveReclaim).anomalies.into_iter().map(|anomaly| anomaly.message).collect()
     }
 
-    /// A lease of 2 s, renewed at 1.5 s, that is surely gone at this time.
+    /// A lease of 2 s, renewed at 1.5 s, that has certainly ended at this time.
     fn leased(gone_ms: u64, renewal: Type) -> Run {
         let mut run = Run::default();
         run.allocated(1, "10.0.0.1", A).released(9, 1, "10.0.0.1", A, "lease-ended");
@@ -322,7 +322,7 @@ mod tests {
         let mut alive = plugged("node-silent");
         reclaimed(&mut alive);
         assert!(found(&alive)[0].contains("answered on the wire"));
-        // An authority says that the node is gone.
+        // An authority reports that the node was deleted.
         let mut gone = plugged("node-gone");
         reclaimed(&mut gone);
         assert_eq!(found(&gone), Vec::<String>::new());

@@ -1,8 +1,8 @@
 //! I4: a grant whose release was acknowledged never appears again.
 //!
 //! Ids are never reused. So after the answer to a release, no read, list, renewal, grant or final state names
-//! its id. Stale reads may, as long as they state a revision before the release. A repeated request with the
-//! same key gets the answer that it had.
+//! its id. Stale reads may name it, as long as they state a revision before the release. A repeated request
+//! with the same key gets the same answer as before.
 
 use super::pairs::{Pairs, figure, may_grant};
 use super::releases::releases;

@@ -1,17 +1,17 @@
-//! Orphans, a part of I8: allocations of containers whose network namespace is gone.
+//! Orphans, a part of I8: allocations of containers whose network namespace was deleted.
 //!
-//! Workloads mark the end of a container by `detail.gone` of a `farm` operation. Its agent reports it after a
-//! grace, and the cluster releases its addresses, with or without a DEL.
+//! Workloads mark the end of a container by `detail.gone` of a `farm` operation. The agent of its node
+//! reports the end after a grace period, and the cluster releases the addresses, with or without a DEL.
 
 use super::block::endpoint_name;
 use super::pairs::{Pairs, figure, may_grant};
 use super::{Final, Verdict};
 use crate::history::Function;
 
-/// Time within which an agent reports a container that is gone: its grace and some inventories.
+/// Time within which an agent reports an ended container: its grace period and some inventories.
 const BOUND_NS: u64 = 5_000_000_000;
 
-/// Verifies that the last state has no address of a container that was gone in time.
+/// Verifies that the last state has no address of a container that ended early enough.
 pub(super) fn check(
     pairs: &Pairs<'_>,
     last: &Final,
@@ -34,7 +34,7 @@ pub(super) fn check(
         let is_of_container = |address: &str| value.grants.iter().any(|grant| grant.address == address);
         for row in &last.allocations {
             let address = row.address.addr();
-            // After a restore, released ones are back, and no agent knows their containers.
+            // A restore brings released allocations back, and no agent knows their containers.
             let is_back = pairs.journal.restores.iter().any(|restore| restore.from >= row.id);
             let is_same = endpoint_name(&row.endpoint) == endpoint;
             if is_same && !is_back && is_of_container(&address.to_string()) {

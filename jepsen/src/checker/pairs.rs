@@ -1,7 +1,7 @@
 //! Pairs: operations of a run with an index by grant, endpoint and key, and their outcomes by the journal.
 //!
-//! Checkers I1 to I9 share it. A grant that an answer names without an id, as CNI results do, gets its id
-//! from the journal by address and time.
+//! Checkers I1 to I9 share this index. A grant that an answer names without an id, as CNI results do, gets
+//! its id from the journal by address and time.
 
 use std::collections::BTreeMap;
 
@@ -41,16 +41,16 @@ pub struct Pairs<'a> {
     places: BTreeMap<(&'a str, AddressRange), Vec<u64>>,
 }
 
-/// Grant that an answer gave.
+/// Grant that an answer acknowledged.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack<'a> {
     /// Index of the call.
     pub call: usize,
-    /// Id; 0 if neither the answer nor the journal tells.
+    /// Id; 0 if neither the answer nor the journal states one.
     pub id: u64,
-    /// Grant as the answer has it.
+    /// Grant as stated in the answer.
     pub grant: &'a Grant,
-    /// Its addresses.
+    /// Addresses of the grant.
     pub block: AddressRange,
     /// Holder: the grant's endpoint, else the operation's.
     pub holder: &'a str,
@@ -70,8 +70,8 @@ pub fn may_release(f: Function) -> bool {
     matches!(f, Release | Del | Return | Transaction)
 }
 
-/// `Idempotency-Key` of a call; none if its key is an attachment (`config/container/interface@node`) or a
-/// claim.
+/// `Idempotency-Key` of a call; none if its key is that of an attachment or of a claim. The key of an
+/// attachment is `config/container/interface@node`.
 #[must_use]
 pub fn idempotency_key<'a>(call: &Interval<'a>) -> Option<&'a str> {
     use Function::{Allocate, Delegate, Delete, Put, Release, Return, Transaction};
@@ -80,7 +80,7 @@ pub fn idempotency_key<'a>(call: &Interval<'a>) -> Option<&'a str> {
     call.begin.value.key.as_deref().filter(|key| is_keyed && !key.contains('@'))
 }
 
-/// Grants that the answer of a call gave: not those that it ended.
+/// Grants that a successful call made, without the grants that it ended.
 pub fn granted<'a>(call: &Interval<'a>) -> impl Iterator<Item = &'a Grant> + use<'a> {
     let is_grant = may_grant(call.begin.f) && call.kind() == Type::Ok;
     let meant = call.begin.value.grants.as_slice();
@@ -89,7 +89,7 @@ pub fn granted<'a>(call: &Interval<'a>) -> impl Iterator<Item = &'a Grant> + use
     grants.filter(move |grant| grant.id == 0 || !meant.iter().any(|other| other.id == grant.id))
 }
 
-/// Grants that a call means to end, or has ended.
+/// Grants that a call requests to end, or has ended.
 pub fn to_end<'a>(call: &Interval<'a>) -> impl Iterator<Item = &'a Grant> + use<'a> {
     let f = call.begin.f;
     let meant = call.begin.value.grants.iter().filter(move |grant| may_release(f) && grant.id != 0);
@@ -188,7 +188,7 @@ impl<'a> Pairs<'a> {
             }
             let grants = begin.grants.iter().chain(&call.value().grants);
             let of_grants = grants.filter_map(|grant| grant.endpoint.as_deref());
-            // Lists show endpoints of others.
+            // Reads and lists also show endpoints of other clients.
             let is_write =
                 may_grant(call.begin.f) || may_release(call.begin.f) || call.begin.f == Function::Renew;
             let of_grants = of_grants.filter(|_| is_write);
@@ -252,7 +252,7 @@ impl<'a> Pairs<'a> {
             let ids = || self.acks_of(*at).map(|ack| ack.id);
             let is_known = call.kind() == Type::Ok && ids().all(|id| id != 0) && ids().next().is_some();
             if !is_known || self.is_repeated(call) || call.begin.f == Function::Claim {
-                // It may take effect at any later time.
+                // An indeterminate or repeated call may take effect at any later time.
                 return;
             }
             if call.begin_ns() > ended_ns {
@@ -264,7 +264,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Ids of grants without one, by address and time.
+    /// Sets the ids of grants without one, by address and time.
     fn resolve_ids(&mut self) {
         if self.acks.iter().all(|ack| ack.id != 0) {
             return;
@@ -282,8 +282,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Ids that a grant without one may have: of allocations of its address and holder at the time of its
-    /// call.
+    /// Ids that a grant without one may have. They are ids of allocations of its address to its holder at the
+    /// time of its call.
     pub fn candidates(&self, ack: &Ack<'a>) -> impl Iterator<Item = u64> {
         let place =
             (ack.id == 0).then(|| self.places.get(&(ack.grant.network.as_str(), ack.block))).flatten();
@@ -360,7 +360,7 @@ mod tests {
         let record = run.record();
         let timeline = Pairs::of(&record).timeline;
         assert_eq!((timeline.earliest_ns(5), timeline.latest_ns(5)), (10_000_000, 11_000_000));
-        // The lost call may have made it before.
+        // The lost call may have made the grant before.
         assert_eq!((timeline.earliest_ns(8), timeline.latest_ns(8)), (10_000_000, 31_000_000));
     }
 }

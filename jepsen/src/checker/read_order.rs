@@ -18,7 +18,7 @@ pub(super) struct ReadOrder;
 /// Member of `value.detail` of a read that may be as old as this revision.
 const LEAST: &str = "at_least_revision";
 
-/// Highest revision that was answered, with the operation that it was answered to.
+/// Highest revision in an answer, with the index of the answered operation.
 type Known = (u64, u64);
 
 impl Checker for ReadOrder {
@@ -101,7 +101,7 @@ impl Checker for ReadOrder {
     }
 }
 
-/// Checks that the pages of a list are of one state, and that a read is as new as it was asked to be.
+/// Checks that the pages of a list are of one state, and that a read is as new as requested.
 fn check_pages(operation: &Operation, begin: u64, verdict: &mut Verdict) {
     let detail = &operation.value.detail;
     let revisions: Vec<u64> = detail

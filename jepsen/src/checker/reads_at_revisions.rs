@@ -11,7 +11,7 @@ use super::pairs::Pairs;
 use super::{Anomaly, Verdict};
 use crate::history::{Function, Type};
 
-/// Network of a read that names none.
+/// Network of a read that specifies none.
 const NETWORK: &str = "default";
 
 /// Subject of a read.
@@ -28,7 +28,7 @@ pub(super) struct ReadsAtRevisions<'a> {
 }
 
 impl<'a> ReadsAtRevisions<'a> {
-    /// Collects the reads. Those that a restore has undone and those without a revision are left out.
+    /// Collects the reads. Reads that a restore has undone and reads without a revision are left out.
     pub(super) fn of(pairs: &Pairs<'a>) -> Self {
         let mut reads = Vec::new();
         for (at, call) in pairs.calls.iter().enumerate() {
@@ -90,7 +90,7 @@ fn subject<'a>(call: &Interval<'a>, revision: u64) -> Option<Subject<'a>> {
             Some(Subject::Address(network, address))
         }
         Function::List if !begin.value.pools.is_empty() => {
-            // Pages of several revisions are of no one state.
+            // Pages of different revisions don't show a single state.
             let revisions = value.detail.get("revisions").and_then(serde_json::Value::as_array);
             let is_one = revisions?.iter().all(|one| one.as_u64() == Some(revision));
             is_one.then_some(Subject::Pools(&begin.value.pools))

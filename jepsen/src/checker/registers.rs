@@ -1,7 +1,7 @@
 //! Registers: the history of each address, and of each owner of one address, as a linearizable register.
 //!
-//! A register holds the id of an allocation or nothing, and ids only rise. Writes that no answer tells, such
-//! as lost releases, expiry and reclaims, come from the journal with the bounds of their commit times.
+//! A register holds the id of an allocation or nothing, and ids only rise. Writes that no answer reports,
+//! such as lost releases, expiry and reclaims, come from the journal with the bounds of their commit times.
 
 use std::collections::BTreeMap;
 
@@ -24,11 +24,11 @@ const NETWORK: &str = "default";
 /// Effect of an operation on a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
-    /// The allocation with this id is made or found.
+    /// An allocation with this id is created or found.
     Take(u64),
-    /// It ends.
+    /// The allocation with this id ends.
     Free(u64),
-    /// A read sees it, or nothing.
+    /// A read returns this id, or no allocation.
     See(Option<u64>),
 }
 
@@ -82,8 +82,8 @@ impl Known {
         }
     }
 
-    /// Returns the call if it belongs to this part and is not one of several with one key, whose answers may
-    /// be those of earlier ones.
+    /// Returns the call if it belongs to this part and its key is not repeated. The answer to a repeated call
+    /// may be that of an earlier call.
     fn write<'p, 'a>(self, pairs: &'p Pairs<'a>, at: usize) -> Option<&'p Interval<'a>> {
         pairs.call(at).filter(|call| call.end_ns() <= self.end_ns && !pairs.is_repeated(call))
     }
@@ -158,7 +158,7 @@ fn address_of(pairs: &Pairs<'_>, id: u64, text: &str) -> Option<AddressRange> {
     }
 }
 
-/// Adds the begin and the end of an allocation as far as no answer tells them.
+/// Adds the begin and the end of an allocation unless an answer reports them.
 fn add_untold(pairs: &Pairs<'_>, known: Known, lifetime: &Lifetime<'_>, register: &mut Operations) {
     if lifetime.begun.revision > known.revision {
         return;
@@ -176,7 +176,7 @@ fn add_untold(pairs: &Pairs<'_>, known: Known, lifetime: &Lifetime<'_>, register
     }
 }
 
-/// Operations of each endpoint that asks for one address only, with the same arguments each time.
+/// Operations of each endpoint that requests one address only, with the same arguments each time.
 fn by_owner<'a>(pairs: &Pairs<'a>, known: Known) -> BTreeMap<&'a str, Operations> {
     let mut lifetimes: BTreeMap<&str, Vec<&Lifetime<'_>>> = BTreeMap::new();
     for lifetime in pairs.journal.lifetimes.values() {
@@ -206,7 +206,7 @@ fn by_owner<'a>(pairs: &Pairs<'a>, known: Known) -> BTreeMap<&'a str, Operations
     registers
 }
 
-/// Returns true if all calls of an endpoint ask for the same single address.
+/// Returns true if all calls of an endpoint request the same single address.
 fn asks_for_one(pairs: &Pairs<'_>, calls: &[usize]) -> bool {
     let mut arguments = None;
     for at in calls {

@@ -7,7 +7,7 @@ use super::pairs::{Pairs, ended};
 /// Acknowledged release of a grant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Released {
-    /// Time of the first answer that tells it.
+    /// Time of the first answer that reports the release.
     pub(super) end_ns: u64,
     /// Revision of that answer.
     pub(super) revision: Option<u64>,

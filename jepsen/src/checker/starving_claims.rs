@@ -1,7 +1,7 @@
-//! Starving claims: they wait at the end of a run, though their pool has free addresses.
+//! Starving claims: claims that wait at the end of a run although their pool has free addresses.
 //!
 //! The command that frees an address serves the claims that wait for it, so none may be left over. Only
-//! claims of one pool are judged: a claim of several may wait for another one.
+//! claims of one pool are judged: a claim of several pools may wait for an address of another pool.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) fn check_starving(record: &Record, pairs: &Pairs<'_>, last: &Final, v
     starving
 }
 
-/// Endpoints whose claims wait at the end of the journal, with the revision from which on.
+/// Endpoints whose claims wait at the end of the journal, with the first revision of the wait.
 fn waiting(record: &Record) -> BTreeMap<String, u64> {
     let mut waiting = BTreeMap::new();
     for event in &record.journal {

@@ -154,7 +154,7 @@ impl Run {
         self
     }
 
-    /// The record up to here.
+    /// Record built so far.
     pub(crate) fn record(&self) -> Record {
         Record { history: self.script.history(), ..self.record.clone() }
     }
@@ -238,17 +238,17 @@ impl Call<'_> {
         self
     }
 
-    /// Ends it at once with these grants, and returns the index of its begin.
+    /// Ends the operation at once with these grants, and returns the index of its begin.
     pub(crate) fn ok(self, grants: &[Grant]) -> u64 {
         self.both(Type::Ok, Some(grants))
     }
 
-    /// Ends it without a known outcome.
+    /// Ends the operation without a known outcome.
     pub(crate) fn info(self) -> u64 {
         self.both(Type::Info, None)
     }
 
-    /// Ends it without an effect.
+    /// Ends the operation without an effect.
     pub(crate) fn fail(self) -> u64 {
         self.both(Type::Fail, None)
     }
@@ -260,7 +260,7 @@ impl Call<'_> {
         begin
     }
 
-    /// Begins it; others can begin before [`Run::end`].
+    /// Begins the operation; others can begin before [`Run::end`].
     pub(crate) fn begin(self) -> Open {
         let Self { run, process, f, value, revision } = self;
         run.script.begin(process, f, value.clone());

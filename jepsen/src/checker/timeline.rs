@@ -39,7 +39,7 @@ impl Timeline {
         behind.checked_sub(1).and_then(|at| self.lower.get(at)).map_or(0, |(_, time_ns)| *time_ns)
     }
 
-    /// Time at which this revision was surely committed; the maximum if no answer tells.
+    /// Time at which this revision was surely committed; the maximum if no answer shows the commit.
     #[must_use]
     pub fn latest_ns(&self, revision: u64) -> u64 {
         let at = self.upper.partition_point(|(fact, _)| *fact < revision);

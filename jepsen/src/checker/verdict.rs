@@ -31,7 +31,7 @@ pub struct Anomaly {
 }
 
 impl Verdict {
-    /// Most anomalies that a verdict shows.
+    /// Maximum number of anomalies in a verdict.
     pub const ANOMALIES_MAX: usize = 20;
 
     /// Adds a violation.

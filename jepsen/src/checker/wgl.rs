@@ -37,7 +37,7 @@ pub struct Timed<Act> {
 pub enum Found {
     /// The history is linearizable.
     Linearizable,
-    /// It is not: no order explains the end of the operation with this index.
+    /// The history is not linearizable: no order explains the end of the operation with this index.
     Violation(usize),
     /// The search exceeded its bound.
     Undecided,
@@ -79,7 +79,7 @@ pub fn search<R: Register>(initial: R::State, operations: &[Timed<R::Act>], stat
     Found::Linearizable
 }
 
-/// Configurations in which an operation has taken effect, without it.
+/// Configurations in which an operation has taken effect, with it removed from the open operations.
 fn closed<R: Register>(
     configurations: &BTreeSet<Configuration<R::State>>,
     operations: &[Timed<R::Act>],

@@ -1,9 +1,9 @@
 //! I6: each operation has its whole effect or none.
 //!
 //! Each allocation in the journal has an operation that may have made it: a refused request has no effect,
-//! and each allocation has a request. The grants of one answer come from one command. A
-//! transaction without an answer has all its effects at one revision, or none. An interface that asked for
-//! both families gets both at once.
+//! and each allocation has a request. The grants of one answer come from one command. A transaction without
+//! an answer has all its effects at one revision, or none. An interface that requested both families gets
+//! both at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::history::{Function, Type};
 /// Reasons of allocations that requests cause.
 const REQUESTED: [&str; 5] = ["requested", "ADD", "waited", "claimed", "moved"];
 
-/// Reason of the end of an allocation whose address a foreign station answers.
+/// Reason of the end of an allocation whose address a foreign station uses.
 const CONFLICT: &str = "conflict";
 
 /// Checker of I6.
@@ -56,7 +56,7 @@ impl Checker for WholeEffects {
     }
 }
 
-/// Each allocation to an endpoint of the history has an operation that may have made it.
+/// Checks that each allocation to an endpoint of the history has an operation that may have made it.
 fn check_causes(pairs: &Pairs<'_>, verdict: &mut Verdict) {
     let (mut checked, mut resolved) = (0_u64, 0_u64);
     for lifetime in pairs.journal.lifetimes.values() {
@@ -68,7 +68,7 @@ fn check_causes(pairs: &Pairs<'_>, verdict: &mut Verdict) {
         }
         checked += 1;
         let latest_ns = pairs.timeline.latest_ns(lifetime.begun.revision);
-        // An ADD replaces an address that a foreign station answers; its answer names the last one only.
+        // An ADD replaces an address that a foreign station uses; its answer names the last address only.
         let is_replaced = lifetime.ended.and_then(|end| end.reason.as_deref()) == Some(CONFLICT);
         let mut causes = calls().filter(|(at, call)| {
             call.begin_ns() <= latest_ns && (is_replaced || is_cause(pairs, *at, call, lifetime.id))
@@ -103,7 +103,7 @@ fn is_cause(pairs: &Pairs<'_>, at: usize, call: &Interval<'_>, id: u64) -> bool 
     }
 }
 
-/// The new grants of an answer have one revision.
+/// Checks that the new grants of an answer have one revision.
 fn check_answers(pairs: &Pairs<'_>, verdict: &mut Verdict) {
     for (at, call) in pairs.calls.iter().enumerate() {
         let is_one = matches!(call.begin.f, Function::Allocate | Function::Transaction | Function::Add);
@@ -138,7 +138,7 @@ fn is_only_maker(pairs: &Pairs<'_>, at: usize, call: &Interval<'_>, endpoint: &s
     others.next().is_none()
 }
 
-/// A transaction without an answer has all effects at one revision, or none.
+/// Checks that a transaction without an answer has all effects at one revision, or none.
 fn check_lost_transactions(pairs: &Pairs<'_>, verdict: &mut Verdict) {
     let mut begun: BTreeMap<&str, Vec<&Lifetime<'_>>> = BTreeMap::new();
     for lifetime in pairs.journal.lifetimes.values() {
@@ -196,7 +196,7 @@ fn remains(pairs: &Pairs<'_>, id: u64, revision: u64) -> bool {
     known.is_some_and(|known| known.ended.is_none_or(|end| end.revision > revision))
 }
 
-/// Interfaces of endpoints that always ask for both families get both at once.
+/// Checks that interfaces of endpoints that always request both families get both at once.
 fn check_families(pairs: &Pairs<'_>, verdict: &mut Verdict) {
     let mut counts: BTreeMap<(&str, u64, &str), [i64; 2]> = BTreeMap::new();
     for lifetime in pairs.journal.lifetimes.values().filter(|lifetime| is_single(&lifetime.block)) {

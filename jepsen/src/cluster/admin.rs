@@ -10,16 +10,16 @@ use tokio::time::{Instant, sleep};
 
 /// Time limit of one request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two looks.
+/// Time between two polls.
 const LOOK: Duration = Duration::from_millis(20);
-/// Missing entries with which a learner has caught up.
+/// Maximum number of missing entries of a learner that has caught up.
 const BEHIND_MAX: u64 = 100;
 
-/// Administrator with a time limit for all that it does.
+/// Administrator with a time limit for all of its requests.
 pub(crate) struct Admin {
     /// Client of all members.
     pub(crate) client: Client,
-    /// End of its time.
+    /// Deadline of all requests.
     pub(crate) until: Instant,
 }
 
@@ -43,10 +43,10 @@ impl Admin {
         Ok(())
     }
 
-    /// Gives a learner a vote.
+    /// Promotes a learner to a voter.
     ///
     /// # Errors
-    /// If no leader does.
+    /// If no leader accepts the change.
     pub(crate) async fn promote(&self, name: &str) -> Result<()> {
         let path = format!("/v1/cluster/members/{name}/promote");
         self.insist(|| Ok(Call::post(&path))).await.map(|_change: MemberChange| ())
@@ -55,14 +55,14 @@ impl Admin {
     /// Replaces a member with a learner.
     ///
     /// # Errors
-    /// If no leader does.
+    /// If no leader accepts the change.
     pub(crate) async fn replace(&self, name: &str, with: &str) -> Result<()> {
         let request = ReplaceRequest { with: with.parse()? };
         let path = format!("/v1/cluster/members/{name}/replace");
         self.insist(|| Ok(Call::post(&path).json(&request)?)).await.map(|_change: MemberChange| ())
     }
 
-    /// Waits until a learner has caught up. `is_there` fails if it has ended.
+    /// Waits until a learner has caught up. `is_there` fails if the learner's process has ended.
     ///
     /// # Errors
     /// If it does not catch up, or has ended.

@@ -14,7 +14,7 @@ use crate::nemesis::{Corruption, Link};
 const VERDICT: Duration = Duration::from_secs(20);
 /// Time limit of one answer.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Time between two looks.
+/// Time between two polls.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Kills members, damages their files, and starts them.
@@ -24,7 +24,7 @@ pub(crate) async fn corrupt<C: Cluster>(
     corruption: Corruption,
 ) -> Result<Vec<String>> {
     // A log that lacks its end without a trace is a rollback of the disk, which no member detects (see
-    // `deploy/docs/operating.md`). Its member must not meet the others with it.
+    // `deploy/docs/operating.md`). A member with such a log must not reach the other members.
     let is_alone = matches!(corruption, Corruption::LogFlip | Corruption::LogTruncate);
     let links = if is_alone { links_of(cluster, members) } else { Vec::new() };
     let mut evidence = Vec::new();
@@ -58,8 +58,8 @@ pub(crate) async fn wipe<C: Cluster>(cluster: &mut C, members: &[String]) -> Res
     Ok(evidence)
 }
 
-/// Starts damaged members and waits for their verdicts. A member that accepts a damaged log returns as a new
-/// one.
+/// Starts damaged members and waits for their verdicts. A member that accepts a damaged log is replaced by a
+/// new member.
 async fn judge<C: Cluster>(cluster: &mut C, members: &[String], is_alone: bool) -> Result<Vec<String>> {
     for name in members {
         cluster.start(name).await?;
@@ -84,7 +84,7 @@ async fn verdict<C: Cluster>(
     is_alone: bool,
     until: Instant,
 ) -> Result<&'static str> {
-    // Alone it gets no further than to its opened store.
+    // An isolated member can open its store, but can't become ready.
     let (path, accepted) = if is_alone { ("/v1/cluster", "accepts its log") } else { ("/readyz", "ready") };
     loop {
         cluster.reap()?;

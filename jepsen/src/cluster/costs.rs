@@ -37,7 +37,7 @@ pub(crate) struct Intensity {
 impl Intensity {
     /// The most that limits allow.
     pub(crate) const MOST: Self = Self { steps: TRANSACTION_STEPS_MAX, pause: Duration::ZERO };
-    /// Less, for a simulation, in which work takes no time but that of the machine which simulates.
+    /// Lower intensity for a simulation, in which work takes no simulated time.
     pub(crate) const SIMULATED: Self = Self { steps: 64, pause: Duration::from_millis(300) };
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use crate::nemesis::Corruption;
 use crate::random::Random;
 
-/// Most bytes that a log loses.
+/// Maximum number of bytes that a log loses.
 const TRUNCATED_MAX: usize = 4096;
 
 /// Damages one file; returns a description, or none if there is no such file.

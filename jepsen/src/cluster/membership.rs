@@ -56,7 +56,7 @@ pub(super) async fn rejoin_lost<C: Cluster>(cluster: &mut C, until: Instant) -> 
     Ok(())
 }
 
-/// The documented way after the loss of a data directory: removal, and a join under another id.
+/// Follows the documented procedure after the loss of a data directory: removal, join under a new id.
 async fn rejoin<C: Cluster>(cluster: &mut C, name: &str, until: Instant) -> Result<()> {
     cluster.kill(&[name.to_owned()]).await?;
     let admin = admin(cluster, until)?;

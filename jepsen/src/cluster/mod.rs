@@ -1,7 +1,7 @@
 //! Cluster under test: faults of members that are the same for live and for simulated ones.
 //!
-//! [`Cluster`] has what only one of them can do, such as the start of a process. What faults make of it is
-//! here: changes of the membership, damaged files, recovery, and the view of nemeses.
+//! [`Cluster`] has the operations that differ between both, such as the start of a process. This module
+//! builds on them: changes of the membership, damaged files, recovery, and the view of nemeses.
 
 mod admin;
 mod corruption;
@@ -55,7 +55,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Takes note of an end; returns true if a fault explains it.
+    /// Records an end; returns true if a fault explains it.
     pub(crate) fn note_end(&mut self, cause: Cause) -> bool {
         self.must_rejoin |= cause == Cause::Damage;
         self.excuses.contains(&cause)
@@ -88,7 +88,7 @@ pub(crate) trait Cluster: Send + Sync {
     /// If there is no such member.
     fn standing(&self, name: &str) -> Result<&Standing>;
 
-    /// The same, to change it.
+    /// Mutable standing of a member.
     ///
     /// # Errors
     /// If there is no such member.
@@ -110,7 +110,7 @@ pub(crate) trait Cluster: Send + Sync {
     /// Active faults, in the order of their injection.
     fn active(&self) -> &[Fault];
 
-    /// The same, to change them.
+    /// Mutable list of the active faults.
     fn active_mut(&mut self) -> &mut Vec<Fault>;
 
     /// Evidence of a recovery, for the fault that is healed.
@@ -127,7 +127,7 @@ pub(crate) trait Cluster: Send + Sync {
         String::new()
     }
 
-    /// Takes note of processes that have ended.
+    /// Records processes that have ended.
     ///
     /// # Errors
     /// If their state can't be read.
@@ -139,7 +139,7 @@ pub(crate) trait Cluster: Send + Sync {
     /// Mends links.
     fn mend(&mut self, links: &[Link]);
 
-    /// Forgets a former member whose process has ended.
+    /// Removes a former member whose process has ended.
     fn drop_member(&mut self, name: &str);
 
     /// Begins a fault; returns the evidence that it took hold.

@@ -11,7 +11,7 @@ use super::{Cluster, ready, shown};
 const RETURN: Duration = Duration::from_secs(40);
 /// Time limit until the feature level of an upgraded cluster rises.
 const RISE: Duration = Duration::from_secs(10);
-/// Time between two looks.
+/// Time between two polls.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Restarts members gracefully, one after the other. With `upgrades`, each gets the program of the next

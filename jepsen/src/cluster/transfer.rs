@@ -12,7 +12,7 @@ use super::{Cluster, administrator};
 
 /// Time limit of a change of leaders.
 const TRANSFER: Duration = Duration::from_secs(5);
-/// Time between two looks.
+/// Time between two polls.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Transfers the leadership. Without evidence the fault didn't take hold.

@@ -22,7 +22,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The same run with this time under faults.
+    /// Same run with another time under faults, in seconds.
     pub(super) fn for_seconds(&self, seconds: u64) -> Self {
         let mut run = self.clone();
         run.words.extend(["--time".into(), format!("{seconds}s")]);

@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::{checker, nemesis, workload};
 
-/// Prints them.
+/// Prints all workloads, nemeses and checkers.
 #[must_use]
 pub fn run() -> Outcome {
     println!("workloads");

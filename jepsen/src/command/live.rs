@@ -61,7 +61,7 @@ pub struct Arguments {
     quiet: bool,
 }
 
-/// Runs it, checks it and writes the report.
+/// Makes the run, checks it and writes the report.
 ///
 /// # Errors
 /// If the run can't be made: no rights, a missing program, a full disk.

@@ -14,7 +14,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The one without and with violations, for tasks that always decide.
+    /// Returns [`Self::Held`] or [`Self::Violated`], for tasks that always decide.
     #[must_use]
     pub fn of(holds: bool) -> Self {
         if holds { Self::Held } else { Self::Violated }

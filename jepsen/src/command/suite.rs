@@ -25,7 +25,7 @@ pub struct Arguments {
     only: Vec<usize>,
 }
 
-/// Most attempts of a run to do enough.
+/// Maximum number of attempts of a run that does too little.
 const ATTEMPTS: u32 = 3;
 
 /// A run of the suite.
@@ -49,7 +49,7 @@ const fn five(entry: Entry) -> Entry {
     Entry { members: 5, ..entry }
 }
 
-/// The runs. All workloads meet in the mixed ones, so that the others may be short.
+/// Runs of the suite. The mixed runs combine all workloads, so that the other runs may be short.
 const ENTRIES: &[Entry] = &[
     entry("kill,rolling-kill,transfer", "alloc-any,alloc-specific,idempotence,churn", 12),
     secure(entry("partition,isolate-client,packets", "alloc-any,leases,reads,transactions", 18)),
@@ -77,8 +77,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     Ok(worst)
 }
 
-/// Makes a run, and repeats one that did too little, each time for longer: on a slow machine, rare operations
-/// may not meet a fault.
+/// Makes a run, and repeats a run that did too little, each time for longer. On a slow machine, rare
+/// operations may not meet a fault.
 ///
 /// A violation is never repeated.
 fn make(run: &Run, seconds: u64) -> Result<Outcome> {

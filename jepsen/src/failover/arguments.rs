@@ -1,4 +1,4 @@
-//! Options of the comparison, and its course.
+//! Options of the comparison, and the function that runs it.
 
 use std::path::PathBuf;
 
@@ -29,12 +29,12 @@ pub struct Arguments {
     ipamd: PathBuf,
 }
 
-/// Kills and pauses leaders of both systems in turn, and prints the gaps; false if a write never came back.
+/// Kills and pauses leaders of both systems in turn, and prints the gaps; false if an outage never ended.
 ///
 /// # Errors
 /// An error if a run is not possible: a missing program, or a cluster that doesn't start.
 pub fn run(arguments: &Arguments) -> Result<bool> {
-    // reqwest of this workspace has none of its own, and needs one even without TLS.
+    // reqwest is built without a crypto provider in this workspace, and needs one even for plain HTTP.
     let _installed_before = std::sync::Arc::unwrap_or_clone(ipam_api::tls::provider()).install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {

@@ -14,10 +14,10 @@ use crate::sync::held;
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Pause of a client between two writes.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Pause between two looks at the accepted writes.
+/// Pause between two checks of the accepted writes.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Clients at work. They end with this value.
+/// Running clients. Dropping the value ends them.
 pub(super) struct Clients {
     accepted: Arc<Mutex<Vec<Instant>>>,
     _tasks: JoinSet<()>,

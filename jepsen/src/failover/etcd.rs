@@ -17,7 +17,7 @@ use super::system::System;
 const MEMBERS: usize = 3;
 /// Path of the program in the Debian package.
 const PROGRAM: &str = "usr/bin/etcd";
-/// Time in which a member serves.
+/// Time limit for the start of a member.
 const SERVES_WITHIN: Duration = Duration::from_secs(60);
 /// Pause between two requests for the state of a member.
 const LOOK: Duration = Duration::from_millis(20);
@@ -85,7 +85,7 @@ impl Etcd {
         let member = self.members.get_mut(at).context("no such member")?;
         let log =
             File::options().create(true).append(true).open(self.dir.join(format!("{}.log", member.name)))?;
-        // etcd has no option that ends it with its parent.
+        // etcd has no option to end with its parent process.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(&self.program).args(["--name", &member.name]);
         command.arg("--data-dir").arg(self.dir.join(&member.name));

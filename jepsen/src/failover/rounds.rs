@@ -1,4 +1,4 @@
-//! One round: the leader of a system is lost under load, and comes back.
+//! One round: the leader of a system is killed or paused under load, and returns.
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Three members of one system. Dropped, all of its processes are killed.
+/// Three members of one system. Dropping the value kills all of its processes.
 pub(crate) trait System {
     /// Name in the table.
     fn name(&self) -> &'static str;
@@ -12,7 +12,7 @@ pub(crate) trait System {
     /// URLs that accept writes by POST, one for each member.
     fn urls(&self) -> Vec<String>;
 
-    /// Body of a write; each is a write of its own.
+    /// Function that makes the body of a write; each call returns the body of another write.
     fn body(&self) -> fn() -> Value;
 
     /// Waits until all members serve, and prepares them for writes.

@@ -26,7 +26,7 @@ impl Table {
         self.gaps.values().flatten().all(|(_, gaps)| gaps.iter().all(|gap| *gap < GAP_MAX))
     }
 
-    /// The table in Markdown, in seconds. The ratio is that of the medians to the first system.
+    /// Table in Markdown, in seconds. The ratio is that of the medians to the first system.
     pub(super) fn shown(&self) -> String {
         let mut text =
             "| fault | system | rounds | median | min | max | ratio |\n|---|---|---|---|---|---|---|\n"

@@ -44,7 +44,7 @@ fn write_value(value: &Json, line: &mut String) {
     match value {
         Json::Null => line.push_str("nil"),
         Json::Bool(value) => line.push_str(if *value { "true" } else { "false" }),
-        // Integers and decimal fractions have the same form in both.
+        // Integers and decimal fractions have the same form in JSON and EDN.
         Json::Number(number) => line.push_str(&number.to_string()),
         Json::String(text) => write_string(text, line),
         Json::Array(items) => {

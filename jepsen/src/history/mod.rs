@@ -1,6 +1,7 @@
 //! History of a run: operations of clients and faults, in the order in which they began and ended.
 //!
-//! All other parts meet here alone: workloads and nemeses write a history, checkers and reports read it.
+//! The history is the only interface between the parts: workloads and nemeses write it, checkers and reports
+//! read it.
 
 mod edn;
 mod operation;

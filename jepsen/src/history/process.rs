@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Logical client that has at most one operation at a time, or the nemesis.
 ///
-/// A client whose operation ended as [`super::Type::Info`] goes on under another number, as in Jepsen: the
+/// A client whose operation ended as [`super::Type::Info`] continues under another number, as in Jepsen: the
 /// operation may still take effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Process {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Function, Operation, Process, Type, Value};
 use crate::sync::held;
 
-/// Writer of a history. Clones write into the same one.
+/// Writer of a history. Clones write to the same history.
 #[derive(Clone)]
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -29,7 +29,7 @@ struct File {
     failure: Option<io::Error>,
 }
 
-/// Operation that has begun. [`Recorder::end`] takes it.
+/// Operation that has begun. [`Recorder::end`] consumes the value.
 #[derive(Debug)]
 #[must_use]
 pub struct Invocation {

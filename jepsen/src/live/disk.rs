@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use super::tools::call;
 use crate::nemesis::Cut;
 
-/// Sparse: what isn't written takes no memory.
+/// Size of the image, which is sparse: unwritten parts take no memory.
 const BYTES: u64 = 256 << 20;
-/// Smallest piece of space.
+/// Size of the smallest piece of space that [`Disk::fill`] allocates, in bytes.
 const SECTOR: u64 = 512;
 /// Contents of the canary file, which a cut must remove.
 const CANARY: &str = "this was never synced";
@@ -27,12 +27,12 @@ pub(crate) struct Disk {
     place: PathBuf,
     mounted: bool,
     is_frozen: bool,
-    /// Written and not synced before the last cut; it must not be there afterwards.
+    /// Canary file, written and not synced before the last cut; it must not exist after the cut.
     canary: PathBuf,
 }
 
 impl Disk {
-    /// Makes an empty one, and mounts it.
+    /// Creates an empty disk, and mounts it.
     pub(crate) fn make(dir: &Path, name: &str) -> Result<Self> {
         let (image, place) = (dir.join(format!("{name}.img")), dir.join(format!("{name}.disk")));
         File::create(&image).and_then(|file| file.set_len(BYTES)).context("no room for a disk")?;
@@ -58,7 +58,7 @@ impl Disk {
     pub(crate) fn fill(&mut self) -> Result<u64> {
         let file = File::options().create(true).append(true).open(self.filler()).context("a filler")?;
         let mut bytes = file.metadata()?.len();
-        // A file system splits its free space: smaller and smaller pieces fit.
+        // Free space is fragmented, so the file takes smaller and smaller pieces.
         let mut piece = BYTES;
         while piece >= SECTOR {
             match fallocate(&file, FallocateFlags::empty(), bytes, piece) {
@@ -89,7 +89,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Lets writers go on.
+    /// Unblocks the writers.
     pub(crate) fn thaw(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_frozen) {
             call("fsfreeze", ["-u".as_ref(), self.place.as_os_str()])?;
@@ -101,7 +101,7 @@ impl Disk {
         self.is_frozen
     }
 
-    /// Writes something that a cut must take away, to see that it is one.
+    /// Writes a file that a cut must remove, as evidence of the cut.
     pub(crate) fn set_canary(&mut self) -> Result<()> {
         // A new name each time: ext4 itself syncs a rewritten file when it is closed.
         self.canary = self.place.join(format!("canary-{}", uuid::Uuid::new_v4()));
@@ -124,8 +124,8 @@ impl Disk {
     fn unmount(&mut self) -> Result<()> {
         call("umount", [&self.place])?;
         self.mounted = false;
-        // A namespace of a process just killed may hold it a little longer. Mounted again before that is
-        // over, it would be the dead file system again.
+        // The namespace of a killed process may keep the disk in use for a moment. Mounted again before its
+        // release, the disk would be the dead file system again.
         let begun = Instant::now();
         while self.is_in_use()? {
             if begun.elapsed() > LET_GO {
@@ -136,7 +136,7 @@ impl Disk {
         Ok(())
     }
 
-    /// True if a loop device has the image.
+    /// Returns true if a loop device uses the image.
     fn is_in_use(&self) -> Result<bool> {
         for device in fs::read_dir("/sys/block").context("/sys/block")? {
             let backing = fs::read_to_string(device?.path().join("loop/backing_file"));

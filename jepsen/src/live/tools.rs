@@ -1,4 +1,4 @@
-//! Programs of the system that the bench calls, and the little one in C that it compiles for itself.
+//! Programs of the system that the bench calls, and a small C program that the bench compiles.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
@@ -19,12 +19,12 @@ const OUTSIDE: [(&str, &str); 3] = [
 /// The tools, ready to be used.
 #[derive(Debug)]
 pub(crate) struct Tools {
-    /// The little program.
+    /// Path of the compiled C program.
     pub(crate) outside: PathBuf,
 }
 
 impl Tools {
-    /// Compiles what must be compiled, into `dir`.
+    /// Compiles the C program into `dir`.
     pub(crate) fn make(dir: &Path) -> Result<Self> {
         let outside = dir.join("outside");
         let sources = dir.join("outside-sources");
@@ -46,7 +46,7 @@ impl Tools {
         Ok(Self { outside })
     }
 
-    /// The program that is put before another one.
+    /// C program that runs another program with faults.
     pub(crate) fn outside(&self) -> &Path {
         &self.outside
     }
@@ -78,7 +78,7 @@ pub(crate) fn call<S: AsRef<OsStr>>(
     let program = program.as_ref();
     let shown = program.display();
     let mut command = Command::new(program);
-    // Ctrl-C is for this process, whose cleanup needs the program.
+    // Ctrl-C must reach this process only, whose cleanup needs the program.
     command.args(words).stdin(Stdio::null()).process_group(0);
     let output = command.output().with_context(|| {
         format!("can't start {shown}; the packages e2fsprogs, mount and util-linux have it")

@@ -52,7 +52,7 @@ pub(crate) struct WorkDir {
 }
 
 impl WorkDir {
-    /// Mounts it.
+    /// Creates and mounts the directory.
     pub(crate) fn make() -> Result<Self> {
         // Members have namespaces of their own, which must release a disk when it is unmounted here.
         call("mount", ["--make-rshared", "/"])?;
@@ -70,7 +70,7 @@ impl WorkDir {
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        // Members being killed may still use it: it is removed after them.
+        // Killed members may still use the directory, so it is unmounted lazily.
         if let Err(error) = call("umount", [OsStr::new("--lazy"), self.path().as_os_str()]) {
             eprintln!("{error:#}");
         }

@@ -22,8 +22,8 @@ impl Nemesis for Corruption {
             return None;
         }
         let members = targets::members(random, view, FEW)?;
-        // A log that lacks its synced end is no such damage: no member can tell it from a torn write, and a
-        // leader counts on entries that were acknowledged to it. The guarantees exclude disks that lie.
+        // The loss of a synced end of a log is excluded: no member can tell it from a torn write, and a
+        // leader relies on acknowledged entries. The guarantees exclude disks that lose synced data.
         let kinds = [Damage::LogFlip, Damage::SnapshotFlip, Damage::RowsFlip];
         let corruption = one_of(random, &kinds)?;
         Some(self.fault(between(random, 1_500, 2_500), Kind::Corrupt { members, corruption }))

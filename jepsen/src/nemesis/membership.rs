@@ -7,7 +7,7 @@ use crate::random::Random;
 
 /// Fewest members with which the cluster can lose one.
 const FEWEST: usize = 3;
-/// Number of members from which on none joins.
+/// Number of members from which on no further member joins.
 const MOST: usize = 6;
 
 /// Nemesis of this file.

@@ -28,7 +28,7 @@ impl Fault {
         let is_same = discriminant(&self.kind) == discriminant(&other.kind);
         // The agents of a lost host are lost already.
         let takes_node = |fault: &Self| matches!(fault.kind, Kind::Agents { .. } | Kind::Nodes { .. });
-        // A frozen file system is neither filled nor shut down.
+        // A frozen file system can be neither filled nor shut down.
         let takes_disk = |fault: &Self| {
             matches!(fault.kind, Kind::StalledDisk { .. } | Kind::FullDisk { .. } | Kind::Power { .. })
         };

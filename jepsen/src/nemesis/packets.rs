@@ -18,7 +18,7 @@ impl Nemesis for PacketFaults {
     }
 
     fn next(&self, random: &mut Random, view: &View) -> Option<Fault> {
-        // Sometimes the clients' links suffer instead of those of members.
+        // Sometimes the links of clients are impaired instead of those of members.
         let hosts = if !view.hosts.is_empty() && chance(random, 25) {
             let count = random.below(view.hosts.len()).saturating_add(1);
             some_of(random, &view.hosts, count)

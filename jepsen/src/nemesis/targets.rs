@@ -1,4 +1,4 @@
-//! Targets: classes of members that a fault takes.
+//! Targets: classes of members that a fault hits.
 
 use super::View;
 use super::choice::{one_of, some_of};
@@ -11,18 +11,18 @@ pub(super) enum Class {
     One,
     /// The leader.
     Leader,
-    /// As many as the cluster survives.
+    /// As many members as the cluster can lose.
     Minority,
-    /// As many as stop the cluster.
+    /// As many members as it takes to stop the cluster.
     Majority,
     /// All members.
     All,
 }
 
-/// All classes: for faults that lose nothing that was acknowledged.
+/// All classes, for faults that lose no acknowledged data.
 pub(super) const ANY: &[Class] = &[Class::One, Class::Leader, Class::Minority, Class::Majority, Class::All];
 
-/// Classes that leave a majority alone.
+/// Classes of faults that leave a majority untouched.
 pub(super) const FEW: &[Class] = &[Class::One, Class::Leader, Class::Minority];
 
 /// Chooses running members of one of these classes; none if too few run.

@@ -1,4 +1,4 @@
-//! View: the part of a system that a nemesis may look at.
+//! View: the part of a system that a nemesis may use.
 
 /// State of the system at the moment in which a nemesis chooses.
 #[derive(Debug, Clone, Default)]

@@ -15,8 +15,8 @@ use super::ledger::Findings;
 use super::member::Member;
 use crate::live::{Cut, Tools};
 
-/// Settings of the members: elections slower than by default, and permanent snapshots. A busy machine isn't
-/// taken for a dead leader.
+/// Settings of the members, with frequent snapshots. Elections are slower than by default, so that a slow
+/// leader on a busy machine is not replaced.
 const SETTINGS: &str = "log = \"info\"\n[raft]\nheartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
                         snapshot_every_entries = 60\n";
 /// Time limit of a cluster's recovery.
@@ -36,7 +36,7 @@ impl<'a> Cluster<'a> {
     /// Creates members with empty disks in `dir`, all stopped. `program` is ipamd with any wrapper before it.
     pub(super) fn make(tools: &'a Tools, program: &[PathBuf], count: usize, dir: &Path) -> Result<Self> {
         std::fs::write(dir.join("ipamd.toml"), SETTINGS).context("no room for settings")?;
-        // All of 127/8 is this machine's: an address for each cluster, so that no two meet.
+        // All of 127/8 is local: each cluster has its own address, so that no two clusters collide.
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
         let ip = IpAddr::V4(Ipv4Addr::new(127, 64 + x % 64, y, z));
         let mut members = Vec::new();
@@ -65,8 +65,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Cuts the power of the given members, all at once. With `Flushed` only the disks lose it at first, and
-    /// the processes after `agony`.
+    /// Cuts the power of the given members, all at once. With `Flushed` the disks lose power first, and the
+    /// processes are killed after `agony`.
     pub(super) async fn cut(&mut self, how: Cut, which: &[usize], agony: Duration) -> Result<()> {
         for member in chosen(&mut self.members, which) {
             member.disk.set_canary()?;
@@ -97,7 +97,7 @@ impl<'a> Cluster<'a> {
         chosen(&mut self.members, which).try_for_each(|member| member.power_on(after))
     }
 
-    /// Waits until all are ready; members that fail to start are findings.
+    /// Waits until all members are ready; members that fail to start are findings.
     pub(super) async fn ready(&mut self, findings: &mut Findings) -> Result<()> {
         let begun = Instant::now();
         for member in &mut self.members {
@@ -124,8 +124,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Waits until all have applied the same and are in the same state; how they show it. None if that
-    /// doesn't come about, which is found.
+    /// Waits until all members have the same applied index and the same state, and returns that state.
+    /// Members that don't converge are a finding, and the result is none.
     pub(super) async fn settled(&self, findings: &mut Findings) -> Option<Shown> {
         let begun = Instant::now();
         loop {
@@ -177,7 +177,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Creates the writers' pool. Freed addresses can be allocated again at once, so that it is never
+    /// Creates the writers' pool. Freed addresses can be allocated again at once, so that the pool is never
     /// exhausted.
     pub(super) async fn make_pool(&self) -> Result<()> {
         let subnet = json!({"name": POOL, "cidr": "10.7.0.0/16", "gateway": "10.7.0.1"});

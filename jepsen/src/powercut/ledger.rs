@@ -1,19 +1,19 @@
 //! Record of requests and acknowledgements, and its comparison with the state of the cluster.
 //!
-//! **Invariant:** pure. Acknowledged allocations must exist with their ids, acknowledged releases must be
-//! gone; of a request with an unknown outcome either all or nothing has happened.
+//! **Invariant:** pure. Acknowledged allocations must exist with their ids, and released allocations must not
+//! exist. A request with an unknown outcome has taken effect completely or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// Maximum number of held allocations: reading all of them after each cut takes time.
 const HELD_MAX: usize = 2_000;
-/// Every third change releases addresses, as long as fewer are held.
+/// Interval of releases: every third change releases addresses if enough are held.
 const RELEASE_EVERY: u64 = 3;
 /// Descriptions kept of one comparison's findings; the numbers count all.
 const WORDS_MAX: usize = 8;
-/// Comparisons without a trace after which a change of unknown outcome counts as not applied. Its budget has
-/// ended long before, and then it is refused.
+/// Comparisons without an effect after which a change of unknown outcome counts as not applied. Its budget
+/// has ended long before, and servers refuse a request after its budget.
 const UNKNOWN_FOR: u32 = 2;
 
 /// An allocation.
@@ -27,18 +27,18 @@ pub(super) struct Given {
 /// Change in progress: all of it is applied or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
-    /// An address for each of these endpoints.
+    /// Allocation of an address for each of these endpoints.
     Give(Vec<String>),
-    /// Release of these.
+    /// Release of these allocations.
     TakeBack(Vec<Given>),
 }
 
 /// Result of a comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
-    /// Acknowledged, and not so.
+    /// Acknowledged changes that are missing.
     pub(super) lost: u64,
-    /// Impossible results, for any loss.
+    /// Results that no loss explains.
     pub(super) corrupt: u64,
     /// Members that failed to start.
     pub(super) refused: u64,
@@ -77,7 +77,7 @@ impl Findings {
     }
 }
 
-/// A cluster's clients' memory.
+/// Requests and acknowledgements of all clients of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     number: u64,
@@ -86,7 +86,7 @@ pub(super) struct Ledger {
     held: BTreeMap<u64, Given>,
     /// Ids with an acknowledged release.
     gone: BTreeSet<u64>,
-    /// Changes without an answer yet, or for ever, with the number of comparisons since.
+    /// Unanswered changes, with the number of comparisons since their begin.
     unknown: BTreeMap<u64, (Change, u32)>,
 }
 
@@ -96,7 +96,7 @@ impl Ledger {
         self.acknowledged
     }
 
-    /// Notes a write that was acknowledged and is none of an address.
+    /// Records an acknowledged write that is not a change of addresses.
     pub(super) fn note(&mut self) {
         self.acknowledged += 1;
     }
@@ -107,7 +107,7 @@ impl Ledger {
         let number = self.number;
         let full = self.held.len() >= HELD_MAX;
         let change = if full || (number.is_multiple_of(RELEASE_EVERY) && self.held.len() >= size) {
-            // The oldest, so that both old and new ones are there to be lost.
+            // The oldest allocations are released, so that both old and new allocations can be lost.
             let ids: Vec<u64> = self.held.keys().copied().take(size).collect();
             Change::TakeBack(ids.iter().filter_map(|id| self.held.remove(id)).collect())
         } else {
@@ -141,8 +141,7 @@ impl Ledger {
         }
     }
 
-    /// Compares all existing allocations with the ledger, while no writer runs. Findings are recorded as
-    /// known, so that none is counted twice.
+    /// Compares all existing allocations with the ledger, while no writer runs. Each finding is counted once.
     pub(super) fn check(&mut self, found: &[Given]) -> Findings {
         let mut findings = Findings::default();
         let mut owners: BTreeMap<IpAddr, &Given> = BTreeMap::new();
@@ -195,8 +194,8 @@ impl Ledger {
                     there.len()
                 ));
             }
-            // Whether it has happened is certain if it shows an effect; if not, it may only not have happened
-            // yet.
+            // An effect proves that the change was applied. A change without an effect may still be applied
+            // later.
             let happened = there.is_empty() == matches!(change, Change::TakeBack(_));
             if happened || seen + 1 >= UNKNOWN_FOR {
                 self.held.extend(there.into_iter().map(|given| (given.id, given)));
@@ -218,7 +217,7 @@ mod tests {
         Given { id, name: name.to_owned(), address: Ipv4Addr::new(10, 0, a, b).into() }
     }
 
-    /// A ledger of a change that gave two addresses, and these.
+    /// Ledger of a change that allocated two addresses, and these addresses.
     fn two() -> (Ledger, Vec<Given>) {
         let mut ledger = Ledger::default();
         let (number, change) = ledger.begin(2);
@@ -297,7 +296,7 @@ mod tests {
             let there: Vec<Given> =
                 names.iter().zip(1..).map(|(name, id)| given(id, name)).take(shown).collect();
             assert_eq!(counts(&ledger.check(&there)), (0, u64::from(shown == 1)), "{shown}");
-            // From then on it is as sure as if it had been acknowledged.
+            // From then on the change is as certain as an acknowledged one.
             if shown == 2 {
                 assert_eq!(counts(&ledger.check(&[])), (2, 0));
             }
@@ -311,7 +310,7 @@ mod tests {
             take_back(&mut ledger, 2);
             assert_eq!(counts(&ledger.check(&there[..shown])), (0, u64::from(shown == 1)), "{shown}");
             if shown == 2 {
-                // It may still come about, but not for ever.
+                // The change may still take effect, but not for ever.
                 assert_eq!(counts(&ledger.check(&there)), (0, 0));
                 assert_eq!(counts(&ledger.check(&[])), (2, 0));
             }

@@ -17,7 +17,7 @@ use super::POOL;
 use super::ledger::{Change, Given, Ledger};
 use crate::sync::held;
 
-/// Enough that requests always wait for the log.
+/// Number of writers, enough that requests always wait for the log.
 const WRITERS: usize = 12;
 /// Addresses of one request by writer: single ones as most clients send, and many in one transaction.
 const SIZES: [usize; 4] = [1, 40, 1, 8];
@@ -31,7 +31,7 @@ const STALL: Duration = Duration::from_secs(30);
 /// A ledger that all writers write into.
 pub(super) type Shared = Arc<Mutex<Ledger>>;
 
-/// Writers at work. They end with this value.
+/// Running writers. Dropping the value ends them.
 #[derive(Debug)]
 pub(super) struct Load {
     ledger: Shared,
@@ -42,7 +42,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Starts the writers. Each knows all servers, and starts with another one.
+    /// Starts the writers. Each writer uses all servers, and begins with a different one.
     pub(super) fn start(urls: &[String], ledger: &Shared) -> Result<Self> {
         let (stop, refusal) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let mut writers = JoinSet::new();
@@ -89,7 +89,7 @@ impl Load {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until all have come to their end.
+    /// Stops all writers, and waits for their end.
     pub(super) async fn finish(mut self) -> Result<()> {
         self.stop();
         while let Some(ended) = self.writers.join_next().await {
@@ -130,7 +130,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Sends the change: alone as a request of its own, else as one transaction.
+    /// Sends the change: a single address in a request of its own, several in one transaction.
     async fn change(&self, change: &Change) -> Result<Vec<Given>, Problem> {
         match change {
             Change::Give(names) => {
@@ -170,7 +170,7 @@ impl Writer {
     }
 }
 
-/// The client doesn't retry: the ledger determines the outcome of unanswered requests.
+/// Returns a POST request that the client doesn't retry. The ledger determines the outcome of lost answers.
 fn post(path: &str, body: &Value) -> Result<Call, Problem> {
     Ok(Call::post(path).json(body)?.within(PATIENCE))
 }

@@ -14,7 +14,7 @@ use ipam_api::cluster::Cluster as Shown;
 use crate::live::Cut;
 use crate::live::Disk;
 
-/// Several levels deep, none of which is there at first: their names must survive, too.
+/// Data directory, several levels deep. No level exists at first, and the names of all must survive, too.
 const DATA_DIR: &str = "var/lib/ipamd";
 /// Lines of a member's log that are shown when it refuses to start.
 const TAIL: usize = 6;
@@ -76,7 +76,7 @@ impl Member {
         self.process.as_ref().map(Child::id)
     }
 
-    /// kill -9.
+    /// Kills the process (SIGKILL).
     pub(super) fn kill(&mut self) -> Result<()> {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
@@ -130,7 +130,7 @@ impl Member {
         files.flatten().any(|file| file.file_name() != "current")
     }
 
-    /// The end of its log.
+    /// Last lines of the member's log.
     pub(super) fn tail(&self) -> String {
         let log = fs::read_to_string(self.log_file()).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -149,7 +149,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Before its disk is unmounted, which is dropped after this.
+        // The process must end before its disk is unmounted; the disk is dropped afterwards.
         if let Err(error) = self.kill() {
             eprintln!("{error:#}");
         }

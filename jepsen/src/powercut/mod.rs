@@ -49,10 +49,10 @@ pub struct Arguments {
     ipamd: PathBuf,
 }
 
-/// Makes the cuts, and prints what they came to; whether all promises were kept.
+/// Makes the cuts, and prints their results; returns true if all promises were kept.
 ///
 /// # Errors
-/// When that can't be found out: no rights, no loop devices, a missing program.
+/// If the run is not possible: no rights, no loop devices, a missing program.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let ipamd = std::fs::canonicalize(&arguments.ipamd)
         .with_context(|| format!("{} isn't there; first: cargo xtask build", arguments.ipamd.display()))?;
@@ -82,7 +82,7 @@ async fn cuts(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
     println!("{} power cuts of {} members, --seed {seed}", course.cuts, course.members);
     let mut random = Random::new(seed);
     let mut tally = Tally::default();
-    // Dropped wherever it is, the course kills the members and unmounts their disks.
+    // Dropped at any point, the course kills the members and unmounts their disks.
     let done = tokio::select! {
         done = course.run(&mut random, &mut tally) => done,
         _ = interrupt.recv() => Err(anyhow!("interrupted")),

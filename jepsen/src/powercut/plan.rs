@@ -10,9 +10,9 @@ use crate::random::Random;
 pub(super) enum Kind {
     /// All members of a new cluster, while it is being founded or right after.
     Founding,
-    /// One member; the others go on.
+    /// One member; the others continue.
     One,
-    /// As many as it takes to stop the cluster.
+    /// As many members as it takes to stop the cluster.
     Majority,
     All,
     /// All, and once more while they start.
@@ -39,32 +39,32 @@ impl Kind {
 
 /// Cuts that follow a cluster's first one.
 const ROUNDS: [Kind; 5] = [Kind::One, Kind::Majority, Kind::All, Kind::Starting, Kind::Snapshot];
-/// Cuts that a cluster lives through, the first one included.
+/// Number of cuts of one cluster, the first one included.
 const LIFE: usize = 1 + 3 * ROUNDS.len();
-/// Longest time, in ms, that processes run on after a cut with flushed disks.
+/// Longest time, in ms, that processes continue after a cut with flushed disks.
 const AGONY_MS: usize = 40;
-/// A start is cut within this time.
+/// Longest time from a start to its cut, in ms.
 const START_MS: usize = 400;
 
 /// One cut.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) kind: Kind,
-    /// Mode of the power cut, each time.
+    /// Modes of the first and of a repeated power cut.
     pub(super) how: [Cut; 2],
-    /// Time that processes run on after a cut with flushed disks.
+    /// Time that processes continue after a cut with flushed disks.
     pub(super) agony: Duration,
-    /// Writes that are acknowledged before it, and (if others go on) after it.
+    /// Acknowledged writes before the cut and, if other members continue, after it.
     pub(super) writes: [u64; 2],
     /// Time of the cut within a start; without it a founding is completed first.
     pub(super) start: Option<Duration>,
     /// True if the leader is cut.
     pub(super) leader: bool,
-    /// The members by chance.
+    /// Members in random order.
     pub(super) order: Vec<usize>,
 }
 
-/// The cut with this number. `writes` are the acknowledged writes that belong to one, on average.
+/// Chooses the cut with this number. `writes` is the average number of acknowledged writes per cut.
 pub(super) fn step(number: usize, writes: u64, members: usize, random: &mut Random) -> Step {
     let round = (number % LIFE).checked_sub(1).and_then(|round| ROUNDS.get(round % ROUNDS.len()));
     let kind = round.copied().unwrap_or(Kind::Founding);

@@ -30,7 +30,7 @@ impl Row {
 pub(super) struct Tally(Vec<(Kind, Row)>);
 
 impl Tally {
-    /// Adds a cut, the writes that were acknowledged since the one before, and what was found after it.
+    /// Adds a cut, the writes acknowledged since the previous cut, and the findings after the cut.
     pub(super) fn add(&mut self, kind: Kind, acknowledged: u64, findings: &Findings) {
         let Findings { lost, corrupt, refused, .. } = *findings;
         let row = Row { cuts: 1, acknowledged, lost, corrupt, refused };

@@ -1,4 +1,4 @@
-//! Aggregate of many runs as Markdown. Runs add up: it reads all results below a directory.
+//! Aggregate of many runs as Markdown, from all results below a directory.
 
 use std::collections::BTreeMap;
 use std::path::Path;

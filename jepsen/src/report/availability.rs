@@ -20,7 +20,7 @@ pub struct AvailabilityRow {
     pub gaps_ms: Vec<u64>,
     /// Operations that began while one of the faults was active.
     pub operations: u64,
-    /// Those of them that succeeded.
+    /// Number of these operations that succeeded.
     pub ok: u64,
 }
 

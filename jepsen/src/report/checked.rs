@@ -13,7 +13,7 @@ pub struct Checked {
     pub name: String,
     /// The invariant in one sentence.
     pub about: String,
-    /// Numbers of the promises that it covers.
+    /// Numbers of the promises that the invariant covers.
     pub promises: Vec<u8>,
     /// Verdict.
     #[serde(flatten)]

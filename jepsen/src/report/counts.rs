@@ -16,11 +16,11 @@ pub struct OperationCount {
     pub workload: String,
     /// Function.
     pub function: Function,
-    /// Succeeded.
+    /// Operations that succeeded.
     pub ok: u64,
-    /// Surely without effect.
+    /// Operations that surely took no effect.
     pub fail: u64,
-    /// Indeterminate.
+    /// Operations with an unknown outcome.
     pub info: u64,
 }
 
@@ -31,7 +31,7 @@ pub struct FaultCount {
     pub nemesis: String,
     /// Faults that took hold and were healed.
     pub faults: u64,
-    /// Faults that did not.
+    /// Faults that did not take hold or were not healed.
     pub failed: u64,
 }
 

@@ -32,7 +32,7 @@ pub enum PromiseVerdict {
     Kept,
     /// No violation, but the run is too weak, or the checkers saw nothing.
     Unproven,
-    /// No checker of a live run covers it.
+    /// No checker of a live run covers the promise.
     Uncovered,
     /// A checker found a violation.
     Broken,
@@ -58,7 +58,7 @@ pub struct PromiseResult {
     pub name: String,
     /// Verdict.
     pub verdict: PromiseVerdict,
-    /// Invariants that cover it.
+    /// Invariants that cover the promise.
     pub checkers: Vec<String>,
     /// Number of facts that their checkers verified.
     pub checked: u64,

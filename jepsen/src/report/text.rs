@@ -4,9 +4,9 @@ use super::availability::AvailabilityRow;
 use super::results::{Results, Validity};
 use super::words::{columns, counted, microseconds, milliseconds, percent, thousands};
 
-/// Most operations that are named with one violation.
+/// Maximum number of operations that are named with one violation.
 const OPERATIONS_MAX: usize = 8;
-/// Most violations of one checker in the summary; the page has all that are stored.
+/// Maximum number of violations of one checker in the summary; the page shows all stored violations.
 const ANOMALIES_MAX: usize = 3;
 
 /// Returns the summary of a run.

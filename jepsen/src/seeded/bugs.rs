@@ -14,7 +14,7 @@ pub enum Process {
 pub struct Bug {
     /// Name of the option.
     pub option: &'static str,
-    /// Program that has it.
+    /// Program that has the bug.
     pub process: Process,
     /// Defect in one sentence.
     pub defect: &'static str,
@@ -26,7 +26,7 @@ pub struct Bug {
     pub time_s: u64,
     /// Checkers: one of them must report the bug. The first names the broken promise.
     pub checkers: &'static [&'static str],
-    /// Commit that fixed the same defect, if it once was one.
+    /// Commit that fixed the same defect, if the defect once existed.
     pub fixed_by: Option<&'static str>,
     /// Reason for which no short run detects it yet. Such a bug runs only if it is named.
     pub gap: Option<&'static str>,
@@ -188,7 +188,7 @@ pub const ALL: &[Bug] = &[
     },
 ];
 
-/// Options of a run that are for one program. Options that are no bugs are for members.
+/// Options of a run that apply to one program. Options other than bugs apply to members.
 #[must_use]
 pub fn options_of(process: Process, options: &[String]) -> Vec<String> {
     let is_of = |option: &&String| {

@@ -41,7 +41,7 @@ pub struct Arguments {
     store: PathBuf,
 }
 
-/// Runs them and prints a table.
+/// Makes a run for each chosen bug, and prints a table.
 ///
 /// # Errors
 /// If a run is not possible, or for an unknown name.

@@ -9,8 +9,8 @@ use super::bugs::{Bug, Process};
 use crate::report::Validity;
 use crate::sim::{self, Case, run_case};
 
-/// Bugs that only live runs detect: one needs several processes, the other more events than simulated clients
-/// cause between two pages of a stream.
+/// Bugs that only live runs detect. The first needs several processes; the second needs more events than
+/// simulated clients cause between two pages of a stream.
 const LIVE_ONLY: &[&str] = &["bug-local-lease", "bug-skipped-event"];
 /// Simulated time of a run.
 const TIME: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ pub(super) fn scope(bug: &Bug) -> Option<Scope> {
     is_simulated.then_some((workloads, nemeses))
 }
 
-/// Makes the runs of the seeds from 1 until one breaks a promise; returns the checkers that report
+/// Makes the runs of the seeds from 1 until a run breaks a promise. Returns the checkers that report
 /// violations, and the last seed.
 pub(super) fn detected(
     (workloads, nemeses): &Scope,

@@ -24,13 +24,13 @@ use crate::workload::Node;
 
 /// Host of all clients.
 pub(super) const CLIENT_HOST: &str = "x1";
-/// Time in which the simulation executes a command: it looks at each tick.
+/// Time in which the simulation executes a command: it polls for commands at each tick.
 const EXECUTION: Duration = Duration::from_millis(4);
 /// Time limit of a graceful end.
 const GRACE: Duration = Duration::from_secs(20);
 /// Time limit of the end of a removed member.
 const END: Duration = Duration::from_secs(15);
-/// Time between two looks.
+/// Time between two polls.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A member.
@@ -280,7 +280,7 @@ impl Cluster for SimBench {
             *other != name && self.standing(other).is_ok_and(|standing| !standing.must_rejoin)
         };
         let others = self.members.keys().filter(is_known).cloned().collect();
-        // A directory that is lost stays where it is: no process uses it again.
+        // A lost directory is not removed: no process uses it again.
         let dir = self.new_path(name);
         self.machines.put(Machine { name: name.to_owned(), dir, others, joins: true });
         self.members.entry(name.to_owned()).or_default();
@@ -294,7 +294,7 @@ impl Cluster for SimBench {
             self.reap()?;
             sleep(LOOK).await;
         }
-        // It may not have learned of its removal.
+        // The member may not have learned of its removal.
         Ok(self.kill(&[name.to_owned()]).await?.pop().unwrap_or_else(|| "ended".to_owned()))
     }
 }

@@ -9,12 +9,12 @@ use tempfile::TempDir;
 
 /// File system in memory.
 const MEMORY: &str = "/dev/shm";
-/// Free bytes that it must have.
+/// Free bytes that [`MEMORY`] must have.
 const ROOM_BYTES: u64 = 1 << 30;
 /// Begin of the names of these directories; the id of the process follows.
 const PREFIX: &str = "ipamd-sim-";
 
-/// Makes the directory of this process. It is removed when it is dropped.
+/// Creates the directory of this process. Dropping the value removes the directory.
 pub(super) fn create() -> Result<TempDir> {
     let prefix = format!("{PREFIX}{}-", std::process::id());
     let parent = parent();
@@ -28,7 +28,7 @@ pub fn sweep() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
         if owner.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
-            // Another process may remove it at the same time.
+            // Another process may remove the directory at the same time.
             let _gone = fs::remove_dir_all(entry.path());
         }
     }

@@ -88,7 +88,7 @@ impl SimBench {
                     machines::pause(name, Reason::Signal);
                     self.set_paused(name, true);
                 }
-                // Evidence are the turns that its tasks did not get, at the end.
+                // The evidence follows at the end: the turns that the tasks of these members did not get.
                 Ok(Vec::new())
             }
             Kind::Cpu { members, percent } => {
@@ -196,7 +196,7 @@ impl SimBench {
         }
     }
 
-    /// True between hosts of the simulation: those with agents are no part of it.
+    /// Returns true for a link between hosts of the simulation, which has no hosts with agents.
     pub(super) fn is_link(&self, link: &Link) -> bool {
         [&link.from, &link.to].iter().all(|name| *name == CLIENT_HOST || self.hosts.contains(*name))
     }

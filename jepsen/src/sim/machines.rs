@@ -15,14 +15,14 @@ use crate::sync::held;
 /// Wall clock at the begin of each run: 20 November 2026, in milliseconds since 1970.
 pub(super) const EPOCH_MS: u64 = 1_795_132_800_000;
 
-/// A host, and what its process needs to be a member.
+/// Host with the parameters that its process needs to be a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Machine {
     /// Name of host and member.
     pub(super) name: String,
     /// Data directory.
     pub(super) dir: PathBuf,
-    /// Names of the members that it knows at its start.
+    /// Names of the other members that the process knows at its start.
     pub(super) others: Vec<String>,
     /// True if it joins an existing cluster.
     pub(super) joins: bool,
@@ -33,7 +33,7 @@ pub(super) struct Machine {
 pub(super) struct Machines(Arc<Mutex<BTreeMap<String, Machine>>>);
 
 impl Machines {
-    /// Puts a machine in the place of the one with its name.
+    /// Adds a machine, or replaces the machine with the same name.
     pub(super) fn put(&self, machine: Machine) {
         held(&self.0).insert(machine.name.clone(), machine);
     }
@@ -81,7 +81,7 @@ pub(super) enum Reason {
 thread_local! {
     /// Number of boots of the machine with a data directory.
     static BOOTS: RefCell<BTreeMap<PathBuf, u64>> = const { RefCell::new(BTreeMap::new()) };
-    /// Runtimes of the running members: the clock has no other sign of the host that reads it.
+    /// Runtimes of the running members: the clock identifies the calling host by its runtime.
     static RUNTIMES: RefCell<Vec<(Id, String)>> = const { RefCell::new(Vec::new()) };
     /// Wrong wall clocks of hosts.
     static CLOCKS: RefCell<BTreeMap<String, Clock>> = const { RefCell::new(BTreeMap::new()) };
@@ -145,7 +145,7 @@ pub(super) fn pause(name: &str, reason: Reason) {
     }
 }
 
-/// Takes a reason of a pause away; returns the number of turns that tasks did not get, if it was the last.
+/// Removes a reason of a pause. After the last reason, returns the number of turns that tasks did not get.
 pub(super) fn resume(name: &str, reason: Reason) -> u64 {
     let is_over = PAUSES.with_borrow_mut(|pauses| {
         pauses.get_mut(name).is_some_and(|reasons| reasons.remove(&reason) && reasons.is_empty())
@@ -168,7 +168,7 @@ pub(super) fn knows_next_level() -> bool {
     UPGRADED.with_borrow(|upgraded| !upgraded.is_empty()) && here().is_some_and(|name| is_upgraded(&name))
 }
 
-/// Sets the fault of a host's wall clock. One that is there goes on.
+/// Sets the fault of a host's wall clock. An equal fault continues without a new begin.
 pub(super) fn set_clock(name: &str, wrong: Option<WrongClock>) {
     let since = turmoil::sim_elapsed().unwrap_or_default();
     CLOCKS.with_borrow_mut(|clocks| match wrong {

@@ -4,7 +4,7 @@
 //! simulated ([turmoil](https://docs.rs/turmoil)). Workloads, nemeses, driver and checkers are those of live
 //! runs. A seed determines a run, so a failure is repeated by its seed.
 //!
-//! Agents, plugins and the kernel are no part of it.
+//! Agents, plugins and the kernel are not simulated.
 
 mod bench;
 mod case;

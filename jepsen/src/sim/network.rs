@@ -94,7 +94,7 @@ async fn exchange(request: reqwest::Request) -> Result<http::Response<reqwest::B
     let stream = connecting.await.map_err(|error| unsent(&error))?.map_err(|error| unsent(&error))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| unsent(&error))?;
-    // It ends with the response's body, or with the task that waits for it.
+    // The connection ends with the response's body, or with the task that waits for the response.
     let connection = tokio::spawn(connection);
     let ends = AbortOnDrop(connection.abort_handle());
     let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
@@ -103,7 +103,7 @@ async fn exchange(request: reqwest::Request) -> Result<http::Response<reqwest::B
     if let Some(headers) = sent.headers_mut() {
         headers.clone_from(request.headers());
     }
-    // A member would make up an id.
+    // Without an id, the member would choose a random one.
     let id = REQUESTS.with(|requests| requests.replace(requests.get() + 1));
     let sent =
         sent.header(http::header::HOST, format!("{host}:{port}")).header(HEADER_REQUEST_ID, format!("r{id}"));

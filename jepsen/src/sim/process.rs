@@ -15,7 +15,7 @@ use super::run::run;
 use crate::report::{self, RESULTS, Results, Validity};
 use crate::store;
 
-/// A case with its results, as a line of a series has them.
+/// Case with its results, stored as one line of a series.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SimulatedRun {
     /// The case.
@@ -24,21 +24,21 @@ pub struct SimulatedRun {
     pub results: Results,
 }
 
-/// Longest time of a simulated run with its checkers; in longer ones the simulation hangs.
+/// Longest time of a simulated run with its checkers; after this time the simulation counts as hanging.
 const REAL_TIME_MAX: Duration = Duration::from_secs(180);
 /// Name of the file with the case of a run.
 const CASE: &str = "case.json";
 /// Name of the file with the errors of a run's process.
 const ERRORS: &str = "errors.log";
-/// Words of a panic in it.
+/// Text of a panic in [`ERRORS`].
 const PANIC: &str = "panicked at";
-/// Checker of ends of processes.
+/// Id of the checker of ends of processes.
 const ENDS: &str = "I13";
-/// Lines of it that a result has.
+/// Maximum number of lines of [`ERRORS`] in a result.
 const ERROR_LINES_MAX: usize = 12;
 
-/// Makes the run of a case in a directory, and checks it. A process of its own has the same numbers of tasks
-/// each time, by which tokio orders some of its work.
+/// Makes the run of a case in a directory, and checks it. The run has its own process, so that the task ids
+/// by which tokio orders some of its work are the same each time.
 ///
 /// # Errors
 /// If the run can't be started. A panic of a member is a result.
@@ -82,7 +82,7 @@ pub fn run_case(case: &Case, dir: &Path, log: Option<&str>) -> Result<SimulatedR
 /// # Errors
 /// If the run can't be made or stored.
 pub fn simulate(dir: &Path, log: Option<&str>) -> Result<()> {
-    // Without its parent no process waits for the result.
+    // Without the parent, no process waits for the result.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let case = Case::read(&dir.join(CASE))?;
     case.test_options.iter().try_for_each(|option| ipam_raft::simulation::turn_on(option))?;
@@ -95,7 +95,7 @@ pub fn simulate(dir: &Path, log: Option<&str>) -> Result<()> {
 }
 
 impl SimulatedRun {
-    /// Verdict and figures in a line, with the reasons of a bad one below.
+    /// Verdict and figures in a line, with the reasons of a bad verdict below.
     #[must_use]
     pub fn shown(&self) -> String {
         let results = &self.results;

@@ -1,4 +1,4 @@
-//! Replay: the second run of a case, which must be the same to the bit.
+//! Replay: the second run of a case, which must be bit-identical to the first.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::store;
 /// Fails if two runs of a case differ.
 ///
 /// # Errors
-/// If they do, or a file can't be read.
+/// If the runs differ, or a file can't be read.
 pub fn compare(one: &Path, other: &Path) -> Result<()> {
     for name in [store::HISTORY, store::JOURNAL, store::FINALS] {
         let read = |dir: &Path| fs::read(dir.join(name)).with_context(|| dir.display().to_string());

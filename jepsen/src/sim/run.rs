@@ -22,7 +22,7 @@ use crate::sync::held;
 
 /// Simulated time within which a run ends in any case.
 const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Step in which the hosts take turns. Messages arrive at the begin of one.
+/// Step in which the hosts take turns. Messages arrive at the begin of a step.
 const TICK: Duration = Duration::from_millis(2);
 /// Time limit of the founding.
 const FOUNDED: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Series: results of simulated runs, one in each line of a file, so that a long series has pieces.
+//! Series: results of simulated runs, one in each line of a file, so that a series can be continued.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -48,7 +48,7 @@ impl Series {
         serde_json::to_string(case).is_ok_and(|case| self.known.contains(&case))
     }
 
-    /// Number of its cases when it was opened.
+    /// Number of cases of the series when it was opened.
     #[must_use]
     pub fn case_count(&self) -> usize {
         self.known.len()
@@ -65,7 +65,7 @@ impl Series {
     }
 }
 
-/// Reads a series. One that is missing is empty; a line that was cut off is skipped.
+/// Reads a series. A missing series is empty; a truncated line is skipped.
 ///
 /// # Errors
 /// If the file can't be read.

@@ -38,7 +38,7 @@ impl Supervisor {
         held(&self.commands).pop_front()
     }
 
-    /// Notes that the process of a host has ended by itself.
+    /// Records that the process of a host has ended by itself.
     pub(super) fn note_end(&self, name: &str, end: End) {
         held(&self.ends).push((name.to_owned(), end));
     }

@@ -12,7 +12,7 @@ use super::machines::{self, Reason};
 /// Period of the scheduler.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Members with little CPU time. Dropping it ends the limit.
+/// Members with little CPU time. Dropping the value ends the limit.
 #[derive(Debug)]
 pub(super) struct Throttle {
     members: Vec<String>,
@@ -39,7 +39,7 @@ impl Throttle {
         Self { members, task: task.abort_handle(), turns }
     }
 
-    /// Evidence of the limit so far; none if no task wanted more turns.
+    /// Evidence of the limit so far; none if no task needed more turns.
     pub(super) fn evidence(&self) -> Option<String> {
         let turns = self.turns.load(Ordering::Relaxed);
         (turns > 0).then(|| format!("{}: turns outside their share: {turns}", self.members.join(" ")))

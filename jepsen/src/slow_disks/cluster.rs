@@ -19,7 +19,7 @@ use super::POOL;
 const MEMBERS: usize = 3;
 /// The time in which a cluster on fast disks is ready.
 const COME_BACK: Duration = Duration::from_secs(60);
-/// The pause between two looks.
+/// The pause between two polls.
 const LOOK: Duration = Duration::from_millis(5);
 /// The time for one answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -40,11 +40,11 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Prepares members in `dir`, which holds the control file `disk`; none is up. `program` is ipamd with
-    /// its prefix.
+    /// Prepares members in `dir`, which holds the control file `disk`, without starting them. `program` is
+    /// ipamd with its prefix.
     pub(crate) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
         fs::create_dir_all(dir)?;
-        // All of 127/8 is this machine's: an address for each cluster keeps them apart.
+        // All of 127/8 is local: each cluster has its own address, so that no two clusters collide.
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
         let ip = IpAddr::V4(Ipv4Addr::new(127, 128 + x % 64, y, z));
         let ports = (0..MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
@@ -93,7 +93,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// kill -9.
+    /// Kills a member (SIGKILL).
     pub(crate) fn kill(&mut self, at: usize) -> Result<()> {
         if let Some(mut process) = self.members.get_mut(at).and_then(|member| member.process.take()) {
             process.kill()?;

@@ -1,4 +1,4 @@
-//! Clients that allocate without a pause, and the times of what was accepted.
+//! Clients that allocate without a pause, and the times of accepted writes.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::sync::held;
 const PATIENCE: Duration = Duration::from_secs(8);
 /// The pause after a refusal.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The pause between two looks.
+/// The pause between two polls.
 const LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Seen {
     refusal: String,
 }
 
-/// Writers at work. They end with this value.
+/// Running writers. Dropping the value ends them.
 #[derive(Debug)]
 pub(super) struct Writers {
     seen: Arc<Mutex<Seen>>,

@@ -1,4 +1,4 @@
-//! Workload `admin`: pools are created, grown, shrunk, cordoned and deleted while others allocate from them.
+//! Workload `admin`: pools are created, resized, cordoned and deleted while sessions allocate from them.
 
 use anyhow::Result;
 use futures::future::{BoxFuture, FutureExt as _};
@@ -15,7 +15,7 @@ use crate::history::{Function, Value};
 const NAME: &str = "admin";
 const SPACE: Space = Space(12);
 const SESSIONS: usize = 3;
-/// Pools that come and go.
+/// Number of pools that are created and deleted.
 const POOLS: usize = 3;
 /// Pool with few allocations: it is often empty and can be deleted.
 const SELDOM: usize = POOLS - 1;
@@ -100,7 +100,7 @@ async fn run(mut session: Session) {
     holdings.settle(&mut session, deadline).await;
 }
 
-/// Grows or shrinks a pool, with the revision that it had, with an old one, or with none.
+/// Grows or shrinks a pool; the precondition is its present revision, an old revision, or none.
 async fn resize(session: &mut Session, at: usize) {
     let size = session.one_of(&SIZES).unwrap_or(16);
     let body = pool(&pool_name(at), NAME, json!({"ranges": [range(at, size)]}));
@@ -128,7 +128,7 @@ async fn delete(session: &mut Session, at: usize) {
     write(session, Call::delete(path(at)), at, None, expect).await;
 }
 
-/// Reserves the first addresses of a pool, or ends that.
+/// Reserves the first addresses of a pool, or deletes the reservation.
 async fn reserve(session: &mut Session, at: usize) {
     let path = format!("/v1/reservations/{}", pool_name(at));
     let (call, body) = if session.chance(50) {
@@ -153,7 +153,7 @@ async fn expectation(session: &mut Session, at: usize) -> Expect {
         Ok(pool) => {
             let revision = revision_of(&pool).unwrap_or_default();
             let is_old = session.chance(30);
-            // Meanwhile another session may change it.
+            // Another session may change the pool during the pause.
             session.rest().await;
             Expect::Revision(if is_old { revision.saturating_sub(1) } else { revision })
         }

@@ -15,7 +15,7 @@ use crate::history::Function;
 const NAME: &str = "adopted";
 const SPACE: Space = Space(15);
 const SESSIONS: usize = 2;
-/// Addresses that are adopted: half of them are reserved, so that nothing else takes them.
+/// Addresses that are adopted: half of them are reserved, so that no pool allocates them.
 const ADDRESSES: usize = 120;
 /// Addresses of one import.
 const IMPORT: (usize, usize) = (2, 6);
@@ -74,7 +74,8 @@ async fn run(mut session: Session) {
                 let wanted = adoption(&mut session);
                 let _ = holdings.allocate(&mut session, &wanted).await;
             }
-            // Also with many holdings: an import is rare, and each run needs some under faults.
+            // A session imports even with many holdings: an import is rare, and each run needs some under
+            // faults.
             3 => {
                 let size = session.between(IMPORT.0, IMPORT.1);
                 let mut steps: Vec<Wanted> = (0..size).map(|_| adoption(&mut session)).collect();

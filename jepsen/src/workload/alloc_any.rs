@@ -14,7 +14,7 @@ const NAME: &str = "alloc-any";
 const SPACE: Space = Space(1);
 /// Writers, as many as clients of a busy cluster.
 const WRITERS: usize = 32;
-/// Endpoints that one session holds at most. All together would need more than the pool has.
+/// Endpoints that one session holds at most. All sessions together need more addresses than the pool has.
 const HELD_MAX: usize = 8;
 /// Endpoint names that all sessions use.
 const SHARED: usize = 12;

@@ -17,10 +17,10 @@ const NAME: &str = "alloc-specific";
 const SPACE: Space = Space(2);
 /// Sessions that compete.
 const SESSIONS: usize = 3;
-/// Addresses that they compete for at a time.
+/// Number of addresses for which they compete at a time.
 const WINDOW: u64 = 6;
-/// Time after which they go on to the next addresses: the search of a linearization is exponential in the
-/// number of concurrent operations, and the history of each address stays short.
+/// Time after which sessions continue with the next addresses. The search of a linearization is exponential
+/// in the number of concurrent operations, and the history of each address stays short.
 const WINDOW_TIME: Duration = Duration::from_secs(4);
 
 /// Competition for single addresses.
@@ -64,7 +64,8 @@ async fn run(mut session: Session) {
         let address = address(&mut session, begun.elapsed());
         match session.random.below(10) {
             0..=3 => {
-                // A new endpoint each time: an endpoint that asks for a second address is refused or moved.
+                // Each request has a new endpoint: an endpoint that requests a second address is refused or
+                // moved.
                 count += 1;
                 let endpoint = endpoint_of("machine", NAME, &format!("{}-{count}", session.number));
                 let wanted = Wanted::address(endpoint, NAME, &address);

@@ -41,9 +41,9 @@ pub(super) struct Attachment {
 /// Conditions of one run of the plugin.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Run {
-    /// Time after which it is killed.
+    /// Time after which the plugin is killed.
     pub(super) kill_after: Option<Duration>,
-    /// Time for which it is stopped before its first instruction.
+    /// Time for which the plugin is stopped before its first instruction.
     pub(super) hold: Option<Duration>,
     /// Other operation that overtakes this one.
     pub(super) overtaking: Option<Arc<Overtaking>>,
@@ -64,7 +64,7 @@ impl Overtaking {
         }
     }
 
-    /// Notes that the other operation, which began after [`Self::started`], was answered.
+    /// Records that the other operation, which began after [`Self::started`], was answered.
     pub(super) fn answered(&self) {
         let _first = self.answered.set(Instant::now());
     }
@@ -101,7 +101,7 @@ impl Attachment {
         self.run(session, "ADD", &[], run).await
     }
 
-    /// DEL, with the addresses that it means to end. The agent may deliver it after its success.
+    /// DEL, with the addresses that it should release. The agent may deliver it after its success.
     pub(super) async fn del(&self, session: &mut Session, held: &[IpAddr], run: Run) -> Ended {
         self.run(session, "DEL", held, run).await
     }
@@ -136,7 +136,7 @@ impl Attachment {
         more: Json,
     ) -> Ended {
         let Some(node) = session.node.clone() else { return Ended::Lost };
-        // A DEL needs no namespace: the container may be gone.
+        // A DEL needs no namespace: the container may have ended.
         let netns = match verb {
             "ADD" | "CHECK" => node.namespace(&self.container).await,
             _ => Ok(String::new()),
@@ -205,8 +205,8 @@ impl Attachment {
 }
 
 impl Run {
-    /// Run that is held while another operation overtakes it. If that was answered in time, `detail.late`
-    /// marks the held operation: its process started first, and sent its request last.
+    /// Run that is held while another operation overtakes it. If the other operation was answered in time,
+    /// `detail.late` marks the held operation: its process started first, and sent its request last.
     pub(super) fn held(hold: Duration, overtaking: &Arc<Overtaking>) -> Self {
         Self { hold: Some(hold), overtaking: Some(Arc::clone(overtaking)), kill_after: None }
     }

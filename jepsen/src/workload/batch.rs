@@ -52,7 +52,7 @@ impl Batch {
         json!({"if": self.conditions, "steps": steps})
     }
 
-    /// Arguments of the operation: `grants` are those that it means to end, each with its endpoint;
+    /// Arguments of the operation. `grants` are the grants that it should end, each with its endpoint;
     /// `detail.allocates` has the endpoints that get addresses.
     fn value(&self, key: Option<&str>) -> Value {
         let mut value = Value { key: key.map(str::to_owned), ..Value::default() };
@@ -118,7 +118,7 @@ fn name_of(endpoint: &str) -> &str {
     endpoint.splitn(4, '/').nth(3).unwrap_or_default()
 }
 
-/// Body of a bulk: what the endpoints share, and their names.
+/// Body of a bulk: the common fields of the endpoints, and their names.
 fn bulk_body(all: &[Wanted]) -> Json {
     let mut body = all.first().map(|wanted| endpoint_key(&wanted.endpoint)).unwrap_or_default();
     let names: Vec<&str> = all.iter().map(|wanted| name_of(&wanted.endpoint)).collect();
@@ -151,7 +151,7 @@ fn body<T: serde::de::DeserializeOwned>(result: &StepResult) -> Option<T> {
 impl Session {
     /// Carries out a transaction. Returns the grants that it made, each with its endpoint.
     ///
-    /// At the end, `grants` are those that were made and those that ended; the latter are among those of the
+    /// The end records the grants that were made and those that ended; the latter are among the grants of the
     /// begin.
     pub(super) async fn transact(
         &mut self,

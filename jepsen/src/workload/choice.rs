@@ -47,13 +47,13 @@ impl Session {
         low + self.random.below(high.saturating_sub(low) + 1)
     }
 
-    /// One of these.
+    /// One of these choices; none without a choice.
     pub fn one_of<T: Clone>(&mut self, choices: &[T]) -> Option<T> {
         let at = self.random.below(choices.len());
         choices.get(at).cloned()
     }
 
-    /// Target of a request: half of them know all members, the others one.
+    /// Target of a request: all members for half of the requests, one member for the others.
     pub fn any_member(&mut self) -> At {
         if self.chance(50) { At::All } else { At::Member(self.random.below(self.members())) }
     }

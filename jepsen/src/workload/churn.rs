@@ -17,7 +17,7 @@ const SPACE: Space = Space(3);
 const SESSIONS: usize = 3;
 /// Addresses that a session holds: with all sessions 147 of 150.
 const SHARE: usize = 49;
-/// Share of allocations beyond that, in percent: they exhaust the pool for a while.
+/// Share of allocations beyond [`SHARE`], in percent: they exhaust the pool for a while.
 const SURPLUS_PERCENT: usize = 45;
 /// Addresses of one transaction while the pool is filled.
 const FILL: usize = 12;

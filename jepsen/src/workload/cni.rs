@@ -21,8 +21,8 @@ const NAME: &str = "cni";
 const SESSIONS: usize = 6;
 /// Pools.
 const POOLS: [&str; 2] = ["cni", "cni-6"];
-/// Longest time after which a plugin is killed, in microseconds, doubled up to three times: from before
-/// `exec` to after its end, also on a busy machine.
+/// Longest time after which a plugin is killed, in microseconds, doubled up to three times. The range reaches
+/// from before `exec` to after the plugin's end, also on a busy machine.
 const KILL_US_MAX: usize = 30_000;
 /// Range of times for which a plugin is held.
 const HOLD_MS: (usize, usize) = (300, 900);
@@ -142,7 +142,7 @@ async fn raced(session: &mut Session, mut live: Live) {
     live.end(session).await;
 }
 
-/// ADD that is killed at any point, then repeated or given up.
+/// ADD that is killed at any point, then repeated or abandoned.
 async fn killed_add(session: &mut Session, mut live: Live) {
     let run = killed(session);
     let ended = live.attachment.add(session, run).await;
@@ -180,7 +180,7 @@ async fn late_add(session: &mut Session, mut live: Live) {
     let (ended, ()) = join(attachment.add(&mut twin, run), del).await;
     live.added(ended);
     if session.works() && session.chance(50) {
-        // It started after the DEL.
+        // This ADD started after the DEL.
         live.add(session).await;
     }
     live.end(session).await;

@@ -15,9 +15,9 @@ const WITHOUT_EFFECT: [u64; 6] = [1, 2, 4, 6, 7, 8];
 pub(super) enum Ended {
     /// Success, with the addresses of an ADD.
     Done(Vec<IpAddr>),
-    /// Error with a code: that of ipamd if the plugin names one, else the number of CNI.
+    /// Error with the code of ipamd if the plugin reports one, else with the CNI error number.
     Refused(String),
-    /// A signal ended it.
+    /// A signal ended the plugin.
     Killed,
     /// The host has no power.
     Lost,
@@ -53,7 +53,7 @@ pub(super) fn interpret(verb: &str, end: &Result<PluginEnd>) -> (Type, Ended) {
     }
 }
 
-/// Code of ipamd, with which the details begin, or the number.
+/// Code of ipamd at the begin of the details, or the CNI error number.
 fn code(end: &PluginEnd, number: Option<u64>) -> String {
     let details = end.output.get("details").and_then(serde_json::Value::as_str).unwrap_or_default();
     let is_code =

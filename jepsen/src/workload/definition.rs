@@ -8,7 +8,7 @@ use crate::history::Function;
 
 /// Clients of one kind with the resources that they use.
 ///
-/// All workloads of a run share one cluster. So that they do not meet, each uses networks, subnets, pools,
+/// All workloads of a run share one cluster. To avoid conflicts, each uses networks, subnets, pools,
 /// namespaces and endpoints whose names begin with its own name.
 pub trait Workload: Send + Sync {
     /// Name on the command line.
@@ -23,7 +23,7 @@ pub trait Workload: Send + Sync {
     /// Functions: each must succeed while faults are active, or the run is invalid.
     fn functions(&self) -> &'static [Function];
 
-    /// Returns true if its sessions need a [`super::Node`].
+    /// Returns true if the sessions need a [`super::Node`].
     fn needs_node(&self) -> bool {
         false
     }
@@ -31,6 +31,6 @@ pub trait Workload: Send + Sync {
     /// Creates the resources, before any fault.
     fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>>;
 
-    /// One session until [`Session::phase`] is [`super::Phase::Over`].
+    /// Runs one session until [`Session::phase`] is [`super::Phase::Over`].
     fn run(&self, session: Session) -> BoxFuture<'_, ()>;
 }

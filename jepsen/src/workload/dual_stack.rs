@@ -61,7 +61,7 @@ async fn run(mut session: Session) {
     while session.works() {
         match session.random.below(10) {
             0 => holdings.clear_doubt(&mut session).await,
-            // More interfaces of an endpoint that has some: refused unless it has them all.
+            // More interfaces for an endpoint that has some: refused unless the endpoint has all of them.
             1 => {
                 if let Some(holding) = holdings.take(&mut session) {
                     let endpoint = holding.endpoint.clone();

@@ -1,4 +1,4 @@
-//! Workload `exhaustion`: claims wait in line for a small pool, and are served when others release.
+//! Workload `exhaustion`: claims wait for a small pool, and are served by releases of other sessions.
 
 use anyhow::Result;
 use futures::future::{BoxFuture, FutureExt as _};
@@ -83,7 +83,7 @@ async fn run(mut session: Session) {
         }
         session.rest().await;
     }
-    // A claim that still waits would be served by others for ever after.
+    // A claim that still waits would later be served by releases of other sessions.
     let end = waiting.len() / 2;
     let deadline = session.settle_deadline();
     for endpoint in waiting.drain(end..) {
@@ -97,7 +97,7 @@ async fn run(mut session: Session) {
 }
 
 async fn claim(session: &mut Session, holdings: &mut Holdings, waiting: &mut Vec<String>, endpoint: String) {
-    // Each repetition of a claim asks for the same: some claims are leases, and their ends serve others.
+    // Each repetition of a claim has the same TTL: some claims are leases, and their ends serve other claims.
     let ttl_ms = endpoint.ends_with('0').then_some(TTL_MS);
     let wanted = Wanted { waits: true, ttl_ms, ..Wanted::one(endpoint.clone(), NAME) };
     let at = session.any_member();

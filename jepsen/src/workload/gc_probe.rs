@@ -1,7 +1,8 @@
 //! Workload `gc-probe`: containers appear on the wire, fall silent, answer late, and vanish without a DEL.
 //!
 //! The pools are probed. `farm` operations are the ground truth: no address that answers may be reclaimed,
-//! and each address of a container that is gone must be. The last operations read some of the latter.
+//! and each address of an ended container must be reclaimed. The last operations read some addresses of ended
+//! containers.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use super::batch::{Batch, Step};
 use super::requests::Wanted;
 use crate::history::Grant;
 
-/// Endpoints with an unknown outcome that a session remembers; it leaves older ones as they are.
+/// Maximum number of endpoints with an unknown outcome that a session remembers; others are ignored.
 const UNKNOWN_MAX: usize = 64;
 
 /// Endpoint with the grants that it is known to hold.
@@ -17,11 +17,11 @@ const UNKNOWN_MAX: usize = 64;
 pub(super) struct Holding {
     /// Endpoint as `kind/realm/namespace/name`.
     pub(super) endpoint: String,
-    /// Its grants.
+    /// Grants of the endpoint.
     pub(super) grants: Vec<Grant>,
 }
 
-/// Memory of a session, as far as its next choice needs it.
+/// Grants and endpoints that a session remembers for its next choices.
 #[derive(Debug)]
 pub(super) struct Holdings {
     held: Vec<Holding>,
@@ -48,7 +48,7 @@ impl Holdings {
         self.held.len()
     }
 
-    /// Remembers grants; those of an endpoint that is known already replace the former ones.
+    /// Remembers grants, which replace earlier grants of the same endpoint.
     pub(super) fn keep(&mut self, endpoint: String, grants: Vec<Grant>) {
         self.held.retain(|held| held.endpoint != endpoint);
         if !grants.is_empty() {
@@ -171,7 +171,7 @@ impl Holdings {
             let before = self.len();
             self.release_one(session).await;
             if self.len() == before {
-                // A refusal may come at once.
+                // A refusal may return at once, so the session pauses.
                 session.rest().await;
             }
         }

@@ -74,7 +74,7 @@ fn other(number: u64) -> serde_json::Value {
 #[derive(Debug, Clone)]
 enum Request {
     Allocate(Wanted),
-    /// By the id of an allocation, or by the name of the endpoint.
+    /// Release by the name of the endpoint if true, else by the id of an allocation.
     Release(Holding, bool),
     Transaction(Batch),
     Put(u64),

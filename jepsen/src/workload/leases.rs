@@ -45,7 +45,7 @@ impl Workload for Leases {
     fn prepare<'a>(&'a self, admin: &'a dyn Server) -> BoxFuture<'a, Result<()>> {
         async move {
             make_subnet(admin, NAME, SPACE.ipv4_cidr()).await?;
-            // The lowest free address: an expired one is allocated again soon.
+            // The pool allocates the lowest free address, so that an expired address is soon allocated again.
             let settings = json!({"ranges": [SPACE.range(0, 1, 60)], "strategy": "sequential"});
             make_pool(admin, NAME, NAME, settings).await
         }
@@ -62,7 +62,7 @@ struct Leased {
     endpoint: String,
     grants: Vec<Grant>,
     ttl_ms: u64,
-    /// Time of the next renewal or, for a lease that is left to expire, of the next look.
+    /// Time of the next renewal or, for a lease that is left to expire, of the next check.
     due: Instant,
     is_renewed: bool,
 }
@@ -108,12 +108,12 @@ async fn lease(session: &mut Session, endpoint: String) -> Option<Leased> {
     Some(Leased { endpoint, grants, ttl_ms, due, is_renewed })
 }
 
-/// A third of the TTL; a lease that is left to expire is looked at when it should have ended.
+/// Time until the next renewal, a third of the TTL; a lease left to expire is checked after its TTL.
 fn wait(ttl_ms: u64, is_renewed: bool) -> Duration {
     Duration::from_millis(if is_renewed { ttl_ms / 3 } else { ttl_ms + 500 })
 }
 
-/// Renews a lease, or looks at one that is left to expire. Returns it if it may still be there.
+/// Renews a lease, or checks one that is left to expire. Returns the lease if it may still exist.
 async fn serve(session: &mut Session, mut lease: Leased) -> Option<Leased> {
     let at = session.any_member();
     if !lease.is_renewed && session.chance(70) {
@@ -146,7 +146,7 @@ async fn serve(session: &mut Session, mut lease: Leased) -> Option<Leased> {
     match renewed {
         Ok(()) => lease.due = Instant::now() + wait(lease.ttl_ms, lease.is_renewed),
         Err(problem) if matches!(problem.code, Code::NotFound | Code::AllocationChanged) => return None,
-        // Again at the next step: the cluster may be down.
+        // The next step tries again: the cluster may be down.
         Err(_) => {}
     }
     Some(lease)

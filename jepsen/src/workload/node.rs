@@ -23,7 +23,7 @@ pub trait Node: Send + Sync {
     /// list silences the container.
     fn plug_in<'a>(&'a self, container: &'a str, addresses: &'a [IpAddr]) -> BoxFuture<'a, Result<()>>;
 
-    /// Ends the container: its addresses no longer answer, and its network namespace is gone.
+    /// Ends the container: its addresses no longer answer, and its network namespace is deleted.
     fn unplug<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<()>>;
 
     /// Network namespace of a container, made on the first call.
@@ -51,16 +51,16 @@ pub struct Plugin {
     pub arguments: String,
     /// Network configuration, on standard input.
     pub config: Value,
-    /// Time after which it gets SIGKILL.
+    /// Time after which the plugin gets SIGKILL.
     pub kill_after: Option<Duration>,
-    /// Time for which it is stopped between `exec` and its first instruction.
+    /// Time for which the plugin is stopped between `exec` and its first instruction.
     pub hold_before_start: Option<Duration>,
 }
 
 /// End of a run of the plugin.
 #[derive(Debug, Clone)]
 pub struct PluginEnd {
-    /// Exit code; none if a signal ended it.
+    /// Exit code; none if a signal ended the plugin.
     pub code: Option<i32>,
     /// Standard output: a result or an error of CNI; null if it is no JSON.
     pub output: Value,

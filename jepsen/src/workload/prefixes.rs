@@ -70,14 +70,14 @@ impl Workload for Prefixes {
 #[derive(Debug, Clone)]
 struct Order {
     pool: &'static str,
-    /// Prefix that it is cut from, if it is not the pool.
+    /// Prefix from which the new prefix is cut, if that is not the pool.
     parent: Option<u64>,
     owner: String,
     length: u8,
     ttl_ms: Option<u64>,
 }
 
-/// Delegated prefix with those inside.
+/// Delegated prefix with the prefixes inside it.
 #[derive(Debug)]
 struct Delegation {
     order: Order,
@@ -97,7 +97,8 @@ async fn run(mut session: Session) {
                 let order = new_order(&mut session, count);
                 prefixes.extend(delegate(&mut session, &mut doubtful, order).await);
             }
-            // A repetition: it refreshes a prefix with a TTL, and shows one with an unknown outcome.
+            // A repeated delegation refreshes a prefix with a TTL, and shows a prefix with an unknown
+            // outcome.
             4 => {
                 let known = prefixes.first().map(|prefix| prefix.order.clone());
                 if let Some(order) = doubtful.pop().or(known) {
@@ -176,7 +177,7 @@ fn grant_of(prefix: &Prefix) -> Option<Grant> {
     })
 }
 
-/// Delegates a prefix, or refreshes that of the same owner.
+/// Delegates a prefix, or refreshes the prefix of the same owner.
 async fn delegate(session: &mut Session, doubtful: &mut Vec<Order>, order: Order) -> Option<Delegation> {
     let mut body = json!({"owner": order.owner, "length": order.length});
     if let Some(body) = body.as_object_mut() {
@@ -216,7 +217,8 @@ async fn delegate(session: &mut Session, doubtful: &mut Vec<Order>, order: Order
     }
 }
 
-/// Returns a prefix with all prefixes inside. The result is the prefix, if it surely exists still.
+/// Returns a prefix with all prefixes inside it to the pool. The result is the prefix if it surely still
+/// exists.
 async fn give_back(
     session: &mut Session,
     doubtful: &mut Vec<Order>,
@@ -239,7 +241,7 @@ async fn give_back(
     };
     match session.call::<PrefixReleased>(at, Function::Return, value, call, done).await {
         Err(problem) if problem.applied == Applied::Unknown => {
-            // A repeated delegation shows whether it is still there, or delegates another.
+            // A repeated delegation shows whether the prefix still exists, or delegates another one.
             doubtful.push(prefix.order);
             None
         }

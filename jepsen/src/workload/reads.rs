@@ -27,7 +27,7 @@ const HELD_MAX: usize = 16;
 const LIST_PAGE: usize = 7;
 /// Events of a page.
 const EVENT_PAGE: usize = 200;
-/// Events of one operation whose ids are recorded; it ends before it sees more.
+/// Number of event ids that one operation records; the operation ends before it exceeds this number.
 const IDS_MAX: usize = 2_000;
 /// Longest time of one operation at a stream.
 const FOLLOW_MS: (usize, usize) = (300, 1_500);
@@ -105,7 +105,7 @@ async fn read(mut session: Session) {
             2 => list_at_least(&mut session).await,
             _ => {
                 let (address, is_stale) = (address(&mut session), session.chance(40));
-                // Stale reads ask one member.
+                // Stale reads use one member.
                 let at = if is_stale { one_member(&mut session) } else { session.any_member() };
                 let _ = session.read_address(at, &address, is_stale).await;
             }
@@ -131,8 +131,8 @@ async fn list(session: &mut Session) {
     read_pages(session, at, is_stale, path, json!({})).await;
 }
 
-/// Lists in one page what a member has once it has applied a revision that another member has shown. It is a
-/// stale read with a lower bound.
+/// Lists in one page the state of a member once it has applied a revision that another member has shown. The
+/// list is a stale read with a lower bound.
 async fn list_at_least(session: &mut Session) {
     let (first, second) = (one_member(session), one_member(session));
     let Ok(seen) = session.look::<Page<Json>>(first, Call::get("/v1/allocations?limit=1")).await else {
@@ -207,7 +207,7 @@ async fn page(session: &mut Session, position: &mut Option<String>, filter: Opti
                 let page = server.send(call).await.and_then(|answer| answer.read::<EventPage>());
                 let page = match page {
                     Ok(page) => page,
-                    // The pages before are complete.
+                    // The previous pages are complete.
                     Err(problem) => {
                         value.error = Some(problem.code.to_string());
                         is_lost = !is_passing(&problem);
@@ -275,7 +275,7 @@ async fn follow(mut session: Session) {
                 (kind, (!is_lost).then_some(after))
             })
             .await;
-        // The position of a filtered stream passes over events of others.
+        // The position of a filtered stream moves past events that the filter excludes.
         position = last;
         session.rest().await;
     }

@@ -19,14 +19,14 @@ pub(super) fn endpoint_of(kind: &str, workload: &str, name: &str) -> String {
     format!("{kind}/default/{workload}/{workload}-{name}")
 }
 
-/// Returns true for an endpoint that several sessions use. A session does not know its present grants:
-/// another one may have released it and allocated the same address again.
+/// Returns true for an endpoint that several sessions use. A session does not know the present grants of such
+/// an endpoint: another session may have released it and allocated the same address again.
 #[must_use]
 pub(super) fn is_shared(endpoint: &str) -> bool {
     endpoint.contains("-shared-")
 }
 
-/// Addresses that an endpoint asks for.
+/// Addresses that an endpoint requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
     /// Endpoint as `kind/realm/namespace/name`.
@@ -152,7 +152,7 @@ impl Session {
         self.call(at, Function::Release, release_of(endpoint, grants, key, "id"), call, ended).await
     }
 
-    /// Releases all that an endpoint holds, or withdraws its claim. `grants` are those that are known.
+    /// Releases all grants of an endpoint, or withdraws its claim. `grants` are the known grants.
     pub(super) async fn release_endpoint(
         &mut self,
         at: At,
@@ -217,7 +217,7 @@ impl Session {
     }
 }
 
-/// Grants of a read of one address. A prefix that it is in is a grant, too.
+/// Grants of a read of one address. A prefix that contains the address is a grant, too.
 fn seen(answer: &Address, value: &mut Value) {
     add_detail(value, "state", answer.state.clone().into());
     value.revision = Some(answer.revision);
@@ -240,8 +240,8 @@ pub(super) fn shown(endpoint: &ipam_api::resource::EndpointKey) -> String {
     format!("{}/{}/{}/{}", endpoint.kind, endpoint.realm, endpoint.namespace, endpoint.name)
 }
 
-/// Arguments of a release. `detail.by` is `id` or `endpoint`: the latter ends all that the endpoint holds,
-/// also grants that the session does not know.
+/// Arguments of a release. `detail.by` is `id` or `endpoint`: a release by endpoint ends all grants of the
+/// endpoint, also grants that the session does not know.
 fn release_of(endpoint: &str, grants: Vec<Grant>, key: Option<&str>, by: &str) -> Value {
     let (endpoint, key) = (Some(endpoint.to_owned()), key.map(str::to_owned));
     Value { endpoint, key, grants, detail: json!({"by": by}), ..Value::default() }

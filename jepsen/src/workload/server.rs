@@ -24,7 +24,7 @@ pub trait Server: Send + Sync {
     /// Follows the events of `path` after `after` for a time, and resumes after interruptions. Returns the
     /// position after the last event; a stream also moves it while nothing happens.
     ///
-    /// A server without streams is asked for pages.
+    /// A server without streams is polled for pages.
     fn follow<'a>(
         &'a self,
         path: &'a str,

@@ -20,9 +20,9 @@ use crate::random::Random;
 /// Phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Clients work, and faults come and go.
+    /// Clients work while faults are injected and healed.
     Work,
-    /// All faults are healed; sessions end what they hold if their workload wants that, then return.
+    /// All faults are healed; sessions release their grants if their workload requires it, then return.
     Settle,
     /// Sessions return at once.
     Over,
@@ -31,7 +31,7 @@ pub enum Phase {
 /// Target of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// Client that knows all members.
+    /// Client of all members.
     All,
     /// The member with this index, modulo the number of members.
     Member(usize),
@@ -115,7 +115,7 @@ impl Session {
         *self.phase.borrow()
     }
 
-    /// Returns true while clients are to begin operations.
+    /// Returns true while clients may begin operations.
     #[must_use]
     pub fn works(&self) -> bool {
         self.phase() == Phase::Work
@@ -179,7 +179,7 @@ impl Session {
         }
     }
 
-    /// Server of a target, and its name if it is one member alone.
+    /// Server of a target, with the name of the member if the target is one member.
     #[must_use]
     pub fn server(&self, at: At) -> (Option<String>, Arc<dyn Server>) {
         let member = match at {

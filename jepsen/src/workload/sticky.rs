@@ -2,8 +2,8 @@
 //!
 //! Pods of a `StatefulSet` restart on another node, under another uid; machines migrate live, so that two
 //! attachments hold one address. A DEL of either only detaches: its `grants` are empty, and `detail.by` is
-//! `attachment`. A release of the endpoint or a scale-down ends the grants. Between two of those, all answers
-//! for an endpoint have the same addresses. The key is that of an attachment on a node without an agent.
+//! `attachment`. A release of the endpoint or a scale-down ends the grants. Until then, all answers for an
+//! endpoint have the same addresses. The key is that of an attachment on a node without an agent.
 //! `detail.late` marks an ADD that started before a DEL that was answered: it must not succeed.
 
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ struct Attached {
     container: String,
 }
 
-/// Endpoint as far as its session knows it.
+/// Attachments and grants of an endpoint that its session knows.
 #[derive(Debug, Clone, Default)]
 struct Known {
     attached: Vec<Attached>,
@@ -87,7 +87,7 @@ struct Known {
 struct Controllers {
     session: Session,
     begun: Instant,
-    /// Newest start of a process, in microseconds.
+    /// Latest start of a process, in microseconds.
     newest_us: u64,
     /// Number of containers so far.
     containers: u64,
@@ -195,7 +195,7 @@ impl Controllers {
                 known.grants = grants_of(&answer);
                 known.attached.push(attached.clone());
             }
-            // Its DEL follows.
+            // The ADD may have taken effect, so a DEL follows.
             Err(problem) if problem.applied == Applied::Unknown => known.attached.push(attached.clone()),
             Err(_) => {}
         }
@@ -256,7 +256,7 @@ impl Controllers {
         }
     }
 
-    /// Start of a process, later than all before.
+    /// Start of a process, later than all earlier ones.
     fn started(&mut self) -> Json {
         let now = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.newest_us = now.max(self.newest_us.saturating_add(1));

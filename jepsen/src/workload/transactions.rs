@@ -18,7 +18,7 @@ const SESSIONS: usize = 2;
 /// Steps of a small and of a large transaction.
 const SMALL: (usize, usize) = (2, 20);
 const LARGE: (usize, usize) = (20, 200);
-/// Addresses of one session. Both together need more than the pool has.
+/// Addresses of one session. Both sessions together need more addresses than the pool has.
 const HELD_MAX: usize = 220;
 
 /// Transactions.
@@ -58,7 +58,7 @@ impl Workload for Transactions {
 async fn run(mut session: Session) {
     let mut holdings = Holdings::default();
     let mut count = 0_u64;
-    // Allocation that surely exists no more.
+    // Allocation that surely no longer exists.
     let mut gone: Option<(String, Grant)> = None;
     while session.works() {
         let size = if session.chance(12) { LARGE } else { SMALL };
@@ -113,7 +113,7 @@ async fn run(mut session: Session) {
     holdings.settle(&mut session, deadline).await;
 }
 
-/// The same steps with all allocations in one bulk, at the place of the first.
+/// Returns the same steps with all allocations in one bulk, at the place of the first allocation.
 fn in_bulk(steps: Vec<Step>) -> Vec<Step> {
     let (mut others, mut all, mut place) = (Vec::new(), Vec::new(), None);
     for step in steps {
@@ -131,7 +131,7 @@ fn in_bulk(steps: Vec<Step>) -> Vec<Step> {
     others
 }
 
-/// Remembers again what a refused transaction did not release.
+/// Remembers the grants again that a refused transaction did not release.
 fn put_back(holdings: &mut Holdings, steps: Vec<Step>, gone: Option<&(String, Grant)>) {
     for step in steps {
         if let Step::Release(endpoint, grant) = step
@@ -142,7 +142,7 @@ fn put_back(holdings: &mut Holdings, steps: Vec<Step>, gone: Option<&(String, Gr
     }
 }
 
-/// A precondition: the present revision of the pool, an old one, or the absence of the pool or another one.
+/// Precondition: the present revision of the pool, an old one, or the absence of this or another pool.
 async fn condition(session: &mut Session) -> Option<Json> {
     let path = format!("/v1/pools/{NAME}");
     match session.random.below(6) {

@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// A subnet with a pool of the same name.
 pub(super) struct Segment<'a> {
-    /// Name of both.
+    /// Name of the subnet and of the pool.
     pub(super) name: &'a str,
     /// CIDR of the subnet, on the link of all nodes.
     pub(super) cidr: &'a str,
@@ -49,13 +49,13 @@ pub(super) async fn prepare(admin: &dyn Server, all: &[Segment<'_>]) -> Result<(
 pub(super) struct Live {
     /// The attachment.
     pub(super) attachment: Attachment,
-    /// Addresses by its newest ADD; empty if none has succeeded.
+    /// Addresses of the newest successful ADD; empty without one.
     pub(super) addresses: Vec<IpAddr>,
-    /// True while its addresses answer.
+    /// True while the addresses answer.
     pub(super) answers: bool,
-    /// True if it has been on the wire.
+    /// True if the container has been on the wire.
     is_connected: bool,
-    /// Losses of the host before its ADD: a later loss has ended it.
+    /// Losses of the host before the ADD: a later loss ended the container.
     losses: u64,
 }
 
@@ -66,7 +66,7 @@ impl Live {
         Self { attachment, addresses: Vec::new(), answers: false, is_connected: false, losses }
     }
 
-    /// Runs ADD until it succeeds, at most some times. Returns true if it did.
+    /// Runs ADD up to [`ATTEMPTS`] times until it succeeds; returns true on success.
     pub(super) async fn add(&mut self, session: &mut Session) -> bool {
         for _ in 0..ATTEMPTS {
             self.losses = losses(session);
@@ -98,7 +98,7 @@ impl Live {
         losses(session) != self.losses
     }
 
-    /// Lets its addresses answer, if it has some.
+    /// Lets the addresses of the container answer, if it has any.
     pub(super) async fn plug_in(&mut self, session: &mut Session) {
         let Some(node) = session.node.clone() else { return };
         if self.addresses.is_empty() || self.is_lost(session) {
@@ -111,7 +111,7 @@ impl Live {
         session.record(Function::Farm, value, act).await;
     }
 
-    /// Silences its addresses; the container lives on.
+    /// Silences the addresses; the container continues to run.
     pub(super) async fn silence(&mut self, session: &mut Session) {
         let Some(node) = session.node.clone() else { return };
         if self.is_lost(session) {
@@ -128,7 +128,7 @@ impl Live {
     pub(super) async fn vanish(&mut self, session: &mut Session) {
         let Some(node) = session.node.clone() else { return };
         if !self.is_connected {
-            // Never on the wire: nothing to observe.
+            // The container was never on the wire, so there is nothing to observe.
             let _gone = node.unplug(&self.attachment.container).await;
             return;
         }

@@ -1,9 +1,9 @@
 //! Broken invariants: the machine stops rather than continue from a state that can't be right.
 //!
-//! `apply` has no error: it refuses, or it does all of a command. An invariant that doesn't hold is neither,
-//! and no caller inside the machine could handle it. So it unwinds, with a typed payload, to the thread that
-//! called the machine. Nothing of a state is published while the machine changes it, so the state is lost
-//! with the unwinding.
+//! `apply` has no error: it refuses a command, or carries it out completely. A broken invariant is neither,
+//! and no caller inside the machine could handle it. So [`broken`] unwinds, with a typed payload, to the
+//! thread that called the machine. A state isn't published while the machine changes it, so the unwinding
+//! discards the changed state.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
@@ -13,15 +13,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 pub struct Broken {
     /// Name of the invariant, the same for each place that relies on it.
     pub invariant: &'static str,
-    /// Ids and values that contradict it.
+    /// Ids and values that contradict the invariant.
     pub detail: String,
 }
 
 impl Broken {
-    /// Calls the machine, and returns the invariant that it found broken. Another panic passes through.
+    /// Calls the machine, and catches a broken invariant. Any other panic continues to unwind.
     ///
     /// # Errors
-    /// The broken invariant. What `call` was changing must not be read again.
+    /// The broken invariant. The values that `call` was changing must not be read again.
     pub fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Self> {
         catch_unwind(AssertUnwindSafe(call)).map_err(|payload| match payload.downcast::<Self>() {
             Ok(broken) => *broken,

@@ -85,7 +85,7 @@ pub fn allocate_for(endpoint: &str, interfaces: Vec<InterfaceRequest>) -> Alloca
     }
 }
 
-/// Interface that takes addresses of all families from any default pool.
+/// Interface request for addresses of all families from any default pool.
 #[must_use]
 pub fn interface(name: &str) -> InterfaceRequest {
     InterfaceRequest {

@@ -3,9 +3,10 @@
 //! [`apply`] takes the state, the time of the entry and a command; it returns the outcome and the events. The
 //! same commands give the same bytes on every member: that is the whole of replication.
 //!
-//! **Invariants:** a refused command changes nothing but log time, and the memory of a boot or a false claim
-//! that it is refused for; every row is in exactly one table and its change is in the digest; what is derived
-//! ([`state`]'s index) can be rebuilt from the rows alone; ids are revisions and never come back.
+//! **Invariants:** a refused command changes nothing but log time and, if one of them is the reason, the
+//! record of an unconfirmed boot or of a false claim; every row is in exactly one table, and every change of
+//! a row changes the digest; derived data ([`state`]'s index) can be rebuilt from the rows alone; ids are
+//! revisions and are never reused.
 
 pub mod access;
 pub mod allocate;

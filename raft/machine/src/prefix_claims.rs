@@ -1,4 +1,4 @@
-//! Prefix claims as rows: written, turned to another block, and ended.
+//! Rows of prefix claims: writing, redirecting to another block, and ending.
 
 use crate::apply::step::Step;
 use crate::command::Cause;
@@ -11,7 +11,7 @@ use crate::value::condition::WaitReason;
 use std::sync::Arc;
 
 impl State {
-    /// Claim as events show it.
+    /// Returns a claim in the form that events show.
     pub(crate) fn awaited_prefix(&self, id: PrefixClaimId, claim: &PrefixClaim) -> AwaitedPrefix {
         let pool = self.pools.named(claim.pool).spec.name.clone();
         AwaitedPrefix { claim: id, pool, owner: claim.owner.clone() }
@@ -47,7 +47,7 @@ impl Step<'_> {
         cause: Box<Cause>,
     ) {
         let old = self.state.prefix_claims.named(id).clone();
-        // The cause alone, with its counts, is no reason to write anything.
+        // A change of the cause's counts alone isn't worth a write.
         if (&missing, why) == (&old.missing, old.why) {
             return;
         }
@@ -65,7 +65,7 @@ impl Step<'_> {
         self.emit(EventKind::PrefixWithdrawn { of: self.state.awaited_prefix(id, &claim) });
     }
 
-    /// Ends the claims on a prefix that is gone.
+    /// Withdraws the claims on a deleted prefix.
     pub(crate) fn withdraw_prefix_claims_from(&mut self, source: ParentId) {
         let claims: Vec<PrefixClaimId> = self.state.prefix_claims_from(source).collect();
         for id in claims {
@@ -73,14 +73,14 @@ impl Step<'_> {
         }
     }
 
-    /// Turns claims to the block that they need next, now that a prefix is gone from their path.
+    /// Redirects claims to the block that they need next, after a prefix on their path was deleted.
     pub(crate) fn turn_claims_for_block_of(&mut self, parent: ParentId) {
         for id in self.state.prefix_claims_for_block_of(parent) {
             self.turn_prefix_claim(id);
         }
     }
 
-    /// Turns claims to the block that they need next, now that another request has created this prefix.
+    /// Redirects claims to the block that they need next, after another request created this prefix.
     pub(crate) fn turn_claims_awaiting(&mut self, parent: ParentId, owner: &PrefixOwner) {
         for id in self.state.prefix_claims_awaiting(parent, owner) {
             self.turn_prefix_claim(id);

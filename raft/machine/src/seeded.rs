@@ -1,10 +1,10 @@
 //! Seeded bugs: defects that `ipam-jepsen mutants` turns on, to prove that its checkers detect them.
 //!
-//! A seeded bug is a start option of the test build (`--test-option bug-NAME`) and off unless given. Without
-//! the feature `testing`, [`SeededBug::is_on`] is constantly false, and the compiler removes the defect.
+//! A seeded bug is a start option of the test build (`--test-option bug-NAME`), off by default. Without the
+//! feature `testing`, [`SeededBug::is_on`] always returns false, and the compiler removes the defect.
 //!
 //! **Invariant:** the state depends on the log alone, as long as all members have the same options. The
-//! exception is [`SeededBug::LocalLease`], whose defect is that it doesn't.
+//! exception is [`SeededBug::LocalLease`], whose defect is to violate this invariant.
 
 /// Names the bugs: each is a variant with its option.
 macro_rules! bugs {
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// The option counts for the process: other tests don't use it.
+    /// The option applies to the whole process, so no other test uses this one.
     #[test]
     fn a_bug_is_off_unless_it_is_turned_on() {
         let on = || SeededBug::ALL.iter().filter(|(bug, _)| bug.is_on()).map(|(_, name)| *name);

@@ -1,4 +1,4 @@
-//! Options that a test starts a program with: it knows the next feature level, has other sentences, or a bug.
+//! Test options of a program: support of the next feature level, reworded messages, or a seeded bug.
 //!
 //! **Invariant:** what `apply` writes depends on the log and on seeded bugs alone. Other options change what
 //! one process knows or displays.
@@ -13,7 +13,7 @@ use crate::seeded::SeededBug;
 static ON: AtomicU8 = AtomicU8::new(0);
 
 thread_local! {
-    /// True where the next feature level is known, whatever the option says.
+    /// Function that returns true if the next feature level is supported regardless of the option.
     static KNOWS_NEXT_LEVEL: Cell<fn() -> bool> = const { Cell::new(|| false) };
 }
 
@@ -25,11 +25,11 @@ pub fn simulate_next_level(is_known: fn() -> bool) {
 /// An option of the whole process, off until a test turns it on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestOption {
-    /// Know the feature level after this version's.
+    /// Supports the feature level after this version's.
     NextLevel,
-    /// Reword every sentence, as another version would.
+    /// Rewords every message, as another version might.
     RewordSentences,
-    /// Have a seeded bug.
+    /// Turns on a seeded bug.
     Bug(SeededBug),
 }
 

@@ -8,13 +8,13 @@ use super::error::ReadError;
 use super::handle::Node;
 use crate::store::{Backup, BackupSource, blocking};
 
-/// A backup that didn't come about.
+/// Reason why a backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// This member doesn't know whether it has all that was acknowledged.
+    /// This member can't confirm that its state has all acknowledged writes.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Something of what belongs into it can't be read here.
+    /// Part of the backup's content can't be read on this member.
     #[error("this member can't write a backup: {0}")]
     Incomplete(String),
 }
@@ -30,8 +30,8 @@ impl From<BackupError> for Problem {
 }
 
 impl Node {
-    /// Takes a backup of all changes acknowledged before this call. It has the whole `history`, or only its
-    /// newest part. No other work waits until it is written.
+    /// Takes a backup of all changes acknowledged before this call. With `history` it has the whole journal,
+    /// else only the newest part. Writing the backup delays no other work.
     ///
     /// # Errors
     /// See [`BackupError`].

@@ -1,4 +1,4 @@
-//! Members that call this one.
+//! Members that connect to this one: their client URLs, and the removed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -7,22 +7,22 @@ use tokio::sync::watch;
 
 use crate::sync::held;
 
-/// Information about the members that call this one, besides the log.
+/// Information about the connecting members that isn't in the log.
 #[derive(Default)]
 pub(super) struct Callers {
-    /// The URLs for clients that they gave, by member.
+    /// Client URLs that members reported, by member id.
     client_urls: Mutex<BTreeMap<u64, String>>,
-    /// Members that were removed and have left the membership: no member speaks with them any more.
+    /// Ids of members that were removed and have left the membership; their connections are refused.
     pub(super) expelled: watch::Sender<BTreeSet<u64>>,
 }
 
 impl Callers {
-    /// Notes the URL for clients of a caller.
+    /// Records the client URL that a member reported.
     pub(super) fn note_client_url(&self, id: u64, client_url: String) {
         held(&self.client_urls).insert(id, client_url);
     }
 
-    /// The URL for clients that a member gave.
+    /// Returns the client URL that a member reported.
     pub(super) fn client_url(&self, id: u64) -> Option<String> {
         held(&self.client_urls).get(&id).cloned()
     }

@@ -31,9 +31,9 @@ pub struct Timing {
     pub heartbeat_ms: u64,
     /// Minimum wait of a member before it becomes a candidate.
     pub election_min_ms: u64,
-    /// Longest such wait; also the time without a majority after which a leader takes no more proposals.
+    /// Maximum of that wait; also the time without a majority after which a leader refuses proposals.
     pub election_max_ms: u64,
-    /// Log time, from the beginning of a leadership of this member, in which no lease and no prefix ends.
+    /// Log time after the start of a leadership of this member in which no lease and no prefix expires.
     pub lease_grace_ms: u64,
 }
 
@@ -51,27 +51,27 @@ impl Default for Timing {
 /// Configuration of a member.
 #[derive(Debug)]
 pub struct NodeConfig {
-    /// Directory of its data; made if need be.
+    /// Data directory; created if it doesn't exist.
     pub data_dir: PathBuf,
     pub name: Name,
-    /// Peer port, with the proof that it requires of peers.
+    /// Peer port, with the proof of identity that peers must give.
     pub peer_port: PeerPort,
-    /// Address that the member tells its peers; empty if the port is closed.
+    /// Peer address that the member advertises; empty if the port is closed.
     pub peer_address: String,
-    /// URL at which clients reach it, as it tells them.
+    /// Client URL that the member advertises.
     pub client_url: String,
     /// Founders of the cluster, this member included; the same names on each of them.
     pub initial_members: Vec<InitialMember>,
     /// True to wait for admission to a cluster instead of founding one. The initial members then only give
     /// addresses.
     pub joins: bool,
-    /// Times by which failures are noticed.
+    /// Heartbeat and election timing.
     pub timing: Timing,
-    /// Snapshot policy: triggers, write rate, and the log kept after them.
+    /// Snapshot policy: triggers, write rate, and the log kept after a snapshot.
     pub snapshots: SnapshotPolicy,
-    /// Limits below which its disk counts as full.
+    /// Limits below which the disk counts as full.
     pub disk: DiskLimits,
-    /// Progress of its start.
+    /// Progress of the start.
     pub progress: Progress,
 }
 
@@ -101,7 +101,7 @@ impl NodeConfig {
         }
     }
 
-    /// Refuses what can't work.
+    /// Checks member names, addresses and the client URL.
     pub(super) fn check(&self) -> Result<(), StartError> {
         let names: BTreeSet<&Name> = self.initial_members.iter().map(|member| &member.name).collect();
         if names.len() != self.initial_members.len() {
@@ -139,31 +139,32 @@ impl NodeConfig {
         others.map(|member| (member.name.to_string(), member.peer_address.clone())).collect()
     }
 
-    /// The same for openraft.
+    /// Returns the configuration of openraft.
     pub(super) fn raft(&self) -> Result<Config, StartError> {
         let config = Config {
             cluster_name: "ipamd".to_owned(),
             heartbeat_interval: self.timing.heartbeat_ms,
-            // The time for an answer to a vote, once openraft's timer is off. It must be below the lease.
+            // Timeout of openraft's own vote requests, since its timer is off. It must be below the lease.
             election_timeout_min: self.timing.election_max_ms.saturating_sub(1),
-            // The lease of a leader at its voters.
+            // Duration of a leader's lease at its voters.
             election_timeout_max: self.timing.election_max_ms,
-            // `elections.rs` has the timer and the pre-vote.
+            // `elections/` implements the timer and the pre-vote.
             enable_elect: false,
-            // Both are done in `snapshots.rs`, which counts bytes, too.
+            // `snapshots.rs` triggers snapshots and purges the log, since it also counts bytes.
             snapshot_policy: openraft::SnapshotPolicy::Never,
             max_in_snapshot_log_to_keep: u64::MAX,
             // A learner that lags less than that counts as caught up.
             replication_lag_threshold: self.snapshots.every_entries.saturating_mul(2),
             install_snapshot_timeout: 60_000,
             max_payload_entries: 1024,
-            // Raft's task sends the heartbeats and must not wait for commands to be applied: more jobs for
-            // the thread that applies fit than a leader ever has entries on their way.
+            // Raft's task sends the heartbeats and must not wait for the apply thread: the queue holds more
+            // jobs than a leader ever has entries in flight.
             state_machine_channel_size: Some(1 << 16),
-            // A member that restarts is back in the quorum soon.
+            // A short back-off, so that a restarted member soon counts for the quorum again.
             backoff: "20ms 40ms 80ms ..400ms".to_owned(),
             allow_log_reversion: Some(false),
-            // The restored leader of openraft trusts that its machine lost nothing; ours is rebuilt.
+            // A restored leader of openraft relies on a state machine that lost nothing; ours may be rebuilt
+            // at a start.
             enable_leader_restore: Some(false),
             ..Config::default()
         };

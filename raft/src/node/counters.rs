@@ -9,10 +9,10 @@ use crate::retry_after::RetryAfter;
 use crate::store::StoreCounters;
 use crate::transport::{Busy, Declined};
 
-/// Declares the node's counters, and their readable form beside values that are measured otherwise.
+/// Declares the node's counters, and the struct in which they are read, with values from other sources.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters since the start of the process, as they stand.
+        /// Counters of this member since the start of the process.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct NodeMetrics {
             $($(#[$doc])* pub $name: u64,)*
@@ -20,15 +20,15 @@ macro_rules! counters {
             pub commit: DurationCounts,
             /// Time that proposals waited in the queue for an entry.
             pub queued: DurationCounts,
-            /// Time from handing a group of entries to the disk until it is on it.
+            /// Time from handing a group of log entries to the disk until they are on disk.
             pub fsync: DurationCounts,
-            /// Time to apply the entries that come together.
+            /// Time to apply the entries between two publications of the state.
             pub apply: DurationCounts,
-            /// Starts at which rows were put aside and made afresh.
+            /// Starts at which the rows were set aside and rebuilt.
             pub rows_rebuilt: u64,
             /// Snapshots that this member made.
             pub snapshots_built: u64,
-            /// Snapshots that were due and couldn't be made of the state; the log is kept then.
+            /// Snapshots that were due and could not be built from the state; the log is kept in that case.
             pub snapshots_failed: u64,
         }
 
@@ -59,28 +59,28 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Proposals that wait here for their outcome: those forwarded to the leader and those received.
+    /// Proposals that wait on this member for their outcome, forwarded and received ones included.
     proposals_waiting,
     /// Proposals passed on to the leader.
     proposals_forwarded,
-    /// Proposals without an outcome.
+    /// Proposals that ended without an outcome.
     proposals_failed,
     /// Proposals refused because their requester held its share of the places.
     proposals_over_share,
     /// Proposals refused because the queue would not have served them in time.
     proposals_too_late,
-    /// Proposals that left the queue before the log: their deadlines passed, or their callers went away. Not
-    /// counted are those found expired by the entry that takes them.
+    /// Proposals that left the queue before the log: their deadline passed, or their caller gave up.
+    /// Proposals that expire while an entry is formed are not counted.
     proposals_abandoned,
     /// Log entries proposed by this member as the leader.
     batches,
-    /// Commands in them.
+    /// Commands in the proposed entries.
     commands,
-    /// Bytes of these batches.
+    /// Bytes of the proposed entries.
     batch_bytes,
     /// Linearizable reads.
     reads,
-    /// Rounds that they shared.
+    /// Read-index rounds, each shared by concurrent linearizable reads.
     read_rounds,
     /// Leaderships that this member began.
     leaderships,
@@ -90,15 +90,15 @@ counters! {
     elections,
     /// Campaigns that made this member the leader.
     elections_won,
-    /// The time that votes have to reach the disks.
+    /// Current election timeout in milliseconds, within which votes must reach the disks.
     election_timeout_ms,
-    /// Leaders that this member learned of, each other than the one before.
+    /// Changes of the leader that this member observed.
     leader_changes,
     /// Snapshots that this member got from a leader.
     snapshots_installed,
     /// Comparisons in which a majority of the members had another state than this one.
     divergences,
-    /// States that this member has made again while it ran.
+    /// Rebuilds of the state while this member ran.
     states_rebuilt,
 }
 
@@ -127,7 +127,7 @@ impl Counters {
         Waiting(&self.proposals_waiting)
     }
 
-    /// Counts a refusal, and asks for a pause of at least `base`.
+    /// Counts a refusal, and returns it with a recommended pause of at least `base`.
     pub(super) fn refuse(&self, why: Busy, base: Duration) -> Declined {
         Self::add(match why {
             Busy::Share => &self.proposals_over_share,

@@ -17,9 +17,9 @@ use super::transfer::hand_over;
 use crate::store::FreeSpace;
 use crate::transport::{Answer, Purpose, Request};
 
-/// Interval between two looks.
+/// Interval between two checks of the disks.
 const LOOK: Duration = Duration::from_millis(250);
-/// Time for a member that could lead instead to do so.
+/// Time limit for another member to take over the leadership.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Monitors the disks while the member runs: its own and, as the leader, those of the others.
@@ -33,7 +33,7 @@ pub(super) async fn run(lifecycle: Arc<Lifecycle>, gate: Arc<Gate>, timing: Timi
         }
         if let Some(stalled) = gate.stalled() {
             tracing::warn!(?stalled, "the disk does not answer; leadership is transferred");
-            // Even if none takes the leadership: from here on this member is silent, and the others elect.
+            // A member that has begun a transfer sends no more heartbeats, so the others elect in any case.
             hand_over(&running, timing, Instant::now() + PATIENCE, |_| true).await;
             continue;
         }
@@ -63,12 +63,12 @@ async fn ask(running: &Running, timing: Timing) -> (Rooms, usize) {
     let asked = others.map(|(id, member)| {
         let alive = alive.contains(&id);
         async move {
-            // Not on the connection of heartbeats: a member of an older version closes it on an unknown
+            // The connection of heartbeats is not used: a member of an older version closes it on an unknown
             // request.
             let channel = running.peers.channel(id, &member, Purpose::Journal);
             match channel.call(Request::Headroom, Instant::now() + LOOK).await {
                 Ok(Answer::Headroom(room)) => Some((id, room)),
-                // It answers without the value, so nothing speaks against it.
+                // A member that is alive but reports no value counts as having enough space.
                 _ => alive.then_some((id, FreeSpace::Enough)),
             }
         }

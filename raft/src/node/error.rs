@@ -6,13 +6,13 @@ use ipam_api::{Code, Problem};
 use crate::store::{StoreError, StoreFailure};
 use crate::transport::{Busy, Declined};
 
-/// A member that can't start.
+/// Reason why a member can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// It was told something that can't work.
+    /// The configuration is invalid.
     #[error("the configuration can't work: {0}")]
     Config(String),
-    /// Its data directory can't be used.
+    /// The data directory can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The cluster can't be founded.
@@ -23,19 +23,19 @@ pub enum StartError {
     Raft(String),
 }
 
-/// The reason for which a member had to stop.
+/// Reason why a member had to stop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The disk failed a write or a read, which this process never retries.
     #[error("{0}")]
     Disk(String),
-    /// Its state breaks an invariant of the machine; starting it again is of no use.
+    /// The state breaks an invariant of the machine; a restart doesn't help.
     #[error("{0}")]
     Broken(String),
     /// Another failure.
     #[error("{0}")]
     Other(String),
-    /// It was removed from its cluster; starting it again is of no use.
+    /// The member was removed from its cluster; a restart doesn't help.
     #[error("{0}")]
     Removed(String),
 }
@@ -49,7 +49,7 @@ impl From<StoreFailure> for Failure {
     }
 }
 
-/// A proposal without an outcome.
+/// Reason why a proposal has no outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
     /// There was no leader until the deadline; nothing was appended.
@@ -60,22 +60,22 @@ pub enum ProposeError {
     Overloaded {
         /// Reason.
         why: Busy,
-        /// Pause before a repetition has a chance.
+        /// Recommended pause before the next attempt, in milliseconds.
         retry_after_ms: u64,
     },
     /// The proposal exceeds a log entry; nothing was appended.
     #[error("the command has {bytes} bytes")]
     TooLarge {
-        /// Its size.
+        /// Encoded size of the command, in bytes.
         bytes: usize,
     },
-    /// The time was up.
+    /// The deadline passed.
     #[error("no outcome in time")]
     DeadlineExceeded {
-        /// True if it may have entered the log.
+        /// True if the proposal may have entered the log.
         maybe_applied: bool,
     },
-    /// The proposal may be in the log, and the leader that received it is gone.
+    /// The proposal may be in the log, but its leader was lost before the outcome was known.
     #[error("the leader was lost before the outcome was known{}", leads(leader.as_deref()))]
     Unknown {
         /// The name of the leader that is known now.
@@ -84,7 +84,7 @@ pub enum ProposeError {
     /// The proposal is in the log, and its outcome is too large to be forwarded.
     #[error("the outcome has {bytes} bytes, too many to be passed on between members")]
     OutcomeTooLarge {
-        /// Its size.
+        /// Encoded size of the outcome, in bytes.
         bytes: u64,
     },
     /// The member is stopping; nothing was appended.
@@ -93,7 +93,7 @@ pub enum ProposeError {
     /// The member's state is suspect; nothing was appended.
     #[error("{0}")]
     Quarantined(String),
-    /// A majority of the disks has no space for it; nothing was appended.
+    /// A majority of the disks has no space for the proposal; nothing was appended.
     #[error("the disks of a majority of the members are full")]
     DiskFull,
 }
@@ -117,7 +117,7 @@ impl From<Declined> for ProposeError {
     fn from(declined: Declined) -> Self {
         match declined {
             Declined::NoLeader => Self::NoLeader,
-            // Of a member of an older version.
+            // Only members of an older version send this.
             Declined::Overloaded => Self::Overloaded { why: Busy::Wait, retry_after_ms: RETRY_AFTER_MS_MIN },
             Declined::Busy { why, retry_after_ms } => Self::Overloaded { why, retry_after_ms },
             Declined::ShuttingDown => Self::ShuttingDown,
@@ -149,29 +149,29 @@ impl From<ProposeError> for Problem {
     }
 }
 
-/// A linearizable read that didn't come about.
+/// Reason why a linearizable read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// No member led until the deadline.
     #[error("no member leads")]
     NoLeader,
-    /// Too many wait already.
+    /// Too many reads wait already.
     #[error("too many reads wait already")]
     Overloaded,
     /// There was a leader, but this member didn't catch up in time.
     #[error("this member didn't catch up in time")]
     DeadlineExceeded,
-    /// This member didn't get to the revision in time.
+    /// This member didn't reach the requested revision in time.
     #[error("this member is at revision {at}, and not yet at {revision}")]
     NotReached {
         revision: u64,
-        /// The revision that it is at.
+        /// Current revision of this member.
         at: u64,
     },
     /// This member is stopping.
     #[error("this member is stopping")]
     ShuttingDown,
-    /// This member's state may not be that of the others.
+    /// This member's state is suspect: it may differ from the other members' state.
     #[error("{0}")]
     Quarantined(String),
 }
@@ -190,7 +190,7 @@ impl From<ReadError> for Problem {
     }
 }
 
-/// Leadership that stayed where it was.
+/// Reason why leadership was not handed over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandOverError {
     /// No member led until the deadline.
@@ -199,7 +199,7 @@ pub enum HandOverError {
     /// The chosen member can't lead.
     #[error("{0}")]
     Unfit(String),
-    /// It didn't take over in time; a member may still do so.
+    /// The chosen member didn't take over in time; a member may still do so.
     #[error("leadership wasn't taken over in time")]
     DeadlineExceeded,
     /// This member is stopping.

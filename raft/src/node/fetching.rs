@@ -1,5 +1,5 @@
-//! Background transfer of missing journal segments from other members, piece by piece. They are missing after
-//! a state came by snapshot, or if the own copy was damaged.
+//! Background transfer of missing journal segments from other members, in pieces. Segments are missing after
+//! a snapshot replaced the state, or if the local copy was damaged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::store::{self, Journal};
 use crate::transport::{Answer, Purpose, Request};
 use ipam_machine::journal::Segment;
 
-/// Interval between looks for missing segments.
+/// Interval between two checks for missing segments.
 const LOOK: Duration = Duration::from_millis(500);
-/// Bytes that a segment's file may have beyond a few times its events: an index, at most.
+/// Bytes beyond a multiple of the segment's events that its file may have, for the index.
 const SLACK_BYTES: u64 = 1 << 20;
-/// Time for a piece.
+/// Time limit of one piece.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Fetches missing segments while the member runs.
@@ -90,7 +90,7 @@ async fn fetch_from(
     }
 }
 
-/// Response to a peer that lacks a segment.
+/// Reads a piece of a segment for a peer that lacks it.
 pub(super) async fn piece(journal: &Journal, number: u64, offset: u64) -> Result<Answer, String> {
     let read = move |journal: &Journal| journal.files().read_piece(number, offset, SNAPSHOT_PIECE_BYTES);
     let (piece, length) = blocking(journal, read).await?;

@@ -24,7 +24,7 @@ pub(super) fn write(dir: &Path, founders: &Founders) -> Result<(), StartError> {
     written.map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))
 }
 
-/// Makes a restored state, if one waits, the one that the cluster begins with.
+/// Makes a waiting restored state, if any, the initial state of the cluster.
 pub(super) async fn begin_restored(machine: &mut MachineStore, dir: &Path) -> Result<(), StartError> {
     let founders = read(dir)?;
     Ok(machine.begin_restored(dir, &founders).await?)
@@ -45,7 +45,7 @@ pub(super) async fn complete(
     mut identity: Identity,
 ) -> Result<Identity, StartError> {
     match raft.initialize(read(dir)?).await {
-        // The crash came after it, or the initial state already names the members.
+        // The log was initialized before a crash, or the initial state already names the members.
         Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
         Err(error) => return Err(StartError::Founding(error.to_string())),
     }

@@ -18,25 +18,25 @@ use ipam_machine::Action;
 
 /// Minimum time without an answer after which a disk counts as stalled, for any election timeout.
 const STALLED: Duration = Duration::from_secs(1);
-/// Factor of the usual flush time after which a disk counts as stalled. A permanently slow one still works.
+/// Factor of the usual flush time after which a disk counts as stalled. A permanently slow disk still works.
 const STALLED_FLUSHES: u64 = 4;
 /// A leader's treatment of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Take it.
+    /// Accept all proposals.
     Open,
-    /// Take it if it makes the state smaller.
+    /// Accept only proposals that shrink the state.
     Shrinking,
-    /// Refuse it.
+    /// Refuse all proposals.
     Closed,
-    /// Let another member do it.
+    /// Refuse all proposals, since another member is to lead.
     HandOver,
 }
 
 /// Members with their free space.
 pub(super) type Rooms = Vec<(u64, FreeSpace)>;
 
-/// The gate, as the proposals and the status see it.
+/// Admission gate, shared by the proposal queue and the status.
 pub(super) struct Gate {
     pub(super) headroom: Arc<Headroom>,
     counters: Arc<StoreCounters>,
@@ -51,7 +51,7 @@ impl Gate {
         Self { headroom, counters, stalled, others: Mutex::default() }
     }
 
-    /// The time for which the disk has owed an answer, if that is too long.
+    /// Returns the duration of the current flush, if the disk counts as stalled.
     pub(super) fn stalled(&self) -> Option<Duration> {
         let usual_ms = self.counters.flush.median_ms().saturating_mul(STALLED_FLUSHES);
         let limit = self.stalled.max(Duration::from_millis(usual_ms.min(ELECTION_TIMEOUT_MS_MAX)));
@@ -86,8 +86,8 @@ impl Gate {
     }
 }
 
-/// Treatment of proposals, given the known free space. Members that are down don't count, and without a
-/// majority of answers the disks aren't the obstacle.
+/// Decides the treatment of proposals from the known free space. Members that are down don't count. Without a
+/// majority of answers only this member's own disk decides.
 fn judge(mine: FreeSpace, others: impl Iterator<Item = FreeSpace>, majority: usize) -> Verdict {
     let mut rooms: Vec<FreeSpace> = others.chain([mine]).collect();
     rooms.sort_unstable_by(|a, b| b.cmp(a));
@@ -100,8 +100,8 @@ fn judge(mine: FreeSpace, others: impl Iterator<Item = FreeSpace>, majority: usi
     }
 }
 
-/// True if an action shrinks the state, or keeps its size and is needed to avoid a loss. Its own entry is
-/// small and soon purged.
+/// Returns true if an action shrinks the state, or keeps its size and prevents a loss. The entry of such an
+/// action is small and soon purged.
 fn shrinks(action: &Action) -> bool {
     matches!(
         action,

@@ -29,12 +29,12 @@ use crate::types::{Member, MemberInfo};
 use ipam_machine::State;
 use ipam_machine::command::KnownMember;
 
-/// Directives for the log filter, besides the subscriber's own. The libraries below repeat themselves while a
-/// peer is away, and this crate reports what matters.
+/// Directives for the log filter, besides the subscriber's own. The libraries repeat their messages while a
+/// peer is down, and this crate reports the important ones.
 pub const LOG_DIRECTIVES: &str = "openraft=error,sled=warn";
 
-/// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop
-/// it, or in good order by [`Node::shutdown`].
+/// A member of the cluster; cheap to clone. Dropping the last clone stops the member like a crash;
+/// [`Node::shutdown`] stops it gracefully.
 #[derive(Clone)]
 pub struct Node {
     handle: Arc<Handle>,
@@ -176,13 +176,14 @@ impl Node {
         &self.inner().profile.peer_address
     }
 
-    /// The revision that this member is at.
+    /// Returns the current revision of this member's state.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.inner().state.with(State::revision)
     }
 
-    /// State of this member, and the milliseconds since it last knew a working leader (0 if it does).
+    /// Returns the state of this member, and the milliseconds since it last knew a working leader (0 if it
+    /// does).
     #[must_use]
     pub fn stale(&self) -> (State, u64) {
         // In this order: the state is at least as new as the reported age.
@@ -190,12 +191,12 @@ impl Node {
         (self.inner().state.view(), stale_ms)
     }
 
-    /// Looks at the state of this member. Cheaper than [`stale`](Self::stale), which clones it.
+    /// Reads the state of this member. Cheaper than [`stale`](Self::stale), which clones it.
     pub fn look<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         self.inner().state.with(look)
     }
 
-    /// State of this member, and the index of the last log entry in it.
+    /// Returns the state of this member, and the index of the last log entry in it.
     #[must_use]
     pub fn stale_with_index(&self) -> (State, Option<u64>) {
         let (state, applied) = self.inner().state.view_with_position();
@@ -210,8 +211,8 @@ impl Node {
         Some(held_leadership.log_time_ms(Instant::now()))
     }
 
-    /// Calls the machine on a copy of the state, as a dry run does. A broken invariant ends this member: its
-    /// state breaks the same one.
+    /// Calls the machine on a copy of the state, as a dry run does. A broken invariant stops this member,
+    /// since its own state breaks the same invariant.
     ///
     /// # Errors
     /// [`ReadError::Quarantined`] with the broken invariant.
@@ -219,7 +220,7 @@ impl Node {
         self.inner().state.guard(call).map_err(|broken| ReadError::Quarantined(broken.to_string()))
     }
 
-    /// Does the same with work that waits in between, as a request does.
+    /// Runs asynchronous work, such as a whole request, with the same check as [`guard`](Self::guard).
     ///
     /// # Errors
     /// [`ReadError::Quarantined`] with the broken invariant.
@@ -228,10 +229,10 @@ impl Node {
         done.map_err(|broken| ReadError::Quarantined(broken.to_string()))
     }
 
-    /// Checks that the state of this member may be shown, at any age.
+    /// Checks that this member's state isn't suspect, so that even a stale read may return it.
     ///
     /// # Errors
-    /// If its state is suspect.
+    /// If the state of this member is suspect.
     pub fn check_trust(&self) -> Result<(), ReadError> {
         self.inner()
             .integrity
@@ -255,19 +256,19 @@ impl Node {
         self.inner().state.spoil(how)
     }
 
-    /// Makes each flush of this member's log longer, as a slow disk does.
+    /// Delays each flush of this member's log by `ms` milliseconds, like a slow disk.
     #[cfg(feature = "testing")]
     pub fn delay_flushes(&self, ms: u64) {
         self.inner().counters.store.flush.delay_ms.store(ms, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// This member and its cluster, as it sees them.
+    /// Returns the status of this member, and its view of the cluster.
     #[must_use]
     pub fn status(&self) -> Status {
         self.inner().status()
     }
 
-    /// All members as the leader sees them, which knows how far each is and when it last answered.
+    /// Returns all members as the leader sees them, with each one's progress and last answer.
     ///
     /// # Errors
     /// When no member leads until the deadline.
@@ -275,8 +276,8 @@ impl Node {
         members::of_leader(self.inner(), deadline.into()).await
     }
 
-    /// Makes the voter with this id the leader; asks the present leader to hand over. No effect if it leads
-    /// already.
+    /// Transfers leadership to the voter with this id, by request to the present leader. No effect if the
+    /// voter leads already.
     ///
     /// # Errors
     /// If it can't lead, or doesn't before the deadline.
@@ -290,15 +291,16 @@ impl Node {
         self.inner().leader_client_url()
     }
 
-    /// Checks that clients should come here.
+    /// Checks that this member is ready for clients.
     ///
     /// # Errors
-    /// The reason against it.
+    /// The reason why it isn't ready.
     pub fn ready(&self) -> Result<(), String> {
         self.inner().ready()
     }
 
-    /// True once the raft thread has answered; also before it runs. For watchdogs, which end a stuck process.
+    /// Returns true once the raft thread has answered, or if raft doesn't run yet. Watchdogs use it to end a
+    /// stuck process.
     pub async fn responds(&self) -> bool {
         match self.inner().lifecycle.running() {
             Some(running) => running.responds().await,
@@ -306,7 +308,7 @@ impl Node {
         }
     }
 
-    /// The counters, as they stand.
+    /// Returns the current counters.
     #[must_use]
     pub fn metrics(&self) -> NodeMetrics {
         self.inner().counters.read()
@@ -319,7 +321,7 @@ impl Node {
         self.inner().leadership.leads.subscribe()
     }
 
-    /// Ends, with the reason, when this member can't go on: the process should then exit.
+    /// Waits until this member fails, and returns the reason: the process should then exit.
     pub async fn failed(&self) -> Failure {
         self.inner().lifecycle.failed().await
     }
@@ -330,19 +332,19 @@ impl Node {
         self.inner().lifecycle.failure()
     }
 
-    /// The application of a member that belongs to no cluster yet; nothing once it does.
+    /// Returns this member's data for a request to join, as long as it belongs to no cluster.
     #[must_use]
     pub fn applicant(&self) -> Option<Member> {
         let profile = &self.inner().profile;
         profile.identity().cluster_id.is_none().then(|| profile.member())
     }
 
-    /// Notes what a member that belongs to no cluster yet waits for.
+    /// Records the event that this member waits for while it belongs to no cluster.
     pub fn wait_for(&self, what: String) {
         self.inner().lifecycle.wait_for(what);
     }
 
-    /// The members as the log's membership has them, with their data directories: for what changes them.
+    /// Returns the members in the log's membership with their disk ids, for commands that change members.
     #[must_use]
     pub fn known_members(&self) -> Vec<KnownMember> {
         self.inner().lifecycle.running().map(|running| membership::known(&running)).unwrap_or_default()

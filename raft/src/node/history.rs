@@ -17,13 +17,13 @@ impl Node {
         read.unwrap_or(Err(JournalError::Stopped))
     }
 
-    /// The newest revision that has events; changes after each that brings some.
+    /// Watches the newest revision that has events.
     #[must_use]
     pub fn events_revision(&self) -> watch::Receiver<u64> {
         self.inner().state.events()
     }
 
-    /// Becomes true when this member begins to stop: streams should end.
+    /// Watches whether this member has begun to stop: streams should then end.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.inner().lifecycle.stopping.subscribe()

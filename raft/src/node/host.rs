@@ -24,7 +24,7 @@ use crate::transport::{
 use crate::types::Types;
 use ipam_machine::{Command, Outcome};
 
-/// Time for which a caller is kept until this member runs.
+/// Time for which a caller waits until this member runs.
 const START_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The refusal of a member on a full disk.
@@ -100,7 +100,7 @@ impl Host for Arc<Inner> {
         if *file.meta() != head.meta {
             return Err("the snapshot isn't the one that was announced".to_owned());
         }
-        // openraft would panic.
+        // openraft panics on such a snapshot.
         let leader = head.vote.leader_id();
         let owner = head.meta.last_log_id.map(|last| (last.leader_id.term, last.leader_id.node_id));
         if owner > Some((leader.term, leader.node_id)) {
@@ -120,8 +120,8 @@ impl Host for Arc<Inner> {
 }
 
 impl Inner {
-    /// Sends away a member that was removed, and tells it so. While the membership still has it, its vote may
-    /// be needed.
+    /// Refuses a member that was removed, and reports the removal to it. A removed member that is still in
+    /// the membership is admitted, since its vote may be needed.
     fn check_belongs(&self, running: &Running, handshake: &Handshake) -> Result<(), Refusal> {
         let PeerIdentity { member_id, name, .. } = &handshake.from;
         let cluster = &running.cluster_id;
@@ -132,7 +132,7 @@ impl Inner {
         Err(Refusal::Removed { why })
     }
 
-    /// Joins the caller's cluster. In a task of its own, since the caller may disconnect meanwhile.
+    /// Joins the caller's cluster, in a separate task, since the caller may disconnect meanwhile.
     async fn take_part(self: &Arc<Self>, handshake: &Handshake) -> Result<(), Refusal> {
         let (inner, handshake) = (self.clone(), handshake.clone());
         let joined = tokio::spawn(pausable(async move {
@@ -148,8 +148,8 @@ impl Inner {
         }
     }
 
-    /// True if the append would fill the disk to the last byte, which the log wouldn't survive. Entries of
-    /// the leader itself are still accepted.
+    /// Returns true if the append could fill the disk completely, which the log wouldn't survive. Entries
+    /// that begin a leadership, blank entries and membership entries are still accepted.
     fn has_no_room_for(&self, append: &Append) -> bool {
         !self.gate.headroom.takes_entries()
             && append.entries.iter().any(|entry| match &entry.payload {
@@ -234,8 +234,8 @@ fn within(budget_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX))
 }
 
-/// Ids are never reused, so a caller with a known id of another member is a stranger. Unknown ids may be of
-/// members that the log here doesn't have yet.
+/// Refuses a caller whose id is known under another name or disk id, since ids are never reused. Unknown ids
+/// are accepted: this member's log may not have those members yet.
 fn check_caller(running: &Running, handshake: &Handshake) -> Result<(), Refusal> {
     let from = &handshake.from;
     let known = running.members().into_iter().find(|(id, _)| *id == from.member_id);

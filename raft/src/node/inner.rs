@@ -16,7 +16,7 @@ use super::snapshots::SnapshotPolicy;
 use crate::store::{EntrySizes, Journal, LogStore, MachineStore, SharedState};
 use crate::transport::Hello;
 
-/// The parts on which raft starts; used once.
+/// Parts that the start of raft consumes.
 pub(super) struct RaftParts {
     pub(super) config: openraft::Config,
     pub(super) log: LogStore,
@@ -32,20 +32,20 @@ pub(super) struct Inner {
     pub(super) leadership: Arc<Leadership>,
     pub(super) integrity: Arc<Integrity>,
     pub(super) callers: Callers,
-    /// The parts on which raft starts. The holder of this lock decides which cluster the member belongs to.
+    /// Parts that the start of raft consumes. The holder of this lock decides which cluster the member joins.
     pub(super) parts: AsyncMutex<Option<RaftParts>>,
     pub(super) state: SharedState,
     pub(super) journal: Journal,
     pub(super) counters: Arc<Counters>,
     pub(super) gate: Arc<Gate>,
-    /// Places of all proposals that wait here.
+    /// Limit of all proposals that wait on this member.
     pub(super) places: Places,
-    /// Places of those among them that the leader has: it reads that many at once.
+    /// Limit of the forwarded proposals among these: the leader reads that many at once.
     pub(super) forwards: Places,
 }
 
 impl Inner {
-    /// Response to a request for name and state.
+    /// Returns the response to a hello request: name and standing.
     pub(super) fn hello(&self) -> Hello {
         self.profile.hello(self.lifecycle.running().as_deref())
     }

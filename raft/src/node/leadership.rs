@@ -23,13 +23,13 @@ pub(super) struct Leadership {
 }
 
 impl Leadership {
-    /// No leader, from now on.
+    /// Creates the record of a member that has heard no leader yet.
     pub(super) fn new(election_max_ms: u64) -> Self {
         let (started, heard_ms) = (Instant::now(), AtomicU64::new(0));
         Self { leads: watch::Sender::new(None), election_max_ms, started, heard_ms }
     }
 
-    /// Passes on the number of this member's leadership.
+    /// Publishes the number of this member's leadership.
     pub(super) async fn follow(self: Arc<Self>, lifecycle: Arc<Lifecycle>) {
         let mut running = lifecycle.running.subscribe();
         let own_leadership = match running.wait_for(Option::is_some).await {
@@ -60,7 +60,7 @@ impl Leadership {
     /// The time since this member last knew a working leader; 0 if it knows one now.
     pub(super) fn stale_ms(&self, running: Option<&Running>) -> u64 {
         match running.and_then(|running| self.silent_ms(running)) {
-            // At least since the start.
+            // No leader was heard since the start.
             None => self.age_ms().max(1),
             Some(silent_ms) if silent_ms < self.election_max_ms => 0,
             Some(silent_ms) => silent_ms,

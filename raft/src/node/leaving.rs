@@ -1,4 +1,4 @@
-//! Stopping unnoticed: the leadership is handed over first.
+//! Graceful stop: proposals that run are completed, and leadership is handed over.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::inner::Inner;
 use super::transfer::hand_over;
 use crate::store::Closer;
 
-/// Interval between looks at the proposals that still run.
+/// Interval between two checks for proposals that still run.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Stops a member gracefully, as far as the time allows.
 pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Instant) {
     inner.lifecycle.stopping.send_replace(true);
-    // Half of the time for what runs, the other half for handing over.
+    // Half of the time is for running proposals, the other half for the leadership transfer.
     let begun = Instant::now();
     let drained = begun + deadline.saturating_duration_since(begun) / 2;
     while inner.counters.proposals_waiting.load(Relaxed) > 0 && Instant::now() < drained {
@@ -44,7 +44,8 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
             Err(_) => tracing::warn!("the disk took too long to close; the next start will take longer"),
         }
     }
-    // Found while the last rows or a snapshot were written, after the task that follows the store has ended.
+    // An invariant may be found broken while the last rows or a snapshot are written, after the end of the
+    // task that reports failures of the store.
     if let Some(broken) = inner.state.broken() {
         inner.lifecycle.fail(Failure::Broken(broken.to_string()));
     }

@@ -15,17 +15,17 @@ use super::tasks::Tasks;
 use crate::store::{DirLock, StoreFailure};
 use crate::sync::held;
 
-/// Longest wait before another look at the leader.
+/// Maximum wait before the leader is checked again.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// The course of a member's life, and the tasks that end with it.
+/// Lifecycle of a member, and the tasks that end with it.
 pub(super) struct Lifecycle {
     pub(super) running: watch::Sender<Option<Arc<Running>>>,
     pub(super) stopping: watch::Sender<bool>,
     pub(super) tasks: Tasks,
     waiting_for: Mutex<Option<String>>,
     failed: watch::Sender<Option<Failure>>,
-    /// The reason for which the store can't be written any more.
+    /// Reason why the store can't be written any more.
     store_failed: watch::Receiver<Option<StoreFailure>>,
     lock: Mutex<Option<DirLock>>,
 }
@@ -58,15 +58,15 @@ impl Lifecycle {
         *self.stopping.borrow()
     }
 
-    /// The object of the member's wait before it runs.
+    /// Returns the event that the member waits for before it runs.
     pub(super) fn waiting_for(&self) -> Option<String> {
         held(&self.waiting_for).clone()
     }
 
-    /// Notes what the member waits for; logs it when it is something new.
+    /// Records the event that the member waits for, and logs a new one.
     pub(super) fn wait_for(&self, what: String) {
         let mut waiting_for = held(&self.waiting_for);
-        // The search for founders may report after a member has called.
+        // The founding task may still report a wait after a member of the cluster has called.
         if self.running().is_some() {
             return;
         }
@@ -87,12 +87,12 @@ impl Lifecycle {
         });
     }
 
-    /// The reason for which the process must end, if it must.
+    /// Returns the reason why the process must end, if it must.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.failed.borrow().clone()
     }
 
-    /// Ends when the process must end, with the reason.
+    /// Waits until the process must end, and returns the reason.
     pub(super) async fn failed(&self) -> Failure {
         let mut failed = self.failed.subscribe();
         let why = failed.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
@@ -103,12 +103,12 @@ impl Lifecycle {
         }
     }
 
-    /// Lets another process have the directory.
+    /// Releases the lock of the data directory.
     pub(super) fn unlock(&self) {
         held(&self.lock).take();
     }
 
-    /// The running member, once it runs. None when it is worth looking again whether that makes sense.
+    /// Waits until raft runs. Returns none at the deadline or when the member stops; the caller checks both.
     pub(super) async fn running_by(&self, deadline: Instant) -> Option<Arc<Running>> {
         if let Some(running) = self.running() {
             return Some(running);
@@ -121,16 +121,16 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until another member may lead, or this one more surely.
+    /// Waits until the leader or this member's leadership changes, for at most [`LOOK_AGAIN`].
     pub(super) async fn change(&self, running: &Running, deadline: Instant) {
         let mut leaders = running.raft.server_metrics();
-        // A clone is as old as its original, which is never read: without this its first change is long past.
+        // The clone inherits unread changes of its original. Reading them makes it wait for a new change.
         drop(leaders.borrow_and_update());
         let mut own_leadership = running.own_leadership.clone();
         own_leadership.mark_unchanged();
         let mut stopping = self.stopping.subscribe();
         tokio::select! {
-            // Raft has ended, so there are no further changes.
+            // If raft has ended, this branch is disabled, since there are no further changes.
             Ok(()) = leaders.changed() => {}
             Ok(()) = own_leadership.changed() => {}
             _ = stopping.changed() => {}
@@ -141,7 +141,7 @@ impl Lifecycle {
     /// Fails when the store does.
     pub(super) async fn follow_store(self: Arc<Self>) {
         let mut failed = self.store_failed.clone();
-        // Only awaited with nothing borrowed: the reason is copied out first.
+        // Nothing is borrowed across an await: the reason is copied out first.
         let why = match failed.wait_for(Option::is_some).await {
             Ok(why) => why.clone(),
             Err(_) => None,

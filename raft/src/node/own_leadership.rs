@@ -29,8 +29,8 @@ use ipam_machine::batch::Batch;
 
 /// Pause before the next attempt to begin a leadership.
 const RETRY: Duration = Duration::from_millis(10);
-/// Silence of the majority that ends a leadership, in times of what its first entry took. The answer to a
-/// heartbeat waits for the entries before it on the disk of a follower.
+/// Factor of the first entry's commit time: a majority that is silent for longer ends the leadership. On a
+/// follower, the answer to a heartbeat waits until earlier entries are on disk.
 const SILENT_COMMITS: u32 = 4;
 /// Interval at which log time advances without entries, and at which the majority is checked.
 const TICK: Duration = Duration::from_millis(LOG_TIME_TICK_MS_MAX / 10);
@@ -40,12 +40,12 @@ const TICK: Duration = Duration::from_millis(LOG_TIME_TICK_MS_MAX / 10);
 pub(super) struct OwnLeadership {
     /// Number of the leadership; unique in the log.
     pub(super) number: u64,
-    /// Raft's id of the leadership: entries are appended under it alone.
+    /// Raft's id of the leadership, under which alone its entries are appended.
     pub(super) leader_id: CommittedLeaderIdOf<Types>,
     clock: Arc<Mutex<LogClock>>,
     raft: RaftHandle,
-    /// Election timeout, longer where the disks of a majority are slow. After it the others may elect a
-    /// leader.
+    /// Election timeout, or longer if the disks of a majority are slow. After a silence of this length the
+    /// others may elect a leader.
     patience: Duration,
 }
 
@@ -96,7 +96,7 @@ impl LogClock {
     }
 }
 
-/// The Raft leadership that is this member's, if one is.
+/// Returns the leader id of the Raft leadership, if this member leads.
 fn raft_leadership(metrics: &RaftServerMetrics<Types>) -> Option<CommittedLeaderIdOf<Types>> {
     let leader_id = metrics.vote.leader_id();
     let mine = metrics.vote.is_committed() && leader_id.node_id == metrics.id;
@@ -122,8 +122,7 @@ impl LeadershipDriver {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut leader = None;
         loop {
-            // Only the state received through the awaited channel; openraft's other channels may be ahead or
-            // behind.
+            // Only the awaited channel is read; openraft's other channels may be ahead or behind.
             let (leads, known) = {
                 let metrics = changes.borrow_and_update();
                 (raft_leadership(&metrics), metrics.current_leader)
@@ -182,7 +181,7 @@ impl LeadershipDriver {
         let beginning = Batch::beginning(self.timing.lease_grace_ms, Timestamp::now().0);
         let Ok(batch) = beginning else { return false };
         let (tell, outcome) = oneshot::channel();
-        // Its receiver is gone: the member stops.
+        // A missing receiver means that the member stops.
         let recipient = Recipient::new(move |outcome| drop(tell.send(outcome)));
         let begun = Instant::now();
         if self.raft.write(batch).with_leader(leader_id).responder(recipient).await.is_err() {

@@ -14,9 +14,9 @@ const STALLED_ENTRIES: u32 = 4;
 /// Pace of a queue.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Begin of the present wait without a taken proposal; none while no proposal waits.
+    /// Instant of the last take, or of the first arrival after it; none while no proposal waits.
     since: Option<Instant>,
-    /// True if the last entry left some behind: then the time until the next one is the time of an entry.
+    /// True if the last entry left proposals behind: then the time until the next entry measures the pace.
     backlog: bool,
     /// Usual wait of the longest waiting proposal between two entries.
     entry: Duration,
@@ -47,7 +47,8 @@ impl Pace {
         self.since = backlog.then_some(now);
     }
 
-    /// Expected wait of a proposal behind this weight. Its principal's share spreads it over these entries.
+    /// Estimates the wait of a proposal. `ahead` is the weight before it; the share of its principal spreads
+    /// the principal's proposals over `entries` entries.
     pub(super) fn wait(&self, ahead: usize, entries: u32, now: Instant) -> Duration {
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         let by_rate = self.weight.saturating_mul(ahead);
@@ -94,7 +95,7 @@ mod tests {
         assert_eq!(pace.wait(1, 0, begun + WAIT_MAX), Duration::ZERO);
         let stalled = WAIT_MAX + MS;
         assert_eq!(pace.wait(1, 0, begun + stalled), stalled);
-        // One entry after the other takes that long: this is the pace, and no stall.
+        // If every entry takes that long, this is the pace of the queue and no stall.
         let mut now = begun;
         for _ in 0..20 {
             now += 2 * WAIT_MAX;

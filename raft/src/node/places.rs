@@ -1,4 +1,4 @@
-//! Places of the proposals that wait at a member, with the refusal of those that find none.
+//! Limit of the proposals that wait on a member; proposals beyond the limit are refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use super::requester::Requester;
 use super::shares::{Share, Shares, Size};
 use crate::transport::{Busy, Declined};
 
-/// Places that requesters share.
+/// Places for waiting proposals, shared by all requesters.
 pub(super) struct Places {
     shares: Shares,
     counters: Arc<Counters>,
 }
 
 impl Places {
-    /// Free places for proposals of this weight.
+    /// Creates places for proposals of this total weight.
     pub(super) fn new(counters: Arc<Counters>, weight: usize) -> Self {
         Self { shares: Shares::new(Size { weight, bytes: PROPOSAL_BYTES_WAITING_MAX }), counters }
     }
@@ -26,7 +26,8 @@ impl Places {
     /// Takes the places of a command with these encoded bytes.
     pub(super) fn take(&self, command: &Command, bytes: usize) -> Result<Share<'_>, Declined> {
         self.shares.take(&Requester::of(command), Size::of(&command.action, bytes)).map_err(|_| {
-            // The drain rate says nothing about a share: about the time in which a full queue drains.
+            // The drain rate doesn't tell when a share becomes free, so the base is about the time in which a
+            // full queue drains.
             self.counters.refuse(Busy::Share, Duration::from_millis(PROPOSAL_WAIT_MS_MAX / 2))
         })
     }

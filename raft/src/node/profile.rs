@@ -20,9 +20,9 @@ pub(super) struct Profile {
     pub(super) timing: Timing,
     /// All initial members, sorted.
     pub(super) initial_members: Vec<String>,
-    /// The state that waits here for a cluster to begin with it.
+    /// Id of a restored state that waits for a cluster to be founded with it.
     pub(super) restored: Option<String>,
-    /// Addresses of the other ones, by name.
+    /// Peer addresses of the other initial members, by name.
     pub(super) addresses: BTreeMap<String, String>,
     /// Proof of identity that peers exchange.
     pub(super) peer_proof: PeerProof,
@@ -44,7 +44,7 @@ impl Profile {
         Member { name, disk_id, peer_address: self.peer_address.clone(), client_url: self.client_url.clone() }
     }
 
-    /// Response to a request for name and state.
+    /// Returns the response to a hello request: name and standing.
     pub(super) fn hello(&self, running: Option<&Running>) -> Hello {
         let identity = self.identity();
         let standing = match (identity.cluster_id, identity.member_id) {
@@ -62,12 +62,12 @@ impl Profile {
         Hello { member: self.member(), standing }
     }
 
-    /// Refuses to go on without a peer port among other members: they would reach this one no more.
+    /// Refuses to run without a peer port if there are other members, which couldn't reach this one.
     pub(super) async fn check_reachable(&self, running: &Running) -> Result<(), StartError> {
         if !self.peer_address.is_empty() {
             return Ok(());
         }
-        // The end of raft is reported where all of its ends are.
+        // None means that raft has ended, which `Lifecycle::follow_raft` reports.
         let Some(members) = running.stored_members().await else { return Ok(()) };
         let (me, others): (Vec<_>, Vec<_>) =
             members.into_iter().partition(|(id, _)| *id == running.me.member_id);

@@ -1,19 +1,19 @@
-//! The time of a proposal, by its parts.
+//! Time that a proposal took, by phase.
 
 use std::time::Duration;
 
-/// The time of a proposal by its parts, as the member knows it that took it in.
+/// Time of a proposal by phase, as measured by the member that accepted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProposalTiming {
-    /// This member leads.
+    /// The accepting member leads.
     Here {
-        /// Until it was on its way into the log.
+        /// Time in the queue, until the proposal is appended to the log.
         queue: Duration,
-        /// Until a majority had it and it was to be applied.
+        /// Time from there until a majority has the entry and it can be applied.
         log: Duration,
-        /// Until the commands of its entry were applied.
+        /// Time to apply the commands of the entry.
         apply: Duration,
     },
-    /// It was passed on to the member that leads, and back.
+    /// The proposal was forwarded to the leader; the time includes the answer.
     Forwarded(Duration),
 }

@@ -27,26 +27,26 @@ use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::Text;
 use ipam_machine::{At, Cause, Command, Outcome, SeededBug, State};
 
-/// Entries that may be in flight at once. Few, so that what waits meanwhile becomes one entry; more than
+/// Maximum number of entries in flight. It is small, so that waiting proposals share one entry, and above
 /// one, so that the disk doesn't wait for the network.
 const ENTRIES_IN_FLIGHT_MAX: usize = 2;
-/// A command larger than that came from no request that was let in.
+/// Maximum encoded size of a command, in bytes. No admitted request produces a larger one.
 pub(super) const COMMAND_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 
 type Result<T> = std::result::Result<T, Declined>;
 
 struct Proposal {
     command: Command,
-    /// The leadership that it belongs to alone; none for what any leadership may decide.
+    /// Number of the only leadership that may decide the proposal; none if any leadership may.
     leadership: Option<u64>,
     deadline: Instant,
     proposer: Proposer,
 }
 
-/// An outcome, and where its time went.
+/// Outcome of a proposal, with its timing.
 type Decided = (Outcome, ProposalTiming);
 
-/// The proposer's end of a proposal.
+/// Sending end of the answer to a proposal, with data for the measurements.
 struct Proposer {
     principal: Text,
     weight: usize,
@@ -57,14 +57,14 @@ struct Proposer {
 
 impl Proposer {
     fn answer(self, answer: Result<Decided>) {
-        // The proposer has given up meanwhile.
+        // An error means that the proposer has given up.
         let _ = self.reply.send(answer);
     }
 
-    /// Answers a proposal that is taken from the queue and not sent. It needn't leave the queue then.
+    /// Declines a proposal that was taken from the queue and isn't sent.
     fn decline(self, why: Declined) {
         let stage = self.stage.clone();
-        // First, so that it is never taken for sent.
+        // The answer comes first, so that the waiter never takes the proposal for sent.
         self.answer(Err(why));
         let _is_taken = stage.try_send();
     }
@@ -104,7 +104,7 @@ impl Proposals {
         self.propose_under(None, command, bytes, deadline).await
     }
 
-    /// Does the same under one leadership alone, or under any.
+    /// Proposes under the given leadership only, or under any.
     pub(super) async fn propose_under(
         &self,
         leadership: Option<u64>,
@@ -124,7 +124,7 @@ impl Proposals {
         let proposer = Proposer { principal, weight, stage: stage.clone(), since: Instant::now(), reply };
         let item = Proposal { command, leadership, deadline, proposer };
         let arrival = Arrival { requester, size, deadline, stage: stage.clone(), item };
-        // It leaves the queue when this future ends, also when its caller goes away.
+        // Dropping the place removes a waiting proposal from the queue, even if this future is cancelled.
         let _place = self.waiting.enter(arrival, Instant::now())?;
         match timeout_at(deadline, &mut answer).await {
             Ok(Ok(answer)) => answer,
@@ -148,8 +148,8 @@ async fn run(
     while let Ok(place) = places.clone().acquire_owned().await {
         let Some((taken, in_flight)) = waiting.0.take().await else { return };
         let taken = taken.into_iter().map(|queued| queued.item);
-        // One instant for the budgets and the entry's log time: a pause of the process between them can't let
-        // in what is late by then.
+        // One instant serves the budgets and the entry's log time: a pause of the process between the two
+        // can't admit a proposal that has expired by then.
         let held_leadership = own_leadership.borrow().clone().filter(OwnLeadership::has_quorum);
         let now = Instant::now();
         let Some(held_leadership) = held_leadership else {
@@ -281,12 +281,12 @@ async fn append(
             entry.deliver(result);
         }
     });
-    // Naming the leadership, so that a batch can't enter the log with the log time of another one.
+    // The write names the leadership, so that a batch can't enter the log with the log time of another one.
     let written = raft.write(batch).with_leader(held_leadership.leader_id).responder(recipient).await;
     if written.is_err()
         && let Some(entry) = held(&entry).take()
     {
-        // It hasn't even reached raft's queue.
+        // The entry didn't even reach raft's queue.
         entry.decline(&Declined::ShuttingDown);
     }
 }

@@ -14,8 +14,8 @@ const BYTES_PER_WEIGHT: usize = 4 << 10;
 /// Namespace of a realm.
 pub(super) type NamespaceKey = (Name, ObjectName);
 
-/// Requester between which queues are fair. A follower forwards the command as it is, so the leader sees the
-/// same one.
+/// Requester of a command; queues are fair between requesters. A follower forwards the command unchanged, so
+/// the leader sees the same requester.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Requester {
     pub(super) principal: Text,
@@ -53,7 +53,7 @@ fn namespace(action: &Action) -> Option<NamespaceKey> {
         Action::ReleaseEndpoint { key } => Some(of(key)),
         Action::EndIncarnation(end) => Some(of(&end.endpoint)),
         Action::ScaleController(scale) => Some((scale.realm.clone(), scale.namespace.clone())),
-        // Of the first step that names one: a transaction is usually about one workload.
+        // The first step with a namespace decides: a transaction is usually about one workload.
         Action::Transaction(transaction) => transaction.steps.iter().find_map(namespace),
         _ => None,
     }

@@ -1,14 +1,14 @@
 //! Deficit round robin: lanes take turns, and each turn has the same weight.
 //!
-//! A lane pays for an item when it is taken, and passes its turns until it has paid. So a lane of heavy items
-//! gets the same weight as one of light items, and an item never waits for more than a turn of each other
-//! lane beside what its own lane has ahead and owes.
+//! A lane gets an item first, and then skips turns until the item's weight is paid. So a lane of heavy items
+//! gets the same weight as a lane of light items. An item waits for at most one turn of each other lane,
+//! beside the items ahead of it and the debt of its own lane.
 
 use std::collections::{BTreeMap, VecDeque};
 
 /// Weight of one turn.
 pub(super) const TURN: usize = 16;
-/// Lanes without items that may stay, besides as many as have some twice over.
+/// Number of lanes, beyond twice the busy ones, above which lanes without items are removed.
 const IDLE_LANES_MAX: usize = 16;
 
 /// A sequence of items with weights.
@@ -18,21 +18,21 @@ pub(super) trait Lane {
     fn front(&mut self) -> Option<&Self::Item>;
     /// Takes the next item, with its weight.
     fn pop(&mut self) -> Option<(usize, Self::Item)>;
-    /// True without items.
+    /// Returns true if there are no items.
     fn is_empty(&self) -> bool;
 }
 
 /// Lanes that take turns. A lane without items stays until its turn comes or no lane has items.
 ///
-/// So it keeps its debt, and no key has to be searched.
+/// The lane keeps its debt that way, and no key has to be searched.
 #[derive(Debug)]
 pub(super) struct Ring<K, L> {
     lanes: BTreeMap<K, Paying<L>>,
-    /// Key of each lane once.
+    /// Keys of all lanes, in the order of their turns.
     turns: VecDeque<K>,
     /// Number of lanes with items.
     busy: usize,
-    /// Number of lanes that are out of the ring.
+    /// Number of lanes that were set aside.
     aside: usize,
 }
 
@@ -40,9 +40,9 @@ pub(super) struct Ring<K, L> {
 #[derive(Debug)]
 pub(super) struct Paying<L> {
     pub(super) lane: L,
-    /// Weight of its items.
+    /// Weight of the lane's items.
     pub(super) weight: usize,
-    /// Number of its items.
+    /// Number of the lane's items.
     pub(super) items: usize,
     /// Unpaid weight.
     pub(super) debt: usize,
@@ -80,7 +80,7 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
         let weight = remove(&mut paying.lane)?;
         let is_empty = paying.note_gone(weight);
         self.note_empty(is_empty);
-        // Many keys may come and go while no item is taken.
+        // Many keys may be added and removed while no item is taken.
         if self.lanes.len() > IDLE_LANES_MAX + 2 * self.busy {
             self.lanes.retain(|_, paying| paying.items > 0);
             self.turns.retain(|key| self.lanes.contains_key(key));
@@ -98,7 +98,7 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
         self.busy
     }
 
-    /// Key of the lane whose turn it is. It has items.
+    /// Returns the key of the lane whose turn it is; the lane has items.
     pub(super) fn turn(&mut self) -> Option<&K> {
         if self.busy == 0 {
             return None;
@@ -129,7 +129,7 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
         Some((key, paying))
     }
 
-    /// Puts such a lane back, behind all others.
+    /// Returns a lane that was set aside to the ring, behind all others.
     pub(super) fn put_back(&mut self, (key, paying): (K, Paying<L>)) {
         self.turns.push_back(key.clone());
         self.lanes.insert(key, paying);
@@ -150,7 +150,7 @@ impl<K: Ord + Clone, L: Lane + Default> Ring<K, L> {
 }
 
 impl<L> Paying<L> {
-    /// Notes that an item of this weight is gone; true if it was the last one.
+    /// Notes that an item of this weight was removed; returns true if it was the last one.
     fn note_gone(&mut self, weight: usize) -> bool {
         self.weight = self.weight.saturating_sub(weight);
         self.items = self.items.saturating_sub(1);

@@ -48,7 +48,7 @@ impl Running {
         self.raft.with_raft_state(read).await.ok()
     }
 
-    /// True once raft has answered, false if it has ended.
+    /// Returns true once raft has answered, false if it has ended.
     pub(super) async fn responds(&self) -> bool {
         self.raft.with_raft_state(|_| ()).await.is_ok()
     }
@@ -58,7 +58,7 @@ impl Running {
         self.raft.server_metrics().borrow_watched().membership_config.membership().voter_ids().collect()
     }
 
-    /// The same as others are told it: id, name, disk id.
+    /// Returns the members in the form that is sent to peers: id, name, disk id.
     pub(super) fn known_peers(&self) -> Vec<(u64, String, String)> {
         self.members().into_iter().map(|(id, member)| (id, member.name, member.disk_id)).collect()
     }

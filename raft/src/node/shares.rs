@@ -1,8 +1,8 @@
 //! Bound of the proposals that wait at a member, shared out between requesters.
 //!
-//! A requester may hold as much as is still free beside it, and a namespace as much as its principal leaves
-//! free in turn. So one requester alone gets a third of the places, several get less each, and a place always
-//! remains for a requester that has none, however many others want more.
+//! A principal may hold as many places as are still free, and a namespace as many as its principal leaves
+//! free in turn. So one requester alone gets a third of the places, and several get less each. A place always
+//! remains for a requester that has none.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -64,12 +64,12 @@ pub(super) struct Share<'a> {
     size: Size,
 }
 
-/// The requester holds its share already.
+/// Refusal of a requester that holds its share already.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
 impl Shares {
-    /// Free places for proposals of this size in total.
+    /// Creates places for proposals of this total size.
     pub(super) fn new(limit: Size) -> Self {
         Self { limit, held: Mutex::default() }
     }

@@ -1,8 +1,8 @@
-//! Times of snapshots, and the log kept after them.
+//! Schedule of snapshots, and the log kept after a snapshot.
 //!
 //! openraft counts entries only, but an entry may carry one allocation or ten thousand: the replay of a start
-//! and the space on a disk depend on bytes. And members that count the same entries would all build snapshots
-//! at the same time, so each has its turn.
+//! and the space on a disk depend on bytes. Members that count the same entries would also build snapshots at
+//! the same time, so each member has its own turn.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::raft::RaftHandle;
 use crate::store::EntrySizes;
 
-/// Interval between two looks.
+/// Interval between two checks for a due snapshot.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Snapshot policy: triggers, write rate, and the log kept after them.
+/// Snapshot policy: triggers, write rate, and the log kept after a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotPolicy {
-    /// Log entries from one to the next, at most.
+    /// Maximum number of log entries between two snapshots.
     pub every_entries: u64,
-    /// Bytes of the log from one to the next, at most.
+    /// Maximum bytes of the log between two snapshots.
     pub every_bytes: u64,
-    /// Maximum number of log entries kept after a snapshot: a member that lacks no more needs no snapshot.
+    /// Maximum number of log entries kept after a snapshot; a member that lacks fewer needs no snapshot.
     pub keep_entries: u64,
     /// Maximum bytes of the log kept after a snapshot.
     pub keep_bytes: u64,
-    /// Pace at which one is written, and sent.
+    /// Rate limit for writing and sending a snapshot.
     pub bytes_per_second: u64,
 }
 
@@ -42,7 +42,7 @@ impl Default for SnapshotPolicy {
     }
 }
 
-/// Entry and byte of the log.
+/// Position in the log, as an entry index and as a number of bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Place {
     entry: u64,
@@ -57,8 +57,8 @@ struct Turn {
 }
 
 impl Turn {
-    /// True if a line was crossed between two points. Lines are `every` apart, and each member has its own,
-    /// between those of the others. Shortly after a snapshot the next one is postponed.
+    /// Returns true if a boundary lies between two points. Boundaries are `every` apart, and each member has
+    /// its own, between those of the other members. Within half of `every` after a snapshot none is due.
     fn has_come(self, every: u64, then: u64, now: u64) -> bool {
         let every = every.max(1);
         let offset = every / self.members.max(1) * self.place;
@@ -79,7 +79,7 @@ pub(super) async fn run(raft: RaftHandle, mut reach: EntrySizes, policy: Snapsho
     let metrics = raft.metrics();
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Already requested: openraft refuses a repetition, but not without work.
+    // Requests made so far: openraft refuses a repeated request, but only after some work.
     let (mut asked, mut purge_to) = (None, 0);
     loop {
         looks.tick().await;

@@ -1,4 +1,4 @@
-//! The start of raft: once this member founds a cluster, is taken into one, or belongs to one already.
+//! Start of raft, once this member founds or joins a cluster, or if it belongs to one already.
 
 use std::sync::Arc;
 
@@ -52,11 +52,11 @@ pub(super) async fn join(inner: &Arc<Inner>, handshake: &Handshake) -> Result<()
     start_as(inner, identity, &mut parts).await.map(drop)
 }
 
-/// Starts again as the member that the directory belongs to.
+/// Restarts as the member that the directory belongs to.
 pub(super) async fn resume(inner: &Arc<Inner>) -> Result<Arc<Running>, StartError> {
     let mut parts = inner.parts.lock().await;
     let started = start_as(inner, inner.profile.identity(), &mut parts).await;
-    // Raft applies what the log still has, and hands a broken invariant on as text.
+    // Raft replays the log, and reports a broken invariant only as text.
     started.map_err(|error| inner.state.broken().map_or(error, |broken| StoreError::Broken(broken).into()))
 }
 
@@ -93,7 +93,7 @@ async fn start_as(
     inner.lifecycle.tasks.spawn(membership::run(inner.clone(), running.clone()));
     inner.lifecycle.begin(running.clone());
     if !identity.founding {
-        // Its cluster began with another member's copy of it.
+        // The cluster began with another member's copy of the restored state.
         Restored::forget(&inner.profile.dir);
     }
     if identity.founding {

@@ -9,10 +9,10 @@ use crate::durations::as_ms;
 use crate::store::DiskSpace;
 use crate::types::{Member, MemberInfo, Role};
 
-/// A member that has more entries to apply than that isn't ready.
+/// Entries still to be applied above which a member isn't ready.
 const BEHIND_MAX: u64 = 10_000;
 
-/// A member and its cluster, as it sees them at one instant.
+/// View of one member on itself and its cluster at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Id of the cluster, once there is one.
@@ -28,11 +28,11 @@ pub struct Status {
     pub members: Vec<MemberInfo>,
     /// The last log entry that this member has applied.
     pub applied: Option<u64>,
-    /// The last log entry in its newest snapshot.
+    /// The last log entry in the newest snapshot.
     pub snapshot: Option<u64>,
-    /// The last log entry that is only in the snapshot any more.
+    /// The last purged log entry, whose effect is only in the snapshot.
     pub purged: Option<u64>,
-    /// True if it belongs to a cluster.
+    /// True if this member belongs to a cluster.
     pub founded: bool,
     /// Event that a start waits for, as a phrase after "waiting for".
     pub waiting_for: Option<String>,
@@ -136,7 +136,7 @@ impl Inner {
         self.callers.client_url(id).unwrap_or_else(|| member.client_url.clone())
     }
 
-    /// Checks that clients should come here; the error is the reason against it.
+    /// Checks that this member is ready for clients; the error is the reason against it.
     pub(super) fn ready(&self) -> Result<(), String> {
         if self.lifecycle.is_stopping() {
             return Err("it is stopping".to_owned());

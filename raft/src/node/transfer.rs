@@ -28,7 +28,7 @@ pub(super) async fn hand_over(
     }
 }
 
-/// Hands over, and waits until another member leads; returns its id.
+/// Transfers leadership, and waits until another member leads; returns its id.
 pub(super) async fn transfer(running: &Running, heir: u64, until: Instant) -> Option<u64> {
     let mut changes = running.raft.server_metrics();
     tracing::info!(heir, "handing leadership over");

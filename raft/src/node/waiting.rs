@@ -16,7 +16,7 @@ use crate::transport::{Busy, Declined, Stage};
 
 /// Weight of proposals that is enough for an entry, whatever is in flight.
 const ENOUGH: usize = 64;
-/// The longest time for which proposals gather beside an entry in flight. Longer than most entries take.
+/// Maximum time for which proposals gather while an entry is in flight; most entries take less.
 const GATHERING_MAX: Duration = Duration::from_millis(10);
 
 /// The queue with its pace. Proposals leave it for an entry, or when their proposers give up.
@@ -43,7 +43,7 @@ pub(super) struct Place<'a, T> {
     stage: Stage,
 }
 
-/// A proposal that comes to the queue.
+/// A new proposal for the queue.
 pub(super) struct Arrival<T> {
     pub(super) requester: Requester,
     pub(super) size: Size,
@@ -58,7 +58,7 @@ pub(super) struct InFlight<T> {
     weight: usize,
 }
 
-/// The end of the queue that serves it. Without it the queue is closed.
+/// Serving end of the queue; dropping it closes the queue.
 pub(super) struct Closed<T>(pub(super) Arc<Waiting<T>>);
 
 impl<T> Drop for Closed<T> {
@@ -69,7 +69,7 @@ impl<T> Drop for Closed<T> {
 
 impl<T> Drop for Place<'_, T> {
     fn drop(&mut self) {
-        // After a false it was taken.
+        // Otherwise the proposal was taken for an entry.
         if self.stage.try_give_up() || self.stage.is_given_up() {
             self.waiting.leave(&self.requester, self.number);
         }
@@ -90,8 +90,9 @@ impl<T> Drop for InFlight<T> {
 }
 
 impl<T> Line<T> {
-    /// True if the next entry may be formed. An entry costs many times more than a proposal in it, so the
-    /// second of two in flight has as many as the first. A lone proposal waits for no other.
+    /// Returns true if the next entry may be formed. An entry costs many times more than a proposal in it, so
+    /// an entry beside one in flight needs the same weight, at most [`ENOUGH`]. With no entry in flight, one
+    /// proposal is enough.
     fn is_enough(&self) -> bool {
         self.queue.weight() >= self.in_flight.clamp(1, ENOUGH)
     }
@@ -104,12 +105,12 @@ impl<T> Waiting<T> {
         Self { line: Mutex::new(line), arrival: Notify::new(), costs: Mutex::default(), counters }
     }
 
-    /// Times that commands take, as they are measured.
+    /// Returns the measured apply times of commands.
     pub(super) fn costs(&self) -> MutexGuard<'_, Costs> {
         held(&self.costs)
     }
 
-    /// Lets a proposal wait, unless it would wait for too long.
+    /// Queues a proposal, unless its expected wait is too long.
     pub(super) fn enter(&self, arrival: Arrival<T>, now: Instant) -> Result<Place<'_, T>, Declined> {
         let Arrival { requester, size, deadline, stage, item } = arrival;
         let (number, wakes) = {
@@ -129,7 +130,7 @@ impl<T> Waiting<T> {
             let is_first = line.queue.is_empty();
             (line.queue.push(&requester, size, item), is_first || line.is_enough())
         };
-        // Otherwise the end of the entry in flight does.
+        // Otherwise the end of the entry in flight wakes the queue.
         if wakes {
             self.arrival.notify_one();
         }
@@ -164,7 +165,7 @@ impl<T> Waiting<T> {
         InFlight { waiting: Arc::clone(self), weight }
     }
 
-    /// Takes what is there: none if too little waits yet, an empty list after the end of the queue.
+    /// Takes the waiting proposals: none if too few wait, an empty list if the queue is closed.
     fn try_take(&self, now: Instant, is_late: bool) -> Option<Vec<Queued<T>>> {
         let mut line = held(&self.line);
         if line.closed {
@@ -180,7 +181,7 @@ impl<T> Waiting<T> {
         Some(taken)
     }
 
-    /// Ends the queue: proposers of what waits learn that it has no effect.
+    /// Closes the queue. The proposers of waiting proposals learn that these have no effect.
     pub(super) fn close(&self) {
         let queue = {
             let mut line = held(&self.line);
@@ -278,7 +279,7 @@ mod tests {
             assert_eq!(waiting.try_take(now, false).unwrap().len(), 250);
         }
         assert!(refused > 3_000, "about half of 10000: {refused}");
-        // What waits is served within the bound: an entry more, since the rate is an average.
+        // Waiting proposals are served within the bound and one more entry, since the rate is an average.
         let entries = held(&waiting.line).queue.ahead(&arrival("flood", later, 0).requester, 0).div_ceil(250);
         assert!(entries <= 5, "{entries} entries of 0.5 s wait");
         assert!(waiting.enter(arrival("quiet", later, 1), now).is_ok());

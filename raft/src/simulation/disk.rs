@@ -37,7 +37,7 @@ mod simulated {
     const PAGE_BYTES: u64 = 4096;
     /// Free bytes of a disk that isn't full.
     const FREE_BYTES: u64 = 1 << 40;
-    /// Time between two looks at a disk that stalls.
+    /// Interval between two checks of a stalled disk.
     const LOOK: Duration = Duration::from_millis(5);
 
     thread_local! {
@@ -54,7 +54,7 @@ mod simulated {
         calls: u64,
     }
 
-    /// Begins or ends a fault of the disk with a data directory. One that is there goes on.
+    /// Begins or ends a fault of the disk with a data directory. A fault of the same kind continues.
     pub fn set_disk(dir: &Path, fault: Option<DiskFault>) {
         FAULTS.with_borrow_mut(|faults| match fault {
             Some(kind) if faults.get(dir).is_some_and(|fault| fault.kind == kind) => {}
@@ -69,7 +69,7 @@ mod simulated {
         FAULTS.with_borrow(|faults| faults.get(dir).map_or(0, |fault| fault.calls))
     }
 
-    /// The fault of the disk with a path, if it has one of these. Counts the call.
+    /// Returns the fault of the disk with a path, if `is_met` holds for it. Counts the call.
     fn meets(path: &Path, is_met: impl Fn(DiskFault) -> bool) -> Option<DiskFault> {
         FAULTS.with_borrow_mut(|faults| {
             let (_, fault) =
@@ -79,7 +79,7 @@ mod simulated {
         })
     }
 
-    /// Remembers what is on disk where a file is about to be written.
+    /// Saves the durable contents of the pages that are about to be written.
     ///
     /// # Errors
     /// On a full disk, if the file would grow.
@@ -141,8 +141,8 @@ mod simulated {
         fault == DiskFault::Full
     }
 
-    /// Cuts the power of the machine with a data directory: pages that were not synced are lost, or not.
-    /// Returns the number of lost ones.
+    /// Cuts the power of the machine with a data directory: each page that was not synced is lost at random.
+    /// Returns the number of lost pages.
     ///
     /// # Errors
     /// If a file can't be written.

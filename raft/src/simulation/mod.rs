@@ -1,12 +1,11 @@
-//! Simulation: stand-ins for what members take from their system, on one thread.
+//! Simulation: replacements for the system services that members use, on one thread.
 //!
 //! A thread that has called [`enter`] runs whole clusters as tasks: their threads are tasks of its runtimes
 //! (`threads.rs`), their random numbers come from a seed, their peers answer in a network of the simulation,
-//! and their disks lose, delay and refuse writes when the simulation lets them. Shipped programs have none of
-//! it.
+//! and their disks lose, delay and refuse writes on demand. Shipped programs contain none of this.
 //!
-//! Faults of disks concern the log. Other files are written before the next step of their member, and can be
-//! built anew from log and snapshot.
+//! Disk faults affect the log only. Other files are written before the next step of their member, and can be
+//! rebuilt from log and snapshot.
 
 mod disk;
 mod pausing;
@@ -41,7 +40,7 @@ pub type Simulated<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 
 /// Both halves of a stream between members.
 pub type Halves = (Box<dyn AsyncRead + Send + Sync + Unpin>, Box<dyn AsyncWrite + Send + Sync + Unpin>);
 
-/// Stand-ins of one simulation.
+/// Replacements of one simulation.
 #[derive(Debug, Clone, Copy)]
 pub struct Simulation {
     /// Seed of all random numbers.
@@ -97,7 +96,7 @@ pub(crate) use self::present::present;
 /// Turns an option of the test build on, in the whole process.
 ///
 /// # Errors
-/// For a name that no option has.
+/// If no option has this name.
 #[cfg(any(test, feature = "testing"))]
 pub fn turn_on(option: &str) -> Result<(), ipam_machine::testing::UnknownOption> {
     option.parse().map(ipam_machine::testing::TestOption::turn_on)

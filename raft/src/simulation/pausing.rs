@@ -28,7 +28,7 @@ mod simulated {
         static PAUSED: RefCell<Vec<Paused>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// Pauses the tasks of a runtime. A pause goes on if there is one already.
+    /// Pauses the tasks of a runtime. A pause in progress continues.
     pub fn pause(runtime: Id) {
         PAUSED.with_borrow_mut(|paused| {
             if paused.iter().all(|one| one.runtime != runtime) {
@@ -37,7 +37,7 @@ mod simulated {
         });
     }
 
-    /// Ends the pause of a runtime, whose tasks go on in random order; returns the number of turns that
+    /// Ends the pause of a runtime, whose tasks continue in random order; returns the number of turns that
     /// they did not get.
     pub fn resume(runtime: Id) -> u64 {
         let ended = PAUSED.with_borrow_mut(|paused| {
@@ -45,7 +45,7 @@ mod simulated {
             Some(paused.remove(at))
         });
         let Some(Paused { mut waiting, refused, .. }) = ended else { return 0 };
-        // A scheduler has no order either.
+        // The order is random, since a real scheduler guarantees none either.
         while !waiting.is_empty() {
             let next = random().unwrap_or_default() % waiting.len() as u64;
             waiting.swap_remove(usize::try_from(next).unwrap_or_default()).wake();
@@ -62,7 +62,7 @@ mod simulated {
         .await
     }
 
-    /// True if the runtime is paused. The waker is called at its end.
+    /// Returns true if the runtime is paused. The waker is called at the end of the pause.
     fn waits(waker: &Waker) -> bool {
         if present().is_none() || PAUSED.with_borrow(Vec::is_empty) {
             return false;

@@ -1,4 +1,5 @@
-//! Doors for fuzz targets: what is read from disk, and bytes with right sums, which no fuzzer guesses.
+//! Access for fuzz targets to the readers of disk formats. Checksums are computed here, since no fuzzer
+//! guesses them.
 
 use std::fs;
 use std::io;
@@ -16,11 +17,11 @@ use ipam_machine::{RowKey, State};
 
 pub use crate::store::journal::fuzzing as journal;
 
-/// A frame with right sums.
+/// Builds a frame with valid checksums.
 #[must_use]
 pub fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut framed = Vec::new();
-    // Into memory: it can only be too long, and is empty then.
+    // Writing to memory fails only if the body is too long; the result is empty then.
     let _ = frame::write(&mut framed, kind, 1, body);
     framed
 }
@@ -28,7 +29,7 @@ pub fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
 /// Reads a snapshot, and writes its contents again.
 ///
 /// # Errors
-/// When it isn't one.
+/// If the bytes are no snapshot.
 pub fn snapshot(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let whole = snapshot::verify(bytes);
     let instant = snapshot::load(bytes, &crate::progress::Progress::default())?;
@@ -41,7 +42,7 @@ pub fn snapshot(bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok(again)
 }
 
-/// A snapshot with right sums, count and seal, and with the right digest if its rows are a state.
+/// Builds a snapshot with valid checksums, count and seal. The digest is right if the rows form a state.
 #[must_use]
 pub fn snapshot_of(rows: &[(RowKey, Vec<u8>)], blocks: &[Vec<u8>]) -> Vec<u8> {
     let digest = State::from_rows(rows.iter().cloned()).map_or(0, |state| state.digest());
@@ -109,7 +110,7 @@ pub fn item_of(kind: u8, body: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn log_file(dir: &Path, content: &[u8], same_boot: bool) -> Option<io::Result<String>> {
     let folder = log::path(dir);
-    // What can't be removed or made can't be opened either.
+    // Errors are ignored: a file that can't be removed or created can't be opened either.
     let _ = fs::remove_dir_all(&folder);
     let _ = fs::create_dir(&folder);
     let _ = fs::write(folder.join(log::file_name(0)), content);

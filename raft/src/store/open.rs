@@ -22,7 +22,7 @@ use crate::threads::{self, Thread};
 use ipam_machine::Broken;
 use ipam_machine::level::check_known;
 
-/// Allocations of a state that it takes seconds to read from rows.
+/// Number of allocations above which reading a state from rows takes seconds.
 const LARGE_ALLOCATIONS: usize = 50_000;
 
 /// Everything that a data directory holds, open and running.
@@ -42,7 +42,7 @@ pub(crate) struct Store {
     pub(crate) counters: Arc<StoreCounters>,
     /// Reason of a failure that prevents all further writes: then the process must end.
     pub(crate) failed: watch::Receiver<Option<StoreFailure>>,
-    /// Closes it all in good order.
+    /// Closes the store cleanly.
     pub(crate) closer: Closer,
 }
 
@@ -52,10 +52,10 @@ pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
     open_with(dir, Progress::default()).await
 }
 
-/// Opens a data directory, new or old. The caller locks it. Its lock is the caller's business.
+/// Opens a data directory, new or old. The caller must hold its lock.
 ///
 /// # Errors
-/// If it can't be used; the error has the reason and the remedy.
+/// If the directory can't be used; the error has the reason and the remedy.
 pub(crate) async fn open_with(dir: &Path, progress: Progress) -> Result<Store, StoreError> {
     let dir = dir.to_owned();
     let open = move || Broken::catch(|| open_blocking(&dir, &progress)).inspect_err(report);
@@ -66,7 +66,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     progress.begin("its log is opened");
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
     let headroom = Arc::new(Headroom::new(dir, snapshot::path_in(dir)));
-    // On a full disk, a start needs what the last run has kept for it.
+    // On a full disk, a start needs the ballast of the last run.
     headroom.make_room(START_BYTES);
     let boot_id = disk::boot_id(dir);
     let before = last_marker(dir, &boot_id)?;
@@ -136,7 +136,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         pending: notifier.pending(),
     };
     let rows_thread = threads::start("ipamd-rows", behind.run(wakeups)).map_err(StoreError::io(dir))?;
-    // Rows that must be made afresh don't wait for the first change.
+    // Rows that must be rebuilt don't wait for the first change.
     notifier.changed();
     let reader = Journal::new(Arc::new(shared.clone()), Arc::clone(&journal));
     let machine = MachineStore {
@@ -172,8 +172,8 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     })
 }
 
-/// Marker of the last run. A new directory gets one first, so that a directory without one is either new or
-/// has lost it.
+/// Returns the marker of the last run. A new directory gets its marker before its log, so a log without a
+/// marker means that the marker was lost.
 fn last_marker(dir: &Path, boot_id: &str) -> Result<Marker, StoreError> {
     if let Some(marker) = Marker::read(dir)? {
         return Ok(marker);
@@ -198,8 +198,8 @@ pub(crate) struct Closer {
     rows_thread: Thread,
 }
 
-/// Leaves a large state where the next start reads it fastest. Without that the start takes longer, and no
-/// more.
+/// Writes a snapshot of a large state, which the next start reads fastest. Without it the start only takes
+/// longer.
 async fn leave_snapshot(mut machine: MachineStore, large_allocations: usize) {
     let applied = machine.shared.applied();
     let is_large = machine.shared.with(|state| state.allocations.len()) >= large_allocations;
@@ -222,10 +222,10 @@ impl Closer {
         self.log.close().await.map_err(|error| StoreError::Stopped(error.to_string()))?;
         let (done, wait) = oneshot::channel();
         self.notifier.send(Wakeup::Close(done));
-        // In parallel with the remaining rows: should those take too long, the next start reads this.
+        // In parallel with the remaining rows: if those take too long, the next start reads the snapshot.
         leave_snapshot(self.machine, self.large_allocations).await;
         wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))??;
-        // It has answered last of all, so this takes no time.
+        // The thread answers just before it ends, so this takes no time.
         self.rows_thread
             .ended()
             .await

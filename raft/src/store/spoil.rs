@@ -1,4 +1,4 @@
-//! Test access to the snapshot's writer and reader without a directory, behind an unshipped feature.
+//! Test access, behind an unshipped feature: broken invariants, and snapshots without a directory.
 
 use std::io;
 
@@ -38,7 +38,7 @@ const PIECE_BYTES: usize = 100;
 /// Writes a snapshot of a state and of its journal, hands it over in pieces, and reads the state in it.
 ///
 /// # Errors
-/// As a member has them.
+/// If a member would fail to write or to read the snapshot.
 pub fn through_a_snapshot(state: &State, journaled: Vec<Journaled>) -> io::Result<State> {
     let mut recent = Recent::new(&State::new().header().journal, Vec::new());
     recent.take(journaled);

@@ -11,7 +11,7 @@ use crate::store::rows::{self, Point, Rows};
 use crate::store::snapshot::{Instant, SnapshotDir};
 use crate::types::LogId;
 
-/// Entries that are applied in a moment: one takes 12 ms at most, when it carries 1,000 allocations.
+/// Number of entries that are quick to apply: each takes at most 12 ms, with 1,000 allocations in it.
 const NEAR_ENTRIES: u64 = 256;
 
 /// Rows and their position, if they are trustworthy; others are set aside.
@@ -55,7 +55,7 @@ pub(super) struct Start {
 }
 
 /// Begins with the snapshot if the log continues shortly after it, else with the rows. A snapshot loads in
-/// half the time. In both cases it must be whole: peers will request it.
+/// half the time. The snapshot must be intact in both cases, since peers may request it.
 pub(super) fn begin(
     dir: &Path,
     rows: Option<(Rows, Point)>,
@@ -88,7 +88,7 @@ pub(super) fn begin(
             Ok(Start { instant, rows: Some((rows, applied)) })
         }
         Err(quarantine) => {
-            // sled writes on while it is open.
+            // An open sled database keeps writing, so it is closed first.
             drop(rows);
             believed::<()>(dir, Err(quarantine))?;
             from_snapshot(snapshots, None, progress)
@@ -105,7 +105,7 @@ fn from_snapshot(
     Ok(Start { instant: snapshots.load_current(progress)?.unwrap_or_default(), rows })
 }
 
-/// True if the log leads from one entry to another in a moment, even with the largest entries.
+/// Returns true if the replay from one entry to another is quick, even with the largest entries.
 pub(super) fn is_near(from: Option<LogId>, to: Option<LogId>) -> bool {
     next(to).saturating_sub(next(from)) <= NEAR_ENTRIES
 }

@@ -9,7 +9,7 @@ use openraft::raft::{AppendEntriesResponse, StreamAppendError};
 use super::message::{Append, Appended};
 use crate::types::{Entry, LogId, Types};
 
-/// Bytes that an entry without commands counts as.
+/// Bytes that are counted for an entry besides its commands.
 const SMALL_ENTRY_BYTES: usize = 256;
 
 /// The part of the log that an append is about: the entry before it, and its last one.
@@ -25,7 +25,7 @@ impl Span {
         Self { before: append.prev_log_id, last }
     }
 
-    /// True if a peer that obeys the protocol can answer so. openraft relies on it.
+    /// Returns true if the answer obeys the protocol, on which openraft relies.
     pub(super) fn allows(&self, answer: &Appended) -> bool {
         match answer {
             Ok(matching) => *matching == self.last,
@@ -34,7 +34,8 @@ impl Span {
         }
     }
 
-    /// The response of this member's raft, as peers are answered. Nothing fits a conflict at no entry at all.
+    /// Converts the response of this member's raft into the answer to a peer. Returns none for a conflict
+    /// without a preceding entry, which no answer can express.
     pub(crate) fn answer(&self, response: AppendEntriesResponse<Types>) -> Option<Appended> {
         Some(match response {
             AppendEntriesResponse::Success => Ok(self.last),
@@ -52,7 +53,7 @@ fn entry_bytes(entry: &Entry) -> usize {
     }
 }
 
-/// Divides an append into ones of a size that travels well, in order. Each is a valid append by itself.
+/// Splits an append into parts of bounded size, in order. Each part is a valid append by itself.
 pub(super) fn divide(mut append: Append) -> VecDeque<Append> {
     let mut parts = VecDeque::new();
     let entries = std::mem::take(&mut append.entries);
@@ -76,7 +77,7 @@ pub(super) fn divide(mut append: Append) -> VecDeque<Append> {
 /// Checks the protocol's rules for a leader: entries without gaps, none from a later leadership.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The violated rule, in words.
 pub(crate) fn check(append: &Append) -> Result<(), String> {
     let leader = append.vote.leader_id();
     if !append.vote.is_committed() {

@@ -14,28 +14,28 @@ use super::peers::Target;
 use super::stage::Stage;
 use crate::simulation::pausable;
 
-/// The first pause after a connection that failed; each further one is twice as long.
+/// The first pause after a failed connection; each further pause is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
-/// The longest pause. Short, since an election may hang on it.
+/// The longest pause. It is short, since an election may depend on the connection.
 const PAUSE_MAX: Duration = Duration::from_millis(320);
-/// A connection that doesn't last even that long didn't work.
+/// Minimum duration of a connection that counts as working.
 const WORKED: Duration = Duration::from_millis(500);
 
-/// A call that wasn't answered.
+/// Reason why a call has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum CallError {
-    /// It has never left this machine.
+    /// The request was never sent.
     #[error("{0}")]
     NotSent(String),
-    /// It may have been received.
+    /// The request may have been received.
     #[error("{0}")]
     Lost(String),
-    /// It may have been received; there was no answer in time.
+    /// The request may have been received; there was no answer in time.
     #[error("no answer in time")]
     TimedOut,
 }
 
-/// A request on its way.
+/// A request that waits to be sent.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) request: Request,
@@ -44,13 +44,13 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Answers a call that is not going to be sent.
+    /// Answers a call that will not be sent.
     pub(super) fn fail(self, why: &str) {
         let _ = self.reply.send(Err(CallError::NotSent(why.to_owned())));
     }
 }
 
-/// The answer to come.
+/// Handle on the pending answer of a request.
 #[derive(Debug)]
 pub(crate) struct Pending {
     stage: Stage,
@@ -58,7 +58,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Waits for it. May be dropped and called again.
+    /// Waits for the answer. The future may be dropped, and the method called again.
     pub(crate) async fn wait(&mut self, deadline: Instant) -> Result<Answer, CallError> {
         match timeout_at(deadline, &mut self.answer).await {
             Ok(Ok(answer)) => answer,
@@ -69,21 +69,21 @@ impl Pending {
         }
     }
 
-    /// Waits no longer. A request that hasn't left this machine never will.
+    /// Gives up waiting. A request that hasn't been sent yet never will be.
     pub(crate) fn give_up(self) -> CallError {
         let why = "the caller waits no longer".to_owned();
         if self.stage.try_give_up() { CallError::NotSent(why) } else { CallError::Lost(why) }
     }
 }
 
-/// The callers' end. The connection ends with it.
+/// Callers' end of a connection, which ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Channel {
     calls: mpsc::Sender<Call>,
 }
 
 impl Channel {
-    /// Creates the channel, without a connection, whose task runs on this runtime.
+    /// Creates the channel without a connection; the task of the channel runs on this runtime.
     pub(super) fn new(target: Target, runtime: &Handle) -> Self {
         let (calls, waiting) = mpsc::channel(PEER_CALLS_MAX);
         runtime.spawn(pausable(run(target, waiting)));
@@ -142,7 +142,7 @@ async fn run(target: Target, mut waiting: mpsc::Receiver<Call>) {
     }
 }
 
-/// Answers calls during the pause with the reason. False when no caller is left.
+/// Refuses calls with the reason during the pause. Returns false when no caller is left.
 async fn refuse_all(waiting: &mut mpsc::Receiver<Call>, why: &str, pause: Duration) -> bool {
     let over = sleep(pause);
     tokio::pin!(over);

@@ -12,7 +12,7 @@ use crate::sync::held;
 
 /// The time in which the same complaint isn't repeated, and in which lines are counted.
 const INTERVAL: Duration = Duration::from_millis(PEER_LOG_INTERVAL_MS);
-/// Different ones that are remembered; beyond that all are forgotten, and may be repeated.
+/// Peers whose last complaint is remembered; beyond that all are forgotten, and may be repeated.
 const REMEMBERED_MAX: usize = 256;
 
 /// The complaints that were made, with their times.
@@ -34,7 +34,7 @@ impl Complaints {
         held(&self.0).news(peer, what, Instant::now())
     }
 
-    /// Removes the complaint about `whom`; returns true if there was one.
+    /// Removes the complaint about `peer`; returns true if there was one.
     pub(crate) fn settle(&self, peer: &str) -> bool {
         held(&self.0).last.remove(peer).is_some()
     }

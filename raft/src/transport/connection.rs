@@ -22,7 +22,7 @@ use crate::sync::held;
 
 /// Bytes that are written at once.
 const WRITE_BYTES: usize = 64 << 10;
-/// Number of pings, whose answers have no waiting caller.
+/// Request number of pings; no caller waits for their answers.
 const PING: u64 = 0;
 
 type Reply = oneshot::Sender<Result<Answer, CallError>>;
@@ -30,8 +30,8 @@ type Reply = oneshot::Sender<Result<Answer, CallError>>;
 /// Callers, by the number of the answer that each waits for.
 type Callers = Arc<Mutex<BTreeMap<u64, Reply>>>;
 
-/// Serves the calls until the connection ends; returns the reason, none if it isn't needed any more. Calls
-/// that were sent and not answered learn it by their dropped reply.
+/// Serves calls until the connection ends; returns the reason, or none if the connection isn't needed any
+/// more. Callers without an answer notice it by their dropped reply.
 pub(super) async fn converse(
     stream: PeerStream,
     first: Call,
@@ -67,7 +67,7 @@ async fn write_requests(
         while let Some(call) = next.take() {
             number += 1;
             write_one(&mut write, number, call, callers).await?;
-            // What waits travels in one piece.
+            // Waiting calls are written together.
             next = waiting.try_recv().ok();
         }
         write.flush().await?;
@@ -114,7 +114,7 @@ async fn read_answers(read: ReadHalf, callers: Callers) -> String {
         match answer {
             Ok((PING, _)) => {}
             Ok((number, answer)) => {
-                // The caller has given up meanwhile.
+                // A missing receiver means that the caller has given up.
                 let caller = held(&callers).remove(&number);
                 if let Some(caller) = caller {
                     let _ = caller.send(Ok(answer));

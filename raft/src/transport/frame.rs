@@ -15,10 +15,10 @@ use tokio_util::codec::Decoder;
 pub(crate) const FRAME_VERSION: u8 = 1;
 /// Bytes of the length.
 const HEAD_BYTES: usize = 4;
-/// The first bytes of TLS: a frame of that length would be longer than any.
+/// The first bytes of TLS; as a length they exceed every limit.
 const TLS_RECORD: [u8; 2] = [22, 3];
 const _: () = assert!(FRAME_BYTES_MAX < 22 << 24);
-/// Bytes by which the buffer may exceed the received ones.
+/// Maximum bytes that the buffer reserves beyond the received bytes.
 const RESERVE_BYTES_MAX: usize = 256 << 10;
 
 /// Cuts a stream into frames of at most `bytes_max`.
@@ -57,19 +57,19 @@ impl Decoder for Frames {
     }
 }
 
-/// A value as a whole frame, ready to be written.
+/// Encodes a value as a whole frame, ready to be written.
 ///
 /// # Errors
-/// When it is larger than any peer would take.
+/// If the value is larger than any peer accepts.
 pub(crate) fn encode<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     let too_long = |length| invalid(format!("a message of {length} bytes is larger than a frame may be"));
     encode_up_to(FRAME_BYTES_MAX, value)?.map_err(too_long)
 }
 
-/// The same, or the length of a value that is larger than peers take.
+/// Encodes a value as a frame, or returns the length of a value that exceeds `bytes_max`.
 ///
 /// # Errors
-/// When it can't be encoded.
+/// If the value can't be encoded.
 pub(super) fn encode_up_to<T: Serialize>(bytes_max: usize, value: &T) -> io::Result<Result<Vec<u8>, usize>> {
     let mut frame = postcard::to_extend(value, vec![0, 0, 0, 0, FRAME_VERSION]).map_err(invalid)?;
     let length = frame.len() - HEAD_BYTES;
@@ -83,7 +83,7 @@ pub(super) fn encode_up_to<T: Serialize>(bytes_max: usize, value: &T) -> io::Res
 /// The value in a frame.
 ///
 /// # Errors
-/// For another version, or when it isn't such a value.
+/// If the frame has another version, or doesn't hold such a value.
 pub(crate) fn decode<T: DeserializeOwned>(frame: &[u8]) -> io::Result<T> {
     match frame.split_first() {
         Some((&FRAME_VERSION, body)) => postcard::from_bytes(body).map_err(invalid),
@@ -92,7 +92,7 @@ pub(crate) fn decode<T: DeserializeOwned>(frame: &[u8]) -> io::Result<T> {
     }
 }
 
-/// Bytes that need no encoding as a whole frame.
+/// Wraps bytes in a frame without encoding them.
 pub(crate) fn encode_raw(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let length = u32::try_from(bytes.len() + 1).map_err(invalid)?;
     let mut frame = Vec::with_capacity(HEAD_BYTES + 1 + bytes.len());
@@ -102,7 +102,7 @@ pub(crate) fn encode_raw(bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The bytes in such a frame.
+/// Returns the bytes in a frame of [`encode_raw`].
 pub(crate) fn decode_raw(frame: &Bytes) -> io::Result<Bytes> {
     match frame.first() {
         Some(&FRAME_VERSION) => Ok(frame.slice(1..)),

@@ -19,7 +19,7 @@ use crate::types::Types;
 /// Decodes input in pieces of this size into frames; returns them, the rest, and the largest buffer.
 ///
 /// # Errors
-/// As on a connection: it is closed then.
+/// If the input violates the protocol; a connection would be closed then.
 pub fn frames(bytes: &[u8], piece_bytes: usize) -> io::Result<(Vec<Bytes>, Bytes, usize)> {
     let (mut frames, mut buffer) = (Frames::up_to(FRAME_BYTES_MAX), BytesMut::new());
     let (mut all, mut capacity) = (Vec::new(), 0);
@@ -36,7 +36,7 @@ pub fn frames(bytes: &[u8], piece_bytes: usize) -> io::Result<(Vec<Bytes>, Bytes
 /// Bytes as a frame that a peer would send.
 ///
 /// # Errors
-/// When they are too many.
+/// If there are too many bytes.
 pub fn framed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encode_raw(bytes)
 }
@@ -52,7 +52,7 @@ pub fn opening(stream: &[u8]) -> Option<Vec<u8>> {
 /// The bytes of a first frame that holds this opening.
 ///
 /// # Errors
-/// When it is too long.
+/// If the opening is too long.
 pub fn preface(opening: &[u8]) -> io::Result<Vec<u8>> {
     encode(&(*b"ipamd-pr", PROTOCOL_VERSION, opening.to_vec()))
 }
@@ -102,7 +102,7 @@ fn again<T: Serialize + DeserializeOwned>(value: &T) -> Option<Vec<u8>> {
     Some(frame.get(size_of::<u32>()..).unwrap_or_default().to_vec())
 }
 
-/// The most that the first frame may have.
+/// Maximum bytes of the first frame.
 pub const OPENING_BYTES_MAX: usize = PREFACE_BYTES_MAX;
 
 fn in_time<T>(future: impl Future<Output = T>) -> Option<T> {

@@ -10,23 +10,23 @@ use crate::types::Types;
 
 /// Member that peers call: the interface of the layer above to the transport.
 pub(crate) trait Host: Clone + Send + Sync + 'static {
-    /// This member.
+    /// Returns this member's name and standing.
     fn hello(&self) -> Hello;
 
     /// Admits or refuses the caller; waits until it can be served.
     fn admit(&self, handshake: &Handshake) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Completes once the member is removed from the cluster. Its connections are then closed, so that it
-    /// asks again and learns of it.
+    /// reconnects and learns of its removal.
     fn expelled(&self, member_id: u64) -> impl Future<Output = ()> + Send;
 
-    /// Answers a request of a peer that was let in.
+    /// Answers a request of an admitted peer.
     fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
 
-    /// A file for the snapshot that a peer is about to send.
+    /// Creates a file for the snapshot that a peer is about to send.
     fn incoming(&self) -> impl Future<Output = Result<IncomingSnapshot, String>> + Send;
 
-    /// Takes the state from a snapshot that has come whole.
+    /// Installs a snapshot that was received completely.
     fn install(
         &self,
         head: SnapshotHead,

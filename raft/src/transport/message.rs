@@ -1,4 +1,4 @@
-//! Requests of peers and their answers once a connection stands.
+//! Requests between peers and their answers, on an established connection.
 
 use openraft::raft::{
     AppendEntriesRequest, StreamAppendResult, TransferLeaderRequest, TransferLeaderResponse, VoteRequest,
@@ -12,51 +12,51 @@ use ipam_machine::{Command, Outcome};
 
 /// Entries to append, or a heartbeat.
 pub(crate) type Append = AppendEntriesRequest<Types>;
-/// Up to where the logs agree now, or why they don't.
+/// Result of an append: the last matching entry, or the reason for a mismatch.
 pub(crate) type Appended = StreamAppendResult<Types>;
 
 /// Every request travels with a number that its answer repeats.
 pub(crate) type Numbered<T> = (u64, T);
 
-/// A question. Variants are only ever appended.
+/// A request to a peer. Variants are only ever appended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// A sign of life.
+    /// Keeps the connection alive.
     Ping,
     /// Append these entries; or, on the control connection, a heartbeat.
     Append(Append),
-    /// A vote in an election.
+    /// Requests a vote in an election.
     Vote(VoteRequest<Types>),
-    /// Would there be a vote? Changes nothing.
+    /// Requests a pre-vote: whether a vote would be granted. Changes nothing.
     PreVote(VoteRequest<Types>),
     /// The leader hands its leadership over.
     TransferLeader(TransferLeaderRequest<Types>),
-    /// A proposal that came to a member that doesn't lead.
+    /// Forwards a proposal to the leader.
     Propose {
         /// The command, with the principal in it.
         command: Box<Command>,
         /// Time for which the proposer will still wait.
         budget_ms: u64,
     },
-    /// Up to where must a reader have applied, for its read to be linearizable?
+    /// Requests the log id up to which a reader must have applied for a linearizable read.
     ReadIndex,
-    /// A piece of a sealed segment of the journal.
+    /// Requests a piece of a sealed segment of the journal.
     JournalPiece {
         /// The segment's number.
         number: u64,
-        /// The offset in its file.
+        /// The offset in the segment's file.
         offset: u64,
     },
-    /// The member's report about its state and its program.
+    /// Requests the member's report about its state and its program.
     Report,
-    /// Build a snapshot, and send it.
+    /// Requests a snapshot, which the peer builds and sends.
     SendSnapshot {
         /// The requesting member, whose state is wrong.
         to: u64,
-        /// Up to where it must reach at least.
+        /// Index of the entry that the snapshot must reach at least.
         at_least: u64,
     },
-    /// The members, as the one that leads sees them.
+    /// Requests the members as the leader sees them.
     Members,
     /// Makes this voter the leader; for the leader.
     HandOver {
@@ -69,7 +69,7 @@ pub(crate) enum Request {
     Headroom,
 }
 
-/// The answer. Variants are only ever appended.
+/// An answer to a request. Variants are only ever appended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// The answer to a ping.
@@ -84,7 +84,7 @@ pub(crate) enum Answer {
     Propose(Result<Outcome, Declined>),
     /// The log id to wait for.
     ReadIndex(Result<LogId, Declined>),
-    /// It can't be answered, and why.
+    /// The request can't be answered, with the reason.
     Failed(String),
     /// A piece of a segment; empty at its end.
     JournalPiece {
@@ -94,7 +94,7 @@ pub(crate) enum Answer {
         length: u64,
     },
     Report(Box<Report>),
-    /// The snapshot was sent, and taken.
+    /// The snapshot was sent and accepted.
     SnapshotSent,
     /// Members, if the called member leads.
     Members(Result<Vec<MemberInfo>, Declined>),
@@ -107,9 +107,9 @@ pub(crate) enum Answer {
 /// A member's report about its state and its program, for the others to compare.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Its state at the newest places at which it can be compared.
+    /// Newest checkpoints of the member's state.
     pub(crate) checkpoints: Vec<Checkpoint>,
-    /// True if its state is suspect and another comparison could end that.
+    /// True if the member's state is suspect and another comparison could end that.
     pub(crate) waits: bool,
     /// Report for people and for the leader.
     pub(crate) peer_report: PeerReport,
@@ -118,46 +118,46 @@ pub(crate) struct Report {
 /// A member's statement about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PeerReport {
-    /// Reason for which it doesn't serve, if its state is suspect.
+    /// Reason why the member doesn't serve, if its state is suspect.
     pub(crate) quarantine: Option<String>,
-    /// The version of its program.
+    /// Version of the member's program.
     pub(crate) version: String,
-    /// The highest level that its program knows.
+    /// Highest level that the member's program knows.
     pub(crate) level: u32,
 }
 
-/// A refusal of a peer to do what another passed on to it. Variants are only ever appended.
+/// Refusal of a forwarded request. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Declined {
-    /// It doesn't lead, or not for sure; nothing was appended.
+    /// The called member doesn't lead, or can't prove it; nothing was appended.
     NoLeader,
-    /// Too many proposals wait; nothing was appended.
+    /// Too many proposals or reads wait; nothing was appended.
     Overloaded,
-    /// It is stopping; nothing was appended.
+    /// The called member is stopping; nothing was appended.
     ShuttingDown,
-    /// The time was up.
+    /// The deadline passed.
     Expired {
-        /// True if it may have entered the log.
+        /// True if the proposal may have entered the log.
         maybe_applied: bool,
     },
-    /// It entered the log, and the leader lost its leadership before it knew the outcome.
+    /// The proposal may be in the log, but the leader lost its leadership before it knew the outcome.
     Unknown,
     /// A majority of the disks has no space; nothing was appended.
     DiskFull,
-    /// It entered the log, and its outcome is larger than a frame may be.
+    /// The proposal is in the log, but its outcome is larger than a frame may be.
     TooLarge {
         /// Bytes of the answer.
         bytes: u64,
     },
-    /// It takes no proposals of this requester now; nothing was appended.
+    /// The called member takes no proposals of this requester now; nothing was appended.
     Busy {
         why: Busy,
-        /// Pause before a repetition has a chance.
+        /// Recommended pause before the next attempt, in milliseconds.
         retry_after_ms: u64,
     },
 }
 
-/// The reason for which a queue takes in no more. Variants are only ever appended.
+/// Reason why a queue accepts no more. Variants are only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Busy {
     /// The requester holds its share of the places.
@@ -173,6 +173,6 @@ pub(crate) enum NotHandedOver {
     NoLeader,
     /// The chosen member can't lead, with the reason.
     Unfit(String),
-    /// It didn't take over in time.
+    /// The chosen member didn't take over in time.
     Late,
 }

@@ -124,7 +124,7 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Holds messages of one kind to the file: what is written, and what is read.
+/// Compares messages of one kind with the file, both written and read.
 fn hold<T: Serialize + DeserializeOwned + Debug>(kind: &str, messages: Vec<T>) {
     let mut added = String::new();
     let known = known();
@@ -139,7 +139,7 @@ fn hold<T: Serialize + DeserializeOwned + Debug>(kind: &str, messages: Vec<T>) {
             None => panic!("{name} ({meaning}) has no fixture yet: UPDATE=1"),
             Some((old, meant)) => {
                 assert_eq!(frame, *old, "{name} is written otherwise");
-                // After the length at the beginning of a frame.
+                // The decoder gets the frame without the length.
                 let read: Numbered<T> = decode(&unhex(old)[4..]).unwrap();
                 assert_eq!(format!("{:?}", read.1), *meant, "{name} means something else");
             }
@@ -152,7 +152,7 @@ fn hold<T: Serialize + DeserializeOwned + Debug>(kind: &str, messages: Vec<T>) {
     }
 }
 
-/// All in one test, since all are in one file.
+/// All kinds are in one test, since all are in one file.
 #[test]
 fn messages_of_the_first_version_are_read_as_they_were_meant() {
     hold("request", requests());

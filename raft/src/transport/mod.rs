@@ -1,8 +1,8 @@
 //! Peers: admission, requests and responses, and openraft's network on top of them.
 //!
-//! A member has three connections to every other one: log entries, control (votes, heartbeats, forwarded
-//! proposals), and snapshots, so that none of them waits behind another. Each opens with a handshake in which
-//! both sides verify their identities; after that numbered requests and responses travel in frames.
+//! A member has up to four connections to every other one: log entries, control (votes, heartbeats, forwarded
+//! proposals), snapshots, and the journal, so that none of them waits behind another. Each opens with a
+//! handshake in which both sides verify their identities; after that requests and responses travel in frames.
 //!
 //! **Invariant:** nothing that a peer sends makes this side panic, or reserve memory for bytes that haven't
 //! arrived. A protocol violation closes the connection.

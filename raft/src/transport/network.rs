@@ -29,11 +29,11 @@ use crate::types::{Member, Types, Vote};
 /// connection has its own sign of life, and entries sent twice make a slow disk slower.
 const APPEND_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Time for which a leader keeps a commit without new entries. The next entries usually carry it before, and
-/// so do heartbeats, also those of a linearizable read: a message of its own would double the messages.
+/// Time for which a leader delays a commit without new entries. The next entries or heartbeats, also those of
+/// a linearizable read, usually carry it: a separate message would double the messages.
 const COMMIT_DELAY: Duration = Duration::from_millis(10);
 
-/// Makes the links.
+/// Factory of the links to peers.
 #[derive(Clone)]
 pub(crate) struct Network(pub(crate) Peers);
 
@@ -47,7 +47,7 @@ impl RaftNetworkFactory<Types> for Network {
     async fn new_heartbeat_client(&mut self, target: u64, node: &Member) -> Link {
         self.link(target, node, Purpose::Control)
     }
-    // A snapshot makes a connection of its own whichever link sends it.
+    // A snapshot opens a separate connection, whichever link sends it.
 }
 
 impl Network {
@@ -96,7 +96,7 @@ impl Link {
     }
 }
 
-/// Entries on their way and entries that wait for theirs.
+/// Appends in flight, and appends that wait to be sent.
 struct Pipeline<'a, S> {
     link: &'a Link,
     channel: Arc<Channel>,
@@ -104,13 +104,13 @@ struct Pipeline<'a, S> {
     input: S,
     exhausted: bool,
     divided: VecDeque<Append>,
-    /// A commit without entries, and the time until which it waits for some.
+    /// A commit without entries, and the instant until which it is delayed.
     commit: Option<(Append, Instant)>,
     sent: VecDeque<(Span, Pending, Instant)>,
 }
 
 impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
-    /// The next answer; none when everything that there was is answered.
+    /// Returns the next answer; none when the input has ended and all appends are answered.
     async fn next(&mut self) -> Option<Result<Appended, Failure>> {
         loop {
             while self.sent.len() < APPENDS_UNANSWERED_MAX
@@ -137,7 +137,7 @@ impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
         }
     }
 
-    /// Takes the next append of raft, or the end of all.
+    /// Takes the next append of raft, or the end of the input.
     fn take(&mut self, append: Option<Append>) {
         match append {
             None => {
@@ -148,7 +148,7 @@ impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
                 let due = self.commit.take().map_or_else(|| Instant::now() + COMMIT_DELAY, |(_, due)| due);
                 self.commit = Some((append, due));
             }
-            // It has a newer commit.
+            // This append carries a newer commit.
             Some(append) => {
                 self.commit = None;
                 self.divided = divide(append);
@@ -235,7 +235,7 @@ impl RaftNetworkV2<Types> for Link {
         let answers = stream::unfold(Some(pipeline), |pipeline| async move {
             let mut pipeline = pipeline?;
             let answer = pipeline.next().await?;
-            // After anything but agreement openraft begins again, from another place.
+            // After any answer but a match, openraft begins again from another position.
             let goes_on = matches!(answer, Ok(Ok(_)));
             Some((answer, goes_on.then_some(pipeline)))
         });

@@ -1,4 +1,4 @@
-//! The other members, as this one reaches them.
+//! Connections to the other members, and the addresses of these members.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use crate::store::SnapshotFile;
 use crate::sync::held;
 use crate::types::{Member, Types, Vote};
 
-/// Requests name and state of the member at an address, once it has proved its identity.
+/// Requests name and standing of the member at an address, once the member has proved its identity.
 pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Result<Hello, DialError> {
     let asked = async { ask_hello(&mut dial(name, address, proof).await?).await };
     match timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), asked).await {
@@ -32,13 +32,13 @@ pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Re
     }
 }
 
-/// This member, as the connections to its peers need to know it.
+/// Data of this member that its connections to peers need.
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) cluster_id: String,
     pub(crate) me: PeerIdentity,
     pub(crate) client_url: String,
-    /// Address at which this member answers peers, as it tells them.
+    /// Peer address that this member advertises.
     pub(crate) peer_address: String,
     /// Addresses of members by name from this member's configuration; for others the membership's are used.
     pub(crate) addresses: BTreeMap<String, String>,
@@ -53,9 +53,9 @@ struct AddressBook {
     own: Own,
     /// Addresses for peers that callers reported, by id.
     told: Mutex<BTreeMap<u64, String>>,
-    /// The turn of a member's addresses that is tried next, by id.
+    /// Number of failed attempts by member id, which selects the next address of the member.
     turns: Mutex<BTreeMap<u64, usize>>,
-    /// Reports that this member was removed, once another one has said so.
+    /// Reason of the removal of this member, once another member has reported it.
     removed: watch::Sender<Option<String>>,
     complaints: Complaints,
 }
@@ -84,12 +84,12 @@ impl Peers {
         held(&self.address_book.told).insert(member_id, peer_address);
     }
 
-    /// The address for peers that a member gave last; nothing if it hasn't called since the start.
+    /// Returns the last peer address that a member reported; none if it hasn't called since the start.
     pub(crate) fn told(&self, member_id: u64) -> Option<String> {
         held(&self.address_book.told).get(&member_id).cloned()
     }
 
-    /// Reason for which this member no longer belongs to the cluster, once another one has reported it.
+    /// Returns the reason of this member's removal, once another member has reported it.
     pub(crate) fn removed(&self) -> watch::Receiver<Option<String>> {
         self.address_book.removed.subscribe()
     }
@@ -117,7 +117,7 @@ impl Peers {
         Target { address_book: self.address_book.clone(), member_id, member: member.clone(), purpose }
     }
 
-    /// Sends a snapshot to a member, and waits until it is taken.
+    /// Sends a snapshot to a member, and waits until the member has installed it.
     pub(crate) async fn send_snapshot(
         &self,
         member_id: u64,
@@ -157,7 +157,7 @@ impl AddressBook {
         (turn, all.into_iter().nth(at).unwrap_or_default())
     }
 
-    /// Has the next address tried, unless another connection of the member has seen to that.
+    /// Selects the next address, unless another connection of the member already has.
     fn turn_over(&self, member_id: u64, tried: usize) {
         let mut turns = held(&self.turns);
         let turn = turns.entry(member_id).or_default();
@@ -167,7 +167,7 @@ impl AddressBook {
     }
 }
 
-/// Turns to the next address when it is dropped, unless it worked.
+/// Guard that selects the next address when it is dropped, unless the attempt succeeded.
 struct Defer<'a>(Option<(&'a AddressBook, u64, usize)>);
 
 impl Defer<'_> {
@@ -197,7 +197,7 @@ impl Target {
     /// Connects, with a handshake that verifies both sides.
     pub(super) async fn connect(&self) -> Result<PeerStream, DialError> {
         let (turn, address) = self.address_book.address(self.member_id, &self.member);
-        // Cancellation in the middle is covered, too.
+        // The guard covers a cancelled attempt, too.
         let next = Defer(Some((&self.address_book, self.member_id, turn)));
         let stream = self.connect_to(&address).await?;
         next.forget();
@@ -216,7 +216,7 @@ impl Target {
             },
             client_url: self.address_book.own.client_url.clone(),
             purpose: self.purpose,
-            // A closed port has none.
+            // A member with a closed port has no address.
             peer_address: Some(self.address_book.own.peer_address.clone())
                 .filter(|address| !address.is_empty()),
         };
@@ -231,14 +231,14 @@ impl Target {
         }
     }
 
-    /// Logs that the peer is there again, if it wasn't.
+    /// Logs that the peer answers again, if it didn't.
     pub(super) fn note_connected(&self) {
         if self.address_book.complaints.settle(&self.label()) {
             tracing::info!(peer = %self.member.name, purpose = ?self.purpose, "the peer answers again");
         }
     }
 
-    /// Logs why it isn't.
+    /// Logs why there is no connection to the peer.
     pub(super) fn note_failed(&self, why: &str) {
         if let Some(left_out) = self.address_book.complaints.news(&self.label(), why) {
             let (_, address) = self.address_book.address(self.member_id, &self.member);

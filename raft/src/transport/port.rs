@@ -20,7 +20,7 @@ use crate::socket::{PrivateSocket, same_user};
 /// The port at which a member answers its peers.
 #[derive(Debug)]
 pub enum PeerPort {
-    /// None: the member is alone.
+    /// No port: the member is alone.
     Closed,
     /// A port that requires a member's certificate of every caller.
     Tls(TcpListener, PeerTls),
@@ -32,7 +32,7 @@ pub enum PeerPort {
     Simulated(Box<dyn simulation::Port>),
 }
 
-/// Proof of identity that a member gives and requires: that of its own port.
+/// Proof of identity that a member gives and requires; its own port determines which.
 #[derive(Debug, Clone)]
 pub(crate) enum PeerProof {
     Tls(PeerTls),
@@ -57,7 +57,7 @@ impl PeerPort {
         }
     }
 
-    /// The next connection; never one at a closed port.
+    /// Accepts the next connection; waits for ever at a closed port.
     pub(super) async fn accept(&self) -> io::Result<Call> {
         match self {
             Self::Closed => std::future::pending().await,
@@ -94,7 +94,7 @@ impl Call {
         }
     }
 
-    /// Refuses a process of another user: at once, so that it takes no place from a member.
+    /// Refuses a process of another user at once, so that it takes no place from a member.
     pub(super) fn check_user(&self) -> io::Result<()> {
         match self {
             Self::Network(..) | Self::Simulated(..) => Ok(()),
@@ -118,7 +118,7 @@ impl Call {
                 Ok((stream::plain(stream), Caller::Believed))
             }
             (Self::Simulated(stream, _), _) => Ok((stream, Caller::Believed)),
-            // No port makes this pair.
+            // No port produces this combination.
             (Self::Network(..), PeerProof::SameUser) => Err(refused("it gives no proof that it is a member")),
         }
     }
@@ -127,7 +127,7 @@ impl Call {
 /// Connects to the member of this name: the only place that creates streams to peers.
 ///
 /// # Errors
-/// No answer, or no proof of this name.
+/// If there is no answer, or no proof of this name.
 pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Result<PeerStream> {
     let place = PeerAddress::parse(address).ok_or_else(|| match address {
         "" => refused("it has no peer port: it was started as the only member of its cluster"),

@@ -1,4 +1,4 @@
-//! Ports and proofs that don't go together, and places that a caller may not name.
+//! Ports and proofs that don't fit together, and addresses that a caller may not specify.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener};

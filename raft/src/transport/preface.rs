@@ -15,17 +15,17 @@ use tokio_util::codec::FramedRead;
 use super::frame::{Frames, decode, encode, invalid};
 use crate::types::Member;
 
-/// The mark by which a caller by mistake is known at once.
+/// Magic bytes by which a caller that isn't a peer is recognised at once.
 const MAGIC: [u8; 8] = *b"ipamd-pr";
 /// Version of the peer protocol.
 pub(crate) const PROTOCOL_VERSION: u16 = 1;
 
-/// Purpose of a connection. Each has its own, so that none waits behind another.
+/// Purpose of a connection. Each purpose has a separate connection, so that none waits behind another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Purpose {
     /// Log entries, pipelined.
     Append,
-    /// Votes, heartbeats, leadership, proposals passed on, read indexes.
+    /// Votes, heartbeats, leadership transfers, forwarded proposals, read indexes.
     Control,
     Snapshot,
     /// Segments of the journal, in pieces.
@@ -59,11 +59,11 @@ pub(crate) struct Handshake {
 pub(crate) enum Opening {
     /// Requests the member's identity; the connection has no other use.
     Hello,
-    /// To speak as a member with a member.
+    /// Requests a connection between two members.
     Member(Handshake),
 }
 
-/// A member's answer to a question for its name and standing.
+/// A member's answer to a hello request: its name and standing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) member: Member,
@@ -75,21 +75,21 @@ pub(crate) struct Hello {
 pub(crate) enum Standing {
     /// Its disk belongs to no cluster.
     Pristine {
-        /// The founders of one, by its own configuration; sorted names.
+        /// Sorted names of the initial members in its configuration.
         initial_members: Vec<String>,
     },
-    /// It has decided to found this one.
+    /// The member has decided to found this cluster.
     Founding { cluster_id: String },
-    /// It belongs to one.
+    /// The member belongs to this cluster.
     Member {
         cluster_id: String,
         member_id: u64,
         /// The members that it knows: id, name, disk id.
         knows: Vec<(u64, String, String)>,
     },
-    /// Its disk belongs to no cluster, and holds a state for one to begin with.
+    /// Its disk belongs to no cluster, and holds a restored state for a new one.
     Restored {
-        /// The founders of one, by its own configuration; sorted names.
+        /// Sorted names of the initial members in its configuration.
         initial_members: Vec<String>,
         /// The state: its backup and its epoch.
         state: String,
@@ -108,7 +108,7 @@ impl Standing {
     }
 }
 
-/// A connection that is not wanted. Variants are only ever appended.
+/// Reason for refusing a connection. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub(crate) enum Refusal {
     /// The peer speaks another version.
@@ -123,7 +123,7 @@ pub(crate) enum Refusal {
     /// The caller isn't the member that it claims to be.
     #[error("{why}")]
     Stranger { why: String },
-    /// It can't be answered now.
+    /// The called member can't serve the caller now.
     #[error("{why}")]
     NotReady { why: String },
     /// The caller was a member, and was removed.
@@ -143,13 +143,13 @@ struct Preface {
 pub(super) enum Reply {
     /// The name and standing of the member that was called.
     Hello(Hello),
-    /// The caller is let in.
+    /// The caller is admitted.
     Welcome,
-    /// The caller is sent away.
+    /// The caller is refused.
     Refused(Refusal),
 }
 
-/// A call that came to nothing.
+/// Reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
     /// The peer refused.
@@ -184,7 +184,7 @@ pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
 async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Opening) -> io::Result<Reply> {
     let mut bytes = postcard::to_stdvec(opening).map_err(invalid)?;
     if let Opening::Member(Handshake { peer_address: Some(peer_address), .. }) = opening {
-        // After the first version: older members read over it.
+        // Appended to the fields of the first version, so that older members ignore it.
         bytes = postcard::to_extend(peer_address, bytes).map_err(invalid)?;
     }
     let preface = Preface { magic: MAGIC, version: PROTOCOL_VERSION, opening: bytes };
@@ -195,7 +195,7 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Openi
 /// Reads the request of a caller.
 ///
 /// # Errors
-/// If it is late or isn't a peer; an unknown version has been answered already.
+/// If the request is late or isn't from a peer; an unknown version has been answered already.
 pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<Opening> {
     let preface: Preface = decode(&first_frame(stream).await?)?;
     if preface.magic != MAGIC {
@@ -217,7 +217,7 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
     Ok(opening)
 }
 
-/// Refuses a caller with malformed places: they enter the membership, logs and terminals.
+/// Refuses a caller with a malformed address or URL: they enter the membership, logs and terminals.
 fn check_places(handshake: &Handshake) -> io::Result<()> {
     if !is_client_url(&handshake.client_url) {
         return Err(invalid(format!("{} is not a client URL", shown(&handshake.client_url))));
@@ -240,8 +240,8 @@ async fn say<S: AsyncWrite + Unpin>(stream: &mut S, frame: &[u8]) -> io::Result<
     stream.flush().await
 }
 
-/// The one small frame that either side reads before anything is agreed. Nothing may follow it before it is
-/// answered, so no byte is lost with the reader's buffer.
+/// Reads the small first frame of one side. Nothing may follow it before it is answered, so no byte is lost
+/// with the reader's buffer.
 async fn first_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<bytes::Bytes> {
     let mut frames = FramedRead::new(stream, Frames::up_to(PREFACE_BYTES_MAX));
     let frame = match timeout(Duration::from_millis(PREFACE_MS_MAX), frames.next()).await {

@@ -1,4 +1,4 @@
-//! The side that is called: lets peers in, one connection each and purpose.
+//! Server side of the peer port: admits peers, with one connection per peer and purpose.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,13 +22,13 @@ use crate::simulation::pausable;
 /// Pause while the system has no more connections to accept.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// A caller that was let in.
+/// Connection of an admitted caller.
 struct Session {
     handshake: Handshake,
     stream: PeerStream,
 }
 
-/// The result of a task of the server: a guest, or nothing.
+/// Result of a server task: the session of an admitted caller, or none.
 type Ended = Option<Session>;
 
 /// Serves peers until it is dropped, and their connections with it.
@@ -37,8 +37,8 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
     let complaints = Arc::new(Complaints::default());
     let prefaces = ConnectionLimit::new(PREFACES_WAITING_MAX, PREFACES_PER_ADDRESS_MAX);
     let mut tasks: JoinSet<Ended> = JoinSet::new();
-    // A member has one connection for each purpose: the newest, since the other end of an older one may have
-    // vanished silently. That also bounds their number.
+    // A member has one connection for each purpose. The newest connection replaces the older one, whose other
+    // end may have vanished silently. This also bounds the number of connections.
     let mut sessions: BTreeMap<(u64, Purpose), AbortHandle> = BTreeMap::new();
     loop {
         tokio::select! {
@@ -73,13 +73,13 @@ pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
     }
 }
 
-/// Place for a caller that may send its handshake.
+/// Admits a caller that may send its handshake.
 fn admit(call: &Call, prefaces: &ConnectionLimit) -> Result<Permit, String> {
     call.check_user().map_err(|error| error.to_string())?;
     prefaces.enter(call.address()).map_err(|_| "too many callers at once".to_owned())
 }
 
-/// Reads a caller's handshake. Admitted callers are returned as guests.
+/// Reads a caller's handshake. Returns the session if the caller is admitted.
 async fn meet<H: Host>(
     received: impl Future<Output = io::Result<(PeerStream, Caller)>>,
     from: String,

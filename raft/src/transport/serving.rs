@@ -1,4 +1,4 @@
-//! A connection of a peer while it stands, on the side that is called.
+//! Established connection of a peer, on the server side.
 
 use std::future::Future;
 use std::io;
@@ -17,9 +17,9 @@ use super::host::Host;
 use super::message::{Answer, Declined, Numbered, Request};
 use super::stream::{PeerStream, ReadHalf, WriteHalf};
 
-/// Answers that wait to be written.
+/// Maximum number of answers that wait to be written.
 const ANSWERS_WAITING_MAX: usize = 1024;
-/// Callers ping: silence after which one is considered gone.
+/// Silence after which a caller counts as disconnected; callers send pings.
 const SILENCE: Duration = Duration::from_millis(2 * PEER_SILENCE_MS_MAX);
 
 /// Both ends of a connection: requests arrive here, and a separate task sends the answers. So a slow reader
@@ -47,7 +47,7 @@ impl Lane {
             };
             match decode(&frame)? {
                 (number, Request::Ping) => {
-                    // Queued answers are sufficient signs of life.
+                    // If the queue is full, the queued answers are sufficient signs of life.
                     let _ = self.answers.try_send((number, Answer::Pong));
                 }
                 numbered => return Ok(Some(numbered)),
@@ -75,8 +75,8 @@ async fn write_answers(write: WriteHalf, mut waiting: mpsc::Receiver<Numbered<An
     Ok(())
 }
 
-/// An answer as a frame. One that is too large for any is refused to its caller alone: others share the
-/// connection.
+/// Encodes an answer as a frame. An answer that is too large becomes an error for its caller alone, since
+/// other callers share the connection.
 fn encode_answer(answer: &Numbered<Answer>) -> io::Result<Vec<u8>> {
     let bytes = match encode_up_to(FRAME_BYTES_MAX, answer)? {
         Ok(frame) => return Ok(frame),
@@ -91,7 +91,7 @@ fn encode_answer(answer: &Numbered<Answer>) -> io::Result<Vec<u8>> {
     encode(&(*number, instead))
 }
 
-/// Answers requests in the order in which they came, having begun them in that order: log entries.
+/// Begins and answers requests in the order of their arrival, as log entries require.
 pub(super) async fn in_order<H: Host>(host: H, stream: PeerStream) -> io::Result<()> {
     serve::<_, _, FuturesOrdered<_>>(host, stream, APPENDS_UNANSWERED_MAX + 1, answer).await
 }

@@ -1,5 +1,5 @@
-//! A snapshot between members: a head, pieces, an empty piece, and one answer. It has a connection of its
-//! own.
+//! Transfer of a snapshot between members: a head, pieces, an empty piece, and one answer. Each transfer has
+//! a separate connection.
 
 use std::io;
 use std::time::Duration;
@@ -50,13 +50,13 @@ pub(super) async fn send(
     let stream = target.connect().await.map_err(unreachable)?;
     let (read, write) = stream.into_inner();
     let sent = tokio::select! {
-        // The receiver only speaks when it has everything, or has had enough.
+        // The receiver answers only at the end, or when it aborts.
         receipt = receipt(read) => receipt,
         error = send_all(write, vote, snapshot, rate_limit, install_patience) => Err(error),
     };
     match sent {
         Ok(Ok(response)) => Ok(response),
-        // Backing off, since it would only fail again: its disk may be full.
+        // Reported as unreachable, so that openraft backs off: the receiver's disk may be full.
         Ok(Err(why)) => Err(unreachable(why)),
         Err(error) => Err(StreamingError::Network(NetworkError::new(&error))),
     }
@@ -66,7 +66,7 @@ fn unreachable(why: impl ToString) -> StreamingError<Types> {
     StreamingError::Unreachable(Unreachable::from_string(why))
 }
 
-/// Writes the whole, then waits; so it only ever returns an error.
+/// Writes the whole snapshot, then waits; returns only an error.
 async fn send_all(
     mut write: impl AsyncWrite + Unpin,
     vote: Vote,
@@ -111,7 +111,7 @@ async fn receipt(read: impl AsyncRead + Unpin) -> io::Result<Receipt> {
     }
 }
 
-/// Takes a snapshot in, and answers whether it was installed.
+/// Receives and installs a snapshot, and sends the result.
 pub(super) async fn receive<H: Host>(
     host: &H,
     mut stream: impl AsyncRead + AsyncWrite + Unpin,

@@ -13,17 +13,17 @@ impl Stage {
     const SENT: u8 = 1;
     const GIVEN_UP: u8 = 2;
 
-    /// The sender's claim. After a false it must not send.
+    /// Claims the request for sending. If this returns false, it must not be sent.
     pub(crate) fn try_send(&self) -> bool {
         self.move_to(Self::SENT)
     }
 
-    /// The waiter's claim. After a false it may have been sent.
+    /// Claims the request for giving up. If this returns false, the request may have been sent.
     pub(crate) fn try_give_up(&self) -> bool {
         self.move_to(Self::GIVEN_UP)
     }
 
-    /// True once the waiter has given up.
+    /// Returns true once the waiter has given up.
     pub(crate) fn is_given_up(&self) -> bool {
         self.0.load(Ordering::Acquire) == Self::GIVEN_UP
     }

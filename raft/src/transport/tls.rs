@@ -22,7 +22,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use super::preface::Opening;
 use super::stream::{self, PeerStream};
 
-/// A member's certificate for the others, and the CAs that it believes.
+/// A member's certificate for the others, and the CAs that it trusts.
 #[derive(Debug)]
 pub struct PeerCredentials {
     /// This member's certificate and key.
@@ -44,7 +44,7 @@ impl fmt::Debug for PeerTls {
     }
 }
 
-/// Both sides of a connection, as this member takes them.
+/// TLS configurations of both roles of a connection.
 struct Sides {
     acceptor: TlsAcceptor,
     connector: TlsConnector,
@@ -62,10 +62,10 @@ impl PeerTls {
         Ok(Self { member: member.clone(), sides })
     }
 
-    /// Shows and believes this from now on; connections that stand are left alone.
+    /// Uses these credentials from now on; established connections keep the old ones.
     ///
     /// # Errors
-    /// As [`PeerTls::new`]; then everything stays as it was.
+    /// As [`PeerTls::new`]; the old credentials stay in use then.
     pub fn replace(&self, credentials: PeerCredentials) -> Result<(), TlsError> {
         let sides = Arc::new(sides(&self.member, credentials)?);
         *self.sides.write().unwrap_or_else(PoisonError::into_inner) = sides;
@@ -82,7 +82,7 @@ impl PeerTls {
         self.sides.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The side that calls the member of this name.
+    /// Connects to the member of this name.
     pub(super) async fn call(&self, stream: TcpStream, member: &str) -> io::Result<PeerStream> {
         let other = Name::new(member).map_err(io::Error::other)?;
         let server_name = dns_name(&other).map_err(io::Error::other)?;
@@ -115,7 +115,7 @@ pub(super) enum Caller {
 }
 
 impl Caller {
-    /// The objection against a connection like that.
+    /// Returns the objection against this opening of this caller, if any.
     pub(super) fn objection(&self, opening: &Opening) -> Option<String> {
         match (self, opening) {
             (Self::Believed, _) | (Self::Certified(Identity::Member { .. }), Opening::Hello) => None,
@@ -195,7 +195,7 @@ fn sides(member: &Name, credentials: PeerCredentials) -> Result<Sides, TlsError>
         .with_client_cert_verifier(verifier)
         .with_single_cert(own.chain.clone(), own.key.clone_key())
         .map_err(wrong)?;
-    // A session taken up again would show no certificate; one that is no longer good must not open anything.
+    // A resumed session would show no certificate, and an expired certificate must not open anything.
     server.session_storage = Arc::new(NoServerSessionStorage {});
     server.send_tls13_tickets = 0;
     let mut client = ClientConfig::builder_with_provider(provider())

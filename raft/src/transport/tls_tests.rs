@@ -101,7 +101,7 @@ async fn a_peer_without_a_member_certificate_is_refused_on_both_sides() {
     let address = answering(Some(member_tls(&ours, "n2"))).await;
     let why = calls(&address, Some(&member_tls(&theirs, "n1"))).await.unwrap_err();
     assert!(why.contains("CA that isn't trusted"), "{why}");
-    // It believes ours, and has a certificate of theirs: now it is n2 that refuses.
+    // The caller trusts our CA and has a certificate of the other CA, so n2 refuses it.
     let foreign = issued(&theirs, &["n1.member.ipamd.internal"], 4000);
     let mut roots = RootCertStore::empty();
     roots.add(ours.der().clone()).unwrap();
@@ -109,13 +109,13 @@ async fn a_peer_without_a_member_certificate_is_refused_on_both_sides() {
     let foreign = tls("n1", PeerCredentials { own: foreign.own, roots }).unwrap();
     let why = calls(&address, Some(&foreign)).await.unwrap_err();
     assert!(why.contains("UnknownCA"), "{why}");
-    // No TLS on one side.
+    // One side doesn't use TLS.
     calls(&address, None).await.unwrap_err();
     calls(&answering(None).await, Some(&member_tls(&ours, "n1"))).await.unwrap_err();
-    // A CA that only has the same name.
+    // A CA that has the same name and another key.
     let why = calls(&address, Some(&member_tls(&ca("ours"), "n1"))).await.unwrap_err();
     assert!(why.contains("another CA"), "{why}");
-    // And n2 is still there for its own.
+    // Afterwards n2 still answers its own cluster.
     calls(&address, Some(&member_tls(&ours, "n1"))).await.unwrap();
 }
 

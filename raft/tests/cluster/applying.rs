@@ -1,4 +1,4 @@
-//! The thread that applies commands, kept busy: it holds up no other part of its member.
+//! The apply thread, kept busy: it delays no other part of its member.
 
 use std::sync::mpsc;
 use std::thread;
@@ -42,7 +42,7 @@ async fn a_command_that_takes_long_holds_up_no_reader_and_causes_no_election() {
     let (begun, mut looks) = (Instant::now(), 0);
     while begun.elapsed() < BUSY {
         for (_, node) in cluster.nodes() {
-            // Each of these waited for the lock under which commands were applied.
+            // None of these calls may wait for the apply thread.
             let (state, _) = node.stale();
             assert!(has(&state, "before") && !has(&state, "meanwhile"));
             assert_eq!(node.revision(), revision);

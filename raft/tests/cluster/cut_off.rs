@@ -1,4 +1,4 @@
-//! Members that are cut off from each other, and what they may still say.
+//! Members that are cut off from each other, and the answers that they may still give.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ async fn a_deposed_leader_says_nothing_old_when_a_follower_has_forgotten_its_pro
         let others: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
         let (forgetful, rival) = (others[0], others[1]);
         cluster.propose(leader, &format!("before-{round}")).await;
-        // The rival hears nothing until it would have the others vote.
+        // The rival receives nothing until it requests votes.
         cluster.link(rival, leader, false);
         eventually("the rival misses its leader", || {
             std::future::ready(cluster.node(rival).stale().1 > 1_000)
         })
         .await;
-        // The leader has kept its majority until this moment, and so a lease; and written nothing, since a
+        // The leader has had its majority until this moment, and so a lease. It has written nothing, since a
         // rival that lacks an entry isn't elected.
         cluster.link(forgetful, leader, false);
         cluster.crash(forgetful);

@@ -1,4 +1,4 @@
-//! Members whose raft has ended by itself, until the process does.
+//! Members whose raft has ended by itself, until the process ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -55,7 +55,7 @@ async fn readers_of_a_member_whose_raft_has_ended_are_refused_at_once_and_log_no
     tracing::subscriber::set_global_default(complaints.clone()).unwrap();
     let cluster = Cluster::up(1).await;
     let node = cluster.node(0);
-    // The log's next file can't be made. So large a command is refused, and is in the log all the same.
+    // The log's next file can't be created. The large command is refused, but is in the log all the same.
     std::fs::remove_dir_all(cluster.places[0].dir.path().join("log")).unwrap();
     let mut large = command("large");
     large.origin.comment = Some(Text::given("x".repeat(1 << 20)));
@@ -74,6 +74,6 @@ async fn readers_of_a_member_whose_raft_has_ended_are_refused_at_once_and_log_no
     for reader in readers.collect::<Vec<_>>() {
         assert_eq!(reader.await.unwrap(), Err(ReadError::ShuttingDown));
     }
-    // Only rounds that were under way when raft ended.
+    // Only rounds in progress when raft ended log an error.
     assert!(complaints.0.load(Relaxed) <= 2, "{}", complaints.0.load(Relaxed));
 }

@@ -64,7 +64,7 @@ async fn a_single_member_founds_at_once_and_is_the_same_after_a_crash() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wiped_member_neither_joins_nor_founds() {
     let mut cluster = Cluster::up(3).await;
-    // The founder itself: the one that would be tempted.
+    // The founder is wiped, since it is the member that could found again.
     cluster.stop(0).await;
     cluster.wipe(0);
     cluster.start(0).await;
@@ -72,7 +72,7 @@ async fn a_wiped_member_neither_joins_nor_founds() {
         cluster.node(0).ready().is_err_and(|why| why.contains("data directory was replaced"))
     })
     .await;
-    // The others go on without it, and it stays out.
+    // The others continue without the founder, which stays out.
     propose(cluster.node(1), "without-it").await.unwrap();
     assert!(!cluster.node(0).status().founded);
     assert_eq!(cluster.node(0).status().role, Role::Pristine);
@@ -97,7 +97,7 @@ async fn two_wiped_members_dont_found_a_second_cluster() {
         assert!(!cluster.node(at).status().founded);
     }
     assert_eq!(cluster.node(2).status().cluster_id, first);
-    // One of three can't decide anything.
+    // One of three members can't decide anything.
     let refused =
         cluster.node(2).propose(crate::harness::command("x"), Instant::now() + Duration::from_secs(1));
     assert!(refused.await.is_err());
@@ -109,7 +109,7 @@ async fn an_unworkable_configuration_is_refused_at_the_start() {
     cluster.places[1].name = cluster.places[0].name.clone();
     let started = cluster.try_start(0, cluster.places[0].dir.path()).await;
     assert!(matches!(started.err(), Some(StartError::Config(_))));
-    // The same directory twice.
+    // The same directory is started twice.
     let mut cluster = Cluster::of(1);
     cluster.start(0).await;
     let other = Cluster::of(1);
@@ -123,7 +123,7 @@ async fn a_founder_that_crashed_in_the_middle_goes_on_with_the_same_cluster() {
     for at in [1, 2] {
         cluster.start(at).await;
     }
-    // What the founder leaves behind when it crashes between deciding and the first entry of the log.
+    // State that a founder leaves if it crashes between the decision and the first entry of the log.
     let dir = cluster.places[0].dir.path();
     let mut identity = Identity::load_or_create(dir, "n1").unwrap();
     let founders: BTreeMap<u64, Member> = (1..)

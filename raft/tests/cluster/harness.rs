@@ -1,4 +1,4 @@
-//! Clusters to be tried out.
+//! Clusters under test.
 
 use ipam_machine::command::Text;
 use std::future::Future;
@@ -34,7 +34,7 @@ const STEADY: Timing = Timing {
 /// Times of a cluster that loses leaders; elections on a busy machine may be repeated.
 const QUICK: Timing = Timing { election_min_ms: 300, election_max_ms: 500, ..STEADY };
 
-/// The one place that knows what a command looks like: a new network of this name.
+/// Builds a command that creates a network of this name. Other tests don't depend on its contents.
 pub(crate) fn command(name: &str) -> Command {
     let action = Action::PutNetwork(fixtures::put(fixtures::network(name)));
     let mut command = fixtures::command(action);
@@ -78,15 +78,15 @@ pub(crate) struct Cluster {
     pub(crate) snapshots: SnapshotPolicy,
     timing: Timing,
     sockets: TempDir,
-    /// Wires that can be cut; without them each reaches the others as they listen.
+    /// Links that can be cut; without them the members connect directly.
     links: Option<Links>,
 }
 
 impl Cluster {
-    /// So many members; none is up.
+    /// Creates a cluster of this many members, none of which runs.
     pub(crate) fn of(count: usize) -> Self {
-        // An address of its own, so that neither other clusters nor outgoing connections ever have its port
-        // while a member is down.
+        // Each cluster has a separate address, so that neither other clusters nor outgoing connections use
+        // its ports while a member is down.
         static CLUSTERS: AtomicU8 = AtomicU8::new(0);
         let [low, high, ..] = std::process::id().to_le_bytes();
         let cluster = CLUSTERS.fetch_add(1, Relaxed);
@@ -101,25 +101,25 @@ impl Cluster {
         Self { places, snapshots: SnapshotPolicy::default(), timing: STEADY, sockets, links: None }
     }
 
-    /// The same, which soon replaces a lost leader.
+    /// Creates a cluster that soon replaces a lost leader.
     pub(crate) fn quick(count: usize) -> Self {
         Self { timing: QUICK, ..Self::of(count) }
     }
 
-    /// Makes snapshots often, and keeps little of the log behind them.
+    /// Makes the members take snapshots often, and keep little of the log after them.
     pub(crate) fn snapshot_every_entries(mut self, every_entries: u64) -> Self {
         self.snapshots = SnapshotPolicy { every_entries, keep_entries: every_entries, ..self.snapshots };
         self
     }
 
-    /// One more member, up and taken in; which place it has, and its id.
+    /// Adds a member, starts it and admits it; returns its place and id.
     pub(crate) async fn join(&mut self, name: &str) -> (usize, u64) {
         let at = self.add(name);
         self.start(at).await;
         (at, self.take_in(at).await)
     }
 
-    /// One more place, next to the others.
+    /// Adds a place next to the others.
     pub(crate) fn add(&mut self, name: &str) -> usize {
         let mut address = self.places.last().unwrap().address;
         let IpAddr::V4(ip) = address.ip() else { panic!("{address}") };
@@ -129,7 +129,7 @@ impl Cluster {
         self.places.len() - 1
     }
 
-    /// Has a member that belongs to no cluster taken in; its id.
+    /// Admits a member that belongs to no cluster; returns its id.
     pub(crate) async fn take_in(&self, at: usize) -> u64 {
         let Member { name, disk_id, peer_address, client_url } = self.node(at).applicant().unwrap();
         let action = Action::JoinMember(JoinMember {
@@ -143,13 +143,13 @@ impl Cluster {
         ids[0]
     }
 
-    /// Proposes an action; it must come about.
+    /// Proposes an action, which must succeed.
     pub(crate) async fn decide(&self, at: usize, action: Action) -> Applied {
         let command = Command { action, ..command("decide") };
         self.node(at).propose(command, Instant::now() + LONG).await.unwrap().unwrap()
     }
 
-    /// Promotes and removes members, and waits until the asked member sees the result.
+    /// Promotes and removes members, and waits until the member at `at` has the result.
     pub(crate) async fn change(&self, at: usize, promote: &[u64], remove: &[u64]) {
         let seen = self.node(at).members(Instant::now() + LONG).await.unwrap();
         let voters: Vec<u64> = seen.iter().filter(|member| member.votes()).map(|member| member.id).collect();
@@ -165,12 +165,12 @@ impl Cluster {
         .await;
     }
 
-    /// So many members, up and with a leader.
+    /// Starts a cluster of this many members, and waits for a leader.
     pub(crate) async fn up(count: usize) -> Self {
         Self::of(count).started().await
     }
 
-    /// This cluster, with all members up and with a leader.
+    /// Starts all members of this cluster, and waits for a leader.
     pub(crate) async fn started(mut self) -> Self {
         for at in 0..self.places.len() {
             self.start(at).await;
@@ -179,7 +179,7 @@ impl Cluster {
         self
     }
 
-    /// The same, with wires between them that can be cut.
+    /// Starts a cluster with links between the members that can be cut.
     pub(crate) async fn linked(count: usize) -> Self {
         let cluster = Self::quick(count);
         let addresses: Vec<SocketAddr> = cluster.places.iter().map(|place| place.address).collect();
@@ -260,7 +260,7 @@ impl Cluster {
         drop(self.places[at].node.take());
     }
 
-    /// Stops a member in good order.
+    /// Stops a member gracefully.
     pub(crate) async fn stop(&mut self, at: usize) {
         let node = self.places[at].node.take().unwrap();
         node.shutdown(Instant::now() + LONG).await;
@@ -280,7 +280,7 @@ impl Cluster {
         self.places.iter().enumerate().filter_map(|(at, place)| Some((at, place.node.as_ref()?)))
     }
 
-    /// Waits until all that are up follow one leader, which is ready for work; says which.
+    /// Waits until all running members follow one leader that is ready for work; returns its place.
     pub(crate) async fn leader(&self) -> usize {
         let mut leader = 0;
         eventually("there is a leader", || {
@@ -300,23 +300,23 @@ impl Cluster {
         leader
     }
 
-    /// Some member that is up and doesn't lead.
+    /// Returns a running member that doesn't lead.
     pub(crate) async fn follower(&self) -> usize {
         let leader = self.leader().await;
         self.nodes().map(|(at, _)| at).find(|at| *at != leader).unwrap()
     }
 
-    /// Another member that is up.
+    /// Returns another running member.
     pub(crate) fn follower_of(&self, leader: usize) -> usize {
         self.nodes().map(|(at, _)| at).find(|at| *at != leader).unwrap()
     }
 
-    /// Proposes a network at a member; it must come about.
+    /// Proposes a network at a member, which must succeed.
     pub(crate) async fn propose(&self, at: usize, name: &str) -> Applied {
         propose(self.node(at), name).await.unwrap()
     }
 
-    /// Like `propose`, while leaders are lost. Repeats the call while its fate is unknown or there is no
+    /// Like `propose`, while leaders are lost. Repeats the call while the outcome is unknown or there is no
     /// leader, as clients do.
     pub(crate) async fn propose_through(&self, at: usize, name: &str) {
         eventually("a proposal comes through", || async {
@@ -329,7 +329,7 @@ impl Cluster {
         .await;
     }
 
-    /// Waits until all that are up have applied the same.
+    /// Waits until all running members have applied the same entry.
     pub(crate) async fn settled(&self) {
         eventually("all have the same state", || {
             let mut states: Vec<_> =
@@ -341,7 +341,7 @@ impl Cluster {
     }
 }
 
-/// Proposes, and says what became of it.
+/// Proposes a network, and returns the outcome.
 pub(crate) async fn propose(node: &Node, name: &str) -> Result<Applied, ProposeError> {
     node.propose(command(name), Instant::now() + LONG).await.map(|outcome| outcome.unwrap())
 }
@@ -351,7 +351,7 @@ pub(crate) fn leads(node: &Node) -> bool {
     node.status().role == Role::Leader
 }
 
-/// Waits for something to be so.
+/// Waits until a condition holds.
 pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let begun = Instant::now();
     while !is_so().await {

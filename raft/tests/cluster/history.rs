@@ -9,7 +9,7 @@ use ipam_raft::{EventFilter, EventQuery};
 
 use super::harness::{Cluster, LONG, command, eventually};
 
-/// A few of these are a segment.
+/// Size of a comment; a few of them fill a segment.
 const COMMENT_BYTES: usize = 400_000;
 
 /// Proposes a network whose event is large.
@@ -19,7 +19,7 @@ async fn propose(cluster: &Cluster, at: usize, number: usize) {
     cluster.node(at).propose(command, Instant::now() + LONG).await.unwrap().unwrap();
 }
 
-/// All events that a member has; none if it can't say.
+/// Returns all events that a member has; none if it can't return them.
 async fn history(cluster: &Cluster, at: usize) -> Option<Vec<Event>> {
     let mut events = Vec::new();
     let mut query = EventQuery { after: None, reverse: false, limit: 7, filter: EventFilter::default() };
@@ -58,7 +58,7 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
         number += 1;
         assert!(number < 500, "the log is never cut");
     }
-    // It comes back by snapshot, and fetches what the snapshot doesn't hold.
+    // The member gets a snapshot, and fetches the segments that the snapshot doesn't contain.
     cluster.start(late).await;
     cluster.leader().await;
     cluster.settled().await;
@@ -74,7 +74,7 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
             .await;
         assert_eq!(history(&cluster, member).await.unwrap(), expected);
     }
-    // One after the other is killed, and has all of it again.
+    // One member after the other is killed, and recovers the whole history.
     for member in 0..3 {
         cluster.crash(member);
         cluster.start(member).await;
@@ -91,7 +91,7 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
     })
     .await;
 
-    // What is given up is gone everywhere.
+    // Trimmed events are deleted on all members.
     let at = cluster.leader().await;
     let (state, _) = cluster.node(at).stale();
     let through = state.oldest_segment() + 1;
@@ -104,7 +104,7 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
     for member in 0..3 {
         assert_eq!(history(&cluster, member).await.unwrap(), kept);
     }
-    // A read from before that gets an error with the start of the history.
+    // A read from before the start of the history gets an error with that start.
     for member in 0..3 {
         let after = Some(expected[0].id());
         let query = EventQuery { after, reverse: false, limit: 7, filter: EventFilter::default() };

@@ -25,7 +25,7 @@ async fn as_leader(node: &Node, leadership: u64, name: &str) -> Result<(), Propo
     outcome.map(|(outcome, _)| drop(outcome.unwrap()))
 }
 
-/// Lets every member reach every other one, or none.
+/// Connects all members with each other, or cuts all links.
 fn link_all(cluster: &Cluster, whole: bool) {
     for (one, other) in [(0, 1), (1, 2), (2, 0)] {
         cluster.link(one, other, whole);
@@ -67,7 +67,7 @@ async fn one_term_has_another_leadership_after_a_silence_of_the_majority() {
         if cluster.leader().await == leader {
             break (node, term, log_time_ms, first);
         }
-        // The entry was on its way when the wires were cut, and let a member that has it win.
+        // The entry was in flight when the links were cut, so a member that has it may win.
         attempts += 1;
         assert!(attempts < 5, "another member leads each time");
     };
@@ -93,7 +93,7 @@ async fn log_time_advances_where_nothing_is_proposed() {
     let node = cluster.node(0);
     begins(node).await;
     let (idle, begun) = (node.stale().0.log_time_ms(), Instant::now());
-    // Longer than two ticks may be. Nothing asks for log time meanwhile, which would advance it.
+    // Longer than two ticks may be. No request needs log time meanwhile, which would advance it.
     eventually("time passes", async || begun.elapsed() > Duration::from_secs(3)).await;
     assert_eq!(node.stale().0.log_time_ms(), idle, "there was no entry");
     let expire = Command { action: Action::Expire, ..command("expire") };

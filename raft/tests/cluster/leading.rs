@@ -1,4 +1,4 @@
-//! Proposals and reads at any member, and leaders that come and go.
+//! Proposals and reads at any member, while leaders change.
 
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,7 @@ async fn a_leader_that_stops_hands_over_first() {
     let leadership = leaving.leadership();
     leaving.shutdown(Instant::now() + LONG).await;
     assert_eq!(*leadership.borrow(), None);
-    // A leader exists already: it wasn't an election that began with silence.
+    // A leader exists already, so no election began with silence.
     assert!(cluster.nodes().any(|(_, node)| leads(node)));
     let refused = leaving.propose(command("late"), Instant::now() + LONG).await.unwrap_err();
     assert_eq!(refused, ProposeError::ShuttingDown);
@@ -96,7 +96,7 @@ async fn a_leader_that_stops_hands_over_first() {
     let new = cluster.leader().await;
     assert!(cluster.node(new).status().term > old_term);
     cluster.propose(new, "goes-on").await;
-    // And the one that stopped comes back into the same cluster.
+    // The stopped member rejoins the same cluster.
     cluster.start(leader).await;
     cluster.leader().await;
     let state = cluster.node(leader).read(Instant::now() + LONG).await.unwrap();
@@ -121,7 +121,7 @@ async fn log_time_goes_on_where_a_lost_leader_left_it() {
         cluster.propose_through(at, &format!("after-{round}")).await;
         cluster.start(leader).await;
     }
-    // It is a count of the time in leadership, and nowhere near the wall clock's.
+    // Log time counts the time in leadership, and is far below the wall clock.
     assert!(log_time_ms < 10 * 60 * 1000, "{log_time_ms}");
     cluster.leader().await;
     cluster.settled().await;
@@ -135,7 +135,7 @@ async fn log_time_runs_on_at_once_under_the_next_leader() {
         cluster.propose_through(at, "ticks").await;
         cluster.node(at).read(Instant::now() + LONG).await.unwrap().log_time_ms()
     };
-    // So much that the next leader couldn't make up for it if it began at zero.
+    // So much log time that the next leader couldn't make up for it if it began at zero.
     eventually("two seconds of log time pass", async || log_time_ms(&cluster).await > 2000).await;
     cluster.crash(leader);
     let before = log_time_ms(&cluster).await;
@@ -154,7 +154,8 @@ async fn without_a_majority_nothing_is_decided_and_it_says_so() {
         }
     }
     let lonely = cluster.node(leader);
-    // The first ones may enter the log: their fate is unknown. Once the majority is missed nothing does.
+    // The first proposals may enter the log, and their outcome is unknown. Once the loss of the majority is
+    // detected, no proposal enters the log.
     eventually("it no longer takes proposals", || async {
         let deadline = Instant::now() + Duration::from_millis(300);
         let error = lonely.propose(command("lonely"), deadline).await.unwrap_err();
@@ -176,7 +177,7 @@ async fn a_member_that_lags_far_behind_gets_a_snapshot() {
     let late = cluster.follower().await;
     cluster.stop(late).await;
     let at = cluster.leader().await;
-    // Until the log no longer goes back to where the late one left.
+    // Writes until the log is purged beyond the position of the late member.
     let mut number = 0;
     while cluster.node(at).status().purged < Some(20) {
         cluster.propose(at, &format!("missed-{number}")).await;
@@ -189,7 +190,7 @@ async fn a_member_that_lags_far_behind_gets_a_snapshot() {
     let state = cluster.node(late).read(Instant::now() + LONG).await.unwrap();
     assert!(has(&state, "missed-0") && has(&state, &format!("missed-{}", number - 1)));
     assert!(cluster.node(late).metrics().snapshots_installed > 0);
-    // And it is a full member again.
+    // The member is a full member again.
     cluster.crash(at);
     cluster.propose_through(late, "full-member").await;
 }

@@ -25,9 +25,9 @@ struct Relay {
 /// State of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
-    /// They arrive.
+    /// Bytes arrive.
     Whole,
-    /// They wait, as at a process that is stopped: connections stand.
+    /// Bytes wait, as at a stopped process: connections stay open.
     Held,
     /// Connections are closed.
     Cut,
@@ -50,7 +50,7 @@ impl Links {
         self.relays[&(from, to)].address
     }
 
-    /// Sets what is between two members, in both directions.
+    /// Sets the state of the link between two members, in both directions.
     pub(crate) fn set(&self, one: usize, other: usize, wire: Wire) {
         for pair in [(one, other), (other, one)] {
             self.relays[&pair].wire.send_replace(wire);
@@ -72,7 +72,7 @@ impl Relay {
         let ended = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&ended);
         tokio::spawn(async move {
-            // Ends with the sender.
+            // The loop ends with the sender.
             while state.has_changed().is_ok() {
                 let Ok((near, _)) = listener.accept().await else { return };
                 let (state, count) = (state.clone(), Arc::clone(&count));
@@ -99,7 +99,7 @@ async fn carry(near: TcpStream, target: SocketAddr, mut state: watch::Receiver<W
     }
 }
 
-/// Copies one direction. What comes while the wire is held waits; the end of the stream doesn't.
+/// Copies one direction. Bytes that arrive while the wire is held wait; the end of the stream doesn't.
 async fn copy(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, mut state: watch::Receiver<Wire>) {
     let (mut piece, mut waiting) = (vec![0; 64 << 10], Vec::new());
     loop {

@@ -10,9 +10,9 @@ use ipam_raft::node::{Busy, Node, ProposeError};
 
 use crate::harness::{Cluster, LONG, command, eventually};
 
-/// Slow, and far below the election timeout.
+/// A slow flush, far below the election timeout.
 const FLUSH_MS: u64 = 100;
-/// Many entries, and less than one requester's share of the places.
+/// Many commands, but less than one requester's share of the places.
 const FLOOD: usize = 5_000;
 
 /// Command about an endpoint of a namespace, all of one principal. There is no such endpoint.

@@ -24,7 +24,7 @@ async fn members_whose_snapshots_fail_serve_on_and_make_one_once_they_can() {
     for (_, node) in cluster.nodes() {
         assert!(node.ready().is_ok() && node.check_trust().is_ok());
     }
-    // Not again with every look, of which there are ten a second: only when the next one is due.
+    // The snapshot isn't retried at every check, ten times a second, but only when the next one is due.
     let failed = || cluster.nodes().map(|(_, node)| node.metrics().snapshots_failed).collect::<Vec<_>>();
     let log_time_ms = || cluster.nodes().find_map(|(_, node)| node.log_time_ms());
     let mut quiet = (log_time_ms(), failed());

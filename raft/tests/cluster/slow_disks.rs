@@ -4,7 +4,7 @@ use crate::harness::{Cluster, eventually, leads, propose};
 
 /// Longer than the longest configured election timeout of these clusters.
 const FLUSH_MS: u64 = 550;
-/// Leaders that are lost.
+/// Number of leaders that are lost.
 const ROUNDS: usize = 2;
 /// Terms that a lost leader may cost: one on a quiet machine. A rival that overtakes a campaign takes one
 /// more, and a busy machine has more of them. Without the time for votes the terms have no end.
@@ -58,7 +58,7 @@ async fn a_cluster_is_founded_on_slow_disks() {
     }
 }
 
-/// The timeout in use follows the disk, there and back.
+/// The timeout in use follows the disk, up and down.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_election_timeout_follows_the_disk() {
     let cluster = Cluster::quick(3).started().await;

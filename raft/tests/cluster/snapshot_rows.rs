@@ -21,7 +21,7 @@ fn golden(kind: &str) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     named.filter_map(move |(name, bytes)| Some((name.strip_prefix(kind)?, unhex(bytes))))
 }
 
-/// One row of each table at least.
+/// A state with at least one row of each table.
 fn rows() -> State {
     let rows = golden("row/").map(|(name, bytes)| {
         let (table, id) = name.split_once('/').unwrap();

@@ -1,4 +1,4 @@
-//! Golden files: what each case renders to, per format. `UPDATE=1` writes them.
+//! Golden files: the rendered files of each case, per format. `UPDATE=1` writes them.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Tests of the renderers: golden files, refusals, and what any value renders to.
+//! Tests of the renderers: golden files, refusals, and properties of the output for any value.
 
 mod golden;
 mod property;

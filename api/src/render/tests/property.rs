@@ -11,7 +11,7 @@ use super::support::interface;
 use crate::render::{Format, RenderedFile, render};
 use crate::resource::Interface;
 
-/// Addresses of a format's files, read by a parser that knows no more than its syntax.
+/// Addresses of a format's files, read by a parser that implements only the format's syntax.
 fn addresses(format: Format, files: &[RenderedFile]) -> BTreeSet<IpNet> {
     let yaml = || -> Value { serde_saphyr::from_str(&files[0].content).unwrap() };
     let texts: Vec<String> = match format {

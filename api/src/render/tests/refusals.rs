@@ -76,7 +76,7 @@ fn a_vlan_device_has_its_parent_and_a_name_that_fits() {
         assert_eq!(found["network"]["vlans"][device]["addresses"], json!(["10.1.0.5/24"]));
         assert_eq!(found["network"]["ethernets"][parent]["addresses"], Value::Null);
     }
-    // A device whose name says the id, without its parent, is there already.
+    // A device whose name contains the id, without its parent, exists already.
     assert_eq!(vlan("vlan110")["network"]["ethernets"]["vlan110"]["addresses"], json!(["10.1.0.5/24"]));
     // Priority tags make no device.
     let zero = netplan(&[interface("eth0", &json!([{"address": "10.1.0.5/24", "vlan": 0}]))]).unwrap();

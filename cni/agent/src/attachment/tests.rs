@@ -13,7 +13,7 @@ use crate::journal::{Entry, Phase};
 use crate::node::Node;
 use crate::turns::Turns;
 
-/// Budget of an ADD, also of one that the cluster never answers.
+/// Budget of an ADD, even of one that the cluster never answers.
 const BUDGET: Duration = Duration::from_secs(2);
 
 /// Node that sends one ADD at a time.
@@ -23,7 +23,7 @@ async fn node(cluster: &FakeCluster, dir: &std::path::Path) -> Arc<Node> {
     node
 }
 
-/// Starts the ADD of a process that started at a time.
+/// Starts the ADD of a process with this start time.
 fn adding(node: &Arc<Node>, at_us: u64) -> JoinHandle<Result<Answer, Problem>> {
     let request = Request::read(node, &body(at_us)).unwrap();
     tokio::spawn(add(node.clone(), FakeWire::with(&[]), request, Container::default(), BUDGET))

@@ -1,5 +1,5 @@
-//! Capabilities of the agent's process (capabilities(7)). It needs CAP_NET_RAW at most, and CAP_NET_ADMIN
-//! where it configures the interfaces of its host.
+//! Capabilities of the agent's process (capabilities(7)). The process needs CAP_NET_RAW for probes,
+//! CAP_NET_ADMIN to configure the interfaces of its host, and no others.
 
 use ipam_api::agent::DoctorCheck;
 
@@ -7,7 +7,8 @@ use super::{failed, ok, warning};
 
 /// The kernel's record of this process.
 const STATUS: &str = "/proc/self/status";
-/// Capabilities without a warning. CAP_NET_RAW sends and receives frames; it reaches no file and no process.
+/// Capabilities that cause no warning. CAP_NET_RAW sends and receives frames; it reaches no file and no
+/// process.
 const PERMITTED: u64 = 1 << 13;
 /// Capability that changes links, addresses and routes.
 const NET_ADMIN: u64 = 1 << 12;
@@ -96,7 +97,7 @@ fn names(set: u64) -> String {
     let numbers = (0..u64::BITS as usize).filter(|number| set >> number & 1 == 1);
     let name = |number| match NAMES.get(number) {
         Some(name) => format!("CAP_{name}"),
-        // Of a newer kernel.
+        // A capability of a newer kernel.
         None => format!("capability {number}"),
     };
     numbers.map(name).collect::<Vec<_>>().join(", ")

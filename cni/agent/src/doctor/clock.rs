@@ -2,17 +2,18 @@
 //!
 //! The only time in the servers' answers is the header `Date` (RFC 9110), which has whole seconds. So an
 //! answer gives bounds of the offset, as wide as a second and the round trip together. The HTTP server of a
-//! member never sets the date back: after its clock was, the date stands still until the clock has caught up.
+//! member never sets the date back: after its clock was set back, the date stands still until the clock has
+//! caught up.
 
 use ipam_api::agent::DoctorCheck;
 use ipam_api::time::Timestamp;
 
 use super::{ok, warning};
 
-/// Offset from which on a clock is a warning, in milliseconds.
+/// Clock offset above which a check warns, in milliseconds.
 const OFFSET_MS_MAX: i64 = 1000;
 
-/// Bounds of what a server's clock is ahead of the node's, in milliseconds. Negative if it is behind.
+/// Bounds of a server's clock offset from the node, in milliseconds. Negative if the server is behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offset {
     min_ms: i64,
@@ -20,7 +21,8 @@ pub(super) struct Offset {
 }
 
 impl Offset {
-    /// Bounds from the date of an answer to a request between two times of the node.
+    /// Computes the bounds from the date of an answer and the node's time before the request and after the
+    /// answer.
     pub(super) fn of(date: Timestamp, before: Timestamp, after: Timestamp) -> Self {
         let ms = |time: Timestamp| i64::try_from(time.0).unwrap_or(i64::MAX);
         Self {
@@ -29,12 +31,12 @@ impl Offset {
         }
     }
 
-    /// Estimate: the server answered after half of the round trip, and in the middle of its second.
+    /// Estimate of the offset: the middle of the bounds.
     fn estimate_ms(self) -> i64 {
         self.min_ms.midpoint(self.max_ms)
     }
 
-    /// Returns true if no clock within the bounds is right.
+    /// Returns true if every offset within the bounds exceeds the limit.
     fn is_wrong(self) -> bool {
         self.min_ms > OFFSET_MS_MAX || self.max_ms < -OFFSET_MS_MAX
     }
@@ -44,7 +46,7 @@ impl Offset {
     }
 }
 
-/// Compares the clocks of all servers that answered; nothing if none did.
+/// Compares the clocks of all servers that answered; `None` if no server did.
 pub(super) fn check(offsets: &[(String, Offset)]) -> Option<DoctorCheck> {
     let name = "clock";
     let bound_ms = offsets.iter().map(|(_, offset)| offset.bound_ms()).max()?;

@@ -8,10 +8,10 @@ use super::{ok, warning};
 use crate::node::Node;
 use crate::pods::State;
 
-/// Silence of a watch that is no cause for a warning: the API server sends a bookmark about every minute.
+/// Silence of a watch above which a check warns: the API server sends a bookmark about every minute.
 const SILENCE: Duration = Duration::from_secs(180);
 
-/// Checks the view; nothing outside Kubernetes.
+/// Checks the view; `None` outside Kubernetes.
 pub(super) fn check(node: &Node) -> Option<DoctorCheck> {
     let view = node.pods.as_ref()?;
     let count = node.journal.attachments().pods().len();

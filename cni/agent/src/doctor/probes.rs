@@ -25,7 +25,7 @@ pub(super) fn permission(config: &Config, wire: &impl Wire) -> DoctorCheck {
     }
 }
 
-/// Checks the links; nothing if probes are switched off.
+/// Checks the links; `None` if probes are switched off.
 pub(super) async fn links(config: &Config, wire: &impl Wire) -> Option<DoctorCheck> {
     if !config.probes {
         return None;

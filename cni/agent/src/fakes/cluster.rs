@@ -21,7 +21,7 @@ use crate::journal::{Journal, JournalFile, Key};
 use crate::node::Node;
 use crate::pods::PodView;
 
-/// Address that the cluster has given.
+/// Address that the cluster has allocated.
 #[derive(Debug, Clone)]
 struct Given {
     id: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Ids and addresses, with `!` for those that are not checked.
+    /// Ids and addresses, with `!` for unchecked ones.
     pub(crate) fn held(&self) -> Vec<String> {
         let mark = |given: &Given| if given.is_checked { "" } else { "!" };
         self.held.iter().map(|given| format!("{}{}", given.address, mark(given))).collect()
@@ -125,7 +125,7 @@ impl Model {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FakeCluster {
     model: Arc<Mutex<Model>>,
-    /// Tells of each report, when it arrives.
+    /// Notified when a report arrives.
     pub(crate) asked: Arc<Notify>,
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn key() -> Key {
     }
 }
 
-/// Body of its ADD, by a process that started at a time.
+/// Body of an ADD by a process that started at this time.
 pub(crate) fn body(at_us: u64) -> Vec<u8> {
     let body = json!({
         "endpoint": {"realm": "default", "kind": "pod", "namespace": "default", "name": "p1"},

@@ -1,4 +1,4 @@
-//! Announcement of new addresses, so that hosts which remember their former holders reach this one.
+//! Announcement of new addresses, so that other hosts replace cached MAC addresses of former holders.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use super::kernel::Kernel;
 use super::session::Session;
 use crate::probing::wire::Wire;
 
-/// Announces the addresses that were added and can be used now. Others wait: for a carrier, or for the end of
+/// Announces new addresses that can be used now. Other addresses wait for a carrier, or for the end of
 /// duplicate address detection.
 pub(super) async fn announce<K: Kernel>(session: &mut Session<K>, wire: &impl Wire) {
     if session.unannounced.is_empty() || wire.permitted().is_err() {

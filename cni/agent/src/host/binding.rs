@@ -1,4 +1,4 @@
-//! Links of this host that the sections `[[interface]]` are about. Pure.
+//! Links of this host that the sections `[[interface]]` select. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,31 +12,31 @@ use crate::host_config::{InterfaceConfig, Selector, fits};
 /// Interface of the host's endpoint and its present link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// Name of the interface in requests. It stays when the link of a section with `mac` gets another name.
+    /// Name of the interface in requests. It stays the same when the link of a section with `mac` is renamed.
     pub name: InterfaceName,
-    /// Present name of the link.
+    /// Current name of the link.
     pub device: String,
     /// Index of the link.
     pub index: u32,
     /// Ethernet address of the link.
     pub mac: Option<MacAddress>,
-    /// Place of its section.
+    /// Index of its section.
     pub section: usize,
-    /// Place among the interfaces, by which its routes precede others.
+    /// Position among the interfaces, which determines the metric of its routes.
     pub place: u32,
 }
 
 /// Links of all sections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bindings {
-    /// In the order of the sections.
+    /// Interfaces with their links, in the order of the sections.
     pub bound: Vec<Bound>,
-    /// Sections and links that are left out, with the reason.
+    /// Sections and links that are ignored, with the reason.
     pub warnings: Vec<String>,
 }
 
 impl Bindings {
-    /// Finds the links. `names` has the names under which links of sections with `mac` were requested first.
+    /// Finds the links. `names` has the names under which links of sections with `mac` were first requested.
     #[must_use]
     pub fn find(
         sections: &[InterfaceConfig],
@@ -89,20 +89,20 @@ impl Bindings {
 fn matching<'a>(selector: &Selector, observed: &'a Observed) -> Vec<&'a Link> {
     match selector {
         Selector::Name(name) => observed.named(name.as_str()).into_iter().collect(),
-        // A VLAN device has the Ethernet address of its parent.
+        // VLAN devices are excluded: they share the Ethernet address of their parent.
         Selector::Mac(mac) => {
             let own: Vec<&Link> = observed
                 .links
                 .iter()
                 .filter(|link| link.mac == Some(*mac) && link.vlan.is_none() && !link.is_loopback)
                 .collect();
-            // So has a bridge or a bond, whose port is the hardware.
+            // A bridge or a bond also shares the address of its port. Only the port is hardware.
             let hardware: Vec<&Link> =
                 own.iter().copied().filter(|link| link.permanent_mac == Some(*mac)).collect();
             let found = if hardware.is_empty() { own } else { hardware };
             found.into_iter().take(1).collect()
         }
-        // Not the agent's own VLAN devices: `eth*` matches `eth1.100`.
+        // VLAN devices are excluded: `eth*` would match the agent's own `eth1.100`.
         Selector::Match(pattern) => {
             let fitting =
                 |link: &&Link| link.vlan.is_none() && !link.is_loopback && fits(pattern, &link.name);

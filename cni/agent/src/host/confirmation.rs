@@ -15,7 +15,7 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits until a server answers, at most this long. A connection that was open before proves nothing.
+/// Waits until a server answers, at most for `within`. A connection that was open before proves nothing.
 pub(super) async fn answers(config: &Config, within: Duration) -> bool {
     let end = Instant::now() + within;
     loop {

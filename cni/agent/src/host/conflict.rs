@@ -1,4 +1,4 @@
-//! Probes of addresses that the host gets: none is configured that another station uses.
+//! Probes of new addresses of the host: an address that another station uses is not configured.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ const REPORT: Duration = Duration::from_secs(5);
 pub(super) struct Probed {
     /// Addresses that must not be used now.
     pub(super) withheld: BTreeSet<IpAddr>,
-    /// Reasons.
+    /// Reasons why addresses are withheld.
     pub(super) reasons: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ pub(super) async fn probed(node: &Node, wire: &impl Wire, view: &View, interface
     probed
 }
 
-/// Former conflicts that can't be probed now: their link is absent, or another manager has it.
+/// Former conflicts that can't be probed now, since their link is absent or belongs to another manager.
 pub(super) fn unprobed(view: &View, interfaces: &[Interface], former: &BTreeSet<IpAddr>) -> BTreeSet<IpAddr> {
     let mut unprobed = BTreeSet::new();
     for interface in interfaces {

@@ -46,7 +46,7 @@ pub(super) struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FakeKernel {
     state: Arc<Mutex<State>>,
-    /// Tells that the agent is killed.
+    /// Notified when the agent is killed.
     pub(super) killed: Arc<Notify>,
 }
 
@@ -206,7 +206,8 @@ impl State {
         Ok(())
     }
 
-    /// Removes an address. Unless others are kept, the first address of an IPv4 prefix takes them with it.
+    /// Removes an address. The first address of an IPv4 prefix takes the others with it, unless `has_others`
+    /// is true.
     fn remove(&mut self, device: &str, address: IpNet, has_others: bool) -> Result<(), KernelError> {
         let link = self.observed.named(device).map(|link| link.index).ok_or(KernelError::Missing)?;
         let of_prefix = |one: &HostAddress| {

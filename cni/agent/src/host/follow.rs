@@ -1,4 +1,4 @@
-//! Task that keeps the addresses of the host as the cluster has them.
+//! Task that keeps the host's addresses as the cluster has allocated them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,33 +24,33 @@ use super::status::{HostState, Source};
 use crate::node::Node;
 use crate::probing::wire::Wire;
 
-/// Pause after a failed request, doubled with each further one.
+/// Pause after a failed request, doubled with each further failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// Time between two looks at the links while addresses wait for their announcement, or servers are away.
+/// Time between two checks of the links while addresses wait for their announcement.
 const LOOK: Duration = Duration::from_millis(250);
-/// Looks at addresses that wait for their announcement, before the next request is due.
+/// Number of these checks in one pause.
 const LOOKS: u32 = 20;
 /// Time limit of a request.
 const REQUEST: Duration = Duration::from_secs(5);
-/// Code of a refusal: another installation of this host has the addresses.
+/// Code of a refusal: another installation of this host holds the addresses.
 const REINSTALLED: &str = "host-reinstalled";
 
 /// Remedy for an administrator of this host.
 const TAKE_OVER: &str = "If this host replaces that one: ipam-agent serve --take-over, or take_over = true.";
 
-/// Change that cut the host off.
+/// Change that was undone, since it cut the host off from the servers.
 #[derive(Debug)]
 struct Rejected {
     interfaces: Vec<Interface>,
-    /// Time before which it is not tried again.
+    /// Time before which the change is not repeated.
     until: Instant,
     pause: Duration,
     detail: String,
 }
 
-/// Looks once at the addresses of the journal, while the agent has no servers yet.
+/// Configures the addresses of the journal, while no server has answered yet.
 ///
-/// Returns the pause until the next look.
+/// Returns the pause until the next call.
 pub async fn hold<K: Kernel>(session: &mut Session<K>, wire: &impl Wire) -> Duration {
     if let Err(error) = session.repair().await {
         tracing::warn!(%error, "the host is not configured");
@@ -63,7 +63,7 @@ pub async fn hold<K: Kernel>(session: &mut Session<K>, wire: &impl Wire) -> Dura
     if session.unannounced.is_empty() { RETRY } else { LOOK }
 }
 
-/// Keeps the addresses of the host as the cluster has them, for as long as the agent runs.
+/// Keeps the host's addresses as allocated by the cluster, for as long as the agent runs.
 pub async fn follow<K: Kernel>(node: Arc<Node>, session: Session<K>, wire: impl Wire) {
     let mut follower = Follower {
         node,
@@ -75,7 +75,7 @@ pub async fn follow<K: Kernel>(node: Arc<Node>, session: Session<K>, wire: impl 
         problem: None,
     };
     if follower.session.is_unconfirmed() {
-        // The agent ended while it waited for an answer.
+        // The agent ended before its last change was confirmed.
         follower.settle().await;
     }
     loop {
@@ -103,7 +103,7 @@ struct Follower<K, W> {
 }
 
 impl<K: Kernel, W: Wire> Follower<K, W> {
-    /// Waits for the next round. Meanwhile the links are looked at where addresses wait for them.
+    /// Waits for the next round. Meanwhile, announces addresses and repairs the configuration where needed.
     async fn wait(&mut self, pause: Duration) {
         let end = Instant::now() + pause;
         let mut looks = 0;
@@ -113,7 +113,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
             if left.is_zero() {
                 return;
             }
-            // Without a server, the next request may be far, and a link may come back before.
+            // Without a server, the next request may be far away, and a link may reappear earlier.
             let is_announcing = !self.session.unannounced.is_empty() && looks < LOOKS;
             looks += 1;
             if !is_announcing && self.problem.is_none() {
@@ -127,7 +127,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
         }
     }
 
-    /// Asks the servers, and configures what differs. Returns the pause until the next round.
+    /// Requests the addresses, and configures the differences. Returns the pause until the next round.
     async fn round(&mut self) -> Result<Duration, SessionError> {
         self.session.retry_foreign();
         self.session.repair().await?;
@@ -185,7 +185,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
         Ok(pause)
     }
 
-    /// Asks the servers for the addresses; none if there is nothing to ask for.
+    /// Requests the addresses from the servers; `None` if no interface needs any.
     async fn ask(&self, view: &View) -> Result<Option<Vec<Interface>>, Problem> {
         let config = &self.session.config;
         let id = machine_id(&config.machine_id_file).map_err(|why| Problem::new(Code::InvalidField, why))?;
@@ -199,7 +199,8 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
             Err(problem) if problem.code == Code::AlreadyExists && wanted.len() > 1 => {}
             Err(problem) => return Err(problem),
         }
-        // The host has some of them from an earlier request. One request gets either new or former ones.
+        // Some interfaces already hold addresses. One request gets either new or existing allocations, so
+        // each interface is requested separately.
         let mut all = Vec::new();
         for one in &wanted {
             let given = self.allocate(&body(std::slice::from_ref(one))).await?;
@@ -226,7 +227,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
             tracing::warn!(%problem, help = %problem.help, "the host has no answer for its addresses");
         }
         self.problem = Some(text.clone());
-        // The type of a problem names codes that this version doesn't know.
+        // The type of a problem also identifies codes that this version doesn't know.
         if problem.kind.ends_with(REINSTALLED) {
             self.report(HostState::Reinstalled, &format!("{text}. {TAKE_OVER}")).await?;
             return Ok(self.session.config.refresh);
@@ -238,7 +239,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
         Ok(pause.min(self.session.config.refresh.max(RETRY)))
     }
 
-    /// Waits for the answer of a server to a change, and undoes the change without one.
+    /// Waits until a server answers after a change; otherwise undoes the change.
     ///
     /// Returns true if a server has answered.
     async fn settle(&mut self) -> bool {
@@ -262,7 +263,7 @@ impl<K: Kernel, W: Wire> Follower<K, W> {
         let is_blamed = answers(&self.node.config, confirm).await;
         let (after, what) = (confirm.as_millis(), summary(&undone));
         if !is_blamed {
-            // The servers are away with and without it. It is tried again once they answer.
+            // No server answers without the change either, so it is not the cause, and is repeated later.
             tracing::warn!("no server answered within {after} ms after a change, which was undone: {what}");
             return false;
         }

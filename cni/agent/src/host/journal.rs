@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 /// Additions of the agent since the boot, beside addresses and routes with its protocol number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owned {
-    /// Addresses by link. Only kernels that keep no protocol number need it.
+    /// Addresses by link. Needed only for kernels that store no protocol number.
     #[serde(default)]
     pub(super) addresses: BTreeSet<(String, IpNet)>,
     /// VLAN devices.
@@ -53,7 +53,7 @@ pub(super) struct HostJournal {
     /// Interfaces whose addresses are configured, or are about to be.
     #[serde(default)]
     pub(super) applied: Vec<Interface>,
-    /// Interfaces before a change that no server has confirmed yet.
+    /// Interfaces before a change that is not confirmed by a server yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) former: Option<Vec<Interface>>,
     /// Addresses of `applied` that another station uses. They are not configured.
@@ -98,8 +98,8 @@ impl HostJournal {
         }
     }
 
-    /// Adapts the journal of an earlier boot: the kernel has nothing of it, and a change that no server had
-    /// confirmed gives way to the configuration before it.
+    /// Adapts the journal of an earlier boot. The kernel has lost all additions. An unconfirmed change is
+    /// reverted, unless it was the first configuration.
     #[must_use]
     pub(super) fn on_boot(mut self, boot_id: &str) -> Self {
         if self.boot_id == boot_id {
@@ -118,7 +118,7 @@ impl HostJournal {
         self
     }
 
-    /// Forgets the addresses of another host, as on a cloned disk: a server has to answer for this host.
+    /// Discards the addresses of another host, as on a cloned disk: a server must first answer for this host.
     ///
     /// The additions to the kernel and to the disk stay listed, so that an answer can remove them.
     #[must_use]

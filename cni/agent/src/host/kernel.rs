@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Link of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Number by which addresses and routes name it.
+    /// Index by which addresses and routes refer to the link.
     pub index: u32,
     /// Name, such as `eth0`.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Link {
     pub is_loopback: bool,
     /// Index of the parent and 802.1Q id of a VLAN device.
     pub vlan: Option<(u32, u16)>,
-    /// Index of the link below it: of a VLAN device, a macvlan and others.
+    /// Index of the underlying link of a VLAN device, a macvlan and similar links.
     pub parent: Option<u32>,
     /// True for a port of a bridge, a bond or another link.
     pub is_port: bool,
@@ -56,7 +56,7 @@ pub struct HostRoute {
     pub destination: IpNet,
     /// Gateway.
     pub gateway: IpAddr,
-    /// Priority; lower ones precede.
+    /// Metric; routes with a lower one have precedence.
     pub metric: u32,
     /// True if no prefix of the interface contains the gateway.
     pub on_link: bool,
@@ -158,7 +158,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Name of the link that it changes.
+    /// Name of the link that the change affects.
     #[must_use]
     pub fn device(&self) -> &str {
         match self {

@@ -45,7 +45,7 @@ impl Manager {
         }
     }
 
-    /// Sentence by which an interface is refused.
+    /// Message about an interface that the manager owns.
     #[must_use]
     pub fn refusal(self, device: &str) -> String {
         let (name, format) = (self.name(), self.format());

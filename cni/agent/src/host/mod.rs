@@ -1,11 +1,12 @@
 //! Interfaces of a host that the agent configures: sections `[host]` and `[[interface]]`.
 //!
-//! Order of a start: the journal is read, the addresses in it are applied before any server answers, then the
-//! servers are asked, new addresses are probed, the difference is applied and announced.
+//! Order of a start: the journal is read, and its addresses are applied before any server answers. Then the
+//! addresses are requested from the servers, new ones are probed, and the difference is applied and
+//! announced.
 //!
 //! **Invariants:** the agent changes and removes only its own additions: addresses and routes with its
-//! protocol number, and links and settings in the journal. The journal describes each change before the
-//! kernel has it, so that an agent that is killed between two changes continues.
+//! protocol number, and links and settings in the journal. The journal describes each change before it is
+//! applied to the kernel, so that an agent that is killed between two changes continues.
 
 mod announcement;
 pub mod binding;

@@ -30,13 +30,13 @@ pub struct Netlink {
     has_tags: bool,
 }
 
-/// Netlink socket, for one look or one change: a list that is not read to its end blocks the next one.
+/// Netlink socket for one read or one change: a list that is not read to its end blocks the next request.
 struct Socket {
     handle: Handle,
 }
 
 impl Netlink {
-    /// Opens a netlink socket, to see that it is possible.
+    /// Opens a netlink socket, to check that the kernel permits it.
     ///
     /// # Errors
     /// The kernel's refusal of the socket.
@@ -48,7 +48,7 @@ impl Netlink {
 }
 
 impl Socket {
-    /// Opens a socket. Its task ends with it.
+    /// Opens a socket. Its task ends when the socket is dropped.
     fn open() -> Result<Self, KernelError> {
         let opened = new_connection_with_strict_check();
         let (connection, handle, _) = opened.map_err(|error| KernelError::Other(error.to_string()))?;
@@ -142,9 +142,9 @@ impl Kernel for Netlink {
     }
 }
 
-/// Has the kernel promote other addresses of a link when it removes the first one of their prefix.
+/// Makes the kernel keep the other addresses of a prefix when the first one is removed.
 ///
-/// By default it removes all of them.
+/// By default, the kernel removes all addresses of the prefix.
 ///
 /// # Errors
 /// The failed write of the setting; the address must stay then.

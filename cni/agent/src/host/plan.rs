@@ -1,4 +1,4 @@
-//! Changes that lead from the present state of the kernel to the wanted one. Pure.
+//! Changes from the observed state of the kernel to the desired one. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,11 +14,14 @@ use super::target::{Device, Target};
 pub(super) enum Scope {
     /// Links only: they exist and are up, so that addresses can be probed on them.
     Links,
-    /// Everything.
+    /// Links, settings, addresses and routes.
     All,
 }
 
-/// Changes in their order: links, then routes that are gone, addresses, routes, and addresses that are gone.
+/// Returns the changes in their order.
+///
+/// The order is: links, their settings, obsolete routes, replaced addresses, new addresses, new routes, and
+/// obsolete addresses and VLAN devices.
 ///
 /// The links in `frozen` belong to another network manager, and are not changed.
 #[must_use]
@@ -45,7 +48,7 @@ pub(super) fn plan(
         let is_gone = |link: &&Link| !target.devices.contains_key(&link.name) && !frozen.contains(&link.name);
         for link in observed.links.iter().filter(is_gone) {
             if owned.vlans.contains(&link.name) && link.vlan.is_some() && !is_used(observed, owned, link) {
-                // Its addresses and routes go with it.
+                // The kernel removes its addresses and routes with the device.
                 parts.removed.push(Change::RemoveVlan { device: link.name.clone() });
                 continue;
             }
@@ -63,7 +66,7 @@ pub(super) fn plan(
     [links, settings, former_routes, replaced, addresses, routes, removed].concat()
 }
 
-/// Returns true if others have configured something on a link: an address, or a link over it.
+/// Returns true if other programs have configured an address on a link, or another link over it.
 #[must_use]
 pub(super) fn is_used(observed: &Observed, owned: &Owned, link: &Link) -> bool {
     let is_link_local = |one: &HostAddress| match one.address.addr() {
@@ -104,7 +107,7 @@ impl Parts {
     fn links(&mut self, observed: &Observed, name: &str, device: &Device) {
         let up = |name: &str| Change::SetUp { device: name.to_owned() };
         if let Some((parent, id)) = &device.vlan {
-            // A VLAN device is not up before its parent.
+            // A VLAN device comes up only after its parent.
             if observed.named(parent).is_some_and(|link| !link.is_up) && !self.links.contains(&up(parent)) {
                 self.links.push(up(parent));
             }
@@ -151,7 +154,7 @@ impl Parts {
             let has_others =
                 one.address.addr().is_ipv4() && (added || present.iter().any(|other| is_other(&other)));
             let change = Change::RemoveAddress { device: name.to_owned(), address: one.address, has_others };
-            // The same address with another prefix can't be added beside it.
+            // The same address with another prefix length can't be added while the former one exists.
             let is_replaced = device.addresses.iter().any(|wanted| wanted.addr() == one.address.addr());
             if is_replaced { self.replaced.push(change) } else { self.removed.push(change) }
         }
@@ -187,7 +190,7 @@ impl Parts {
     }
 }
 
-/// Addresses of a plan that the kernel gets, by link.
+/// Addresses that a plan adds, by link.
 pub(super) fn added(changes: &[Change]) -> impl Iterator<Item = (&str, IpNet)> {
     changes.iter().filter_map(|change| match change {
         Change::AddAddress { device, address } => Some((device.as_str(), *address)),

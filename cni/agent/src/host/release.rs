@@ -33,7 +33,7 @@ pub(super) async fn release(config: &Config) -> Result<String, String> {
     let Some(host) = config.host.clone() else {
         return Err("the configuration has no [[interface]], so there is nothing to release".to_owned());
     };
-    // A running agent would ask for the addresses again.
+    // A running agent would request the addresses again.
     let _lock = JournalFile::open(&config.state_dir).map_err(|error| error.to_string())?;
     let boot_id = boot::id().map_err(|error| error.to_string())?;
     let kernel = Netlink::open().map_err(|error| error.to_string())?;

@@ -53,7 +53,7 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Interfaces under the names of their links. One without a link keeps its own name: the link may come back.
+/// Renames interfaces to their links. An interface without a link keeps its name: the link may reappear.
 pub(super) fn named(interfaces: &[Interface], bindings: &Bindings) -> Vec<Interface> {
     let under = |interface: &Interface| {
         let name = match bindings.named(&interface.name) {
@@ -69,8 +69,8 @@ pub(super) fn named(interfaces: &[Interface], bindings: &Bindings) -> Vec<Interf
     interfaces.iter().filter_map(under).collect()
 }
 
-/// Creates the missing folders of a path. The umask of the agent leaves no bits for others, whose programs
-/// read the files.
+/// Creates the missing folders of a path. Their mode is set explicitly, since other users' programs read the
+/// files and the umask of the agent would forbid that.
 fn create_folders(folder: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|one| !one.exists()).collect();
     for one in missing.into_iter().rev() {
@@ -83,7 +83,7 @@ fn create_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Path below the directory; nothing that leads out of it.
+/// Path below the directory; an error if the path leads out of it.
 fn relative(path: &Path) -> Result<PathBuf, String> {
     let path = path.strip_prefix("/").unwrap_or(path);
     let is_plain = path.components().all(|one| matches!(one, Component::Normal(_)));
@@ -107,7 +107,7 @@ fn put(path: &Path, file: &RenderedFile) -> io::Result<bool> {
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".{NEW}"));
     let mut open = OpenOptions::new().write(true).create(true).truncate(true).mode(file.mode).open(&new)?;
-    // The umask of the agent leaves no bits for others.
+    // The umask of the agent removes the permissions of other users.
     open.set_permissions(fs::Permissions::from_mode(file.mode))?;
     open.write_all(file.content.as_bytes())?;
     open.sync_all()?;

@@ -60,7 +60,7 @@ pub(super) fn body(config: &HostConfig, node: &NodeKey, machine_id: &str, interf
     body
 }
 
-/// Answer of the servers, with former addresses of interfaces that have no link at present.
+/// Adds the former addresses of interfaces that currently have no link to the servers' answer.
 pub(super) fn merged(answer: Vec<Interface>, former: &[Interface], view: &View) -> Vec<Interface> {
     let mut merged: Vec<Interface> =
         answer.into_iter().filter(|one| view.bindings.named(&one.name).is_some()).collect();

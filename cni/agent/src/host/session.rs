@@ -29,7 +29,7 @@ pub enum SessionError {
     Kernel(#[from] KernelError),
 }
 
-/// Host as it is now.
+/// Current state of the host.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// State of the kernel.
@@ -43,9 +43,9 @@ pub struct View {
 /// Results of changes.
 #[derive(Debug, Default)]
 struct Made {
-    /// Changes that the kernel has now.
+    /// Changes that are in effect.
     done: Vec<Change>,
-    /// Additions whose object was there already, from others.
+    /// Additions whose object existed already, created by other programs.
     foreign: Vec<Change>,
 }
 
@@ -63,9 +63,9 @@ pub struct Session<K> {
     managers: Managers,
     /// Addresses that were added and not announced yet, with their links.
     pub(super) unannounced: BTreeSet<(String, IpAddr)>,
-    /// Routes in whose place others are.
+    /// Routes that were not added, since another route occupies their place.
     foreign: BTreeSet<(String, HostRoute)>,
-    /// VLAN devices that stay because others use them.
+    /// VLAN devices that stay because other programs use them.
     used: BTreeSet<String>,
     /// Messages that were logged.
     logged: BTreeSet<String>,
@@ -118,7 +118,7 @@ impl<K: Kernel> Session<K> {
         self.journal.former.is_some()
     }
 
-    /// Reads the host as it is now.
+    /// Reads the current state of the host.
     ///
     /// # Errors
     /// The kernel's refusal.
@@ -165,7 +165,7 @@ impl<K: Kernel> Session<K> {
         Ok(())
     }
 
-    /// Tries routes again in whose place others were.
+    /// Permits new attempts to add routes that were blocked by other routes.
     pub fn retry_foreign(&mut self) {
         self.foreign.clear();
     }
@@ -175,7 +175,7 @@ impl<K: Kernel> Session<K> {
     /// # Errors
     /// The reason for which nothing was changed.
     pub async fn repair(&mut self) -> Result<(), SessionError> {
-        // Without an answer, the agent would remove all its earlier additions.
+        // Without a known `applied`, the agent would remove all its earlier additions.
         if self.config.mode.applies() && self.journal.is_known {
             let view = self.view().await?;
             self.apply(&view, Scope::All).await?;
@@ -193,7 +193,7 @@ impl<K: Kernel> Session<K> {
         self.change(&view, &target, Scope::Links).await
     }
 
-    /// Configures other addresses than before, except those in `withheld`.
+    /// Configures new addresses, except those in `withheld`.
     ///
     /// The change is unconfirmed afterwards, unless the kernel's configuration is the same.
     ///
@@ -215,7 +215,8 @@ impl<K: Kernel> Session<K> {
             Target::new(interfaces, &view.bindings, &view.observed, withheld).devices
         };
         let is_same = target(&interfaces, &withheld) == target(&next.applied, &next.withheld);
-        // An undone change must not remove what an unknown journal described.
+        // If the earlier journal was lost, undoing the change must not remove the additions that it
+        // described.
         let has_former = next.is_known || !has_remains(&view.observed);
         let before = std::mem::replace(&mut next.applied, interfaces);
         let withheld_before = std::mem::replace(&mut next.withheld, withheld);
@@ -231,7 +232,7 @@ impl<K: Kernel> Session<K> {
         if self.config.mode.applies() { self.apply(&view, Scope::All).await } else { Ok(()) }
     }
 
-    /// Ends a change: a server has answered after it.
+    /// Confirms a change, after a server has answered.
     ///
     /// # Errors
     /// The failed write of the journal.
@@ -280,7 +281,7 @@ impl<K: Kernel> Session<K> {
         Ok(remains)
     }
 
-    /// Removes the journal and the state, after all was released.
+    /// Removes the journal and the state, after all addresses were released.
     ///
     /// # Errors
     /// The failed operation.
@@ -290,7 +291,7 @@ impl<K: Kernel> Session<K> {
         Ok(self.status.store(&self.state_dir)?)
     }
 
-    /// Makes the kernel have the addresses in the journal.
+    /// Applies the addresses in the journal to the kernel.
     async fn apply(&mut self, view: &View, scope: Scope) -> Result<(), SessionError> {
         let target =
             Target::new(&self.journal.applied, &view.bindings, &view.observed, &self.journal.withheld);
@@ -300,7 +301,7 @@ impl<K: Kernel> Session<K> {
     async fn change(&mut self, view: &View, target: &Target, scope: Scope) -> Result<(), SessionError> {
         let observed = &view.observed;
         let mut owned = self.journal.owned.clone();
-        // What others have removed is not the agent's any more.
+        // Objects that other programs have removed are no longer the agent's.
         owned.vlans.retain(|name| observed.named(name).is_some());
         owned.mtus.retain(|name, _| observed.named(name).is_some());
         owned.addresses.retain(|(name, address)| {
@@ -358,10 +359,10 @@ impl<K: Kernel> Session<K> {
         self.used = used;
     }
 
-    /// Makes changes, one after the other. A failed one does not keep the others from being made.
+    /// Makes changes one after the other. A failed change does not prevent the others.
     ///
-    /// Returns those that the kernel has now, also because it removed their object before, and those whose
-    /// object was there already.
+    /// Returns the changes that are in effect, including removals of objects that the kernel had removed
+    /// before, and the additions whose object existed already.
     async fn make(&mut self, changes: Vec<Change>) -> Made {
         let mut made = Made::default();
         let mut missing = BTreeSet::new();
@@ -410,7 +411,7 @@ impl<K: Kernel> Session<K> {
         made
     }
 
-    /// Takes what was removed, and what others have added, out of the journal.
+    /// Removes former additions, and additions of other programs, from the journal.
     fn settle(&mut self, target: &Target, made: &Made) -> Result<(), SessionError> {
         let mut next = self.journal.clone();
         let owned = &mut next.owned;
@@ -429,7 +430,7 @@ impl<K: Kernel> Session<K> {
                 Change::RemoveAddress { device, address, .. } => {
                     owned.addresses.remove(&(device.clone(), *address));
                 }
-                // Not the end of a change that VLAN devices need.
+                // The former MTU is restored, and no VLAN device needs another one.
                 Change::SetMtu { device, mtu }
                     if target.devices.get(device).is_none_or(|wanted| wanted.mtu.is_none())
                         && owned.mtus.get(device) == Some(mtu) =>

@@ -14,7 +14,7 @@ use super::kernel::{HostRoute, Observed};
 /// VLAN ids that a device can have (IEEE 802.1Q).
 const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
 
-/// Wanted configuration of one link.
+/// Desired configuration of one link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Device {
     /// Parent and 802.1Q id, if the agent creates the device where it is missing.
@@ -27,7 +27,7 @@ pub(super) struct Device {
     pub(super) routes: BTreeSet<HostRoute>,
 }
 
-/// Wanted configuration of all links, by name.
+/// Desired configuration of all links, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Target {
     /// Devices, by name.
@@ -37,8 +37,8 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Configuration for these addresses. Interfaces without a link are left out, and so are the addresses in
-    /// `withheld`. Their links stay, for the next probe.
+    /// Computes the configuration for these addresses. Interfaces without a link and the addresses in
+    /// `withheld` are left out. The links of `withheld` addresses stay, for the next probe.
     #[must_use]
     pub(super) fn new(
         interfaces: &[Interface],
@@ -85,7 +85,7 @@ impl Target {
         }
     }
 
-    /// Leaves the MTU of links alone where the kernel would remove their IPv6 addresses with it.
+    /// Keeps the MTU of links whose IPv6 addresses the kernel would remove with a smaller one.
     fn refuse_small_mtus(&mut self, observed: &Observed) {
         let Self { devices, problems } = self;
         let with_ipv6: BTreeSet<String> = devices
@@ -160,8 +160,8 @@ fn device(bound: &Bound, vlan: Option<u16>) -> String {
     vlan.map_or_else(|| bound.device.clone(), |id| vlan_device(&bound.device, id))
 }
 
-/// Metric of routes: the interface's own ones precede those of its VLANs. Two with the same metric and
-/// destination can't be in the kernel.
+/// Metric of routes: the interface's own routes precede those of its VLANs. The kernel refuses two routes
+/// with the same metric and destination.
 fn metric(bound: &Bound, vlan: Option<u16>, vlans: &BTreeSet<u16>) -> u32 {
     let step = u32::try_from(INTERFACES_MAX).unwrap_or(u32::MAX);
     let rank = vlan.map_or(0, |id| 1 + vlans.range(..id).count());
@@ -169,7 +169,7 @@ fn metric(bound: &Bound, vlan: Option<u16>, vlans: &BTreeSet<u16>) -> u32 {
     HOST_ROUTE_METRIC.saturating_add(bound.place).saturating_add(rank.saturating_mul(step))
 }
 
-/// VLAN device that an address needs; none if the interface itself is right.
+/// VLAN device that an address needs; `None` if the address belongs on the interface itself.
 fn vlan(bound: &Bound, observed: &Observed, given: &GivenAddress) -> Result<Option<u16>, String> {
     let Some(id) = given.vlan.filter(|id| *id != 0) else { return Ok(None) };
     if !VLANS.contains(&id) {
@@ -180,7 +180,7 @@ fn vlan(bound: &Bound, observed: &Observed, given: &GivenAddress) -> Result<Opti
     Ok((!is_already).then_some(id))
 }
 
-/// Routes of an address. A default route among them stands for the gateway's.
+/// Routes of an address. A default route among them replaces that of the gateway.
 fn routes(given: &GivenAddress, metric: u32) -> Vec<HostRoute> {
     let is_ipv4 = given.address.addr().is_ipv4();
     let everything = if is_ipv4 { IpNet::V4(Ipv4Net::default()) } else { IpNet::V6(Ipv6Net::default()) };
@@ -202,7 +202,7 @@ fn routes(given: &GivenAddress, metric: u32) -> Vec<HostRoute> {
     {
         routes.push(by_way(everything, gateway));
     }
-    // A gateway has no route by way of itself.
+    // A host that is a gateway itself has no route by way of its own address.
     routes.retain(|route| route.gateway != given.address.addr());
     routes
 }

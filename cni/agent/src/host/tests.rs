@@ -47,7 +47,7 @@ fn given(address: &str, more: Value) -> Value {
     given
 }
 
-/// Some configurations: other addresses, prefixes, gateways, MTUs and VLANs, and none.
+/// Several configurations with different addresses, prefixes, gateways, MTUs and VLANs, and an empty one.
 fn configurations() -> Vec<Vec<Interface>> {
     let route = json!([{"destination": "10.9.0.0/16", "gateway": "10.0.0.3"}]);
     [
@@ -66,7 +66,7 @@ fn configurations() -> Vec<Vec<Interface>> {
             {"name": "eth1", "addresses": [given("10.0.0.7/24", json!({"vlan": 100, "mtu": 1400}))]},
             {"name": "eth2", "addresses": [given("10.0.1.9/24", json!({"gateway": "10.0.1.1"}))]},
         ]),
-        // One that a foreign address has already.
+        // This address exists already as a foreign one.
         json!([{"name": "eth2", "addresses": [given("10.0.1.5/24", json!({}))]}]),
     ]
     .map(interfaces)
@@ -90,7 +90,7 @@ fn foreign(has_tags: bool) -> (FakeKernel, Vec<String>) {
     (kernel, shown)
 }
 
-/// Takes a configuration, and a server's confirmation of it.
+/// Adopts a configuration, and confirms it as a server would.
 async fn take(session: &mut Session<FakeKernel>, interfaces: &[Interface]) {
     session.adopt(interfaces.to_vec(), BTreeSet::new()).await.unwrap();
     session.confirm().unwrap();
@@ -105,7 +105,7 @@ async fn expected(interfaces: &[Interface], has_tags: bool) -> Vec<String> {
     kernel.shown()
 }
 
-/// Takes a configuration while the agent is killed at a point; returns false if it got to the end before.
+/// Adopts a configuration while the agent is killed at a point; returns false if the point was not reached.
 async fn killed(kernel: &FakeKernel, dir: &Path, interfaces: &[Interface], point: u32) -> bool {
     kernel.state().kill_at = point;
     let mut session = open(kernel, dir, "b1");
@@ -177,14 +177,14 @@ fn the_journal_has_a_change_before_the_kernel() {
         let dir = tempfile::tempdir().unwrap();
         let (kernel, _) = foreign(true);
         let wanted = &configurations()[4];
-        // Killed before the first change: the kernel has nothing, and the journal has all.
+        // Killed before the first change: the kernel has no addition, and the journal has all of them.
         assert!(killed(&kernel, dir.path(), wanted, 1).await);
         assert!(kernel.state().changes.is_empty());
         let mut session = open(&kernel, dir.path(), "b1");
         assert!(session.is_unconfirmed());
         session.repair().await.unwrap();
         assert_eq!(kernel.shown(), expected(wanted, true).await);
-        // Another gateway adds nothing that the journal lists, and is described in it all the same.
+        // Another gateway adds nothing to the list in the journal, but the journal describes it.
         let all = configurations();
         take(&mut session, &all[1]).await;
         drop(session);
@@ -272,12 +272,12 @@ fn a_lost_journal_removes_nothing_before_a_server_answers() {
             kernel.state().changes.clear();
             let mut session = open(&kernel, dir.path(), "b1");
             hold(&mut session, &FakeWire::default()).await;
-            // A journal that is written before an answer has no addresses either.
+            // A journal that was written before the first answer has no addresses, either.
             session.note_rendered(["x".into()].into()).unwrap();
             let mut session = open(&kernel, dir.path(), "b1");
             hold(&mut session, &FakeWire::default()).await;
             assert_eq!(kernel.state().changes, [""; 0], "{damage:?}");
-            // An answer without another server's confirmation must not lead to nothing.
+            // The first answer after the damage is not confirmed: undoing it would remove all additions.
             session.adopt(all[2].clone(), BTreeSet::new()).await.unwrap();
             assert_eq!(kernel.shown(), expected(&all[2], true).await);
             assert!(!session.is_unconfirmed());
@@ -303,13 +303,13 @@ fn a_withheld_address_stays_withheld_after_a_restart_and_a_reboot() {
             session.repair().await.unwrap();
             assert_eq!(kernel.shown(), foreign(true).1, "{boot}");
         }
-        // The conflict ends: the address is a change that a server confirms, and that can be undone.
+        // The conflict ends. The address is now a change that a server confirms and that can be undone.
         session.adopt(wanted.clone(), BTreeSet::new()).await.unwrap();
         assert!(session.is_unconfirmed());
         assert_eq!(kernel.shown(), expected(&wanted, true).await);
         assert_eq!(session.undo().await.unwrap(), wanted);
         assert_eq!((kernel.shown(), &session.journal.withheld), (foreign(true).1, &withheld));
-        // So it is after a reboot without a confirmation.
+        // The same holds after a reboot without a confirmation.
         session.adopt(wanted.clone(), BTreeSet::new()).await.unwrap();
         let (kernel, before) = foreign(true);
         open(&kernel, dir.path(), "b3").repair().await.unwrap();
@@ -459,7 +459,7 @@ fn an_address_that_others_add_meanwhile_is_not_the_agents_after_a_restart() {
     });
 }
 
-/// Takes a configuration in an agent that ends before a confirmation.
+/// Adopts a configuration in an agent that ends before a confirmation.
 async fn take_unconfirmed(kernel: &FakeKernel, dir: &Path, interfaces: &[Interface]) {
     open(kernel, dir, "b1").adopt(interfaces.to_vec(), BTreeSet::new()).await.unwrap();
 }
@@ -537,7 +537,7 @@ proptest! {
                 let shown = kernel.shown();
                 let is_there = |one: &&String| one.contains(" mtu ") || shown.contains(one);
                 assert!(before.iter().all(|one| is_there(&one)), "{before:?} {shown:?}");
-                // Started again: first from the journal alone, then with the servers.
+                // The agent restarts: first with the journal alone, then with the servers.
                 let mut session = open(&kernel, dir.path(), "b1");
                 session.repair().await.unwrap();
                 take(&mut session, &all[wanted]).await;

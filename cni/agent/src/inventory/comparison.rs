@@ -1,7 +1,8 @@
 //! Comparison of the journal with the attachments that the cluster has on this node.
 //!
-//! The cluster's answer is linearizable, so it is the newer side. Only an attachment that the cluster doesn't
-//! know stays in the journal while its container may live: the cluster was restored, and nothing is lost.
+//! The cluster's answer is linearizable, so it is the newer side. One exception: an attachment that the
+//! cluster lacks stays in the journal while its container may live. The cluster was then restored from a
+//! backup.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ struct Difference {
     change: InventoryChange,
 }
 
-/// Follows the cluster where the journal differs from it.
+/// Resolves the differences between the journal and the cluster.
 ///
 /// # Errors
 /// The servers' problem, or that of the journal.
@@ -43,7 +44,7 @@ pub async fn compare(node: &Node) -> Result<InventoryReport, Problem> {
     Ok(report(node, differences.into_iter().map(Difference::shown).collect()))
 }
 
-/// Takes the newer side of each difference; returns those that were taken.
+/// Resolves each difference in favour of the newer side; returns the resolved differences.
 ///
 /// # Errors
 /// The servers' problem, or that of the journal.
@@ -98,7 +99,7 @@ async fn differences(node: &Node) -> Result<Vec<Difference>, Problem> {
         let may_live = entry.netns.is_some() && evidence(node, &entry).await.is_none();
         let change = match entry.phase {
             Phase::Deleting { .. } => continue,
-            // Its outcome is unknown: the request may still be under way in the cluster.
+            // The outcome of the ADD is unknown: its request may still be under way in the cluster.
             Phase::Adding if may_live => continue,
             Phase::Missing => InventoryChange::KeepMissing,
             Phase::Attached if entry.netns.is_some() => InventoryChange::KeepMissing,
@@ -110,7 +111,7 @@ async fn differences(node: &Node) -> Result<Vec<Difference>, Problem> {
 }
 
 impl Difference {
-    /// Record that takes the newer side; none if the journal has it already.
+    /// Record that resolves the difference; `None` if the journal needs no change.
     fn record(&self) -> Option<Record> {
         let key = self.key.clone();
         match (self.change, &self.journal, &self.cluster) {
@@ -150,7 +151,7 @@ impl Difference {
     }
 }
 
-/// Record by which the journal forgets an attachment.
+/// Record that removes an attachment from the journal.
 fn gone(entry: &Entry) -> Record {
     Record::Gone { key: entry.key.clone(), allocations: entry.allocations.clone() }
 }
@@ -185,7 +186,7 @@ fn is_same(own: &[u64], theirs: &[u64]) -> bool {
     own.iter().collect::<BTreeSet<_>>() == theirs.iter().collect()
 }
 
-/// Forgets an attachment that the cluster doesn't know.
+/// Removes an attachment that the cluster lacks from the journal.
 pub(super) async fn forget(node: &Node, entry: &Entry) {
     if let Err(error) = node.journal.write(gone(entry)).await {
         tracing::warn!(attachment = %entry.key, %error, "the journal still has an unknown attachment");

@@ -1,8 +1,8 @@
-//! Observation of the containers, and the release of attachments that have none.
+//! Observation of the containers, and the release of attachments without a container.
 //!
-//! A container is gone if its network namespace is, in two observations with a grace between: a runtime may
-//! replace the file of a namespace that lives. Each release names the allocation ids that the journal had, so
-//! it never reaches a newer holder.
+//! A container counts as removed if its network namespace is missing in two observations, with a grace period
+//! between them: a runtime may replace the file of a namespace that lives. Each release names the allocation
+//! ids that the journal had, so it never affects a newer holder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ pub async fn observe(node: Arc<Node>) {
     }
 }
 
-/// One observation of all containers, and the release of those that have been gone for the grace.
+/// Observes all containers once, and releases the attachments of those missing for the grace period.
 async fn round(node: &Node) -> Result<(), Problem> {
     let entries: Vec<Entry> =
         node.journal.attachments().iter().filter(|entry| may_be_orphan(node, entry)).cloned().collect();
@@ -40,7 +40,7 @@ async fn round(node: &Node) -> Result<(), Problem> {
         }
     }
     let orphans = possible_orphans(node).observe(gone, node.config.orphan_grace, &node.journal.attachments());
-    // The cluster has to say first what these hold.
+    // Only the cluster knows the allocations of an ADD without an outcome.
     if orphans.iter().any(|(entry, _)| entry.phase == Phase::Adding) {
         reconcile(node).await?;
     }
@@ -56,7 +56,7 @@ fn possible_orphans(node: &Node) -> MutexGuard<'_, PossibleOrphans> {
     node.possible_orphans.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Evidence that the container of an attachment is gone; nothing if it may live.
+/// Evidence that the container of an attachment is removed; `None` if it may live.
 pub(super) async fn evidence(node: &Node, entry: &Entry) -> Option<OrphanEvidence> {
     if !entry.boot_id.is_empty() && entry.boot_id != node.boot_id {
         return Some(OrphanEvidence::EarlierBoot);
@@ -65,12 +65,12 @@ pub(super) async fn evidence(node: &Node, entry: &Entry) -> Option<OrphanEvidenc
     is_gone(netns).await.then_some(OrphanEvidence::NetnsGone)
 }
 
-/// CNI GC: releases the attachments of a runtime that its list lacks.
+/// CNI GC: releases the attachments of a runtime that are missing from its list.
 ///
 /// # Errors
-/// Never for a cluster that doesn't answer: the agent then goes on by itself.
+/// Never. If the cluster doesn't answer, the agent releases the orphans later.
 pub async fn collect(node: Arc<Node>, request: GcRequest) -> Result<Collected, Problem> {
-    // The runtime of an attachment that was read from the cluster isn't known either.
+    // Attachments that were read from the cluster have no runtime either, and would match.
     if request.runtime.is_empty() {
         tracing::warn!(network = %request.config, "GC releases nothing: its runtime is unknown");
         return Ok(Collected { orphans: 0, pending: 0 });
@@ -104,8 +104,8 @@ pub async fn collect(node: Arc<Node>, request: GcRequest) -> Result<Collected, P
     Ok(Collected { orphans: count, pending: count.saturating_sub(released) })
 }
 
-/// Notes the runtime of listed attachments that were read from the cluster. A later list that lacks one of
-/// them then proves its end; a list that never had it proves nothing, since it may be another runtime's.
+/// Records the runtime of listed attachments that were read from the cluster. Absence from a later list then
+/// proves their end. Absence from the first list proves nothing: the list may be another runtime's.
 async fn learn(node: &Node, request: &GcRequest) {
     for ValidAttachment { container_id, interface } in request.valid.iter().cloned() {
         let key = Key { config: request.config.clone(), container_id, interface };

@@ -46,7 +46,7 @@ impl Attachments {
             }
             Record::Refused(key) => match self.entries.get_mut(&key) {
                 Some(entry) if entry.phase != Phase::Adding => {}
-                // A repeated ADD: the cluster has what the first one got.
+                // The refused ADD was a repetition: the cluster still has the allocations of the first one.
                 Some(entry) if !entry.allocations.is_empty() => entry.phase = Phase::Attached,
                 _ => {
                     self.entries.remove(&key);
@@ -103,7 +103,7 @@ impl Attachments {
         &self.pods
     }
 
-    /// Present boot with its number, once it is recorded.
+    /// Current boot with its number, once it is recorded.
     #[must_use]
     pub fn boot(&self) -> Option<&(String, u64)> {
         self.boot.as_ref()
@@ -175,7 +175,7 @@ impl Attachments {
 }
 
 impl Key {
-    /// The attachment as the cluster names it.
+    /// Key of the attachment in the cluster.
     #[must_use]
     pub fn on(&self, node: &NodeKey) -> AttachmentKey {
         let Self { config, container_id, interface } = self.clone();

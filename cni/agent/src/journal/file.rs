@@ -1,7 +1,7 @@
 //! File of the journal: one JSON record in each line, after its CRC-32.
 //!
-//! A line that was cut by a crash ends the file. Any other damage is set aside with the file: the cluster has
-//! each attachment too, and the inventory finds them there.
+//! A line that was cut by a crash ends the file. After any other damage, the whole file is set aside: the
+//! cluster has each attachment too, and the inventory restores them from there.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
@@ -14,10 +14,10 @@ use super::record::Record;
 const NAME: &str = "journal";
 const NEW: &str = "journal.new";
 const DAMAGED: &str = "journal.damaged";
-/// Lines beyond those that the map needs before the file is written anew.
+/// Lines, beyond twice those that the map needs, above which the file is rewritten.
 const SURPLUS_LINES_MAX: usize = 4096;
 
-/// Journal that can't be opened.
+/// Reason why the journal can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another agent has the directory.
@@ -79,7 +79,7 @@ impl JournalFile {
     /// # Errors
     /// The failed write.
     pub fn append(&mut self, lines: &[Vec<u8>]) -> io::Result<()> {
-        // What a failed write left behind goes first.
+        // The remains of a failed write are removed first.
         self.file.set_len(self.bytes)?;
         self.file.seek(io::SeekFrom::Start(self.bytes))?;
         let all = lines.concat();
@@ -92,7 +92,7 @@ impl JournalFile {
     /// Waits until all lines are durable.
     ///
     /// # Errors
-    /// The failed flush. What was written before it may be lost.
+    /// The failed flush. Lines written since the last flush may be lost.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -103,7 +103,7 @@ impl JournalFile {
         self.lines > 2 * (attachments.len() + attachments.pods().len()) + SURPLUS_LINES_MAX
     }
 
-    /// Replaces the file by one that has the map and nothing else.
+    /// Replaces the file by one that contains only the map.
     ///
     /// # Errors
     /// The failed operation. The old file is still in use then.

@@ -1,4 +1,4 @@
-//! Journal of the node's attachments and pods: a small log on disk, and the map that it stands for.
+//! Journal of the node's attachments and pods: a small log on disk, and the map that it describes.
 //!
 //! **Invariant:** the map is the result of a replay of the file. Only the thread that writes the file changes
 //! it.

@@ -33,7 +33,7 @@ impl fmt::Display for Key {
 pub struct Entry {
     /// Identity of the attachment.
     pub key: Key,
-    /// Step of its life.
+    /// Phase of its lifecycle.
     pub phase: Phase,
     /// Boot of its ADD.
     pub boot_id: String,
@@ -57,7 +57,7 @@ impl Entry {
     }
 }
 
-/// Step of an attachment's life.
+/// Phase of an attachment's lifecycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -87,7 +87,7 @@ pub enum Record {
         /// Number of the boot, counted from 1.
         number: u64,
     },
-    /// An attachment as it is from now on. No effect before the delivery of its DEL.
+    /// Adds or replaces an attachment. No effect before the delivery of its DEL.
     Put(Entry),
     /// The cluster has the attachment with these allocations. No effect after a DEL.
     Attached {
@@ -96,8 +96,8 @@ pub enum Record {
         /// Ids of its allocations.
         allocations: Vec<u64>,
     },
-    /// The cluster is to replace allocations of the attachment: their ids are unknown until the cluster names
-    /// them. No effect after a DEL.
+    /// The cluster will replace allocations of the attachment; the new ids are unknown until the cluster
+    /// reports them. No effect after a DEL.
     Replacing(Key),
     /// The cluster refused the ADD. No effect unless its outcome was unknown; an attachment with allocations
     /// of an earlier ADD keeps them.
@@ -113,7 +113,7 @@ pub enum Record {
         /// Start of the process that requested it.
         started: Started,
     },
-    /// The cluster has executed the DEL. No effect on a newer one.
+    /// The cluster has executed the DEL. No effect on a newer DEL.
     Delivered {
         /// Identity of the attachment.
         key: Key,
@@ -136,16 +136,16 @@ pub enum Record {
     },
     /// Pods of the node have changed.
     Pods {
-        /// New and changed ones.
+        /// New and changed pods.
         put: Vec<Pod>,
-        /// Uids of those that are gone.
+        /// Uids of deleted pods.
         gone: Vec<String>,
     },
-    /// The application of a pod was read. No effect if the pod is gone.
+    /// The application of a pod was read. No effect if the pod is deleted.
     PodApplication {
         /// Uid of the pod.
         uid: String,
-        /// Its application.
+        /// Application of the pod.
         application: Application,
     },
 }

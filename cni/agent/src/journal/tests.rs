@@ -42,7 +42,7 @@ fn delete(container: &str, at_us: u64) -> Record {
     Record::Delete { key: key(container), release: Map::new(), started: started(at_us) }
 }
 
-/// Records of the life of two attachments.
+/// Records of three attachments and two pods.
 fn life() -> Vec<Record> {
     vec![
         Record::Boot { id: "b1".to_owned(), number: 3 },
@@ -57,7 +57,7 @@ fn life() -> Vec<Record> {
         Record::Pods { put: vec![pod("u1"), pod("u2")], gone: Vec::new() },
         Record::PodApplication { uid: "u1".to_owned(), application: application() },
         Record::Pods { put: Vec::new(), gone: vec!["u2".to_owned()] },
-        // No effect on a pod that is gone.
+        // No effect on a deleted pod.
         Record::PodApplication { uid: "u2".to_owned(), application: application() },
     ]
 }
@@ -107,7 +107,7 @@ fn a_file_that_was_cut_anywhere_has_the_records_before_the_cut() {
         let mut expected = Attachments::default();
         records[..complete].iter().cloned().for_each(|record| expected.apply(record));
         assert_eq!(read(dir.path()), expected, "cut at {cut}");
-        // What is written next is not attached to the rest of a line.
+        // The next record is not appended to the rest of a cut line.
         let after = write(dir.path(), &[Record::Put(entry("c9"))]);
         assert_eq!(read(dir.path()), after, "cut at {cut}");
     }
@@ -207,7 +207,7 @@ fn a_refusal_of_a_repeated_add_leaves_what_the_first_one_got() {
     assert_ne!(attachments, attached);
     attachments.apply(Record::Refused(key("c1")));
     assert_eq!(attachments, attached);
-    // A first ADD got nothing.
+    // The first ADD got no allocations.
     attachments.apply(Record::Put(entry("c2")));
     attachments.apply(Record::Refused(key("c2")));
     assert_eq!(attachments, attached);
@@ -255,7 +255,7 @@ async fn a_record_has_its_effect_once_it_is_written() {
     }
     let present = journal.attachments().clone();
     drop(journal);
-    // The thread ends with the queue, and lets go of the directory.
+    // The thread ends with the queue, and releases the lock of the directory.
     let again = loop {
         match JournalFile::open(dir.path()) {
             Ok((_, attachments)) => break attachments,

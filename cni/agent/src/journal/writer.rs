@@ -13,12 +13,12 @@ use super::attachments::Attachments;
 use super::file::{JournalFile, line};
 use super::record::Record;
 
-/// Records that wait for the thread; more wait for room.
+/// Records that can wait for the thread; further callers wait until the queue has room.
 const QUEUE: usize = 1024;
-/// Exit code after an fsync that failed. Acknowledged records may be lost; a restart reads what is left.
+/// Exit code after a failed fsync. Acknowledged records may be lost; a restart reads the remaining ones.
 const FSYNC_FAILED: i32 = 3;
 
-/// Record that can't be written.
+/// Reason why a record can't be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unwritable {
     /// The file accepts no record.
@@ -85,7 +85,7 @@ impl Journal {
         Ok(Self { attachments, queue, is_writable })
     }
 
-    /// The map. Not to be held across an await.
+    /// Locks the map. The guard must not be held across an await.
     pub fn attachments(&self) -> MutexGuard<'_, Attachments> {
         lock(&self.attachments)
     }
@@ -96,7 +96,7 @@ impl Journal {
         self.is_writable.load(Ordering::Relaxed)
     }
 
-    /// Writes a record. When this returns, the map has it, and it survives the end of this process.
+    /// Writes a record. On return, the map contains the record, which survives the end of this process.
     ///
     /// # Errors
     /// The failed write, or the limit of attachments; the record then has no effect.
@@ -128,7 +128,7 @@ impl Thread {
         let mut batch = Vec::new();
         while let Some(first) = jobs.blocking_recv() {
             batch.push(first);
-            // A record adds one attachment at most, so all further ones have room.
+            // Each record adds at most one attachment, so the whole batch has room.
             let batch_max = lock(&self.attachments).room().min(QUEUE);
             while batch.len() < batch_max
                 && let Ok(next) = jobs.try_recv()

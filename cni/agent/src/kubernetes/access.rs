@@ -23,7 +23,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Access by these settings; by default, as the kubelet gives it to a container.
+    /// Creates the access from these settings; the defaults are those that the kubelet provides to a
+    /// container.
     ///
     /// # Errors
     /// The setting that is missing or wrong.
@@ -53,7 +54,7 @@ impl Access {
                 let token_file = token_file.or_else(|| is_in_cluster.then(|| own("token")));
                 Ok(Self { server, token_file, ca_file: Some(ca_file) })
             }
-            // Others on the way would read the token.
+            // Without TLS, the token could be read on the network.
             "http" if is_loopback => Ok(Self { server, token_file, ca_file: None }),
             "http" => wrong("is without TLS beyond loopback; use https://"),
             _ => wrong("must begin with https://"),

@@ -1,4 +1,4 @@
-//! Lists of any length in foreign documents: a bounded part is kept.
+//! Deserialization of a bounded number of items from lists of any length.
 
 use std::fmt;
 use std::marker::PhantomData;

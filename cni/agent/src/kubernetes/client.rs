@@ -19,7 +19,7 @@ use super::list::{Status, unreadable};
 
 /// Media types of an object, or of the events of a watch: only metadata, where the server can do that.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-/// The same for a list. The API server refuses the one in place of the other.
+/// Media types of a list. The API server refuses those of an object for a list, and vice versa.
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 const JSON: &str = "application/json";
@@ -28,7 +28,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const WRITTEN_BYTES_MAX: usize = 64 << 10;
 /// Bytes of an error's body that are read.
 const ERROR_BYTES_MAX: usize = 16 << 10;
-/// Longest pause that an API server may ask for.
+/// Longest pause that an API server may request.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// Client of one API server.
@@ -59,7 +59,7 @@ impl Client {
         self.read(path, JSON, within).await
     }
 
-    /// Reads the metadata of an object. The type is that of the object, since servers may send all of it.
+    /// Reads the metadata of an object. `T` is the type of the object, since servers may send all of it.
     ///
     /// # Errors
     /// See [`ApiError`].
@@ -67,7 +67,7 @@ impl Client {
         self.read(path, METADATA, within).await
     }
 
-    /// Reads a list of metadata, in the same way.
+    /// Reads a list of metadata, as [`Self::metadata`] reads an object.
     ///
     /// # Errors
     /// See [`ApiError`].
@@ -112,7 +112,7 @@ impl Client {
     ) -> Result<(), ApiError> {
         let request = self.request(method, path).await?.header(CONTENT_TYPE, media_type);
         let request = request.header(ACCEPT, JSON).body(content.to_string()).timeout(within);
-        // Read to its end, the connection serves the next request.
+        // The body is read to its end, so that the connection can serve the next request.
         body(answer(request).await?, WRITTEN_BYTES_MAX).await.map(drop)
     }
 

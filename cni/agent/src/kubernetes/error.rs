@@ -17,10 +17,10 @@ pub enum ApiError {
         reason: String,
         /// `message` of the Status object, shortened.
         message: String,
-        /// Pause that the API server asks for.
+        /// Pause that the API server requests.
         retry_after: Option<Duration>,
     },
-    /// An answer, or one line of a watch, is longer than is read.
+    /// An answer, or one line of a watch, is longer than this number of bytes.
     #[error("the answer of the API server has more than {0} bytes")]
     TooLong(usize),
     /// The answer has another form.
@@ -44,7 +44,7 @@ impl ApiError {
         matches!(self, Self::Refused { status: 404, .. })
     }
 
-    /// Pause that the API server asks for.
+    /// Pause that the API server requests.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -83,7 +83,7 @@ impl<'a> WatchEvent<'a> {
 }
 
 pub(super) fn unreadable(error: &serde_json::Error) -> ApiError {
-    // The text of serde has a part of the input.
+    // Serde's message contains a part of the input, so it is truncated.
     ApiError::Unreadable(error.to_string().chars().take(MESSAGE_CHARS_MAX).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Client of a Kubernetes API server: few requests, bounded answers, and watches as lines.
 //!
-//! **Invariant:** nothing here knows what an object means, and nothing here decides.
+//! **Invariant:** this module interprets no objects and makes no decisions.
 
 mod access;
 mod bounded;

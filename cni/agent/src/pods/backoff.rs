@@ -14,15 +14,15 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Next pause, between the half and the whole of its length: the agents of many nodes lost the API server
-    /// at the same moment.
+    /// Next pause, randomly between half and all of its length, since the agents of many nodes lose the API
+    /// server at the same moment.
     pub(super) fn next(&mut self) -> Duration {
         let whole = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LAST);
         self.attempts = self.attempts.saturating_add(1);
         jittered(whole)
     }
 
-    /// Begins anew after a success.
+    /// Restarts with the shortest pause after a success.
     pub(super) fn reset(&mut self) {
         self.attempts = 0;
     }

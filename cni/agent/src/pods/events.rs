@@ -30,9 +30,9 @@ const NAME_BYTES_MAX: usize = 220;
 /// Pod that an event is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Its namespace.
+    /// Namespace of the pod.
     pub namespace: ObjectName,
-    /// Its name.
+    /// Name of the pod.
     pub name: ObjectName,
     /// Uid of the object, if known.
     pub uid: Option<String>,
@@ -76,7 +76,7 @@ impl Events {
         Self { node: node.to_owned(), failures: Mutex::default(), queue, waiting }
     }
 
-    /// Counts a failure. Returns true if it is due for an event.
+    /// Counts a failure. Returns true if an event is due.
     fn count(&self, key: &Key) -> bool {
         let mut failures = self.lock();
         if !failures.contains_key(key) && failures.len() >= POD_EVENTS_REMEMBERED_MAX {
@@ -105,7 +105,7 @@ impl Events {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The event as an object.
+    /// Builds the Event object.
     fn object(&self, waiting: &Waiting, name: &str, failures: &Failures) -> Value {
         let Waiting { key: (_, code), subject, message } = waiting;
         json!({
@@ -130,7 +130,7 @@ impl Events {
 }
 
 impl PodView {
-    /// Reports the failed ADD of a pod. Never waits: an event more than the queue holds is left out.
+    /// Reports the failed ADD of a pod. Never waits: an event beyond the capacity of the queue is dropped.
     pub fn report(&self, subject: &Subject, problem: &Problem) {
         let names = || format!("{}/{}", subject.namespace, subject.name);
         let key = (subject.uid.clone().unwrap_or_else(names), problem.code);
@@ -148,7 +148,7 @@ impl PodView {
             if let Err(error) = &sent {
                 tracing::debug!(%error, pod = %waiting.subject.name, "an event can't be sent");
             }
-            // Only a refusal stays true once the API server answers again.
+            // Only a refusal is noted: any other error has ended once the API server answers again.
             let refusal = sent.err().filter(|error| matches!(error, ApiError::Refused { .. }));
             self.note(|state| state.event_error = refusal.map(|error| error.to_string()));
         }
@@ -167,7 +167,7 @@ impl PodView {
                 "count": failures.count, "lastTimestamp": Timestamp::now(), "message": waiting.message,
             });
             match self.client.patch(&known, &fields, SEND).await {
-                // Kubernetes keeps events for an hour.
+                // Kubernetes deletes an event after an hour.
                 Err(error) if error.is_not_found() => {}
                 result => return result,
             }

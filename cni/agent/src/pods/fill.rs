@@ -1,4 +1,4 @@
-//! Facts of a pod in the request of its ADD. What the request has already, stays.
+//! Facts of a pod in the request of its ADD. Fields that the request already has are kept.
 
 use ipam_api::limits::LABELS_MAX;
 use ipam_api::resource::{Controller, EndpointKind};
@@ -39,7 +39,7 @@ fn labels(body: &mut Map<String, Value>, pod: &Pod) {
     }
 }
 
-/// Makes the machine the endpoint: it has another pod on each node, and two during a migration.
+/// Makes the machine the endpoint: its pods differ by node, and a migration has two of them.
 fn endpoint(body: &mut Map<String, Value>, machine: &Controller) {
     if let Some(endpoint) = body.get_mut(ENDPOINT).and_then(Value::as_object_mut) {
         endpoint.insert("kind".to_owned(), EndpointKind::Vm.as_str().into());
@@ -47,8 +47,8 @@ fn endpoint(body: &mut Map<String, Value>, machine: &Controller) {
     }
 }
 
-/// Adds the controller. Of a pod whose application is not read, it is the owner if its kind has no
-/// controllers of its own.
+/// Adds the controller. While the application is unknown, the owner is added only if it is a StatefulSet,
+/// which has no controller of its own.
 fn controller(body: &mut Map<String, Value>, pod: &Pod) {
     let own = pod.owner.as_ref().filter(|owner| owner.kind == "StatefulSet" && owner.group == "apps");
     let application = pod.application.as_ref();

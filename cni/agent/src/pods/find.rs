@@ -1,4 +1,4 @@
-//! Pod of an ADD: known already, about to be known, or read from the API server.
+//! Pod of an ADD: from the journal, after a short wait for the watch, or from the API server.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use super::view::PodView;
 use crate::journal::{Attachments, Journal, Pod, Record};
 use crate::kubernetes::ApiError;
 
-/// Longest wait for the watch. Usually it has a pod before the runtime does.
+/// Longest wait for the watch. Usually the watch reports a pod before the runtime starts it.
 const WATCH: Duration = Duration::from_millis(250);
 /// Time limit of reading a pod, or its application.
 const READ: Duration = Duration::from_secs(2);
 
-/// Pod as a runtime names it.
+/// Pod as a runtime identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its namespace.
+    /// Namespace of the pod.
     pub namespace: ObjectName,
-    /// Its name.
+    /// Name of the pod.
     pub name: ObjectName,
-    /// Its uid, from a runtime that knows it.
+    /// Uid of the pod, if the runtime reports it.
     pub uid: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Wanted {
         is_named && self.uid.as_deref().is_none_or(|uid| pod.has_uid(uid))
     }
 
-    /// The pod, if exactly one known pod can be meant.
+    /// Returns the pod, if exactly one known pod matches.
     fn among(&self, attachments: &Attachments) -> Option<Pod> {
         let mut found = attachments.pods().iter().filter(|pod| self.is(pod));
         found.next().filter(|_| found.next().is_none()).cloned()
@@ -56,7 +56,8 @@ impl PodView {
         }
         let limit = READ.min(until.saturating_duration_since(Instant::now()));
         let read = self.owners.application(&self.client, &pod, limit);
-        // A StatefulSet keeps its addresses by its name: its own fields are not needed.
+        // A failure is tolerated: a StatefulSet keeps its addresses by its name, without the fields of its
+        // object.
         let application = timeout(limit, read).await.ok().and_then(Result::ok).flatten();
         Ok(Pod { application, ..pod })
     }
@@ -101,7 +102,7 @@ impl PodView {
             return Err(format!("the API server has another pod of this name, {}, and not {uid}", pod.uid));
         }
         let record = Record::Pods { put: vec![pod.clone()], gone: Vec::new() };
-        // The pod serves this ADD also without the journal.
+        // The pod serves this ADD even if it can't be recorded in the journal.
         let _ = self.write(journal, record).await;
         Ok(pod)
     }

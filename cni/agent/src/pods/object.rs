@@ -12,7 +12,7 @@ use crate::kubernetes::First;
 
 /// Bytes of a pod's labels that are kept; the rest of its limit is for names and networks.
 const LABEL_BYTES_MAX: usize = POD_BYTES_MAX / 2;
-/// Owners of an object among which its controller is looked for.
+/// Maximum number of owner references that are searched for the controller.
 const OWNERS_MAX: usize = 64;
 
 /// Object with its metadata. All other fields are skipped.
@@ -43,7 +43,7 @@ struct Annotations {
     networks: Option<String>,
     #[serde(rename = "v1.multus-cni.io/default-network")]
     default_network: Option<String>,
-    /// Uid by which the kubelet knows a static pod.
+    /// Uid by which the kubelet identifies a static pod.
     #[serde(rename = "kubernetes.io/config.mirror")]
     mirror: Option<String>,
     #[serde(rename = "kubernetes.io/config.hash")]
@@ -62,7 +62,7 @@ struct OwnerReference {
 }
 
 impl Metadata {
-    /// Controller that created the object; none if the servers could not accept it.
+    /// Controller that created the object; `None` if the servers would refuse it.
     pub(super) fn owner(&self) -> Option<Controller> {
         let owner = self.owner_references.0.iter().find(|owner| owner.controller)?;
         controller(&owner.api_version, &owner.kind, &owner.name, &owner.uid)
@@ -70,7 +70,7 @@ impl Metadata {
 }
 
 impl Object {
-    /// The pod; none if its names are no names of Kubernetes.
+    /// Returns the pod; `None` if its names are invalid.
     #[must_use]
     pub fn into_pod(self) -> Option<Pod> {
         let owner = self.metadata.owner();

@@ -16,12 +16,12 @@ use super::object::Metadata;
 use crate::journal::{Application, Pod};
 use crate::kubernetes::{ApiError, Client};
 
-/// Time for which an owner that was read serves other pods: they are created together.
+/// Time for which a read owner is reused: the pods of one owner are created together.
 const FRESH: Duration = Duration::from_secs(5);
 /// Controllers from a pod to its application: a ReplicaSet and its Deployment, a Job and its CronJob.
 const DEPTH_MAX: usize = 2;
 
-/// Owners that were read lately, by path and uid: a reference with the uid of another object is no owner.
+/// Recently read owners, by path and uid: an object with another uid than the reference is not the owner.
 #[derive(Debug, Default)]
 pub(super) struct Owners(Mutex<Read>);
 
@@ -57,7 +57,7 @@ struct Status {
 }
 
 impl Owners {
-    /// Reads the application of a pod; none for a pod without a controller, or if the controller is gone.
+    /// Reads the application of a pod; `None` without a controller, or if its ReplicaSet or Job is deleted.
     ///
     /// # Errors
     /// See [`ApiError`].
@@ -74,11 +74,11 @@ impl Owners {
             let Some(path) = path(&pod.namespace, &controller) else { break };
             let left = until.saturating_duration_since(Instant::now());
             let Some(owner) = self.owner(client, &path, &controller, left).await? else {
-                // Only a controller with a stable name stands for its application.
+                // Only a controller with a stable name can represent its application.
                 let is_last = !matches!(controller.kind.as_str(), "ReplicaSet" | "Job");
                 return Ok(is_last.then_some(Application { controller, replicas }));
             };
-            // A CronJob has no number of its own.
+            // A CronJob has no number of replicas.
             replicas = owner.replicas.or(replicas);
             match owner.owner {
                 Some(next) => controller = next,
@@ -88,7 +88,7 @@ impl Owners {
         Ok(Some(Application { controller, replicas }))
     }
 
-    /// Reads one controller; none if this incarnation is gone.
+    /// Reads one controller; `None` if the object with this uid is deleted.
     async fn owner(
         &self,
         client: &Client,

@@ -20,7 +20,7 @@ pub fn unknown(wanted: &Wanted, why: &str) -> Problem {
     )
 }
 
-/// Returns true if each interface of the request names its pools, so that labels don't choose among others.
+/// Returns true if each interface of the request names its pools, so that labels don't select them.
 #[must_use]
 pub fn is_allowed(body: &Map<String, Value>) -> bool {
     let annotations = body.get("annotations").and_then(Value::as_object);

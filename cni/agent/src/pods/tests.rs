@@ -1,4 +1,4 @@
-//! View of the pods against the API server of the tests, and the requests that it completes.
+//! Tests of the pod view against a fake API server, and of the requests that the view completes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::node::Node;
 const PODS: &str = "/api/v1/namespaces/shop/pods";
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Agent's view while its tasks run.
+/// View of an agent while its tasks run.
 struct Scene {
     server: ApiServer,
     node: Arc<Node>,
@@ -148,13 +148,13 @@ async fn a_dropped_watch_continues_and_an_old_version_is_listed_anew() {
     scene.server.put(PODS, pod("c", json!({})));
     scene.knows(&["b", "c"]).await;
     assert_eq!(scene.requests("list", "pods"), 1, "the watch continues");
-    // A deletion that no watch reports.
+    // The watch does not report this deletion.
     scene.server.fault(Fault::Freeze);
     scene.server.remove(&format!("{PODS}/b"));
     scene.server.fault(Fault::Compact);
     scene.server.fault(Fault::Thaw);
     scene.knows(&["c"]).await;
-    // The version may be gone, so the second list comes from the store and not from a cache.
+    // The version may have expired, so the second list comes from the store and not from a cache.
     let lists: Vec<_> = scene.server.requests().into_iter().filter(|one| one.verb == "list").collect();
     assert_eq!(lists.len(), 2, "{lists:?}");
     assert!(lists[0].path.contains("resourceVersion=0") && !lists[1].path.contains("resourceVersion"));
@@ -233,7 +233,7 @@ async fn a_pod_that_the_watch_lacks_is_read() {
     let why = scene.find("web", Some("uid-old")).await.unwrap_err();
     assert!(why.contains("another pod of this name, uid-web"), "{why}");
     assert!(scene.find("none", None).await.unwrap_err().contains("no such pod"));
-    // The new incarnation replaces the old one, also while the watch is silent.
+    // The new incarnation replaces the old one, even while the watch is silent.
     scene.server.put(PODS, pod("web", json!({"uid": "uid-new"})));
     assert_eq!(scene.find("web", Some("uid-new")).await.unwrap().uid, "uid-new");
 }
@@ -378,7 +378,7 @@ async fn a_failed_add_becomes_one_event_with_code_and_remedy() {
     }
     let events = || scene.server.list("/api/v1/namespaces/shop/events");
     until(|| !events().is_empty(), || format!("{:?}", scene.state())).await;
-    // Another code is another event; by then the first ones were sent.
+    // Another code causes another event. By then, the first events were sent.
     view.report(&subject, &Problem::new(Code::NoPoolFits, "x"));
     until(|| events().len() > 1, || format!("{:?}", scene.state())).await;
     let events = events();
@@ -397,7 +397,7 @@ async fn a_failed_add_becomes_one_event_with_code_and_remedy() {
 
 #[tokio::test]
 async fn events_never_wait_and_are_bounded() {
-    // Its tasks don't run: nothing is sent.
+    // The tasks of this view don't run, so nothing is sent.
     let dir = tempfile::tempdir().unwrap();
     let server = ApiServer::start();
     server.put("/api/v1/namespaces", json!({"metadata": {"name": "shop"}}));
@@ -473,7 +473,7 @@ fn a_launcher_pod_stands_for_its_machine() {
     let found = filled(body(json!({})), launcher.clone());
     assert_eq!((&found["endpoint"]["kind"], &found["endpoint"]["name"]), (&json!("vm"), &json!("mail")));
     assert_eq!(found["controller"]["kind"], "VirtualMachineInstance");
-    // A controller that the plugin was told decides alone.
+    // If the plugin specified a controller, only that controller counts.
     let told = json!({"controller": {"kind": "Other", "name": "x"}});
     assert_eq!(filled(body(told), launcher)["endpoint"]["kind"], "pod");
     // The same kind of another group is no machine.

@@ -43,7 +43,7 @@ pub struct State {
     pub listed: Option<Instant>,
     /// Time of the last list, event or bookmark.
     pub heard: Option<Instant>,
-    /// Present error of list or watch.
+    /// Current error of list or watch.
     pub error: Option<String>,
     /// Error of the last attempt to read a controller.
     pub owner_error: Option<String>,
@@ -83,7 +83,7 @@ impl PodView {
         tokio::join!(self.follow(journal), self.read_applications(journal), self.send_events());
     }
 
-    /// Writes pods to the journal, and tells the tasks that wait for them.
+    /// Writes pods to the journal, and wakes the tasks that wait for them.
     pub(super) async fn write(&self, journal: &Journal, record: Record) -> Result<(), Unwritable> {
         journal.write(record).await?;
         self.changed.notify_waiters();
@@ -113,7 +113,7 @@ impl PodView {
                         let _ = journal.write(record).await;
                     }
                     Ok(None) => {}
-                    // The others would wait as long.
+                    // Requests for the other pods would wait as long.
                     Err(problem @ ApiError::Unreachable(_)) => {
                         error = Some(problem);
                         break;

@@ -1,7 +1,7 @@
 //! List and watch of the node's pods.
 //!
-//! A watch continues from the version of the last event or bookmark. Once that version is gone, the pods are
-//! listed anew and compared with the known ones: deletions in between have no event.
+//! A watch continues from the version of the last event or bookmark. Once that version has expired, the pods
+//! are listed again and compared with the known ones, since deletions in between have no event.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const PAGES_MAX: usize = 2 * PODS_PER_NODE_MAX;
 const ANSWER: Duration = Duration::from_secs(30);
 /// Time after which the API server ends a watch, with a random part.
 const WATCH: Duration = Duration::from_secs(600);
-/// Time after that in which the server must have ended it: then its connection is dead.
+/// Additional time for the server to end the watch; after that, the connection counts as dead.
 const END: Duration = Duration::from_secs(30);
 /// Shortest time between two requests of a watch that ends without an error.
 const REST: Duration = Duration::from_millis(100);
@@ -63,7 +63,7 @@ impl PodView {
     /// Follows the pods for as long as the agent runs.
     pub(super) async fn follow(&self, journal: &Journal) {
         let (mut version, mut backoff) = (None, Backoff::default());
-        // The first list may be one from the server's cache; the next one must be newer than what is known.
+        // The first list may come from the server's cache; later lists must be newer than the known state.
         let mut is_cached = true;
         let mut has_failed = false;
         loop {
@@ -156,7 +156,7 @@ impl PodView {
         Ok(())
     }
 
-    /// Watches the pods from a version on, which moves with each event.
+    /// Watches the pods from a version on, which advances with each event.
     async fn watch(
         &self,
         journal: &Journal,
@@ -185,7 +185,7 @@ impl PodView {
             self.note(|state| state.heard = Some(Instant::now()));
         }
         if began.elapsed() < SHORT {
-            // A server that ends watches at once is asked ever less often.
+            // A server that ends watches at once gets requests at increasing intervals.
             tokio::time::sleep(backoff.next()).await;
         }
         Ok(())
@@ -203,7 +203,7 @@ impl PodView {
                 let is_known = journal.attachments().pods().get(&uid).is_some();
                 Record::Pods { put: Vec::new(), gone: is_known.then_some(uid).into_iter().collect() }
             }
-            // Bookmarks have a version and nothing else; newer kinds don't matter here.
+            // Bookmarks contain only a version. Unknown kinds of events are ignored.
             _ => return Ok(()),
         };
         if matches!(&record, Record::Pods { put, gone } if put.is_empty() && gone.is_empty()) {
@@ -226,7 +226,7 @@ fn check(token: &str) -> Result<(), ApiError> {
     Err(ApiError::Unreadable(format!("a version has {} bytes", token.len())))
 }
 
-/// Pods that differ from the known ones, with what is known of their applications.
+/// Pods that differ from the known ones, with their known applications.
 fn changed(attachments: &Attachments, pods: Vec<Pod>) -> Vec<Pod> {
     let merged = pods.into_iter().filter_map(|mut pod| {
         let known = attachments.pods().get(&pod.uid);

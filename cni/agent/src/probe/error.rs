@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipam_api::limits::PROBE_ADDRESSES_MAX;
 use ipam_api::problem::exit;
 
-/// Failed probe. Each text ends with the next step.
+/// Reason for a failed probe. Each message ends with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The kernel doesn't list the interfaces.
@@ -15,30 +15,30 @@ pub enum ProbeError {
     /// No interface has a prefix with the address.
     #[error("no interface has a prefix that identifies the link of {0}; name one with --interface")]
     NoInterface(IpAddr),
-    /// There is no such interface.
+    /// The named interface doesn't exist.
     #[error("there is no interface {name:?}; name one of: {present}")]
     UnknownInterface {
-        /// Name that was asked for.
+        /// Requested name.
         name: String,
-        /// Names that exist.
+        /// Names of the existing interfaces.
         present: String,
     },
-    /// Loopback, or a tunnel.
+    /// The interface is the loopback, or a tunnel.
     #[error("interface {0} is no Ethernet, and has neither ARP nor NDP; name another with --interface")]
     NotEthernet(String),
-    /// IPv6 is off.
+    /// The interface has no IPv6 link-local address.
     #[error(
         "interface {0} has no IPv6 link-local address, and would miss answers; check that it is up, and \
          that sysctl net.ipv6.conf.{0}.disable_ipv6 is 0"
     )]
     NoLinkLocal(String),
-    /// No host has such an address.
+    /// The address is not unicast.
     #[error("{0} is no unicast address of a host; probe another")]
     NotUnicast(IpAddr),
-    /// The wrong family.
+    /// The address is an IPv4 address in IPv6 form.
     #[error("this is an IPv4 address in the form of IPv6; probe {0}")]
     Mapped(Ipv4Addr),
-    /// More than one socket can take answers for.
+    /// The answers would exceed the receive buffer of a socket.
     #[error("{0} addresses exceed the {PROBE_ADDRESSES_MAX} of one probe; probe fewer at once")]
     TooMany(usize),
     /// The process has no CAP_NET_RAW.
@@ -47,7 +47,7 @@ pub enum ProbeError {
          setcap cap_net_raw+ep /usr/local/bin/ipam-agent"
     )]
     NotPermitted,
-    /// No packet socket.
+    /// The packet socket can't be opened.
     #[error(
         "can't open a packet socket on {interface}: {error}; in a unit, permit AF_PACKET in \
          RestrictAddressFamilies"
@@ -58,12 +58,12 @@ pub enum ProbeError {
         /// The kernel's reason.
         error: io::Error,
     },
-    /// A probe was not sent, also when it was repeated.
+    /// A probe could not be sent, even after repetitions.
     #[error("can't send the probe of {address} on {interface}: {error}; check: ip link show {interface}")]
     Send {
         /// Name of the interface.
         interface: String,
-        /// Address that was asked for.
+        /// Probed address.
         address: IpAddr,
         /// The kernel's reason.
         error: io::Error,

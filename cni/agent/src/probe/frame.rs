@@ -63,9 +63,9 @@ fn arp_request(mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
 
 /// Makes the neighbour solicitation of an address, to its solicited-node multicast group.
 ///
-/// Without a source it is that of duplicate address detection (RFC 4862, 5.4.2): a holder answers all nodes,
-/// and no host changes its cache. With a link-local source it is that of address resolution
-/// (RFC 4861, 7.2.2).
+/// Without a source, the message is that of duplicate address detection (RFC 4862, 5.4.2): a holder answers
+/// all nodes, and no host changes its cache. With a link-local source, the message is that of address
+/// resolution (RFC 4861, 7.2.2).
 #[must_use]
 pub fn solicitation(mac: MacAddr, source: Option<Ipv6Addr>, target: Ipv6Addr) -> Vec<u8> {
     let [.., high, middle, low] = target.octets();
@@ -165,9 +165,9 @@ fn ethernet(source: MacAddr, destination: MacAddr, ethertype: EtherType, payload
     bytes
 }
 
-/// Reads the address that a frame says is in use, and the station that uses it.
+/// Reads the address that a frame reports as in use, and the station that uses it.
 ///
-/// Any station of the link chooses these bytes. Everything but a well-formed message is no answer.
+/// Any station on the link can send these bytes. Only a well-formed message counts as an answer.
 #[must_use]
 pub fn answer(frame: &[u8]) -> Option<(IpAddr, MacAddr)> {
     let frame = EthernetPacket::new(frame)?;
@@ -179,7 +179,7 @@ pub fn answer(frame: &[u8]) -> Option<(IpAddr, MacAddr)> {
     (mac.is_unicast() && !mac.is_zero()).then_some((address, mac))
 }
 
-/// Sender of an ARP message. A request tells of its sender's address as well (RFC 5227, 2.1.1).
+/// Sender of an ARP message. A request also shows that its sender uses the address (RFC 5227, 2.1.1).
 fn arp_sender(frame: &EthernetPacket<'_>) -> Option<(IpAddr, MacAddr)> {
     let arp = ArpPacket::new(frame.payload())?.from_packet();
     let is_understood = arp.hardware_type == ArpHardwareTypes::Ethernet
@@ -191,8 +191,8 @@ fn arp_sender(frame: &EthernetPacket<'_>) -> Option<(IpAddr, MacAddr)> {
 
 /// Target of a valid neighbour advertisement (RFC 4861, 7.1.2).
 ///
-/// The frame's source stands for its holder, and not the option with the holder's address: pnet computes the
-/// length of an option in eight bits, and panics at one with a length of 32 or more.
+/// The frame's source identifies the holder. The option with the holder's address is not read: pnet computes
+/// the length of an option in eight bits, and panics if that length is 32 or more.
 fn advertised(frame: &EthernetPacket<'_>) -> Option<Ipv6Addr> {
     let header = Ipv6Packet::new(frame.payload())?;
     let is_near = header.get_version() == IPV6
@@ -308,7 +308,7 @@ mod tests {
         for source in [None, Some(ours())] {
             assert_eq!(answer(&advertisement(source)), Some((v6().into(), THEIRS)));
         }
-        // A host that asks for another shows its own address.
+        // An ARP request for another address also shows the sender's own address.
         let mut request = arp_reply();
         request[21] = 1;
         assert_eq!(answer(&request), Some((v4().into(), THEIRS)));

@@ -30,7 +30,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Ethernet address; none for loopback and tunnels, which have no ARP and no NDP.
+    /// Ethernet address; `None` for loopback and tunnels, which have no ARP and no NDP.
     #[must_use]
     pub fn mac(&self) -> Option<MacAddr> {
         let is_ethernet = (self.link.hatype(), self.link.halen()) == (ETHERNET, MAC_BYTES);
@@ -101,7 +101,7 @@ impl Interfaces {
         self.0.iter().find(|interface| interface.name == name)
     }
 
-    /// Interface with the longest prefix that contains the address; of equal ones, one that is up.
+    /// Interface with the longest prefix that contains the address; among equal ones, one that is up.
     ///
     /// None for link-local addresses, since each link has the same prefix.
     #[must_use]

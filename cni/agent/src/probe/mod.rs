@@ -1,7 +1,7 @@
 //! Probes of addresses on the links of this host: ARP and NDP.
 //!
-//! A probe asks who uses an address. It changes nothing: no route, no address, and, but for the check of an
-//! IPv6 gateway, no neighbour cache of any host.
+//! A probe finds the stations that use an address. It changes no route and no address. Except for the check
+//! of an IPv6 gateway, it also changes no neighbour cache of any host.
 
 mod command;
 mod error;
@@ -40,7 +40,7 @@ pub enum Purpose {
 pub enum Outcome {
     /// A station other than this host uses the address.
     Answered {
-        /// Its Ethernet address.
+        /// Ethernet address of the station.
         mac: MacAddr,
         /// Ethernet address of another station that uses the address, too.
         second: Option<MacAddr>,
@@ -62,7 +62,7 @@ impl Outcome {
     }
 }
 
-/// One address while its answer is awaited.
+/// Address whose answer is awaited.
 #[derive(Debug)]
 struct Asked {
     sent: Instant,
@@ -70,8 +70,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// Returns true if a further answer would change nothing. A gateway needs one station; two stations with
-    /// one address are two conflicts.
+    /// Returns true if a further answer would change nothing. A gateway needs one answer; for a conflict, the
+    /// answers of two stations are kept.
     fn is_settled(&self, purpose: Purpose) -> bool {
         match (self.outcome, purpose) {
             (Outcome::Silent, _) => false,
@@ -83,7 +83,7 @@ impl Asked {
 
 /// Probes addresses on the link of one interface, all at once.
 ///
-/// Answers of the stations in `own` do not count: a host's own addresses are no conflict.
+/// Answers of the stations in `own` are ignored: a host's own addresses are no conflict.
 ///
 /// # Errors
 /// The reason for which no result would be reliable.
@@ -172,7 +172,7 @@ async fn family(
     let deadline = Instant::now() + Duration::from_millis(PROBE_ANSWER_MS);
     loop {
         let is_over = Instant::now() >= deadline;
-        // Also after the deadline: on a busy host, answers wait in the socket.
+        // Frames are read even after the deadline: on a busy host, answers wait in the socket.
         take(&mut socket, own, &mut asked).map_err(failed)?;
         if is_over || asked.values().all(|one| one.is_settled(purpose)) {
             break;
@@ -184,11 +184,11 @@ async fn family(
     Ok(asked.into_iter().map(|(address, one)| (address, one.outcome)).collect())
 }
 
-/// Frame that asks for an address.
+/// Builds the probe of an address.
 fn question(interface: &Interface, address: IpAddr, purpose: Purpose) -> Result<Vec<u8>, ProbeError> {
     let mac = interface.mac().ok_or_else(|| ProbeError::NotEthernet(interface.name.clone()))?;
     match address {
-        // Also answers of one's own probe: its sender address is 0.0.0.0.
+        // For 0.0.0.0, the host's own ARP probes would count as answers, since it is their sender address.
         _ if address.is_unspecified() || address.is_multicast() || address.is_loopback() => {
             Err(ProbeError::NotUnicast(address))
         }
@@ -221,7 +221,7 @@ async fn send(socket: &PacketSocket, frame: &[u8]) -> std::io::Result<Instant> {
     }
 }
 
-/// Takes the frames that have arrived, up to a number, so that a flood of them keeps nothing from going on.
+/// Reads the frames that have arrived, up to a limit, so that a flood of frames does not block the agent.
 fn take(
     socket: &mut PacketSocket,
     own: &BTreeSet<MacAddr>,
@@ -236,7 +236,7 @@ fn take(
     Ok(())
 }
 
-/// Notes the first two stations that answer for an address that was asked for.
+/// Notes the first two stations that answer for a probed address.
 fn note(own: &BTreeSet<MacAddr>, asked: &mut BTreeMap<IpAddr, Asked>, address: IpAddr, mac: MacAddr) {
     if own.contains(&mac) {
         return;
@@ -253,7 +253,7 @@ fn note(own: &BTreeSet<MacAddr>, asked: &mut BTreeMap<IpAddr, Asked>, address: I
     }
 }
 
-/// Returns an error if this process may not probe, as for want of CAP_NET_RAW.
+/// Returns an error if this process may not probe, for instance without CAP_NET_RAW.
 ///
 /// # Errors
 /// The kernel's refusal of a packet socket.

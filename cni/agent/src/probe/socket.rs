@@ -38,8 +38,8 @@ pub(super) fn permitted() -> io::Result<()> {
 
 /// Packet socket, bound to an interface and to the frames of one type.
 ///
-/// One type, and not all: the kernel would copy every frame that the host sends and receives to see if the
-/// socket wants it.
+/// The socket receives one type only. For all types, the kernel would copy every frame that the host sends
+/// and receives.
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     fd: AsyncFd<Socket>,
@@ -86,7 +86,7 @@ impl PacketSocket {
         }
     }
 
-    /// Waits for frames after those that were taken.
+    /// Waits until further frames can be read.
     pub(super) async fn wait(&self) -> io::Result<()> {
         self.fd.readable().await?.clear_ready();
         Ok(())

@@ -1,4 +1,4 @@
-//! Prober: makes the probes that the cluster wants of this node, for as long as it wants any.
+//! Prober: makes the probes that the cluster requests from this node, for as long as it has any.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -22,18 +22,18 @@ const REQUEST: Duration = Duration::from_secs(10);
 /// Progress of the prober.
 #[derive(Debug, Default)]
 struct Sweep {
-    /// Results that the next request has.
+    /// Results for the next request.
     results: Vec<ProbeResult>,
-    /// Position after the jobs of those results.
+    /// Position after the jobs of these results.
     after: Option<String>,
-    /// Position before them.
+    /// Position before these jobs.
     before: Option<String>,
     /// Time of the next sweep; none before the first.
     due_at: Option<Instant>,
 }
 
 impl Sweep {
-    /// The next request. Without a sweep under way, it begins one that is due.
+    /// Builds the next request. Starts a sweep if one is due and none is under way.
     fn request(&mut self, now: Instant) -> ProbesRequest {
         if self.after.is_none() && self.due_at.is_none_or(|at| at <= now) {
             self.after = Some(SWEEP_BEGINS.to_owned());
@@ -48,7 +48,7 @@ impl Sweep {
         self.before = std::mem::replace(&mut self.after, answer.next.clone());
     }
 
-    /// Moves back: results that no server took are old once one does, so the same jobs are made again.
+    /// Moves back, so that the same jobs are repeated: results of a failed request would be outdated.
     fn failed(&mut self) {
         self.after.clone_from(&self.before);
     }
@@ -80,7 +80,8 @@ pub async fn run(node: Arc<Node>, wire: impl Wire) {
                 Ok(answer) => {
                     sweep.answered(&answer);
                     let wait_ms = answer.wait_ms.clamp(AGENT_INTERVAL_MS_MIN, AGENT_INTERVAL_MS_MAX);
-                    // Before the probes, so that their results are new when the cluster gets them.
+                    // The pause precedes the probes, so that their results are recent when the cluster gets
+                    // them.
                     sleep(Duration::from_millis(wait_ms)).await;
                     match probe_all(&node, &wire, &mut failures, answer.jobs).await {
                         Some(results) => sweep.results = results,
@@ -114,7 +115,7 @@ impl Failures {
     }
 }
 
-/// Probes the addresses of jobs. Those without a link have no result, nor those of this host.
+/// Probes the addresses of jobs. Addresses without a link and addresses of this host have no result.
 ///
 /// Returns no results if all links failed.
 async fn probe_all(

@@ -1,4 +1,4 @@
-//! Links of this node: those of its interfaces, and those that the configuration names. Pure.
+//! Links of this node, from its interfaces and from the configuration. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -43,7 +43,7 @@ impl Found {
         self.networks.iter().any(|network| network.addr() == address)
     }
 
-    /// Prefixes that identify the link: not those that every link has, and not single addresses.
+    /// Prefixes that identify the link. Loopback and link-local prefixes and single addresses do not.
     fn prefixes(&self) -> Vec<IpNet> {
         let is_everywhere = |address| match address {
             IpAddr::V4(address) => address.is_link_local() || address.is_loopback(),
@@ -83,7 +83,7 @@ pub struct Links {
 
 impl Links {
     /// Joins the configuration with the interfaces. Without configured links, every interface that is up has
-    /// one in the default network.
+    /// a link in the default network.
     #[must_use]
     pub fn new(configured: &[LinkConfig], found: &[Found]) -> Self {
         let is_probed = |one: &Found| one.is_up && one.mac.is_some();
@@ -95,7 +95,8 @@ impl Links {
                 cidrs: one.prefixes(),
                 is_probed: is_probed(one),
             };
-            // Others stay, so that an address on a tunnel isn't searched on a wider Ethernet.
+            // Interfaces without probes are kept, so that a tunnel's address isn't probed on an Ethernet with
+            // a shorter prefix.
             found.iter().filter(|one| one.is_up).map(by_default).collect()
         } else {
             let named = |link: &LinkConfig| {
@@ -135,10 +136,10 @@ impl Links {
         (all.into_iter().take(LINKS_PER_NODE_MAX).collect(), surplus)
     }
 
-    /// Interface and network of an address that an ADD got; none if it has no link that can be probed.
+    /// Interface and network for the probe of an ADD's address; `None` if no link can be probed.
     ///
-    /// The interface that the plugin named is the one that containers are connected to. Otherwise the longest
-    /// prefix decides, unless it is one of several networks.
+    /// If the plugin specified an interface, that interface is used: containers are connected to it.
+    /// Otherwise the longest prefix decides, unless links of several networks have it.
     #[must_use]
     pub fn of_add(&self, named: Option<&InterfaceName>, address: IpAddr) -> Option<(&str, Name)> {
         let Some(named) = named else {
@@ -163,7 +164,8 @@ impl Links {
         self.interfaces.values().any(|one| one.has_address(address))
     }
 
-    /// Ethernet address of an interface that has the address itself. A probe on it never hears itself.
+    /// Ethernet address of an interface that has the address. A probe on it gets no answer from the host
+    /// itself.
     #[must_use]
     pub fn own(&self, interface: &str, address: IpAddr) -> Option<MacAddr> {
         self.interfaces.get(interface).filter(|one| one.has_address(address))?.mac

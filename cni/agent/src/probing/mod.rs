@@ -1,4 +1,4 @@
-//! Probes that an ADD or the cluster asks for, on the links of this node. `probe/` sends and receives them.
+//! Probes for an ADD or for the cluster, on the links of this node. `probe/` sends and receives them.
 
 pub mod add;
 pub mod jobs;

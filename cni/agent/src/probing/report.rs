@@ -25,7 +25,7 @@ pub(crate) async fn report(
     node.cluster.send(call).await?.read()
 }
 
-/// Stations of an outcome, as a report has them.
+/// MAC addresses of an outcome, for a report.
 #[must_use]
 pub(crate) fn macs(outcome: Outcome) -> Vec<MacAddress> {
     outcome.macs().map(|mac| MacAddress::new(mac.octets())).take(PROBE_MACS_MAX).collect()

@@ -1,4 +1,4 @@
-//! Wire of this host: its interfaces, and probes on them. Tests of the flows have another one.
+//! Wire of this host: its interfaces, and probes on them. Tests use a fake.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -14,9 +14,9 @@ use crate::probe::{
 use crate::probing::links::Found;
 
 /// Longest time that the ADD of a container waits for the IPv6 link-local address of its interface. A bridge
-/// gets it with its first port, which the main plugin adds just before it asks for addresses.
+/// gets that address with its first port, which the main plugin adds just before it requests addresses.
 const LINK_LOCAL_WAIT: Duration = Duration::from_secs(1);
-/// Time between two looks for that address.
+/// Time between two checks for that address.
 const LINK_LOCAL_PAUSE: Duration = Duration::from_millis(20);
 
 /// Interfaces of a host, and probes on them.
@@ -135,7 +135,7 @@ fn named<'a>(interfaces: &'a Interfaces, name: &str) -> Result<&'a Interface, Pr
     })
 }
 
-/// Reads the interfaces on a thread that may wait: the kernel's list of a busy host is long.
+/// Reads the interfaces on a blocking thread: the kernel's list of a busy host is long.
 async fn read() -> Result<Interfaces, ProbeError> {
     let read = tokio::task::spawn_blocking(Interfaces::read).await;
     read.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(ProbeError::Interfaces)

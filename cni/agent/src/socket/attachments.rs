@@ -4,7 +4,7 @@ use ipam_api::agent::{NodeAttachment, NodeAttachments};
 
 use crate::journal::{Attachments, Entry};
 
-/// Attachments that an answer names.
+/// Maximum number of attachments in an answer.
 const NAMED: usize = 100;
 
 /// All attachments that may hold addresses or have a DEL to deliver.

@@ -1,4 +1,4 @@
-//! Routes of the socket: those of the servers that the plugin uses, GC and the report.
+//! Routes of the socket: the servers' routes that the plugin uses, GC, and the reports of the agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ use crate::status::status;
 
 use super::attachments::node_attachments;
 
-/// Time from a server's answer to the plugin's.
+/// Time that is reserved to pass a server's answer on to the plugin.
 const ANSWER: Duration = Duration::from_millis(250);
 
 /// Problem as a response.
@@ -84,7 +84,7 @@ async fn add(State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes) -> 
     let container = Container { runtime, netns, link, node_is_gateway, mac };
     let request = Request::read(&node, &body)?;
     let budget = budget(&headers);
-    // The plugin may be killed; the journal needs the outcome all the same.
+    // The task outlives a killed plugin, since the journal needs the outcome.
     let task = tokio::spawn(pod_add::add(node, HostWire::for_add(), request, container, budget));
     Ok(relayed(task.await.map_err(|_| aborted())??))
 }
@@ -149,7 +149,7 @@ fn relayed(answer: Answer) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], answer.body).into_response()
 }
 
-/// Time that the plugin still has, without the time of the answer: the servers' reason must reach it.
+/// Remaining time of the plugin, minus the time to deliver the answer: the servers' reason must reach it.
 fn budget(headers: &HeaderMap) -> Duration {
     let named = headers.get(HEADER_BUDGET_MS).and_then(|value| value.to_str().ok()?.parse().ok());
     let budget = Duration::from_millis(named.unwrap_or(BUDGET_MS_DEFAULT).min(BUDGET_MS_MAX));

@@ -1,7 +1,8 @@
-//! Asking before something hurts.
+//! Confirmation prompts before destructive changes.
 //!
-//! Three levels: *mild* is done and told, *moderate* asks `[y/N]`, *severe* wants the name typed. Where
-//! there is no terminal, the word has to be on the command line: `--yes` or `--confirm NAME`.
+//! Three levels: a *mild* change is executed and reported, a *moderate* change asks `[y/N]`, and a *severe*
+//! change requires the name to be typed. Without a terminal, the confirmation must be on the command line:
+//! `--yes` or `--confirm NAME`.
 
 use std::io::BufRead as _;
 
@@ -23,7 +24,7 @@ pub(crate) async fn moderate(session: &Session, summary: &[String], question: &s
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
 }
 
-/// Asks about something severe: its name has to be said again.
+/// Asks for confirmation of a severe change: the user types the name of the object.
 pub(crate) async fn severe(session: &Session, name: &str, summary: &[String]) -> Result<(), Failure> {
     if session.writing.dry_run {
         return tell(session, summary);
@@ -43,7 +44,7 @@ pub(crate) async fn severe(session: &Session, name: &str, summary: &[String]) ->
     if answer.trim() == name { Ok(()) } else { Err(Failure::Declined) }
 }
 
-/// Tells what a dry run would touch, without a question.
+/// Prints what a dry run would affect, without a prompt.
 fn tell(session: &Session, summary: &[String]) -> Result<(), Failure> {
     for line in summary {
         session.say(line);
@@ -51,13 +52,14 @@ fn tell(session: &Session, summary: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Mark before a question about production.
+/// Prefix of a prompt that concerns a production cluster.
 fn mark(session: &Session) -> String {
     let production = session.settings.production.as_ref();
     production.map(|name| session.paint(&format!("[production: {name}] "), Tone::Bad)).unwrap_or_default()
 }
 
-/// Shows a summary, asks, and reads a line from the terminal. `otherwise` helps where there is none.
+/// Prints a summary, prompts, and reads a line from the terminal. `otherwise` is the remedy without a
+/// terminal.
 async fn ask(
     session: &Session,
     summary: &[String],
@@ -71,7 +73,7 @@ async fn ask(
         screen::line(line);
     }
     let question = mark(session) + &question;
-    // On a thread of its own: Ctrl-C must end the wait.
+    // A separate thread reads the terminal, because Ctrl-C must end the wait.
     let read = tokio::task::spawn_blocking(move || {
         screen::say(&question);
         let mut line = String::new();

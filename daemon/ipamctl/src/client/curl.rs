@@ -4,7 +4,7 @@ use ipam_api::client::{Call, Options};
 
 use crate::settings::idempotency::quoted;
 
-/// The request as a curl command. The token stays where it is: the line says `$TOKEN`.
+/// Formats a request as a curl command, with `$TOKEN` in place of the token.
 pub(crate) fn line(server: &str, call: &Call, options: &Options) -> String {
     let mut words = vec!["curl".to_owned(), "-sS".to_owned()];
     if call.method() != "GET" {

@@ -1,4 +1,4 @@
-//! Reading lists: all pages of them, or as much as is wanted, and showing them in any format.
+//! Reads lists page by page up to a limit, and shows them in any format.
 
 use std::fmt::Display;
 
@@ -18,31 +18,31 @@ use crate::output::format::Format;
 use crate::output::table::Table;
 use crate::output::{json, text};
 
-/// A list as it was read.
+/// Result of reading a list.
 pub(crate) struct ListResult<Item> {
-    /// The items that were kept.
+    /// Items that the filter accepted.
     pub(crate) items: Vec<Item>,
-    /// The state that they are from.
+    /// Revision of the last page.
     pub(crate) revision: u64,
-    /// The same as JSON: the server's bytes where nothing was left out and one page was enough.
+    /// Items as JSON: the server's response itself if one page sufficed and no item was omitted.
     pub(crate) json: Vec<u8>,
-    /// True if there is more.
+    /// True if the servers have further items.
     pub(crate) more: bool,
 }
 
 /// A list to show.
 pub(crate) struct Listing<Item: 'static> {
-    /// The word for one and the word for many, which is also its place in the API.
+    /// Singular and plural of the resource; the plural is also the path segment in the API.
     pub(crate) words: (&'static str, &'static str),
     /// Fields and the values that they must have.
     pub(crate) filters: Vec<(&'static str, String)>,
     /// Name of an item.
     pub(crate) name: fn(&Item) -> String,
-    /// The table for people; with more columns where there is room.
+    /// Renders the table; the flag requests the additional columns of `wide`.
     pub(crate) table: fn(&[Item], bool, Timestamp) -> Table,
 }
 
-/// One page, its items as the server wrote them.
+/// One page, with each item as the unparsed JSON of the server.
 #[derive(Deserialize)]
 struct RawPage {
     items: Vec<Box<RawValue>>,
@@ -52,7 +52,7 @@ struct RawPage {
 }
 
 impl Session {
-    /// Shows a list in the format that is wanted. `keep` says which items.
+    /// Shows a list in the requested format, with the items that `keep` accepts.
     pub(crate) async fn show_list<Item: DeserializeOwned>(
         &self,
         listing: Listing<Item>,
@@ -71,7 +71,8 @@ impl Session {
         Ok(())
     }
 
-    /// Shows some fields of a list. The servers choose the items, since ours may lack what is asked for.
+    /// Shows selected fields of a list. Only the servers filter, because the items may lack the filter's
+    /// fields.
     async fn show_fields<Item>(&self, listing: &Listing<Item>) -> Result<(), Failure> {
         let fields = &self.reading.fields;
         let path = with_query(&self.narrowed_path(listing), "fields", &fields.join(","));
@@ -81,7 +82,7 @@ impl Session {
         Ok(())
     }
 
-    /// A list's path with its order and all that narrows it.
+    /// Path of a list with its sort order, label selector and filters.
     fn narrowed_path<Item>(&self, listing: &Listing<Item>) -> String {
         let labels = self.reading.selector.as_ref().map(ToString::to_string);
         let sort = self.reading.sort_by.as_deref().map(|order| sort_fields(listing.words.1, order));
@@ -90,15 +91,15 @@ impl Session {
         with_all(&format!("/v1/{}", listing.words.1), own.into_iter().chain(filters))
     }
 
-    /// Number of wanted items; none for all. A table on a terminal ends after a page; a
-    /// list that goes anywhere else is whole unless the command line limits it.
+    /// Maximum number of items; `None` for all. A table on a terminal is limited to `PAGE_ITEMS_MAX` items by
+    /// default; any other output is unlimited.
     fn wanted(&self) -> Option<usize> {
         let table = self.environment.terminal && self.format.is_for_people() && !self.reading.all;
         let limit = self.reading.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         limit.or(if table { Some(PAGE_ITEMS_MAX) } else { None })
     }
 
-    /// Reads pages until there are enough items that `keep` wants. Without a number it reads all.
+    /// Reads pages until `keep` has accepted `wanted` items, or all pages without a limit.
     pub(crate) async fn list<Item: DeserializeOwned>(
         &self,
         path: &str,
@@ -175,7 +176,7 @@ const COLUMNS: &[(&str, &str, &str)] = &[
     ("tokens", "by", "created_by"),
 ];
 
-/// The order of a list in fields of the API, from columns of its table or from fields.
+/// Converts a sort order, by column titles or fields, to fields of the API.
 fn sort_fields(plural: &str, order: &str) -> String {
     let field = |word: &str| {
         let (word, backwards) = word.strip_prefix('-').map_or((word, false), |word| (word, true));
@@ -199,7 +200,7 @@ fn columns(items: &[Data], fields: &[String]) -> Table {
         let number = !items.is_empty()
             && items.iter().all(|item| matches!(item.at(field), None | Some(Data::Null | Data::Number(_))));
         let cell = |item: &Data| match item.at(field) {
-            // JSON carries no larger number: the exact one is unknown.
+            // Counts saturate at the largest exact integer of JSON; the exact number is then unknown.
             Some(Data::Number(number)) => number.as_u64().map_or_else(|| number.to_string(), text::count),
             other => text::dash(&other.map(Data::cell).unwrap_or_default()),
         };
@@ -208,7 +209,7 @@ fn columns(items: &[Data], fields: &[String]) -> Table {
     rows.table()
 }
 
-/// The failure that an answer isn't what this program expects.
+/// Failure for a response that this program can't parse.
 pub(crate) fn unreadable(why: impl Display) -> Failure {
     Problem::new(Code::Unreachable, format!("the server's answer can't be read: {why}"))
         .help("Check that the address is that of ipamd, and that the versions match.")

@@ -1,4 +1,4 @@
-//! Asking the servers, and telling them.
+//! Sends reads and writes to the servers.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use crate::output::{interrupt, text};
 use crate::settings::flags::Consistency;
 use crate::settings::idempotency;
 
-/// Time after which a person is told what the command waits for.
+/// Wait after which a message names the servers that the command waits for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Way to repeat a write of unknown outcome.
+/// Safe way to repeat a write whose outcome is unknown.
 #[derive(Debug, Clone)]
 pub(crate) enum Again {
-    /// The servers know it again by a key; the same command with that key is safe.
+    /// By an idempotency key: the same command with that key is safe.
     ByKey,
-    /// It carries its own identity, and this is how it is repeated.
+    /// By an identical request, which is idempotent without a key; the text is the advice for the user.
     Same(String),
 }
 
-/// A path with all parameters that have a value.
+/// Appends the parameters that have a value to a path.
 pub(crate) fn with_all<'a>(
     path: &str,
     parameters: impl IntoIterator<Item = (&'a str, Option<String>)>,
@@ -37,20 +37,20 @@ pub(crate) fn with_all<'a>(
 }
 
 impl Session {
-    /// A path with what every read says.
+    /// Adds the requested consistency and minimum revision to a path.
     pub(crate) fn reading_path(&self, path: &str) -> String {
         let stale = (self.reading.consistency == Consistency::Stale).then(|| "stale".to_owned());
         let revision = self.reading.at_least_revision.map(|revision| revision.to_string());
         with_all(path, [("consistency", stale), ("at_least_revision", revision)])
     }
 
-    /// Reads something.
+    /// Sends a read.
     pub(crate) async fn read(&self, path: &str) -> Result<Answer, Failure> {
         let call = Call::get(self.reading_path(path)).within(self.reading.timeout);
         self.send(call).await.map_err(|problem| self.failure(problem))
     }
 
-    /// Changes something, or with `--dry-run` finds out what that would do.
+    /// Sends a write; with `--dry-run`, only determines its effect.
     pub(crate) async fn write(&self, call: Call, again: Again) -> Result<Answer, Failure> {
         let writing = &self.writing;
         let mut call = call.within(self.reading.timeout);
@@ -86,18 +86,18 @@ impl Session {
         Ok(answer)
     }
 
-    /// Asks a question that takes a body.
+    /// Sends a read-only request with a body.
     pub(crate) async fn ask(&self, call: Call) -> Result<Answer, Failure> {
         let call = call.within(self.reading.timeout).repeatable().slow();
         self.send(call).await.map_err(|problem| self.failure(problem))
     }
 
-    /// Tries a write, whether it shall be done afterwards or not.
+    /// Sends a write as a dry run, whether or not `--dry-run` was specified.
     pub(crate) async fn preview(&self, call: Call) -> Result<Answer, Failure> {
         self.try_out(call.within(self.reading.timeout)).await
     }
 
-    /// Sends a write that changes nothing. A failure on the way changes nothing either.
+    /// Sends a write as a dry run. A transport failure changes nothing either.
     async fn try_out(&self, call: Call) -> Result<Answer, Failure> {
         let call = call.query("dry_run", "true").repeatable().slow();
         let answer = self.send(call).await.map_err(|mut problem| {
@@ -107,14 +107,15 @@ impl Session {
         if answer.header(HEADER_DRY_RUN) == Some("true") {
             return Ok(answer);
         }
-        // Servers read queries strictly, so this doesn't happen; if it does, silence would be the worst answer.
+        // Servers reject unknown query parameters, so this should not happen. If a server ignored `dry_run`,
+        // the change may have been applied, which the user must know.
         Err(Problem::new(Code::NotImplemented, "the server does not confirm a dry run")
             .help("Check whether the change was made.")
             .maybe_applied()
             .into())
     }
 
-    /// Asks one server alone.
+    /// Sends a request to one specific server.
     pub(crate) async fn ask_one(&self, server: &str, call: Call) -> Result<Answer, Problem> {
         self.debug(server, &call);
         self.client_of(server)?.send(call).await
@@ -136,19 +137,19 @@ impl Session {
         }
     }
 
-    /// A problem with what this side knows about it.
+    /// Converts a problem to a failure, with the origin of the server list if no server was reachable.
     pub(crate) fn failure(&self, problem: Problem) -> Failure {
         let unreachable = problem.code == Code::Unreachable;
         let failure = Failure::from(problem);
         if unreachable { failure.about_servers(self.settings.origin.clone()) } else { failure }
     }
 
-    /// `done` for what was done, `would be done` for what was only tried.
+    /// Returns the participle itself, or `would be …` in a dry run.
     pub(crate) fn tense(&self, participle: &str) -> String {
         if self.writing.dry_run { format!("would be {participle}") } else { participle.to_owned() }
     }
 
-    /// ` at revision 7`, unless it was only tried.
+    /// Returns ` at revision 7`; empty in a dry run or without a revision.
     pub(crate) fn at_revision(&self, answer: &Answer) -> String {
         match answer.etag.or(answer.revision) {
             Some(revision) if !self.writing.dry_run => format!(" at revision {revision}"),
@@ -157,7 +158,7 @@ impl Session {
     }
 }
 
-/// Waits for something, and says so once it takes longer than `patience`.
+/// Waits for a future, and calls `notice` once the wait exceeds `patience`.
 async fn noticed<T>(wait: impl Future<Output = T>, patience: Duration, notice: impl FnOnce()) -> T {
     let mut wait = std::pin::pin!(wait);
     match tokio::time::timeout(patience, &mut wait).await {
@@ -176,7 +177,7 @@ mod tests {
     #[tokio::test]
     async fn a_wait_names_its_reason() {
         let (told, waits) = tokio::sync::oneshot::channel();
-        // It ends only after the notice.
+        // The future completes only after the notice.
         noticed(waits, Duration::from_millis(1), || told.send(()).unwrap()).await.unwrap();
         noticed(async {}, Duration::from_secs(3600), || panic!("nothing was waited for")).await;
     }

@@ -17,7 +17,7 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
-/// Number of tries of a change that meets a newer revision.
+/// Maximum number of attempts of an edit that conflicts with newer revisions.
 const EDITS_MAX: usize = 5;
 
 /// Just the name of anything that has one.
@@ -40,7 +40,7 @@ fn path<N: ResourceType>(name: &ResourceName) -> String {
     format!("{}/{name}", N::PATH)
 }
 
-/// Reads one. A name that doesn't exist comes with the one that was probably meant.
+/// Reads a resource. For an unknown name, the failure suggests the most similar existing name.
 pub(crate) async fn fetch<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
@@ -52,7 +52,7 @@ pub(crate) async fn fetch<N: ResourceType>(
     Ok((answer.read()?, answer))
 }
 
-/// Shows one, for people with the text of `shown`.
+/// Shows a resource; `shown` renders its text for people.
 pub(crate) async fn show<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
@@ -63,7 +63,7 @@ pub(crate) async fn show<N: ResourceType>(
     session.show(&answer.body, name.as_str(), || Ok(shown(&found)))
 }
 
-/// Adds the lines that end the text of each named resource.
+/// Adds the metadata at the end of a resource's text.
 pub(crate) fn metadata_lines<N: ResourceType>(fields: &mut Fields, found: &Read<N>) {
     let (description, labels, managed_by) = found.spec.metadata();
     fields.line_if("description", description);
@@ -73,7 +73,7 @@ pub(crate) fn metadata_lines<N: ResourceType>(fields: &mut Fields, found: &Read<
     fields.line("changed", format!("{} by {}", text::moment(meta.updated_at), text::dash(&meta.updated_by)));
 }
 
-/// Adds the name that was probably meant to a `not-found`.
+/// Adds the most similar existing name to a `not-found` failure.
 pub(crate) async fn suggest<T>(
     session: &Session,
     result: Result<T, Failure>,
@@ -83,7 +83,7 @@ pub(crate) async fn suggest<T>(
     suggest_among(session, result, plural, name, |found: &Named| Some(found.whole())).await
 }
 
-/// The same among the items of a list that `called` gives a name.
+/// Like [`suggest`], for a list whose items get their names from `called`.
 pub(crate) async fn suggest_among<T, Item: DeserializeOwned>(
     session: &Session,
     result: Result<T, Failure>,
@@ -95,7 +95,7 @@ pub(crate) async fn suggest_among<T, Item: DeserializeOwned>(
         Err(failure) if failure.code() == Some(Code::NotFound) => failure,
         other => return other,
     };
-    // Looking for a better word must not replace the answer by another failure.
+    // A failure to read the list must not replace the original failure.
     let Ok(listed) = session.list(&format!("/v1/{plural}"), None, |_| true).await else {
         return Err(failure);
     };
@@ -112,7 +112,7 @@ pub(crate) fn heading<N: ResourceType>(found: &Read<N>, network: Option<&Name>) 
     fields
 }
 
-/// Shows all that `keep` wants; `filters` narrow what the servers send.
+/// Shows a list with the items that `keep` accepts; `filters` restrict it on the servers.
 pub(crate) async fn show_list<N: ResourceType>(
     session: &Session,
     filters: Vec<(&'static str, String)>,
@@ -123,7 +123,7 @@ pub(crate) async fn show_list<N: ResourceType>(
     session.show_list(Listing { words: (N::WORD, N::PLURAL), filters, name, table }, keep).await
 }
 
-/// Creates one.
+/// Creates a resource.
 pub(crate) async fn create<N: ResourceType>(session: &Session, spec: &N) -> Result<(), Failure> {
     let name = spec.name();
     let call = Call::post(N::PATH).json(spec)?;
@@ -132,7 +132,7 @@ pub(crate) async fn create<N: ResourceType>(session: &Session, spec: &N) -> Resu
     session.done(&answer, name.as_str(), &sentence)
 }
 
-/// Reads one, changes it and writes it back; begins again if its revision is newer by then.
+/// Reads a resource, changes it and writes it back; retries if its revision has changed meanwhile.
 pub(crate) async fn edit<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
@@ -150,7 +150,7 @@ pub(crate) async fn edit<N: ResourceType>(
             let sentence = format!("{} {name} already has these values; nothing was changed", N::WORD);
             return session.done(&read, name.as_str(), &sentence);
         }
-        // Only what changes is sent: what this program doesn't know (a newer server's fields) stays as it is.
+        // The patch has only the changed fields, so fields of a newer server, unknown here, are preserved.
         let call = Call::patch(path::<N>(name)).json(&diff::patch(&old, &new))?;
         let call = call.expect(Expect::Revision(found.meta.revision));
         let again =
@@ -170,7 +170,7 @@ pub(crate) async fn edit<N: ResourceType>(
     }
 }
 
-/// A spec, field by field.
+/// Converts a spec to a map of its fields.
 fn fields<T: Serialize>(spec: &T) -> Result<Map<String, Value>, Failure> {
     match serde_json::to_value(spec).map_err(unreadable)? {
         Value::Object(fields) => Ok(fields),
@@ -182,7 +182,7 @@ fn unreadable(error: serde_json::Error) -> Failure {
     ipam_api::Problem::new(Code::Internal, error.to_string()).into()
 }
 
-/// Deletes one, or makes it go away once nothing is held.
+/// Deletes a resource. With `drain`, a resource in use is deleted when its last address is released.
 pub(crate) async fn delete<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
@@ -196,7 +196,7 @@ pub(crate) async fn delete<N: ResourceType>(
     }
     let deleted = session.write(call, Again::ByKey).await;
     let answer = suggest(session, deleted, N::PLURAL, name.as_str()).await?;
-    // Nothing was left to wait for when the answer is empty.
+    // An empty answer means that the resource was deleted at once.
     let sentence = if drain && !answer.body.is_empty() {
         let then = "no new allocations, deleted when its last address is released";
         let undo = format!("ipamctl {} set {name} --no-drain", N::WORD);

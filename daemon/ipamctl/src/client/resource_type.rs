@@ -37,7 +37,7 @@ pub(crate) struct MetadataMut<'a> {
     pub(crate) managed_by: &'a mut Option<String>,
 }
 
-/// A resource of these fields, and with the defaults of the API in all others.
+/// Builds a resource from these fields, with the defaults of the API for all others.
 pub(crate) fn with_defaults<N: ResourceType>(fields: Value) -> Result<N, Failure> {
     serde_json::from_value(fields).map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
 }

@@ -1,7 +1,7 @@
-//! Place in which a command looks, as flags name it: `--network`, `--realm`, `--namespace`.
+//! Scope of a command, from the flags `--network`, `--realm` and `--namespace`.
 //!
-//! A flag always counts: it narrows, or it is refused. A context's realm and namespace only fill in what
-//! the name of an endpoint leaves out.
+//! A specified flag is never ignored: it filters, or it is refused. Realm and namespace of a context are only
+//! defaults for endpoint names without them.
 
 use ipam_api::{Name, ObjectName};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::settings::flags::PlaceArguments;
 
-/// A flag that says where.
+/// Part of the scope that one flag specifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Network,
@@ -21,7 +21,7 @@ pub(crate) enum Part {
 impl Part {
     const ALL: [Part; 3] = [Part::Network, Part::Realm, Part::Namespace];
 
-    /// Its name, as lists are narrowed by it.
+    /// Name of the flag, and of the list filter.
     fn word(self) -> &'static str {
         match self {
             Part::Network => "network",
@@ -40,31 +40,31 @@ impl PlaceArguments {
         }
     }
 
-    /// True if a realm is the one that was said, or none was.
+    /// True if `--realm` is absent or specifies this realm.
     pub(crate) fn fits_realm(&self, realm: &Name) -> bool {
         self.realm.as_ref().is_none_or(|said| said == realm)
     }
 
-    /// True if a namespace is the one that was said, or none was.
+    /// True if `--namespace` is absent or specifies this namespace.
     pub(crate) fn fits_namespace(&self, namespace: &ObjectName) -> bool {
         self.namespace.as_ref().is_none_or(|said| said == namespace)
     }
 }
 
-/// The one field that says where an object of an address space is.
+/// Field with the network of an object in an address space.
 #[derive(Deserialize)]
 struct Placed {
     network: Option<Name>,
 }
 
 impl Session {
-    /// True if a network is the one that was named, or none was.
+    /// True if no network is selected, or this one.
     pub(crate) fn fits_network(&self, network: &Name) -> bool {
         self.settings.network.as_ref().is_none_or(|named| named == network)
     }
 
-    /// Filters of a list of `plural`, by the parts that its items have. A flag about another part is refused:
-    /// its user would take the whole list for a part of it.
+    /// Filters of a list of `plural`, from the flags that apply to its items. Any other flag is refused,
+    /// because its user would mistake the whole list for a part.
     pub(crate) fn narrowed(
         &self,
         plural: &str,
@@ -73,14 +73,14 @@ impl Session {
         let others: Vec<Part> = Part::ALL.into_iter().filter(|part| !parts.contains(part)).collect();
         self.without(plural, &others)?;
         let value = |part: Part| match part {
-            // A context names a network only to have it looked at.
+            // Unlike its realm and namespace, the network of a context also filters lists.
             Part::Network => self.settings.network.as_ref().map(ToString::to_string),
             Part::Realm | Part::Namespace => self.said.part(part),
         };
         Ok(parts.iter().filter_map(|part| Some((part.word(), value(*part)?))).collect())
     }
 
-    /// Refuses flags that say nothing about `what`, in the plural.
+    /// Refuses flags that don't apply to `what` (a plural).
     pub(crate) fn without(&self, what: &str, parts: &[Part]) -> Result<(), Failure> {
         let Some(part) = parts.iter().find(|part| self.said.part(**part).is_some()) else { return Ok(()) };
         let word = part.word();
@@ -90,12 +90,12 @@ impl Session {
         ))
     }
 
-    /// Refuses `--realm` beside a name that says another one.
+    /// Refuses `--realm` if the name contains another realm.
     pub(crate) fn check_realm(&self, text: &str, realm: &Name) -> Result<(), Failure> {
         self.check_part(text, Part::Realm, self.said.fits_realm(realm))
     }
 
-    /// The same for `--namespace`.
+    /// Refuses `--namespace` if the name contains another namespace.
     pub(crate) fn check_namespace(&self, text: &str, namespace: &ObjectName) -> Result<(), Failure> {
         self.check_part(text, Part::Namespace, self.said.fits_namespace(namespace))
     }
@@ -111,7 +111,7 @@ impl Session {
         ))
     }
 
-    /// Refuses `--network` where what was read lies in another one.
+    /// Refuses `--network` if the object that was read is in another network.
     pub(crate) fn check_network(&self, what: &str, lies_in: &Name) -> Result<(), Failure> {
         let Some(said) = self.said.network.as_ref().filter(|said| *said != lies_in) else { return Ok(()) };
         Err(Failure::usage(
@@ -120,7 +120,7 @@ impl Session {
         ))
     }
 
-    /// Like the above, for an object of any kind that was read.
+    /// Like [`Self::check_network`], for the JSON of an object of any kind.
     pub(crate) fn check_placed(&self, what: &str, plural: &str, body: &[u8]) -> Result<(), Failure> {
         if self.said.network.is_none() {
             return Ok(());
@@ -131,7 +131,8 @@ impl Session {
         }
     }
 
-    /// The same for one that isn't read yet. The server refuses one that isn't there.
+    /// Like [`Self::check_placed`], for an object that is not read yet. A failed read is ignored: the server
+    /// refuses a request for a missing object.
     pub(crate) async fn check_named(&self, word: &str, plural: &str, name: &str) -> Result<(), Failure> {
         if self.said.network.is_none() {
             return Ok(());

@@ -19,7 +19,7 @@ use crate::settings::flags::{GlobalArguments, PlaceArguments, ReadingArguments, 
 
 /// Session of one command.
 pub(crate) struct Session {
-    /// Asks any of the servers.
+    /// Client that sends each request to any of the servers.
     pub(crate) client: Client,
     /// Servers and credentials.
     pub(crate) settings: Settings,
@@ -32,9 +32,9 @@ pub(crate) struct Session {
     pub(crate) headers: bool,
     quiet: bool,
     debug: bool,
-    /// True if questions can be asked.
+    /// True if the user can be prompted.
     pub(crate) interactive: bool,
-    /// Place to look in, as far as the command line names it.
+    /// Scope flags that the command line specifies.
     pub(crate) said: PlaceArguments,
     color: bool,
     pub(crate) environment: Environment,
@@ -42,7 +42,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Reads the global flags; `output` is where data goes.
+    /// Creates a session from the global flags; `output` receives the data.
     pub(crate) fn new(
         global: &GlobalArguments,
         settings: Settings,
@@ -66,8 +66,8 @@ impl Session {
         })
     }
 
-    /// A client of one server alone. Where all named servers have TLS, a server without it doesn't get the
-    /// token just because one of the others names it.
+    /// Creates a client of one server. If all specified servers use TLS, a server without TLS doesn't get the
+    /// token, because another member may have reported its URL.
     pub(crate) fn client_of(&self, server: &str) -> Result<Client, ipam_api::Problem> {
         let open = |server: &str| server.trim_start().starts_with("http://");
         let mut options = self.settings.options.clone();
@@ -77,22 +77,22 @@ impl Session {
         Client::with(&[server], &options)
     }
 
-    /// The time from which ages are counted.
+    /// Reference time of ages.
     pub(crate) fn now(&self) -> Timestamp {
         self.environment.now.unwrap_or_else(Timestamp::now)
     }
 
-    /// The network that was named, or `default`.
+    /// Selected network, or `default`.
     pub(crate) fn network_or_default(&self) -> Name {
         self.settings.network.clone().unwrap_or_else(Name::default_name)
     }
 
-    /// Realm and namespace of names that don't say theirs.
+    /// Realm and namespace of endpoint names without them.
     pub(crate) fn home(&self) -> (Name, ObjectName) {
         (self.settings.realm.clone(), self.settings.namespace.clone())
     }
 
-    /// Reads `kind/name` and its longer forms; what isn't said comes from `--realm` and `--namespace`.
+    /// Parses `kind/name` and its longer forms; the session's realm and namespace complete the short forms.
     pub(crate) fn endpoint_key(&self, text: &str) -> Result<EndpointKey, Failure> {
         let mut key: EndpointKey = text.parse::<EndpointKey>().map_err(|problem| {
             Failure::usage(
@@ -112,7 +112,7 @@ impl Session {
         Ok(key)
     }
 
-    /// Reads `name` or `realm/name`; a realm that isn't said comes from `--realm`.
+    /// Parses `name` or `realm/name`; the session's realm completes the short form.
     pub(crate) fn in_realm(&self, text: &str) -> Result<ResourceName, Failure> {
         let whole =
             if text.contains('/') { text.to_owned() } else { format!("{}/{text}", self.settings.realm) };
@@ -131,7 +131,7 @@ impl Session {
         self.print_bytes(screen::folded(text, self.environment.width).as_bytes())
     }
 
-    /// Writes data to standard output and ends it with a line's end.
+    /// Writes data to standard output, terminated by a newline.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
         let bytes = screen::data(bytes, &self.format);
         let mut output = self.output.borrow_mut();
@@ -142,14 +142,14 @@ impl Session {
         Ok(output.flush()?)
     }
 
-    /// Says something on standard error.
+    /// Writes a message to standard error, unless `--quiet` is specified.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
             screen::line(text);
         }
     }
 
-    /// Says something beside data that people read.
+    /// Writes a message to standard error, if the output format is for people.
     pub(crate) fn tell(&self, text: &str) {
         if self.format.is_for_people() {
             self.say(text);
@@ -163,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Colours a word, where colours are wanted.
+    /// Colours a word, if colours are enabled.
     pub(crate) fn paint(&self, text: &str, tone: Tone) -> String {
         tone.paint(text, self.color)
     }

@@ -1,4 +1,4 @@
-//! Showing one thing in the format that is wanted.
+//! Output of single objects in the requested format.
 
 use ipam_api::client::Answer;
 use ipam_api::{Code, Problem};
@@ -12,7 +12,7 @@ use crate::output::table::Table;
 use crate::output::{csv, yaml};
 
 impl Session {
-    /// Shows one thing: its data, its name, or the text for people.
+    /// Shows one object: its data, its name, or its text for people.
     pub(crate) fn show(
         &self,
         json: &[u8],
@@ -25,7 +25,7 @@ impl Session {
         if matches!(self.format, Format::Name) { self.print(name) } else { self.print(&text()?) }
     }
 
-    /// Shows what is a table for people.
+    /// Shows data that is a table for people.
     pub(crate) fn show_table(
         &self,
         json: &[u8],
@@ -35,14 +35,14 @@ impl Session {
         self.show(json, name, || Ok(table().render(self.headers, self.environment.width)))
     }
 
-    /// Tells that something was done: a sentence for people, the server's data or the name for scripts.
+    /// Reports a completed change: a sentence for people, the server's data or the name for scripts.
     pub(crate) fn done(&self, answer: &Answer, name: &str, sentence: &str) -> Result<(), Failure> {
         if self.format.is_for_people() {
             let tried = if self.writing.dry_run { "   (a dry run: nothing was changed)" } else { "" };
             self.say(&format!("{sentence}{tried}"));
             return Ok(());
         }
-        // A removal may have an empty answer, and readers of documents expect one.
+        // A deletion may have an empty answer, but readers of documents expect one.
         let document = if answer.body.is_empty() { self.removed(answer, name) } else { answer.body.clone() };
         if self.data(&document)? {
             return Ok(());
@@ -50,7 +50,7 @@ impl Session {
         if matches!(self.format, Format::Name) { self.print(name) } else { Ok(()) }
     }
 
-    /// The document about what is no longer there.
+    /// Document that reports a deletion.
     fn removed(&self, answer: &Answer, name: &str) -> Vec<u8> {
         let mut document = json!({"name": name, "deleted": !self.writing.dry_run});
         if let (Some(revision), Some(fields)) = (answer.revision, document.as_object_mut()) {
@@ -59,7 +59,7 @@ impl Session {
         document.to_string().into_bytes()
     }
 
-    /// Writes JSON in the format of data that is wanted; says whether one is.
+    /// Writes JSON in the requested data format. Returns false if the output is text or names.
     pub(crate) fn data(&self, json: &[u8]) -> Result<bool, Failure> {
         match &self.format {
             Format::Table | Format::Wide | Format::Name | Format::Host(_) => return Ok(false),

@@ -109,7 +109,7 @@ pub(crate) struct RequestArguments {
     own: AutomaticArguments,
 }
 
-/// The request that is meant.
+/// Builds the request that the arguments describe.
 pub(crate) async fn request(
     session: &Session,
     arguments: &RequestArguments,
@@ -163,7 +163,7 @@ pub(super) async fn add_pools(
     patterns: &[NamePattern],
 ) -> Result<(), Failure> {
     for pattern in patterns {
-        // The request says which pools are for which family, the command line needn't.
+        // The request lists pools by family, which the command line doesn't specify.
         let families = families(session, pattern).await?;
         for (family, pools) in
             [(Family::V4, &mut interface.ipv4_pools), (Family::V6, &mut interface.ipv6_pools)]
@@ -174,7 +174,7 @@ pub(super) async fn add_pools(
     Ok(())
 }
 
-/// The families of the pools that a pattern stands for.
+/// Families of the pools that match a pattern.
 async fn families(session: &Session, pattern: &NamePattern) -> Result<Vec<Family>, Failure> {
     if let Some(name) = pattern.name() {
         return Ok(vec![resource::fetch::<Pool>(session, &name).await?.0.status.family]);
@@ -201,7 +201,7 @@ pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Res
         "run the same command again; existing addresses of {endpoint} on {} are shown, not allocated twice",
         arguments.arguments.interface
     );
-    // The servers know a request without an attachment again by its endpoint and interface.
+    // Endpoint and interface identify a request without an attachment, so a repetition gets the same answer.
     let call = Call::post("/v1/allocations").json(&request)?.repeatable();
     let answer = session.write(call, Again::Same(repeat)).await?;
     let allocated: Allocated = answer.read()?;

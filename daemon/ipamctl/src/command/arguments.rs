@@ -35,7 +35,7 @@ pub(crate) struct Described<Name: Args, Metadata: Args> {
     pub(crate) metadata: Metadata,
 }
 
-/// Reads a value of the API that is one of some words. Help and completions list them.
+/// Parser for an API value that is one of these words. Help and completions list them.
 pub(crate) fn one_of<Value, const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Value = Value>
 where
     Value: DeserializeOwned + Clone + Send + Sync + 'static,
@@ -50,7 +50,7 @@ pub(crate) fn replace<Value>(field: &mut Option<Value>, value: Option<Value>, no
     }
 }
 
-/// Writes a list, unless nothing was said of it.
+/// Replaces a list, unless its flag was not specified.
 pub(crate) fn replace_list<Item: Clone>(field: &mut Vec<Item>, said: &[Item]) {
     if !said.is_empty() {
         *field = said.to_vec();

@@ -123,7 +123,7 @@ pub(crate) async fn allocate(session: &Session, arguments: &BulkArguments) -> Re
         description: arguments.description.clone().unwrap_or_default(),
     };
     let repeat = "run the same command again; existing addresses are shown, not allocated twice";
-    // The servers know the request again by its endpoints and their interface.
+    // The endpoints and their interface identify the request, so a repetition gets the same answer.
     let call = Call::post("/v1/allocations/bulk").json(&request)?.repeatable();
     let answer = session.write(call, Again::Same(repeat.to_owned())).await?;
     let allocated: BulkAllocated = answer.read()?;
@@ -194,7 +194,7 @@ fn id(line: &str) -> Result<u64, Failure> {
     })
 }
 
-/// Lines of a file with something on them.
+/// Non-empty lines of a file.
 fn lines(file: &Path) -> Result<Vec<String>, Failure> {
     let text = load(file)?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -1,4 +1,4 @@
-//! `ipamctl context`: the clusters that this command line knows, and which one it asks.
+//! `ipamctl context`: the known clusters, and the current one.
 
 use std::path::{Path, PathBuf};
 
@@ -93,7 +93,7 @@ pub(crate) fn run(
                     "Name them with --server, as https://n1.ipam.example:7440,https://n2.ipam.example:7440.",
                 ));
             }
-            // The first context becomes the present one.
+            // The first context becomes the current one.
             if first {
                 config.current = Some(name.clone());
             }
@@ -118,7 +118,7 @@ fn save(session: &Session, path: &Path, config: &Config, sentence: &str) -> Resu
     Ok(())
 }
 
-/// Writes what was said into a context. Files are kept by where they are, not by how they were named.
+/// Writes the specified flags into a context. Paths of files are stored as absolute paths.
 fn change(place: &mut Place, said: &ConnectionArguments) -> Result<(), Failure> {
     if !said.servers.is_empty() {
         ipam_api::client::Client::new(&said.servers)?;

@@ -74,7 +74,7 @@ impl AutomaticArguments {
     }
 }
 
-/// Reads one.
+/// Parses a controller.
 pub(crate) fn parse(text: &str) -> Result<Controller, String> {
     let (group, kind, name) = match text.split('/').collect::<Vec<_>>()[..] {
         [kind, name] => ("", kind, name),
@@ -90,13 +90,13 @@ pub(crate) fn parse(text: &str) -> Result<Controller, String> {
     Ok(Controller { group: group.to_owned(), kind: kind.to_owned(), name, uid: None })
 }
 
-/// As it is typed.
+/// Formats a controller as on the command line.
 pub(crate) fn written(controller: &Controller) -> String {
     let Controller { group, kind, name, uid: _ } = controller;
     if group.is_empty() { format!("{kind}/{name}") } else { format!("{group}/{kind}/{name}") }
 }
 
-/// Says how many a controller wants.
+/// Sets the number of replicas of a controller.
 pub(crate) async fn scale(session: &Session, arguments: ScaleArguments) -> Result<(), Failure> {
     let (realm, namespace) = session.home();
     let ScaleArguments { controller, replicas, start, uid } = arguments;
@@ -107,7 +107,7 @@ pub(crate) async fn scale(session: &Session, arguments: ScaleArguments) -> Resul
     change(session, Call::post("/v1/controllers/scale").json(&request)?, &name, nothing).await
 }
 
-/// Says that a controller is gone.
+/// Ends a deleted controller.
 pub(crate) async fn end(session: &Session, arguments: EndArguments) -> Result<(), Failure> {
     let (realm, namespace) = session.home();
     let EndArguments { controller, uid } = arguments;
@@ -117,7 +117,7 @@ pub(crate) async fn end(session: &Session, arguments: EndArguments) -> Result<()
     change(session, Call::post("/v1/controllers/end").json(&request)?, &name, nothing).await
 }
 
-/// Sends a change of a controller and tells the released addresses, or `nothing` if there are none.
+/// Sends a change of a controller, and reports the released addresses, or `nothing` if there are none.
 async fn change(session: &Session, call: Call, name: &str, nothing: String) -> Result<(), Failure> {
     let answer = session.write(call, Again::ByKey).await?;
     let released: Released = answer.read()?;

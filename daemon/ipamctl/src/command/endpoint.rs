@@ -1,4 +1,4 @@
-//! `ipamctl endpoint`: who holds addresses.
+//! `ipamctl endpoint`: workloads and machines that hold addresses.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl endpoint show host/db-07
   ipamctl endpoint delete host/db-07";
 
-/// An endpoint as it is read.
+/// Endpoint as the servers return it.
 type Read = Resource<Endpoint, EndpointStatus>;
 
 /// Verbs of endpoints.
@@ -159,9 +159,10 @@ fn nodes(endpoint: &Read) -> String {
     text::joined(nodes)
 }
 
-/// Reads one; a name that doesn't exist comes with the one that was probably meant.
+/// Reads an endpoint. For an unknown name, the failure suggests the most similar existing name.
 async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::client::Answer), Failure> {
-    // It may hold addresses of several networks; a part of them is neither shown nor released here.
+    // An endpoint may hold addresses of several networks. This command can't show or release only some of
+    // them.
     session.without("endpoints", &[Part::Network])?;
     let read = session.read(&path(key)).await;
     let called = |found: &Read| {
@@ -207,7 +208,7 @@ async fn show(session: &Session, arguments: &ShowArguments) -> Result<(), Failur
     session.show(&answer.body, &name, || Ok(shown(&endpoint, session.environment.width)))
 }
 
-/// Text of an endpoint that holds nothing and whose addresses reservations record.
+/// Text of an endpoint that holds no address, but whose addresses are recorded in reservations.
 async fn only_recorded(session: &Session, key: &EndpointKey) -> Option<String> {
     let whole = format!("{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name);
     let path = with_query("/v1/reservations", "endpoint", &whole);
@@ -285,7 +286,7 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
     fields.text()
 }
 
-/// The addresses of interfaces, one a row.
+/// Table of the addresses of interfaces, one per row.
 pub(crate) fn given(interfaces: &[Interface]) -> Table {
     let pairs = interfaces.iter().flat_map(|one| one.addresses.iter().map(move |given| (one, given)));
     let pairs: Vec<(&Interface, &GivenAddress)> = pairs.collect();

@@ -1,4 +1,4 @@
-//! `ipamctl events`: what has happened, and what happens now.
+//! `ipamctl events`: past events, and new events as they happen.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::output::{interrupt, json, text};
 
 /// Number of newest events that are shown by default.
 const NEWEST: usize = 50;
-/// Time for which an interrupted `--follow` looks for a server that answers.
+/// Time for which an interrupted `--follow` tries to reconnect to a server.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Filters of events.
@@ -75,7 +75,7 @@ pub(crate) async fn run(session: &Session, arguments: &EventsArguments) -> Resul
     let (events, revision, more) = if from_somewhere {
         pages(session, &path, wanted.unwrap_or(usize::MAX)).await?
     } else {
-        // The newest, in the order in which they happened.
+        // The newest events, in chronological order.
         let newest = with_query(&path, "reverse", "true");
         let (mut events, revision, more) = pages(session, &newest, wanted.unwrap_or(NEWEST)).await?;
         events.reverse();
@@ -101,13 +101,13 @@ pub(crate) async fn run(session: &Session, arguments: &EventsArguments) -> Resul
 pub(crate) struct Followed {
     /// Path of the events in the API.
     pub(crate) path: String,
-    /// Behind which place.
+    /// Position after which the stream starts.
     pub(crate) after: Option<String>,
-    /// The command that goes on with it, once the place is said.
+    /// Command that resumes the stream, once `--after` is appended.
     pub(crate) again: String,
 }
 
-/// Prints events as they come, those that `keep` wants, one a line.
+/// Prints new events that `keep` accepts, one per line.
 pub(crate) async fn follow(
     session: &Session,
     followed: Followed,
@@ -121,12 +121,12 @@ pub(crate) async fn follow(
     }
     loop {
         if let Some(last) = stream.last() {
-            // Replaces the usual words after Ctrl-C.
+            // Sets the message that Ctrl-C prints.
             interrupt::say_instead(format!("stopped at {last}.  continue: {again} --after {last}"));
         }
         let event = tokio::select! {
             event = stream.next() => event.map_err(|problem| session.failure(problem))?,
-            // The place moves on a quiet stream, too.
+            // The position advances without events, too, so the message is updated each second.
             () = tokio::time::sleep(Duration::from_secs(1)) => continue,
         };
         if !keep(&event) {
@@ -164,7 +164,7 @@ fn path(session: &Session, arguments: &EventsArguments) -> Result<String, Failur
     Ok(with_all("/v1/events", said))
 }
 
-/// A moment in the API's words: so long before now, or itself.
+/// Converts an age or a timestamp to a timestamp of the API.
 pub(crate) fn moment(when: &str, now: Timestamp) -> Result<String, Failure> {
     if let Ok(ago) = text::parse_duration(when) {
         return Ok(Timestamp(now.0.saturating_sub(text::milliseconds(ago))).to_string());
@@ -178,7 +178,7 @@ pub(crate) fn moment(when: &str, now: Timestamp) -> Result<String, Failure> {
     })
 }
 
-/// Events page by page, until there are enough; whether there are more.
+/// Reads up to `wanted` events, page by page. Returns the events, the revision, and true if there are more.
 pub(crate) async fn pages(
     session: &Session,
     path: &str,
@@ -199,7 +199,7 @@ pub(crate) async fn pages(
     }
 }
 
-/// The path without the place that it began from, once there is a newer one.
+/// Removes the parameter `after` from a path, if there is a newer position.
 fn without(path: &str, newer: bool) -> String {
     match path.split_once("after=") {
         Some((before, rest)) if newer => {
@@ -239,16 +239,16 @@ fn row(event: &Event) -> [String; 6] {
     ]
 }
 
-/// One line of a table that has no end: columns as wide as most values need.
+/// Formats a line of an endless table, with column widths that suit most values.
 fn line([place, when, what, object, by, detail]: [String; 6]) -> String {
     format!("{place:<18}  {when:<20}  {what:<17}  {object:<44}  {by:<16}  {detail}").trim_end().to_owned()
         + "\n"
 }
 
-/// The principal that asked, and the interface that it used if it isn't the usual one.
+/// Principal of an event; for the CNI plugin, `cni` with the name of the node.
 pub(crate) fn by(event: &Event) -> String {
     let principal = &event.by.principal;
-    // The name of a node suffices for people; the data has its realm, too.
+    // The node's name suffices for people; the data contains its realm.
     let node = principal.strip_prefix("node/").and_then(|node| node.rsplit('/').next());
     match event.by.via.as_str() {
         "cni" => format!("cni {}", node.unwrap_or(principal)),
@@ -270,7 +270,7 @@ pub(crate) fn detail(event: &Event) -> String {
     printable(&facts.join(" · "))
 }
 
-/// Text that can't begin a line: what people wrote elsewhere is shown here.
+/// Replaces control characters such as newlines, since other users may have written the text.
 pub(crate) fn printable(text: &str) -> String {
     clean(text).replace(char::is_control, "\u{fffd}")
 }

@@ -70,7 +70,7 @@ pub(crate) async fn run(session: &Session, arguments: &GcArguments) -> Result<()
     }
 }
 
-/// All suspect allocations, as a file holds them.
+/// Suspect allocations in a report file.
 #[derive(Debug, Deserialize)]
 struct Report {
     items: Vec<GcLine>,

@@ -104,7 +104,7 @@ fn table(runs: &[AddressRun], with_pools: bool) -> Table {
         .table()
 }
 
-/// Free ranges of a pool and the holders of the rest. Without them the pool is still worth showing.
+/// Free ranges and top holders of a pool. A part whose read failed is omitted.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     free: Option<AddressMap>,
@@ -123,7 +123,7 @@ impl Parts {
         }
     }
 
-    /// The line below the counts.
+    /// Adds the line of the free ranges.
     pub(crate) fn free_line(&self, fields: &mut Fields) {
         let Some(free) = &self.free else { return };
         let mut ranges: Vec<String> = free.items.iter().map(range).collect();
@@ -133,7 +133,7 @@ impl Parts {
         fields.line_if("free", &ranges.join("  "));
     }
 
-    /// The line of the namespaces with the most addresses.
+    /// Adds the line of the namespaces with the most addresses.
     pub(crate) fn holders_line(&self, fields: &mut Fields) {
         let Some(holders) = self.holders.as_ref().filter(|holders| !holders.items.is_empty()) else {
             return;
@@ -163,8 +163,8 @@ fn range(run: &AddressRun) -> String {
     if run.first == run.last { run.first.to_string() } else { format!("{}-{}", run.first, run.last) }
 }
 
-/// The lines of all counts: how they add up to `size`, and what part is in use. `since` ends the second. Where
-/// nothing is allocated any more (`open` is false), no address counts as free.
+/// Adds the lines of all counts: the sum that gives `size`, and the share in use, followed by `since`.
+/// If `open` is false, the pool allocates nothing any more, and no address counts as free.
 pub(crate) fn count_lines(fields: &mut Fields, counts: &Counts, size: &str, since: &str, open: bool) {
     let states = [
         ("allocated", counts.allocated),

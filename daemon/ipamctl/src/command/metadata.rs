@@ -43,21 +43,21 @@ pub(crate) struct MetadataChanges {
 /// Change of a label or an annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Edit {
-    /// It has this value.
+    /// Sets the key to this value.
     Set(String, String),
-    /// It is no longer there.
+    /// Removes the key.
     Remove(String),
 }
 
 impl MetadataArguments {
-    /// Writes what was said into the fields.
+    /// Writes the specified metadata into a resource.
     pub(crate) fn apply(&self, resource_type: &mut impl ResourceType) -> Result<(), Failure> {
         write(resource_type, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
 }
 
 impl MetadataChanges {
-    /// Writes what was said into the fields.
+    /// Writes the specified metadata into a resource.
     pub(crate) fn apply(&self, resource_type: &mut impl ResourceType) -> Result<(), Failure> {
         write(resource_type, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
@@ -87,7 +87,7 @@ impl Edit {
     }
 }
 
-/// As it is typed.
+/// Formats an edit as on the command line.
 impl std::fmt::Display for Edit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -97,7 +97,7 @@ impl std::fmt::Display for Edit {
     }
 }
 
-/// Writes edits into labels. Two about one key have no order that could be meant.
+/// Applies edits to labels. Refuses two edits of one key, because their order is ambiguous.
 fn edit(labels: &mut Labels, flag: &str, edits: &[Edit]) -> Result<(), Failure> {
     for (number, one) in edits.iter().enumerate() {
         let mut before = edits.iter().take(number);
@@ -114,7 +114,7 @@ fn edit(labels: &mut Labels, flag: &str, edits: &[Edit]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Two flags that can't both be meant.
+/// Failure for two contradictory flags.
 pub(crate) fn contradiction(one: &str, other: &str) -> Failure {
     Failure::usage(
         format!("{one} and {other} contradict each other"),
@@ -122,7 +122,7 @@ pub(crate) fn contradiction(one: &str, other: &str) -> Failure {
     )
 }
 
-/// Refuses a flag that adds what another one takes away; `meet` says whether two of their values are about the same.
+/// Refuses a flag that adds what another flag removes; `meet` compares two of their values.
 pub(crate) fn check_apart<Added: std::fmt::Display, Gone: std::fmt::Display>(
     (add, added): (&str, &[Added]),
     (remove, gone): (&str, &[Gone]),

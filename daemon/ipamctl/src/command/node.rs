@@ -1,4 +1,4 @@
-//! `ipamctl node`: hosts, and by which labels pools know them.
+//! `ipamctl node`: hosts, with the labels that pools select.
 
 use clap::Subcommand;
 use ipam_api::resource::{Node, NodeStatus};

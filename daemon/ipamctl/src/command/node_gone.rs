@@ -1,4 +1,4 @@
-//! `ipamctl node gone`: an operator states that a node is gone, and its attached allocations are released.
+//! `ipamctl node gone`: declares that a node no longer exists, and releases its attached allocations.
 
 use ipam_api::Code;
 use ipam_api::access::NodeKey;
@@ -28,7 +28,7 @@ pub(crate) async fn run(session: &Session, name: &str) -> Result<(), Failure> {
         session.print(&table(&attachments.items).render(session.headers, session.environment.width))?;
     }
     if let Some(first) = ids.chunks(RECLAIM_LINES_MAX).next() {
-        // The servers know whether the agent of the node is alive. A person is asked only if it isn't.
+        // The servers know whether the node's agent is alive. The user is prompted only if it isn't.
         let call = reclaim::call(&node, ReclaimReason::NodeGone, first)?;
         session.preview(call).await.map_err(|failure| explained(&node, failure))?;
         let attached = text::plural(attachments.items.len() as u64, "attachment", "attachments");
@@ -73,7 +73,7 @@ pub(crate) async fn run(session: &Session, name: &str) -> Result<(), Failure> {
     ended
 }
 
-/// Adds the remedy of a refusal for a node whose agent is alive.
+/// Adds the remedy to the refusal for a node whose agent is alive.
 pub(super) fn explained(node: &NodeKey, failure: Failure) -> Failure {
     let wait = text::duration(PROBER_SILENCE_MS_MAX);
     match failure.code() {

@@ -8,7 +8,7 @@ use ipam_api::probe::Probing;
 
 use crate::output::text::{self, milliseconds, parse_duration};
 
-/// Word for the value of the level above.
+/// Value of a flag that restores the setting of the level above.
 const INHERIT: &str = "inherit";
 
 /// Settings of probes. One that is not given stays as it is.
@@ -25,7 +25,7 @@ pub(crate) struct ProbingArguments {
     probe_valid: Option<Setting<Duration>>,
 }
 
-/// Value of an optional field, or the one of the level above.
+/// Value of an optional field, or the setting of the level above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Setting<Value> {
     Own(Value),
@@ -59,7 +59,7 @@ fn parse_valid(text: &str) -> Result<Setting<Duration>, String> {
 }
 
 impl ProbingArguments {
-    /// Writes the given settings into a field.
+    /// Writes the specified settings into a field.
     pub(crate) fn apply(&self, probing: &mut Probing) {
         if let Some(conflicts) = self.probe_conflicts {
             probing.conflicts = conflicts.value();
@@ -73,7 +73,7 @@ impl ProbingArguments {
     }
 }
 
-/// Writes the settings that a level has itself, in a line; empty if it has none.
+/// Describes the settings that a level overrides, on one line; empty without any.
 pub(crate) fn shown(probing: &Probing) -> String {
     let yes = |is: bool| if is { "yes" } else { "no" };
     let said = [

@@ -1,8 +1,8 @@
-//! Adding ranges to a list and taking them away.
+//! Additions of ranges to a list, and removals.
 
 use ipam_api::{AddressRange, Family, RangeSet};
 
-/// List extended by `more`; ranges that it covers already aren't repeated.
+/// Adds `more` to a list. Ranges that the list already covers are not repeated.
 pub(crate) fn with(mut list: Vec<AddressRange>, more: &[AddressRange]) -> Vec<AddressRange> {
     for range in more {
         if !list.iter().any(|known| known.contains(range)) {
@@ -12,7 +12,7 @@ pub(crate) fn with(mut list: Vec<AddressRange>, more: &[AddressRange]) -> Vec<Ad
     list
 }
 
-/// The list without `less`. Ranges that aren't touched stay as they were written, in their order.
+/// Removes `less` from a list. Unaffected ranges keep their notation and their order.
 pub(crate) fn without(list: &[AddressRange], less: &[AddressRange]) -> Vec<AddressRange> {
     list.iter()
         .flat_map(|range| {

@@ -16,7 +16,7 @@ use crate::client::requests::Again;
 use crate::client::session::Session;
 use crate::output::error::Failure;
 
-/// Longest report that is read: a thousand lines take much less.
+/// Maximum size of a report file in bytes, far above that of a thousand lines.
 const REPORT_BYTES_MAX: u64 = 64 << 20;
 
 /// Allocation that is to be reclaimed.
@@ -32,18 +32,18 @@ pub(crate) struct Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fate {
-    /// Its address is free.
+    /// The address is free.
     Released,
-    /// It lost its attachment, and its endpoint keeps the address.
+    /// The allocation lost its attachment, but its endpoint keeps the address.
     Kept,
-    /// Its evidence no longer holds.
+    /// The evidence no longer holds.
     LeftAlone,
-    /// Its endpoint keeps the address, or its evidence no longer holds. The answer doesn't tell.
+    /// Either [`Self::Kept`] or [`Self::LeftAlone`]: the answer doesn't distinguish them.
     KeptOrLeftAlone,
 }
 
 impl Fate {
-    /// The fate in words; that of a dry run is only foretold.
+    /// Describes the fate; in a dry run, as a prediction.
     pub(crate) fn words(self, dry_run: bool) -> &'static str {
         match (self, dry_run) {
             (Self::Released, false) => "released",
@@ -73,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// Refuses an idempotency key: one key can't stand for several requests, and ids make a repetition safe.
+/// Refuses an idempotency key. The command sends several requests, and ids make its repetition safe.
 pub(crate) fn check_no_key(session: &Session) -> Result<(), Failure> {
     match &session.writing.idempotency_key {
         None => Ok(()),

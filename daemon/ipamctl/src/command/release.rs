@@ -1,7 +1,7 @@
-//! `ipamctl release`: giving an address back.
+//! `ipamctl release`: releases addresses.
 //!
-//! A release always names an allocation by its id, also when an address was named: if another endpoint
-//! gets the address in between, its allocation has another id and nothing happens to it.
+//! A release names the allocation by its id, even if the user specified an address. If another endpoint gets
+//! the address meanwhile, its allocation has another id and is unaffected.
 
 use std::net::IpAddr;
 
@@ -114,10 +114,10 @@ async fn release(session: &Session, allocation: &Allocation) -> Result<(), Failu
     session.done(&answer, &address.to_string(), &(sentence + &again))
 }
 
-/// The command that undoes a release, if there is one. The servers try it first: a line to copy has to work,
-/// and much stands in its way, from other addresses of the interface to the selectors of the pool.
+/// Command that undoes a release, if there is one. A dry run tests the command first, because other addresses
+/// of the interface or the selectors of the pool may prevent the allocation.
 async fn back_again(session: &Session, allocation: &Allocation) -> Option<String> {
-    // One that belonged to an attachment comes back with its next ADD.
+    // The next ADD of the attachment allocates an attached address again.
     if allocation.lifecycle == Lifecycle::Attached {
         return None;
     }
@@ -154,7 +154,7 @@ fn allocate_request(allocation: &Allocation, adopt: bool) -> serde_json::Value {
     allocate_request
 }
 
-/// The command itself. The name of the endpoint is whole where a context would fill in something else.
+/// Formats the command. The endpoint's name is complete if the context has other defaults.
 fn typed(session: &Session, allocation: &Allocation, adopt: bool) -> String {
     let EndpointKey { kind, realm, namespace, name } = &allocation.endpoint;
     let (own_realm, own_namespace) = session.home();

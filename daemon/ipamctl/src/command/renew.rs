@@ -1,4 +1,4 @@
-//! `ipamctl renew`: leases that last longer.
+//! `ipamctl renew`: extends leases.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub(crate) async fn run(session: &Session, arguments: &RenewArguments) -> Result
         }
     };
     let request = RenewRequest { ttl_ms: arguments.ttl.map(text::milliseconds) };
-    // Renewed twice is renewed.
+    // A renewal is idempotent.
     let call = Call::post(path).json(&request)?.repeatable();
     let answer = session.write(call, Again::Same("run the same command again".to_owned())).await?;
     let renewed: Renewed = answer.read()?;

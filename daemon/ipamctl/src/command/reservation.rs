@@ -1,4 +1,4 @@
-//! `ipamctl reservation`: addresses that no pool ever gives out.
+//! `ipamctl reservation`: addresses that no pool ever allocates.
 
 use clap::{Args, Subcommand};
 use ipam_api::resource::{EndpointKey, Reservation};

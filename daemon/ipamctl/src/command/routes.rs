@@ -1,4 +1,4 @@
-//! Routes as people type them, and lists of them that change.
+//! Routes on the command line, and changes of route lists.
 
 use ipam_api::address::{parse_address, parse_cidr};
 use ipam_api::resource::Route;
@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use crate::command::metadata::check_apart;
 use crate::output::error::Failure;
 
-/// Adds routes; the same destination again means another way to it.
+/// Adds routes; a route replaces an existing route with the same destination.
 pub(crate) fn add_routes(routes: &mut Vec<Route>, more: &[Route]) {
     for route in more {
         routes.retain(|known| known.destination != route.destination);
@@ -15,7 +15,7 @@ pub(crate) fn add_routes(routes: &mut Vec<Route>, more: &[Route]) {
     }
 }
 
-/// Refuses routes that shall be there and shall go.
+/// Refuses routes that are both added and removed.
 pub(crate) fn check_routes(routes: &[Route], gone: &[IpNet]) -> Result<(), Failure> {
     let added: Vec<IpNet> = routes.iter().map(|route| route.destination).collect();
     check_apart(("--route", &added), ("--remove-route", gone), PartialEq::eq)

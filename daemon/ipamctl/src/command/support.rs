@@ -1,6 +1,6 @@
 //! `ipamctl support bundle`: one file for support, without any secret.
 //!
-//! It stays a file: nothing is sent anywhere. What is in it is said, in the file and on the screen.
+//! The command uploads nothing. The bundle and the output list its contents.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -22,7 +22,7 @@ use crate::output::file;
 
 pub(crate) const EXAMPLES: &str = "Examples:\n  ipamctl support bundle ipamd.tar";
 
-/// Questions to every server: the name in the bundle, the path, the description.
+/// Requests to every server: the name in the bundle, the path, the description.
 const ASKED: [(&str, &str, &str); 6] = [
     (
         "cluster.json",
@@ -95,7 +95,7 @@ async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Contents of the bundle, for people.
+/// Table of contents of the bundle, as text.
 fn manifest(session: &Session, servers: &[String]) -> String {
     let mut text = format!(
         "ipamctl {} asked {} at {}.\n\nclient.json: the version of ipamctl and the servers queried\n\
@@ -118,7 +118,7 @@ fn client(servers: &[String], now: Timestamp) -> Vec<u8> {
     json!({"ipamctl": env!("CARGO_PKG_VERSION"), "at": now, "servers": servers}).to_string().into_bytes()
 }
 
-/// Report of the agent of this machine, or the reason for its absence, which is no error.
+/// Report of this machine's agent, or the reason for its absence. An absent agent is no error.
 async fn agent(socket: &Path, deadline: Duration) -> Vec<u8> {
     let none = |why: &dyn Display| format!("no report of {}: {why}\n", socket.display()).into_bytes();
     if let Err(error) = std::fs::symlink_metadata(socket) {

@@ -1,6 +1,6 @@
 //! `ipamctl task`: background tasks of the leader.
 //!
-//! Each member knows only its own runs, so all are asked, and the answer of the leader is shown.
+//! Each member knows only its own runs, so all members are queried, and the answer of the leader is shown.
 
 use clap::{Args, Subcommand};
 use futures::future::join_all;
@@ -62,7 +62,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     }
 }
 
-/// Tasks of the leader, and the answer itself.
+/// Tasks of the leader, with the unparsed answer.
 async fn of_leader(session: &Session) -> Result<(Tasks, Vec<u8>), Failure> {
     let servers = status::known_servers(session).await;
     let within = session.reading.timeout.min(DEADLINE);
@@ -87,7 +87,7 @@ async fn of_leader(session: &Session) -> Result<(Tasks, Vec<u8>), Failure> {
             }
         }
     }
-    // A leader that was cut off believes in itself for a while, and runs nothing meanwhile.
+    // A deposed leader believes in its leadership for a while, but runs no tasks meanwhile.
     if let Some(leader) = leaders.into_iter().max_by_key(|(tasks, _)| newest(tasks)) {
         return Ok(leader);
     }

@@ -1,4 +1,4 @@
-//! `ipamctl version`: of this program, and of every server.
+//! `ipamctl version`: versions of this program and of every server.
 
 use futures::future::join_all;
 use ipam_api::client::Call;
@@ -13,7 +13,7 @@ use crate::output::table::Table;
 /// The version of this program.
 const OURS: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs the command. Servers that don't answer are shown, and no failure: the own version is known.
+/// Runs the command. A server that doesn't answer is shown, and is no failure.
 pub(crate) async fn run(session: &Session) -> Result<(), Failure> {
     let asked = join_all(session.settings.servers.iter().map(|server| ask(session, server))).await;
     let servers: Vec<serde_json::Value> = asked

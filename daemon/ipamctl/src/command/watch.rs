@@ -1,4 +1,4 @@
-//! `ipamctl NOUN watch`: what happens to resources of one kind, or to one of them, as it happens.
+//! `ipamctl NOUN watch`: events of all resources of a kind, or of one resource, as they happen.
 
 use clap::Args;
 use ipam_api::Name;
@@ -19,16 +19,16 @@ pub(crate) struct WatchArguments {
     after: Option<String>,
 }
 
-/// A noun as events name it.
+/// Watched kind, as events name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watched {
-    /// A resource with a name, whose events bear its kind.
+    /// Resource with a name, whose events have its kind.
     Named(&'static str),
-    /// A pool; its addresses are part of it.
+    /// Pool, with its addresses.
     Pool,
-    /// A holder of addresses; it comes and goes with them.
+    /// Endpoint, which exists as long as it holds addresses.
     Endpoint,
-    /// One address that is held.
+    /// Single allocation.
     Allocation,
 }
 
@@ -43,7 +43,7 @@ impl Watched {
     }
 }
 
-/// Shows events as they come, until Ctrl-C.
+/// Prints events as they happen, until Ctrl-C.
 pub(crate) async fn run(
     session: &Session,
     resource_type: Watched,
@@ -57,7 +57,7 @@ pub(crate) async fn run(
     events::follow(session, followed, |event| wanted(resource_type, name.as_deref(), event)).await
 }
 
-/// Path of its events, as narrow as the servers can make it.
+/// Path of the events, with the narrowest filter of the API.
 fn path(session: &Session, resource_type: Watched, name: Option<&str>) -> String {
     let (filter, value) = match (resource_type, name) {
         (Watched::Pool, Some(name)) => ("pool", name),
@@ -71,7 +71,7 @@ fn path(session: &Session, resource_type: Watched, name: Option<&str>) -> String
     with_all("/v1/events", [(filter, Some(value.to_owned())), ("network", network)])
 }
 
-/// A name as events have it. One that can't be there would be watched for ever, so it is refused.
+/// Normalizes a name for comparison with events. An invalid name is refused, because it would never match.
 fn named(session: &Session, resource_type: Watched, name: &str) -> Result<String, Failure> {
     match resource_type {
         Watched::Endpoint => Ok(session.endpoint_key(name)?.to_string()),
@@ -85,7 +85,7 @@ fn named(session: &Session, resource_type: Watched, name: &str) -> Result<String
     }
 }
 
-/// True if an event of that path is about the watched resource.
+/// True if an event of that path concerns the watched resource.
 fn wanted(resource_type: Watched, name: Option<&str>, event: &Event) -> bool {
     match (resource_type, name) {
         (Watched::Named(_), Some(name)) => event.object == name,

@@ -1,4 +1,4 @@
-//! `ipamctl who-has`: any address with its holder, or the reason for having none.
+//! `ipamctl who-has`: holder of an address, or the reason why it has none.
 
 use std::net::IpAddr;
 
@@ -78,7 +78,7 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
         return Ok(());
     }
     let wanted = if session.reading.all { usize::MAX } else { NEWEST };
-    // Who may not read history, or finds a member that doesn't have it yet, still has the holder.
+    // The holder is shown even if the caller may not read the history, or if the member lacks it.
     match past(session, &history_path, wanted).await {
         Ok((events, more)) => {
             if !events.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
     Ok(())
 }
 
-/// Evidence about a quarantined address, for people. Without it the state is still worth showing.
+/// Evidence about a quarantined address, for people. Without the evidence, the state is still shown.
 async fn quarantine_of(session: &Session, address: &Address) -> Option<Quarantine> {
     if address.state != "quarantined" || !session.format.is_for_people() {
         return None;
@@ -118,14 +118,14 @@ fn check_past(at: &str, now: Timestamp) -> Result<(), Failure> {
     ))
 }
 
-/// Beginning of history, if it is after the moment that was asked for.
+/// Start of the history, if it is after the requested time.
 async fn begins_after(session: &Session, history: &AddressHistory) -> Option<Timestamp> {
     if !session.format.is_for_people() {
         return None;
     }
     let begins = match history.oldest_kept {
         Some(oldest) => oldest,
-        // Nothing was given up yet: it begins with the first event there is. Who may not read it isn't told.
+        // Nothing was deleted, so the history begins with the first event. Without permission it is unknown.
         None => {
             let first: EventPage = session.read("/v1/events?limit=1").await.ok()?.read().ok()?;
             first.items.first()?.at
@@ -134,7 +134,7 @@ async fn begins_after(session: &Session, history: &AddressHistory) -> Option<Tim
     history.at.is_some_and(|at| at < begins).then_some(begins)
 }
 
-/// Events of an address, the newest first; true if there are more.
+/// Events of an address, newest first, and true if there are more.
 async fn past(session: &Session, path: &str, wanted: usize) -> Result<(Vec<Event>, bool), Failure> {
     let mut events = Vec::new();
     let path = with_query(path, "limit", &wanted.min(PAGE_ITEMS_MAX).to_string());
@@ -153,7 +153,7 @@ async fn past(session: &Session, path: &str, wanted: usize) -> Result<(Vec<Event
 fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
     let mut fields = Fields::default();
     let state = history.state.as_deref().unwrap_or("unknown");
-    // A holder from before the start of history is known all the same.
+    // The holder is known even if its allocation precedes the history.
     let state = if begins.is_some() && state != "allocated" { "unknown" } else { state };
     let at = history.at.map(text::moment).unwrap_or_default();
     fields.line(&history.address.to_string(), format!("{state:<12} network {} · at {at}", history.network));
@@ -177,7 +177,7 @@ fn table(events: &[Event]) -> Table {
         .table()
 }
 
-/// The text, in lines that fit.
+/// Renders the text with lines of at most `width` columns.
 fn shown(address: &Address, quarantine: Option<&Quarantine>, now: Timestamp, width: Option<usize>) -> String {
     let mut fields = Fields::default();
     let mut places = vec![format!("network {}", address.network)];

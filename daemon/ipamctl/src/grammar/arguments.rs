@@ -1,4 +1,4 @@
-//! The grammar: noun verb, and the few verbs that people use at speed.
+//! Grammar of the command line: nouns with verbs, and frequent verbs without a noun.
 
 use clap::{Arg, ArgAction, Parser, Subcommand};
 
@@ -142,7 +142,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// True if the command needs no server.
+    /// True if the command sends no request to a server.
     pub(crate) fn is_offline(&self) -> bool {
         match self {
             Command::Cluster(verb) => verb.is_offline(),

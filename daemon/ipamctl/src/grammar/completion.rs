@@ -1,7 +1,7 @@
-//! `ipamctl completion`: possible next words of a command line, with names from the servers.
+//! `ipamctl completion`: completion candidates for a command line, with names from the servers.
 //!
-//! The script that a shell gets asks this program at each TAB. A user waits only briefly for a TAB and
-//! expects names only, so every failure is silent.
+//! The script of a shell runs this program at each TAB. The user waits only briefly and expects only
+//! candidates, so every failure is silent.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ use crate::settings::connection::Settings;
 use crate::settings::environment::Environment;
 use crate::settings::flags::ConnectionArguments;
 
-/// Says that a shell asks.
+/// Environment variable by which the script requests candidates.
 const VARIABLE: &str = "IPAMCTL_COMPLETE";
-/// Time limit of a TAB.
+/// Time limit of a completion.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// For which shell.
@@ -50,12 +50,12 @@ pub(crate) fn run(session: &Session, arguments: &CompletionArguments) -> Result<
     session.print_bytes(&script)
 }
 
-/// Answers a shell that asks, and ends the process then.
+/// Answers a completion request and exits; returns if there is none.
 pub(crate) fn answer() {
     CompleteEnv::with_factory(|| with_names(Arguments::command())).var(VARIABLE).complete();
 }
 
-/// The grammar, its names looked up where it takes some.
+/// Adds the lookup of names to the arguments that are names.
 fn with_names(command: clap::Command) -> clap::Command {
     fill(command, None)
 }
@@ -85,7 +85,7 @@ fn fill(command: clap::Command, resource_type: Option<&'static str>) -> clap::Co
         .fold(command, |command, name| command.mut_subcommand(name, |nested| fill(nested, resource_type)))
 }
 
-/// Path in the API for the names of a noun; empty for contexts, which are in a file here.
+/// API path that lists the names of a noun; empty for contexts, which are in a local file.
 fn places(resource_type: &str) -> Option<&'static str> {
     match resource_type {
         "network" => Some("/v1/networks"),
@@ -105,12 +105,12 @@ fn places(resource_type: &str) -> Option<&'static str> {
 fn candidates(place: &'static str) -> Vec<CompletionCandidate> {
     let environment = Environment::of_process();
     let names = names(place, &environment.words, &environment).unwrap_or_default();
-    // A shell writes them to the terminal as they are.
+    // The shell writes candidates to the terminal without filtering them.
     let harmless = names.into_iter().filter(|name| !name.contains(|one| one == '\n' || !is_harmless(one)));
     harmless.map(CompletionCandidate::new).collect()
 }
 
-/// The names in a place, asked of the servers that the command line means.
+/// Reads the names at an API path from the servers that the command line selects.
 fn names(place: &str, words: &[String], environment: &Environment) -> Option<Vec<String>> {
     if place.is_empty() {
         let config = config::read(&config::path(environment)?).ok()?;
@@ -138,7 +138,7 @@ fn name_of(item: &Value) -> Option<String> {
     }
 }
 
-/// The flags about servers that are typed already. The line isn't whole, so it isn't parsed.
+/// Connection flags on the command line. The parser can't read them, because the line is incomplete.
 fn connection(words: &[String]) -> ConnectionArguments {
     let value = |flag: &str| {
         words.iter().enumerate().rev().find_map(|(index, word)| match word.strip_prefix(flag)? {

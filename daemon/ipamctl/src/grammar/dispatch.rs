@@ -1,4 +1,4 @@
-//! Commands and the code that does them.
+//! Dispatch of commands to their implementations.
 
 use std::io::Write;
 
@@ -16,14 +16,14 @@ use crate::settings::connection::Settings;
 use crate::settings::environment::Environment;
 use crate::settings::flags::ConnectionArguments;
 
-/// Does what the arguments say; `output` is where data goes.
+/// Executes a command; `output` receives the data.
 pub(crate) async fn carry_out(
     arguments: Arguments,
     environment: &Environment,
     output: Box<dyn Write>,
 ) -> Result<(), Failure> {
     let global = &arguments.global;
-    // Before anything is sent: a write with an output that it can't have must change nothing.
+    // This precedes all requests: a write with an unsupported output format must change nothing.
     if let Format::Host(format) = &global.output.format
         && !matches!(arguments.command, Command::Endpoint(endpoint::Verb::Show(_)))
     {
@@ -31,7 +31,7 @@ pub(crate) async fn carry_out(
         return Err(Failure::usage(format!("{format} is a format of `endpoint show` only"), &help));
     }
     let settings = if arguments.command.is_offline() {
-        // It must work with a configuration that leads nowhere.
+        // The command must work even if the connection settings are invalid.
         Settings::resolve(&ConnectionArguments::default(), &Environment::default())?
     } else {
         Settings::resolve(&global.connection, environment)?

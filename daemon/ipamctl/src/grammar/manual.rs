@@ -1,4 +1,4 @@
-//! `ipamctl man`: manual pages from the grammar that is parsed, for packages.
+//! `ipamctl man`: manual pages from the grammar of the command line, for packages.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::client::session::Session;
 use crate::grammar::arguments::Arguments;
 use crate::output::error::Failure;
 
-/// Writes one page a command into a folder.
+/// Writes one page per command into a folder.
 pub(crate) fn run(session: &Session, folder: &Path) -> Result<(), Failure> {
     let cannot =
         |error: std::io::Error| Failure::file(folder, "written", error, "Choose a writable directory.");

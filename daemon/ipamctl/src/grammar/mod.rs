@@ -1,4 +1,4 @@
-//! The words of a command line: its grammar, what is built from it, and the command that they start.
+//! Command line: its grammar, synonyms, completions and manual pages, and the dispatch of commands.
 
 pub(crate) mod arguments;
 pub(crate) mod completion;

@@ -1,4 +1,4 @@
-//! Start and end of a command: its words are parsed, it runs until it ends or is interrupted, and the process exits.
+//! Start and end of the process: parses the words, runs the command until its end or Ctrl-C, and exits.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -44,10 +44,10 @@ pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
             if is_plugin {
                 print_for_kubectl(&error);
             } else if error.use_stderr() {
-                // It repeats words of the command line, which may be names of files.
+                // The error repeats words of the command line, which may be file names.
                 screen::say(&error.render().to_string());
             } else {
-                // Help into a pipe that was closed is help that was read far enough.
+                // A closed pipe is no failure: the reader has read enough of the help.
                 error.print().ok();
             }
             return ExitCode::from(code);
@@ -59,7 +59,7 @@ pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
     ExitCode::from(start(arguments))
 }
 
-/// Reads the words, with the usage of a kubectl plugin if the program is called as one.
+/// Parses the words, with the usage of a kubectl plugin if the program is called as one.
 fn parse(words: &[OsString], is_plugin: bool) -> Result<Arguments, clap::Error> {
     if !is_plugin {
         return Arguments::try_parse_from(words);
@@ -69,13 +69,13 @@ fn parse(words: &[OsString], is_plugin: bool) -> Result<Arguments, clap::Error> 
     Arguments::from_arg_matches(&matches)
 }
 
-/// Prints help or an error of the grammar, whose examples then work for a user of kubectl.
+/// Prints help or a usage error, with examples that work for a user of kubectl.
 fn print_for_kubectl(error: &clap::Error) {
     let text = error.render().to_string().replace("ipamctl ", "kubectl ipam ");
     if error.use_stderr() {
         screen::say(&text);
     } else {
-        // Help into a pipe that was closed is help that was read far enough.
+        // A closed pipe is no failure: the reader has read enough of the help.
         std::io::stdout().write_all(text.as_bytes()).ok();
     }
 }
@@ -93,7 +93,7 @@ fn start(arguments: Arguments) -> u8 {
     let for_programs = matches!(arguments.global.output.format, Format::Json);
     let code = runtime.block_on(async {
         tokio::select! {
-            // Ctrl-C is listened for before anything is sent.
+            // The handler of Ctrl-C is installed before the command sends a request.
             biased;
             _ = tokio::signal::ctrl_c() => {
                 screen::line(&interrupt::words());

@@ -1,7 +1,7 @@
-//! Words of other systems, and other orders of the same words.
+//! Synonyms from other systems, and other word orders.
 //!
-//! A user of kubectl types `get pools`, a user of NetBox types `vrf list`. Both get what they mean, and the
-//! second one learns our word on the way.
+//! A user of kubectl types `get pools`, a user of NetBox types `vrf list`. Both commands work, and a foreign
+//! noun prints a hint with the noun of ipamctl.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use clap::CommandFactory as _;
 
 use crate::grammar::arguments::Arguments;
 
-/// Our nouns.
+/// Nouns of ipamctl.
 const NOUNS: [&str; 13] = [
     "network",
     "subnet",
@@ -26,7 +26,7 @@ const NOUNS: [&str; 13] = [
     "task",
 ];
 
-/// Verbs that others put before the noun, and what we call them.
+/// Verbs that other systems put before the noun, each with the verb of ipamctl.
 const VERBS: [(&str, &str); 12] = [
     ("get", "get"),
     ("list", "list"),
@@ -42,7 +42,7 @@ const VERBS: [(&str, &str); 12] = [
     ("rm", "delete"),
 ];
 
-/// Words of others for our nouns: their word, the same in a sentence, our word.
+/// Foreign nouns: the noun, its name in a sentence, and the noun of ipamctl.
 const FOREIGN: [(&str, &str, &str); 21] = [
     ("vrf", "a VRF", "network"),
     ("view", "a network view", "network"),
@@ -135,7 +135,7 @@ pub(crate) fn absent(words: &[OsString]) -> Option<String> {
     let first = typed.next()?.to_ascii_lowercase();
     let both = format!("{first} {}", typed.next().unwrap_or_default().to_ascii_lowercase());
     let single = [first.as_str(), first.trim_end_matches('s'), first.trim_end_matches("es")];
-    // An existing command was typed with an error of another kind.
+    // The command exists, so the error has another cause.
     let exists = Arguments::command().find_subcommand(&first).is_some();
     let meant = |known: &str| known == both || (!exists && single.contains(&known));
     ABSENT.iter().find(|(known, _)| meant(known)).map(|(_, hint)| (*hint).to_owned())
@@ -158,7 +158,7 @@ pub(crate) fn verbless(words: &[OsString]) -> Option<String> {
     ))
 }
 
-/// Puts a command line into our words and our order; with a hint where a word was foreign.
+/// Translates a command line to the words and the order of ipamctl, with a hint if a noun was foreign.
 pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<String>) {
     let places = places(&words);
     let word = |place: usize| -> String {
@@ -180,7 +180,7 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
     if second == "get" && resource_type(&first).is_some() {
         second = if third.is_empty() { "list" } else { "show" }.to_owned();
     }
-    // `address show A` and `ip A` ask the one question that there is about an address.
+    // `address` is no noun here: `address show A` and `ip A` mean `who-has A`.
     if matches!(first.as_str(), "address" | "addresses" | "ip" | "ips") && !second.is_empty() {
         if matches!(second.as_str(), "list" | "ls") {
             replace(&mut words, places.first(), "allocation");
@@ -201,7 +201,7 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
     (words, hint)
 }
 
-/// Our noun for a word, with the sentence about it if the word is foreign.
+/// Noun of ipamctl for a word, and the name in a sentence of a foreign noun.
 fn resource_type(word: &str) -> Option<(&'static str, Option<&'static str>)> {
     let word = word.to_ascii_lowercase();
     let singular = word.strip_suffix("es").filter(|word| ["prefix", "trench"].contains(word));
@@ -213,7 +213,7 @@ fn resource_type(word: &str) -> Option<(&'static str, Option<&'static str>)> {
     known.map(|(_, sentence, ours)| (*ours, Some(*sentence)))
 }
 
-/// Places of words that are neither flags nor values of global flags, without the program's name.
+/// Indexes of the words that are neither flags nor values of global flags, without the program's name.
 fn places(words: &[OsString]) -> Vec<usize> {
     let with_value = flags_with_value();
     let mut places = Vec::new();

@@ -1,8 +1,8 @@
-//! `-o csv`: one row an item, one column a field, for spreadsheets.
+//! `-o csv`: one row per item, one column per field, for spreadsheets.
 
 use super::data::Data;
 
-/// The items as CSV. The columns are `fields`, or all that any item has, in order of appearance.
+/// Items as CSV. The columns are `fields`, or the fields of all items in order of appearance.
 pub(crate) fn text(items: &[Data], fields: &[String], headers: bool) -> Result<Vec<u8>, String> {
     let rows: Vec<Vec<(String, String)>> = items.iter().map(Data::flat).collect();
     let mut columns: Vec<String> = fields.to_vec();
@@ -23,7 +23,7 @@ pub(crate) fn text(items: &[Data], fields: &[String], headers: bool) -> Result<V
             .iter()
             .map(|column| match row.iter().find(|(path, _)| path == column) {
                 Some((_, cell)) => cell.clone(),
-                // A field that was asked for may have fields below it.
+                // A requested field may contain further fields.
                 None => item.at(column).map(Data::cell).unwrap_or_default(),
             })
             .collect();

@@ -1,4 +1,4 @@
-//! Data in the order in which the server wrote it: the way from its JSON to YAML, CSV and columns.
+//! JSON with the server's order of fields, for the output as YAML, CSV and columns.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Number;
 
-/// Any JSON, its fields in their order.
+/// JSON value that keeps the order of its fields.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Data {
     Null,
@@ -36,7 +36,7 @@ impl Data {
         path.split('.').try_fold(self, |found, name| found.get(name))
     }
 
-    /// The value in one cell: lists of words have spaces between them, what is deeper is JSON.
+    /// Text for one cell: words of a list are separated by spaces, deeper values are JSON.
     pub(crate) fn cell(&self) -> String {
         match self {
             Data::Null => String::new(),
@@ -54,7 +54,7 @@ impl Data {
         !matches!(self, Data::List(_) | Data::Map(_))
     }
 
-    /// All fields with their paths, in order. What stands in lists has no path of its own.
+    /// All fields with their paths, in order. Values in lists have no paths of their own.
     pub(crate) fn flat(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         self.flatten("", &mut found);

@@ -26,7 +26,7 @@ pub(crate) fn between(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec
         .collect()
 }
 
-/// The change of some fields that leads from one state to another (RFC 7396).
+/// Merge patch (RFC 7396) from one state to another.
 pub(crate) fn patch(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
     let changed = between(old, new).into_iter().map(|found| match (found.from, found.to) {
         (Value::Object(from), Value::Object(to)) => (found.field, Value::Object(patch(&from, &to))),
@@ -35,7 +35,7 @@ pub(crate) fn patch(old: &Map<String, Value>, new: &Map<String, Value>) -> Map<S
     changed.collect()
 }
 
-/// One line a field.
+/// One line per field.
 pub(crate) fn lines(differences: &[Difference]) -> Vec<String> {
     let wide = differences.iter().map(|found| found.field.len()).max().unwrap_or_default();
     differences.iter().map(|found| line(found, wide)).collect()
@@ -47,7 +47,7 @@ fn line(found: &Difference, wide: usize) -> String {
         return line;
     }
     match [&found.from, &found.to].map(|value| size(&ranges(Some(value)))) {
-        // No ranges means all of the subnet, whose size isn't said here.
+        // No ranges means the whole subnet, whose size is unknown here.
         [0, _] | [_, 0] => line,
         [from, to] if to > from => format!("{line}   (+{} addresses)", text::size(to - from)),
         [from, to] if to < from => format!("{line}   (-{} addresses)", text::size(from - to)),
@@ -61,7 +61,7 @@ pub(crate) fn ranges(field: Option<&Value>) -> Vec<AddressRange> {
     texts.filter_map(|text| text.as_str()?.parse().ok()).collect()
 }
 
-/// `200 addresses`.
+/// Number of addresses in ranges, such as `200 addresses`.
 pub(crate) fn addresses(list: &[AddressRange]) -> String {
     match size(list) {
         1 => "1 address".to_owned(),
@@ -76,7 +76,7 @@ fn size(list: &[AddressRange]) -> u128 {
     })
 }
 
-/// A value in a line.
+/// Value on one line.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

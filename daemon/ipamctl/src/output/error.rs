@@ -9,40 +9,40 @@ use ipam_api::{Code, Problem};
 use crate::output::screen::Tone;
 use crate::output::text::without_number;
 
-/// Reason why a command didn't end well.
+/// Reason why a command failed or ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A server, or the way to it, said no.
+    /// A server refused the request, or the request could not be sent.
     Refused(Box<Refusal>),
-    /// The command line asks for something that can't be meant; nothing was sent.
+    /// The command line is invalid; nothing was sent.
     Usage {
-        /// The mistake.
+        /// Description of the mistake.
         detail: String,
-        /// The remedy.
+        /// Remedy.
         help: String,
     },
-    /// A question was answered with no.
+    /// The user declined a confirmation.
     Declined,
     /// The command completed and found differences or problems, which are printed already.
     Found,
-    /// It ran fine and explained why a request would be refused; that is already printed.
+    /// The command explained why a request would be refused; the explanation is already printed.
     Explained(Code),
-    /// The reader of our output has read enough (`ipamctl … | head`).
+    /// The reader of standard output has closed the pipe (`ipamctl … | head`).
     ReaderGone,
     /// Output can't be written.
     Output(std::io::Error),
 }
 
-/// A problem with what only this side knows about it.
+/// Problem with details that only the client knows.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// The problem as the server or the client library says it.
+    /// Problem as the server or the client library reports it.
     pub(crate) problem: Problem,
-    /// A name that was probably meant.
+    /// Existing name that was probably meant.
     pub(crate) meant: Option<String>,
-    /// Advice for a safe repetition when the outcome is unknown.
+    /// Advice for a safe repetition if the outcome is unknown.
     pub(crate) repeat: Option<String>,
-    /// Origin of the list of servers, where none answered.
+    /// Origin of the list of servers, if no server answered.
     pub(crate) origin: Option<String>,
 }
 
@@ -57,22 +57,22 @@ impl Failure {
         Self::usage(format!("{} can't be {done}: {error}", path.display()), help)
     }
 
-    /// The same with advice for the case that the outcome is unknown.
+    /// Adds advice for the case that the outcome is unknown.
     pub(crate) fn repeat_by(self, advice: impl Into<String>) -> Self {
         self.with(|refusal| refusal.repeat = Some(advice.into()))
     }
 
-    /// The same with what would help, where this side knows better than the server.
+    /// Replaces the server's remedy with a better one.
     pub(crate) fn helped_by(self, help: String) -> Self {
         self.with(|refusal| refusal.problem.help = help)
     }
 
-    /// The same with who said which servers to ask.
+    /// Adds the origin of the list of servers.
     pub(crate) fn about_servers(self, origin: String) -> Self {
         self.with(|refusal| refusal.origin = Some(origin))
     }
 
-    /// The same with the name that was probably meant.
+    /// Adds the name that was probably meant.
     pub(crate) fn meant(self, name: Option<String>) -> Self {
         self.with(|refusal| refusal.meant = name)
     }
@@ -84,7 +84,7 @@ impl Failure {
         self
     }
 
-    /// The code, if it is a problem.
+    /// Code of the problem, if there is one.
     pub(crate) fn code(&self) -> Option<Code> {
         match self {
             Self::Refused(refusal) => Some(refusal.problem.code),
@@ -101,13 +101,13 @@ impl Failure {
             Self::Found => exit::FOUND,
             Self::Explained(code) => Problem::new(*code, "").exit_code(),
             Self::ReaderGone => exit::DONE,
-            // The same as an unavailable server: nothing is known to be wrong with the request.
+            // Same code as for an unavailable server: the request itself isn't known to be wrong.
             Self::Output(_) => exit::UNAVAILABLE,
         }
     }
 
-    /// The problem for programs, in one line, where it is one: what was wrong with the command line is said as the
-    /// servers say it of a request.
+    /// Problem for programs as one line of JSON, if there is one. A usage error has the form of a server's
+    /// refusal.
     pub(crate) fn json(&self) -> Option<String> {
         let problem = match self {
             Self::Refused(refusal) => {
@@ -150,12 +150,12 @@ impl Failure {
 }
 
 impl Refusal {
-    /// The word in front, the sentence, and the lines below it.
+    /// Head, sentence and further lines of the text.
     fn parts(&self) -> (String, String, Vec<String>) {
         let problem = &self.problem;
         let mut lines = Vec::new();
         if problem.applied == Applied::Unknown {
-            // The client's sentence begins with the words that stand in front here.
+            // The head has the same words, so the prefix of the client library is removed.
             let detail = problem.detail.trim_start_matches("the outcome is unknown: ").to_owned();
             let repeat = self.repeat.as_deref().unwrap_or("check the current state, then repeat the command");
             lines.push(format!("repeat safely:  {repeat}"));
@@ -165,16 +165,16 @@ impl Refusal {
         let mut sentence = problem.detail.clone();
         if problem.code == Code::Unreachable {
             head = "unavailable".to_owned();
-            // One line a server: which one answers and which doesn't is all there is to see.
+            // One line per server shows which servers answer and which don't.
             let mut pieces = problem.detail.split("; ").map(|piece| without_number(piece).to_owned());
             sentence = format!("{}. Nothing was changed.", pieces.next().unwrap_or_default());
             lines.extend(pieces);
         }
-        // Where it is, unless the sentence says it: one that is wrong in several places has a line for each.
+        // The sentence contains the place of a single error; several errors get a line each.
         if problem.errors.len() > 1 {
             lines.extend(problem.errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail)));
         }
-        // A server may have had the same idea.
+        // The server's message may contain a suggestion already.
         if let Some(name) = self.meant.as_ref().filter(|_| !sentence.contains("did you mean")) {
             let _ = write!(sentence, ".  Did you mean {name}?");
         }

@@ -1,4 +1,4 @@
-//! New files for what commands write.
+//! Creation of the files that commands write.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 /// Mode of a file that only its owner reads.
 pub(crate) const PRIVATE: u32 = 0o600;
 
-/// Creates a file that must not exist yet, so that it keeps the mode of no other file.
+/// Creates a file that must not exist yet, because an existing file would keep its mode.
 pub(crate) fn create(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Writes a file beside its place and moves it there. A reader sees the old one or the new one, whole.
+/// Replaces a file atomically: a reader sees the old or the new content, never a part.
 pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".new");
     let aside = PathBuf::from(aside);
-    // The file of another process may have another mode, which it would keep.
+    // A remnant of an interrupted run may exist, and `create` accepts only a new file.
     let _ = std::fs::remove_file(&aside);
     let mut file = create(&aside, mode)?;
     file.write_all(text.as_bytes())?;

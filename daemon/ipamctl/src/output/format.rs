@@ -1,4 +1,4 @@
-//! In which shape data is written.
+//! Output formats.
 
 use std::str::FromStr;
 
@@ -15,20 +15,20 @@ pub(crate) enum Format {
     Wide,
     /// The API's JSON; lists are `{"items": …}`.
     Json,
-    /// The same as YAML.
+    /// The API's JSON as YAML.
     Yaml,
-    /// One name a line.
+    /// One name per line.
     Name,
-    /// One row an item, one column a field.
+    /// One row per item, one column per field.
     Csv,
-    /// Values at some paths.
+    /// Values at JSONPath expressions.
     JsonPath(Template),
     /// Configuration files of a network manager, which `endpoint show` renders.
     Host(render::Format),
 }
 
 impl Format {
-    /// True if people read it.
+    /// True for formats that people read.
     pub(crate) fn is_for_people(&self) -> bool {
         matches!(self, Format::Table | Format::Wide)
     }

@@ -1,7 +1,7 @@
 //! `-o jsonpath=…`: single values out of an answer, for scripts.
 //!
-//! The paths are RFC 9535's; around them stands what people know from kubectl: braces, text between them,
-//! and `{range …}…{end}`.
+//! The paths follow RFC 9535. The template around them follows kubectl: braces, literal text, and
+//! `{range …}…{end}`.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ pub(crate) struct Template(Vec<Piece>);
 enum Piece {
     Text(String),
     Path(JsonPath),
-    /// For each value that a path leads to.
+    /// Pieces that are repeated for each value of a path.
     Range(JsonPath, Vec<Piece>),
 }
 
@@ -66,7 +66,7 @@ fn pieces(rest: &mut &str, inside: bool) -> Result<Vec<Piece>, String> {
     Ok(found)
 }
 
-/// Text before the brace that closes, and text behind it. A brace in quotes closes nothing.
+/// Splits a text at the closing brace. A brace in quotes doesn't close.
 fn braced(text: &str) -> Result<(&str, &str), String> {
     let mut quote = None;
     for (index, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Looks of an answer: tables for people, data for programs, errors, and the filter that all of it passes.
+//! Output: tables for people, data for programs, errors, and the filter for all of them.
 
 pub(crate) mod csv;
 pub(crate) mod data;

@@ -1,7 +1,7 @@
 //! Tables without lines, as wide as the terminal and no wider.
 //!
-//! A value is never cut: an address without its end is no address. Where the terminal is too narrow the
-//! columns that can be missed are left out, the least needed one first. Into a pipe everything is written.
+//! A value is never truncated, because a part of an address is useless. On a narrow terminal, columns are
+//! omitted, the least important first. Output into a pipe has all columns.
 
 use std::fmt::Display;
 
@@ -15,7 +15,7 @@ const GAP: u16 = 2;
 struct Column {
     title: String,
     right: bool,
-    /// Rank for leaving it out; the highest goes first, 0 always stays.
+    /// Rank of omission: the highest is omitted first, and 0 never.
     spare: u8,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// A table in the making, column by column, with one row for each item.
+/// Builder of a table, column by column, with one row per item.
 pub(crate) struct Rows<'a, Item> {
     items: &'a [Item],
     wanted: bool,
@@ -44,7 +44,7 @@ impl<'a, Item> Rows<'a, Item> {
         self.column(Column { title: title.to_string(), right: true, spare: 0 }, cell)
     }
 
-    /// Adds a column of text that a narrow terminal does without; the highest `spare` goes first.
+    /// Adds a column of text that a narrow terminal omits, the highest `spare` first.
     pub(crate) fn spare<Cell: Display>(
         self,
         title: &str,
@@ -54,7 +54,7 @@ impl<'a, Item> Rows<'a, Item> {
         self.column(Column { title: title.to_owned(), right: false, spare }, cell)
     }
 
-    /// Adds the columns that follow only if they are wanted.
+    /// Adds the following columns only if `wanted` is true.
     pub(crate) fn only_if(mut self, wanted: bool) -> Self {
         self.wanted = wanted;
         self
@@ -136,7 +136,7 @@ impl Table {
     }
 }
 
-/// Columns of the terminal. `COLUMNS` wins; else the terminal is asked.
+/// Width of the terminal in columns, from `COLUMNS` or else from the terminal itself.
 pub(crate) fn terminal_width() -> Option<usize> {
     if let Some(columns) = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()) {
         return Some(columns).filter(|columns| *columns > 0);

@@ -2,7 +2,7 @@
 
 use super::data::Data;
 
-/// The same data as YAML.
+/// Formats data as YAML.
 pub(crate) fn text(data: &Data) -> Result<String, String> {
     serde_saphyr::to_string(data).map_err(|error| error.to_string())
 }

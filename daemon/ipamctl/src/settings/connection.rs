@@ -1,8 +1,8 @@
 //! Servers and credentials: from flags, environment and the configuration file.
 //!
-//! The command line goes before the environment, and that before the file. A context that the
-//! command line names counts as said there: `--context lab` must not ask production because of a variable.
-//! Credentials of a context are for the servers of that context and no others.
+//! The command line takes precedence over the environment, and the environment over the file. A context that
+//! the command line names takes precedence like a flag: with `--context lab`, a variable must not redirect
+//! the command to production. Credentials of a context are used only for the servers of that context.
 
 use std::path::PathBuf;
 
@@ -23,18 +23,18 @@ pub(crate) struct Settings {
     pub(crate) servers: Vec<String>,
     /// Origin of the list of servers.
     pub(crate) origin: String,
-    /// The files that say who asks, and whom to believe.
+    /// Files with the credentials of the caller, and with the trusted CA certificates.
     pub(crate) options: Options,
-    /// The network, if one was named.
+    /// Selected network, if any.
     pub(crate) network: Option<Name>,
     pub(crate) realm: Name,
     pub(crate) namespace: ObjectName,
-    /// The context's name, if it is production.
+    /// Name of the context, if it is marked as production.
     pub(crate) production: Option<Name>,
 }
 
 impl Settings {
-    /// Puts together what flags, environment and file say.
+    /// Combines flags, environment and configuration file.
     pub(crate) fn resolve(said: &ConnectionArguments, environment: &Environment) -> Result<Self, Failure> {
         let chosen = Chosen::find(said, environment)?;
         let named = said.context.is_some();
@@ -63,7 +63,7 @@ impl Settings {
         let plain = |server: &String| server.trim_end_matches('/').to_owned();
         let known: Vec<String> = context.servers.iter().map(plain).collect();
         if !servers.iter().all(|server| known.contains(&plain(server))) {
-            // Not these servers' business: neither the token nor that it is production.
+            // Credentials and the production mark of a context apply only to its own servers.
             context = Place {
                 network: context.network,
                 realm: context.realm,
@@ -96,7 +96,7 @@ impl Settings {
     }
 }
 
-/// The context that was chosen.
+/// Selected context.
 struct Chosen {
     name: Name,
     place: Place,
@@ -104,7 +104,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// The one that is named by a flag, by the environment, or as the current one; none if nothing names one.
+    /// Finds the context of the flag, the environment or the file, in this order; none without any.
     fn find(said: &ConnectionArguments, environment: &Environment) -> Result<Option<Self>, Failure> {
         let of_environment = environment.variable(CONTEXT_ENV);
         let Some(file) = config::path(environment) else {

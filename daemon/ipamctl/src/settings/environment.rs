@@ -13,7 +13,7 @@ pub(crate) const KUBERNETES_HOST: &str = "KUBERNETES_SERVICE_HOST";
 /// Port of the Kubernetes API, in a pod.
 pub(crate) const KUBERNETES_PORT: &str = "KUBERNETES_SERVICE_PORT";
 
-/// All variables that are looked at.
+/// Variables that the program reads.
 const VARIABLES: [&str; 10] = [
     SERVERS_ENV,
     CONTEXT_ENV,
@@ -31,15 +31,15 @@ const VARIABLES: [&str; 10] = [
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, String>,
-    /// The command line, the program's name first.
+    /// Words of the command line, the program's name first.
     pub(crate) words: Vec<String>,
     /// True if data goes to a terminal.
     pub(crate) terminal: bool,
-    /// Columns of that terminal, if it says.
+    /// Width of the terminal in columns, if known.
     pub(crate) width: Option<usize>,
-    /// True if questions can be asked.
+    /// True if the user can be prompted.
     pub(crate) attended: bool,
-    /// The time, where it stands still.
+    /// Fixed present time, if any.
     pub(crate) now: Option<Timestamp>,
 }
 
@@ -62,7 +62,7 @@ impl Environment {
         }
     }
 
-    /// Makes an environment of the given variables.
+    /// Creates an environment with these variables.
     pub(crate) fn of<'a, Value: Into<String>>(variables: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         Self { variables, ..Self::default() }

@@ -176,31 +176,31 @@ impl GlobalArguments {
 /// Required consistency of reads. (Documented variants would spread every `--help` over three screens.)
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Consistency {
-    // Everything acknowledged before is seen
+    // A read sees all writes that were acknowledged before
     #[default]
     Linearizable,
-    // What the member that answers knows
+    // A read sees the state of the member that answers
     Stale,
 }
 
 /// Use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    // On a terminal
+    // Colours on a terminal only
     Auto,
-    // In pipes too
+    // Colours in pipes, too
     Always,
-    // Nowhere
+    // No colours
     Never,
 }
 
 impl Color {
-    /// True if they are used on a stream that is a terminal, or isn't.
+    /// True if colours are used on a stream; `terminal` is true for a terminal.
     pub(crate) fn is_on(self, terminal: bool) -> bool {
         match self {
             Color::Always => true,
             Color::Never => false,
-            // no-color.org: set and not empty.
+            // no-color.org: NO_COLOR counts if it is set and not empty.
             Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         }
     }

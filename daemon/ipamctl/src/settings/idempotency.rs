@@ -1,10 +1,10 @@
-//! Keys by which a repeated command is known again, and the command line that repeats it.
+//! Idempotency keys, and the command line that repeats a command with its key.
 
 use ipam_api::limits::{IDEMPOTENCY_KEY_BYTES_MAX, TEXT_CHARS_MAX};
 use ipam_api::name::shown;
 use uuid::Uuid;
 
-/// A unique key that sorts by its time.
+/// Creates a unique key that sorts by its time of creation.
 pub(crate) fn new_key() -> String {
     Uuid::now_v7().simple().to_string()
 }
@@ -34,7 +34,7 @@ pub(crate) fn parse_comment(text: &str) -> Result<String, String> {
     }
 }
 
-/// A command line as a shell reads it, with the key by which its repetition is known.
+/// Quotes a command line for a shell, and adds the idempotency key.
 pub(crate) fn repeated(words: &[String], key: &str) -> String {
     let mut line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let given =
@@ -45,7 +45,7 @@ pub(crate) fn repeated(words: &[String], key: &str) -> String {
     line
 }
 
-/// A word as a shell takes it for one.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

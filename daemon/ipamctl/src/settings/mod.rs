@@ -1,4 +1,4 @@
-//! Settings of a command: flags that all commands have, the environment, contexts kept in a file, and what follows.
+//! Settings of a command: global flags, the environment, and the contexts of the configuration file.
 
 pub(crate) mod config;
 pub(crate) mod connection;

@@ -1,4 +1,4 @@
-//! Changes that can't be meant, or that the servers refuse.
+//! Changes that are contradictory, or that the servers refuse.
 
 use super::*;
 
@@ -55,7 +55,7 @@ async fn flags_that_contradict_each_other_are_usage() {
     }
     let writes = seen.lock().unwrap().iter().filter(|line| !line.starts_with("GET")).count();
     assert_eq!(writes, 1, "only the one that can be meant");
-    // The same twice is no contradiction, and what lies apart isn't either.
+    // Repeated values are no contradiction, and neither are disjoint ranges.
     let line = "pool set web --add-range 10.10.0.40 --remove-range 10.10.0.50 --label a=b --label a=b";
     assert_eq!(code(&run(&server, line).await.0), 0);
 }

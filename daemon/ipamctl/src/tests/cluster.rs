@@ -1,4 +1,4 @@
-//! The lab CA: its files, which it never overwrites.
+//! Lab CA, whose files are never overwritten.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -34,7 +34,7 @@ async fn gc_reclaims_due_allocations_by_id_and_never_others() {
     assert_eq!(body, json!({"reason": "node-silent", "allocations": [48_170_010]}));
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["items"][0]["result"], "released");
-    // Nothing of another node.
+    // Allocations of another node are not reclaimed.
     let before = seen.lock().unwrap().len();
     assert_eq!(code(&run(&server, "gc --node prod-eu/worker-3 --yes").await.0), 0);
     assert!(writes(&seen.lock().unwrap()[before..]).is_empty());
@@ -200,7 +200,7 @@ async fn fsck_finds_each_class_and_applies_what_a_program_may_decide() {
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[0].1, json!({"reason": "node-silent", "allocations": [48_170_010]}));
     assert!(sent[1].0.starts_with("DELETE /v1/quarantines/10.10.0.78?network=default"), "{sent:?}");
-    // Which of two hosts is right, an operator decides.
+    // An operator decides which of two hosts is legitimate.
     let (result, text) = run(&server, &format!("{apply} --take-newer -o json")).await;
     assert_eq!(code(&result), 0, "{result:?}");
     let done: Value = serde_json::from_str(&text).unwrap();

@@ -26,7 +26,7 @@ async fn files_go_below_a_root_directory_with_their_modes() {
     let path = root.path().join("etc/NetworkManager/system-connections/60-ipamd-eth0.nmconnection");
     assert_eq!(code(&run(&server, &format!("{line} --dry-run")).await.0), 0);
     assert!(!path.exists(), "a dry run writes nothing");
-    // Again over the first one.
+    // The second run overwrites the files of the first one.
     for _ in 0..2 {
         let (result, text) = run(&server, &line).await;
         assert_eq!((code(&result), text.as_str()), (0, ""), "{result:?}");

@@ -15,7 +15,7 @@ macro_rules! refusing {
     };
 }
 
-/// Exit code and last words of a command that didn't end well.
+/// Exit code and error text of a command that fails.
 async fn ended(answers: Answers, line: &str) -> (u8, String) {
     let (server, _) = pretend(answers).await;
     let (result, _) = run(&server, line).await;
@@ -91,7 +91,7 @@ async fn something_found_is_seven() {
 #[tokio::test]
 async fn an_unreachable_server_is_five() {
     for line in ["status", "pool list --timeout 200ms"] {
-        // Port 1 of loopback: nothing listens there.
+        // No server listens on port 1 of loopback.
         let (result, text) = run("http://127.0.0.1:1", line).await;
         assert_eq!((code(&result), text.as_str()), (5, ""), "{line}");
         let said = result.unwrap_err().text(false).unwrap();
@@ -119,7 +119,7 @@ async fn a_server_that_wants_to_know_who_asks_is_not_down() {
 async fn an_unknown_outcome_is_six() {
     let (server, _) = pretend(|method, _, _| match method {
         "GET" => Some((200, pool("web", 0))),
-        // Not a problem of ours: something in between broke, and the request may have gone through.
+        // This response is not from ipamd: a proxy failed, and the request may have been applied.
         _ => Some((502, json!("bad gateway"))),
     })
     .await;

@@ -32,7 +32,7 @@ async fn pages_are_put_together() {
     assert_eq!(seen.lock().unwrap()[1], "GET /v1/pools?limit=1000&cursor=a%2Bb");
 }
 
-/// Answers every list with two pools and every write as a server does that knows all flags.
+/// Answers every list with two pools, and every write like a server that supports all flags.
 fn pools(method: &str, path: &str, _: usize) -> Option<(u16, Value)> {
     match method {
         "GET" if path.starts_with("/v1/pools?") => {

@@ -1,8 +1,8 @@
-//! `pool offset`: both ways, excluded addresses, and places that a pool does not have.
+//! `pool offset`: both conversions, excluded addresses, and offsets that a pool does not have.
 
 use super::*;
 
-/// The /16 example of the proposal, and a pool of IPv6. Maps know the excluded addresses.
+/// The /16 example of the proposal, and an IPv6 pool. Their maps contain the excluded addresses.
 fn pools(method: &str, path: &str, _: usize) -> Option<(u16, Value)> {
     if method != "GET" {
         return None;

@@ -1,4 +1,4 @@
-//! `--network`, `--realm` and `--namespace`: what is said there narrows or is refused, and is never passed over.
+//! `--network`, `--realm` and `--namespace`: a specified flag filters or is refused.
 
 use super::*;
 
@@ -89,13 +89,13 @@ async fn a_contexts_realm_narrows_nothing() {
     for (line, asked) in [
         ("endpoint list", "/v1/endpoints?limit=1000"),
         ("node list", "/v1/nodes?limit=1000"),
-        // A network option selects the listed objects; it always narrowed.
+        // The network of the context filters the listed objects.
         ("allocation list", "/v1/allocations?network=w&limit=1000"),
     ] {
         assert_eq!(code(&run_within(&around, line).await.0), 0, "{line}");
         assert_eq!(*seen.lock().unwrap().last().unwrap(), format!("GET {asked}"));
     }
-    // Nor does it contradict what is named.
+    // The network of the context does not contradict a named object.
     assert_eq!(code(&run_within(&around, "pool show qq -o name").await.0), 0);
 }
 
@@ -135,7 +135,7 @@ async fn a_network_that_contradicts_the_object_is_refused() {
     }
     assert!(seen.lock().unwrap().iter().all(|line| line.starts_with("GET")));
     assert_eq!(code(&run(&server, "pool show qq --network q-net -o name").await.0), 0);
-    // The servers know of which network a subnet is.
+    // The servers check the network of the subnet.
     assert_eq!(code(&run(&server, "pool create new --subnet lan --network lab").await.0), 0);
     assert!(seen.lock().unwrap().last().unwrap().contains(r#""network":"lab""#));
 }

@@ -1,4 +1,4 @@
-//! A server that only pretends, command lines that are run against it, and objects that it answers with.
+//! Fake server, command lines that are run against it, and objects for its answers.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -44,7 +44,7 @@ pub(crate) type Seen = Arc<Mutex<Vec<String>>>;
 /// Answers a request with a status and a body; none is `not-found`.
 pub(crate) type Answers = fn(&str, &str, usize) -> Option<(u16, Value)>;
 
-/// Starts a server that only pretends; `answers` gets method, path and how many requests there were before.
+/// Starts a fake server; `answers` gets the method, the path and the number of previous requests.
 pub(crate) async fn pretend(answers: Answers) -> (String, Seen) {
     let seen = Seen::default();
     let kept = seen.clone();
@@ -61,7 +61,7 @@ pub(crate) async fn pretend(answers: Answers) -> (String, Seen) {
             let before = seen.lock().unwrap().len();
             seen.lock().unwrap().push(line.trim().to_owned());
             match answers(method.as_str(), &uri.to_string(), before) {
-                // What says "dry" is the answer of a server that only tried.
+                // The field `dry` marks the answer of a server to a dry run.
                 Some((status, body)) if body.get("dry").is_some() => {
                     let dry = body["dry"].as_object().map(|tried| json!(tried)).unwrap_or(json!({}));
                     let status = StatusCode::from_u16(status).unwrap();
@@ -102,7 +102,7 @@ pub(crate) async fn run(server: &str, line: &str) -> (Result<(), Failure>, Strin
     run_within(&Environment::default(), &format!("--no-input -q --server {server} {line}")).await
 }
 
-/// Runs a command line in surroundings of one's own.
+/// Runs a command line in an environment.
 pub(crate) async fn run_within(environment: &Environment, line: &str) -> (Result<(), Failure>, String) {
     let line = format!("ipamctl {line}");
     let arguments = parse(&line).unwrap_or_else(|error| panic!("{line}\n{error}"));

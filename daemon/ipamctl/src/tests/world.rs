@@ -1,4 +1,4 @@
-//! A server that has one of everything, under any name.
+//! Fake server with one object of each kind, under any name.
 
 use super::*;
 
@@ -323,7 +323,7 @@ fn several(plural: &str) -> Option<Vec<Value>> {
     names.iter().map(|name| one(plural, name)).collect()
 }
 
-/// Answers as a server does that has what is asked for.
+/// Answers like a server that has the requested object.
 pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     if method == "GET" && path == "/v1/cluster/members" {
@@ -461,7 +461,7 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     }
 }
 
-/// Surroundings in which the time stands still and a terminal has so many columns.
+/// Environment with a fixed time, and a terminal of this width.
 pub(crate) fn terminal(columns: usize) -> Environment {
     Environment {
         terminal: true,

@@ -53,7 +53,7 @@ pub(crate) fn priority(version: &str) -> Option<(bool, &str, u32, u32)> {
     let (major, rest) = digits.split_at(letters);
     let stage = rest.trim_end_matches(|c: char| c.is_ascii_digit());
     let minor = rest.strip_prefix(stage)?.parse().unwrap_or_default();
-    // The names of the stages are in the order of the alphabet.
+    // The names of the stages are in alphabetical order.
     Some((stage.is_empty(), stage, major.parse().ok()?, minor))
 }
 

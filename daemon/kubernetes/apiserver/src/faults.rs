@@ -1,4 +1,4 @@
-//! Faults that a test asks for.
+//! Faults that a test requests.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum Fault {
     Thaw,
     /// Lists show the objects of this moment from now on.
     Stale,
-    /// The same for lists with `resourceVersion=0`, which a real server takes from its watch cache.
+    /// Like [`Fault::Stale`], for lists with `resourceVersion=0`, which a real server serves from a cache.
     StaleCache,
     /// The end of [`Fault::Stale`] and [`Fault::StaleCache`].
     Fresh,
@@ -48,7 +48,8 @@ pub enum Fault {
         /// Duration.
         delay: Duration,
     },
-    /// A request is held until [`Fault::Heal`]; those after it pass. [`ApiServer::held`] waits for it.
+    /// A request is held until [`Fault::Heal`]; later requests pass. [`ApiServer::held`] waits for the
+    /// request.
     ///
     /// [`ApiServer::held`]: crate::ApiServer::held
     Hold {
@@ -56,9 +57,9 @@ pub enum Fault {
         verb: &'static str,
         /// Plural of the resource, with a subresource after a slash: `ipaddressclaims/status`.
         plural: &'static str,
-        /// Matching requests that pass before.
+        /// Number of matching requests that pass before the request is held.
         skip: usize,
-        /// Stage at which it is held.
+        /// Stage at which the request is held.
         stage: Stage,
     },
     /// Connections are cut, and new ones are refused.
@@ -72,7 +73,7 @@ pub enum Fault {
 pub enum Hostility {
     /// These bytes, for any request.
     Bytes(Vec<u8>),
-    /// This piece again and again, without an end.
+    /// This piece, repeated without an end.
     Endless(Vec<u8>),
 }
 
@@ -83,7 +84,7 @@ pub(crate) struct Faults {
     pub(crate) is_unavailable: bool,
     /// Objects and version that lists show.
     pub(crate) stale: Option<Snapshot>,
-    /// The same for lists from the cache.
+    /// Objects and version that lists from the cache show.
     pub(crate) stale_cache: Option<Snapshot>,
     pub(crate) delay: Duration,
     pub(crate) holds: Holds,
@@ -95,7 +96,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Changes the state. Faults of the store are caused there.
+    /// Changes the state. The caller applies faults of the store.
     pub(crate) fn set(&mut self, fault: Fault) {
         match fault {
             Fault::DropWatches => self.watches += 1,

@@ -1,4 +1,4 @@
-//! Forms in which a client may ask for objects: whole, metadata alone, or rows of a table.
+//! Forms in which a client may request objects: whole, metadata alone, or rows of a table.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

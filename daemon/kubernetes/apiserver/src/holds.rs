@@ -7,7 +7,7 @@ use crate::server::{Request, Shared};
 /// Stage at which a request is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// The request has arrived, and nothing is applied. If its connection ends, nothing ever is.
+    /// The request has arrived and is not applied. If its connection ends, it is never applied.
     Before,
     /// The request is applied, and its answer is held. A refused request isn't held.
     After,
@@ -19,7 +19,7 @@ pub(crate) struct Hold {
     pub(crate) verb: &'static str,
     /// Plural, with the subresource after a slash.
     pub(crate) plural: &'static str,
-    /// Matching requests that pass before.
+    /// Number of matching requests that pass before the request is held.
     pub(crate) skip: usize,
     pub(crate) stage: Stage,
 }
@@ -37,7 +37,7 @@ impl Holds {
         self.0.clear();
     }
 
-    /// Returns true for the request of a hold, which is used up by it.
+    /// Returns true if a hold matches the request, and removes the hold.
     fn take(&mut self, stage: Stage, request: &Request) -> bool {
         let is_match =
             |hold: &Hold| hold.stage == stage && hold.verb == request.verb && hold.plural == request.resource;
@@ -86,7 +86,7 @@ impl Shared {
     /// Waits while a fault holds the request at this stage.
     pub(crate) async fn pass(&self, stage: Stage, request: &Request) {
         let (mut changes, released, entry) = {
-            // Under the lock of the state, so that no release is missed.
+            // The lock of the state is held, so that no release is missed.
             let mut state = self.lock();
             if !state.faults.holds.take(stage, request) {
                 return;
@@ -102,7 +102,7 @@ impl Shared {
         };
         let _ = changes.wait_for(|held| held.released != released).await;
         drop(entry);
-        // The end of a connection that came before the release is seen first, and drops the request here.
+        // If the connection ended before the release, these yields let the server drop the request here.
         for _ in 0..2 {
             tokio::task::yield_now().await;
         }

@@ -6,7 +6,7 @@
 //! webhooks. A difference from the real API server is a defect of
 //! this crate: `deploy/docs/kubernetes-conformance.md`.
 //!
-//! **Invariant:** no shipped program depends on it.
+//! **Invariant:** no shipped program depends on this crate.
 
 #![allow(
     clippy::unwrap_used,

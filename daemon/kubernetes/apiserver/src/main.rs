@@ -1,6 +1,6 @@
-//! `test-apiserver ADDRESS [cluster-api]`: an API server without objects, for attempts by hand.
+//! `test-apiserver ADDRESS [cluster-api]`: an API server without objects, for manual tests.
 //!
-//! With the second word it is a management cluster of Cluster API. Ends with its input.
+//! With `cluster-api`, the server is a management cluster of Cluster API. It ends at the end of its input.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         server.serve_cluster_api(ClusterApi::Both { storage: ClusterApiVersion::V1Beta2 });
     }
     println!("{}", server.url());
-    // The end of the input, and not a signal: whatever started it may be killed.
+    // The end of the input also reports that the process that started this server was killed.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     ExitCode::SUCCESS
 }

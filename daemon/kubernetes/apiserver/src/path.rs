@@ -34,7 +34,7 @@ impl Place {
         let rest: Vec<String> = segments.collect();
         let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
         let (namespace, rest) = match rest.as_slice() {
-            // The status of a namespace, and not a collection in it.
+            // This path is the status of a namespace, and not a collection in the namespace.
             ["namespaces", _, "status"] => (None, rest.as_slice()),
             ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
             all => (None, all),
@@ -61,7 +61,7 @@ impl Place {
         })
     }
 
-    /// Returns true for a resource of the server's own.
+    /// Returns true for this built-in resource.
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.resource.group == group && self.resource.plural == plural
     }

@@ -10,7 +10,7 @@ use crate::store::{Key, Store};
 /// Resource of an API group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// Group; empty for the oldest one.
+    /// Group; empty for the core group.
     pub group: String,
     /// Version of the group.
     pub version: String,
@@ -142,7 +142,7 @@ impl Registry {
 /// Group of the definitions of custom resources.
 pub(crate) const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
-/// Resources whose objects have no status of their own path.
+/// Built-in resources without the subresource `status`.
 const STATELESS: [&str; 10] = [
     "events",
     "configmaps",

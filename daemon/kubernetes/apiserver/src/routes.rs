@@ -24,9 +24,9 @@ use crate::status::Refusal;
 use crate::verbs::{Call, execute, verb};
 use crate::watch::watch;
 
-/// Bytes of a request, as the real server has them.
+/// Maximum length of a request body in bytes, as in the real server.
 const BODY_BYTES_MAX: usize = 3 << 20;
-/// Requests that are remembered.
+/// Maximum number of recorded requests.
 const REQUESTS_MAX: usize = 100_000;
 
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
@@ -136,7 +136,7 @@ fn decoded(media_type: &str, body: &Bytes) -> Result<Value, Refusal> {
     serde_json::from_slice(body).map_err(|error| refused(error.to_string()))
 }
 
-/// Remembers a request, and refuses it if a fault says so.
+/// Records a request, and refuses it if a fault requires that.
 fn note(
     shared: &Shared,
     verb: &'static str,

@@ -1,4 +1,4 @@
-//! Server as its tests hold it: started, stopped, faulted, and asked for its requests.
+//! Handle of a server for tests: start, stop, faults, direct access to objects, and recorded requests.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener};
@@ -96,7 +96,7 @@ impl Shared {
 pub struct Request {
     /// Verb of RBAC: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: &'static str,
-    /// API group; empty for the oldest one.
+    /// API group; empty for the core group.
     pub group: String,
     /// Plural of the resource, with the subresource after a slash.
     pub resource: String,
@@ -115,7 +115,7 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Starts a server without objects on a free port of an own loopback address.
+    /// Starts a server without objects on a free port of a loopback address of its own.
     #[must_use]
     pub fn start() -> Self {
         let [_, x, y, z, ..] = *Uuid::new_v4().as_bytes();
@@ -242,7 +242,7 @@ impl ApiServer {
         held.first().cloned().expect("a held request")
     }
 
-    /// Waits until no request is held: the connection of each one that was held has ended.
+    /// Waits until no request is held, because the connections of all held requests have ended.
     pub async fn none_held(&self) {
         let mut held = self.shared.held.subscribe();
         let _ = held.wait_for(|held| held.first().is_none()).await;
@@ -258,7 +258,7 @@ impl ApiServer {
         self.shared.changed.send_replace(());
     }
 
-    /// Writes an object as it is, below the path of a collection. It gets a uid unless it has one. Its
+    /// Writes an object without checks, below the path of a collection. An object without a uid gets one. Its
     /// namespace needs no object of its own, and a definition of a custom resource is served at once.
     ///
     /// # Panics
@@ -299,7 +299,7 @@ impl ApiServer {
         find(&state.store, &place).ok().map(|(_, object)| object)
     }
 
-    /// Changes an object as it is, such as its status. Returns true if it is there.
+    /// Changes an object without checks, such as its status. Returns true if the object exists.
     pub fn change(&self, path: &str, change: impl FnOnce(&mut Value)) -> bool {
         let mut state = self.shared.lock();
         let place = Place::parse(path, &state.registry);
@@ -315,7 +315,7 @@ impl ApiServer {
         true
     }
 
-    /// Removes an object at once, with its dependents. Returns true if it was there.
+    /// Removes an object at once, with its dependents. Returns true if the object existed.
     pub fn remove(&self, path: &str) -> bool {
         let mut state = self.shared.lock();
         let place = Place::parse(path, &state.registry);

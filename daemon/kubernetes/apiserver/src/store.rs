@@ -25,7 +25,7 @@ pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) key: Key,
     pub(crate) before: Option<Value>,
-    /// The object, of a deletion with the version of the deletion.
+    /// Object after the change; after a deletion, its last state with the version of the deletion.
     pub(crate) after: Value,
     pub(crate) is_deleted: bool,
 }
@@ -113,7 +113,7 @@ impl Store {
         }
     }
 
-    /// Forgets all changes. The version rises, so that those before are too old.
+    /// Forgets all changes. The version increases, so that all earlier versions are too old.
     pub(crate) fn compact(&mut self) {
         self.version += 1;
         self.compacted = self.version;
@@ -126,7 +126,7 @@ impl Store {
         found.map(|(key, _)| key.clone())
     }
 
-    /// Objects of a collection as they were at a version that isn't forgotten; none if they are still so.
+    /// Objects of a collection at a version that isn't forgotten; none if they have not changed since.
     pub(crate) fn at(&self, version: u64, place: &Place) -> Option<BTreeMap<Key, Value>> {
         let later = self.changes.iter().rev().take_while(|change| change.version > version);
         let mut later = later.filter(|change| change.key.is_in(place)).peekable();

@@ -28,7 +28,7 @@ impl Listener for TlsListener {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
-            // A client without TLS, or without trust, is left out.
+            // A connection whose TLS handshake fails is dropped.
             if let Ok((stream, address)) = self.listener.accept().await
                 && let Ok(stream) = self.acceptor.accept(stream).await
             {

@@ -21,7 +21,7 @@ use crate::store::{Change, Store};
 /// Duration of a watch that names none.
 const TIMEOUT_S: u64 = 1800;
 
-/// Watch under way.
+/// Open watch.
 struct Watch {
     shared: Arc<Shared>,
     place: Place,
@@ -29,7 +29,7 @@ struct Watch {
     form: Form,
     has_bookmarks: bool,
     version: u64,
-    /// Generation of watches that this one belongs to.
+    /// Generation of the watch; see `Faults::watches`.
     generation: u64,
     ready: VecDeque<Value>,
     end: Instant,
@@ -144,7 +144,7 @@ impl Watch {
         None
     }
 
-    /// Returns true if the definition has changed, or serves the version no longer. Clients watch again.
+    /// Returns true if the definition has changed or no longer serves the version. Clients then watch again.
     fn is_retired(&mut self) -> bool {
         let Some(custom) = &self.place.custom else { return false };
         let resource = &self.place.resource;

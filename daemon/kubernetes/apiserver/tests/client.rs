@@ -1,4 +1,4 @@
-//! Requests to a server of a test.
+//! Requests to the server of a test.
 
 use ipam_api::client::{Options, http};
 use reqwest::{Client, Method};

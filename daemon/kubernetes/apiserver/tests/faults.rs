@@ -1,4 +1,4 @@
-//! Faults, and the server as its tests hold it.
+//! Faults, and the handle of the server.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn an_object_is_created_read_changed_and_deleted() {
     let running = json!({"status": {"phase": "Running"}});
     let status = ask(&server, Method::PATCH, &format!("{one}/status"), running).await.1;
     assert_eq!(status["status"]["phase"], "Running");
-    // The object itself doesn't change its status.
+    // A write of the object doesn't change its status.
     let ignored = ask(&server, Method::PATCH, &one, json!({"status": {"phase": "Failed"}}));
     assert_eq!(ignored.await.1["status"]["phase"], "Running");
     let finalized = json!({"metadata": {"finalizers": ["x/y"]}});
@@ -63,7 +63,7 @@ async fn lists_have_pages_and_selectors() {
     assert_eq!(names(&second), "web-2");
     assert!(second["metadata"]["continue"].is_null());
     assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
-    // A cached list comes as a whole.
+    // A cached list has no pages.
     assert_eq!(names(&get(&server, "/api/v1/pods?limit=2&resourceVersion=0").await.1).split(' ').count(), 5);
     server.fault(Fault::Compact);
     assert_eq!(get(&server, &format!("{path}&continue={next}")).await.0, 410);
@@ -90,7 +90,7 @@ async fn a_watch_has_changes_bookmarks_and_ends() {
     assert_eq!(watch.change().await.unwrap(), "ADDED web-0");
     server.put(PODS, pod("web-0", "n1"));
     assert_eq!(watch.change().await.unwrap(), "MODIFIED web-0");
-    // A pod that moves to the node is new there, and one that leaves is gone.
+    // A pod that moves to the node is added, and a pod that leaves the node is deleted.
     server.put(PODS, pod("other", "n1"));
     assert_eq!(watch.change().await.unwrap(), "ADDED other");
     server.put(PODS, pod("other", "n2"));
@@ -251,7 +251,7 @@ async fn times_of_objects_are_those_of_the_clock() {
     assert_eq!(created["metadata"]["creationTimestamp"], "2026-03-01T12:00:00Z");
     server.set_clock("2026-03-01T13:59:50Z");
     let one = format!("{PODS}/web-0");
-    // The time of a deletion is that of its end: a node has the grace period to stop the pod.
+    // The deletion timestamp includes the grace period in which a node stops the pod.
     let (_, deleted) = ask(&server, Method::DELETE, &one, Value::Null).await;
     assert_eq!(deleted["metadata"]["deletionTimestamp"], "2026-03-01T14:00:20Z");
     assert_eq!(deleted["metadata"]["deletionGracePeriodSeconds"], 30);

@@ -35,7 +35,7 @@ async fn the_first_request_after_those_skipped_is_held_until_the_server_heals() 
     let held = server.held().await;
     assert_eq!((held.verb, held.resource.as_str(), held.path.as_str()), ("create", "configmaps", MAPS));
     assert_eq!(get(&server, &format!("{MAPS}/b")).await.0, 404);
-    // Later ones pass.
+    // Later requests pass.
     assert_eq!(ask(&server, Method::POST, MAPS, map("c")).await.0, 201);
     assert!(!second.is_finished());
     server.fault(Fault::Heal);
@@ -76,7 +76,7 @@ async fn an_answer_is_held_after_its_request_is_applied() {
     assert!(!request.is_finished());
     request.abort();
     server.none_held().await;
-    // The lost client asks again.
+    // The lost client repeats its request.
     assert_eq!(ask(&server, Method::POST, MAPS, map("a")).await.0, 409);
 }
 

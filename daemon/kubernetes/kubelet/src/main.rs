@@ -1,8 +1,8 @@
 //! Mini kubelet: creates and deletes the pods of one node, by orders on standard input.
 //!
-//! Each order is a line of JSON, and so is each answer; orders run beside each other. Pods are created
-//! through a container runtime (CRI), or by a CNI plugin alone, with the environment and the input that
-//! containerd gives it. Failures are repeated, as the kubelet does, until a success or the end of a time.
+//! Each order is a line of JSON, and so is each answer; orders run concurrently. Pods are created through a
+//! container runtime (CRI), or by a CNI plugin alone, with the environment and the input that containerd
+//! provides. Failed orders are retried, as in the kubelet, until a success or a time limit.
 
 mod cri;
 mod order;
@@ -56,7 +56,7 @@ async fn main() -> Result<()> {
     tokio::task::LocalSet::new().run_until(serve(Arguments::parse())).await
 }
 
-/// Carries out orders until the input ends.
+/// Executes orders until the input ends.
 async fn serve(arguments: Arguments) -> Result<()> {
     let runtime = match (arguments.cri, arguments.network, arguments.plugin) {
         (Some(socket), ..) => Runtime::Sandboxes(Sandboxes::new(socket)),

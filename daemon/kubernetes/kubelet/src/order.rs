@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize)]
 pub(crate) struct Order {
     pub(crate) id: u64,
-    /// True if a failure is answered and not repeated.
+    /// True if a failure is reported instead of being retried.
     #[serde(default)]
     pub(crate) once: bool,
     #[serde(flatten)]
@@ -19,13 +19,13 @@ pub(crate) struct Order {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
-    /// Makes the pod's sandbox.
+    /// Creates the pod's sandbox.
     Create(Pod),
     /// Stops and removes all sandboxes of the pod.
     Delete(Pod),
 }
 
-/// Part of a pod that a runtime is told.
+/// Part of a pod that a runtime gets.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pod {
     pub(crate) namespace: String,
@@ -49,7 +49,7 @@ pub(crate) struct Created {
     /// Process of the sandbox, in the runtime's process namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pid: Option<u32>,
-    /// Attempts until it succeeded.
+    /// Number of attempts until the success.
     pub(crate) attempts: u32,
 }
 

@@ -70,7 +70,7 @@ fn container_id(pod: &Pod) -> String {
     format!("{}-{}", pod.name, pod.uid)
 }
 
-/// `CNI_ARGS` in any order: containerd fills it from a map.
+/// `CNI_ARGS` in random order, because containerd fills it from a map.
 fn arguments(pod: &Pod, id: &str) -> String {
     let mut pairs = [
         ("IgnoreUnknown", "1"),
@@ -80,7 +80,7 @@ fn arguments(pod: &Pod, id: &str) -> String {
         ("K8S_POD_UID", &pod.uid),
     ]
     .map(|(key, value)| format!("{key}={value}"));
-    // A new state has new random keys.
+    // Each state has new random keys.
     let order = RandomState::new();
     pairs.sort_by_cached_key(|pair| {
         let mut hasher = order.build_hasher();

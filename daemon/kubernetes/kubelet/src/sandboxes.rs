@@ -1,5 +1,5 @@
-//! Sandboxes of pods, kept up as the kubelet keeps them: after a failure it looks at what the runtime has of
-//! the pod, removes the rest, and makes a sandbox with the next attempt's number.
+//! Sandboxes of pods, maintained as by the kubelet. After a failure, sandboxes of the pod that don't serve it
+//! are removed, and the next attempt creates a sandbox with its own attempt number.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ impl Sandboxes {
             attempts += 1;
             match self.client.run(config(pod, attempts - 1)).await {
                 Ok(id) => Ok(id),
-                // The answer may have been lost: a sandbox that serves the pod is taken.
+                // The answer may have been lost, so an existing sandbox that serves the pod is used.
                 Err(error) => self.remainder(pod).await?.ok_or(error),
             }
         })
@@ -103,7 +103,7 @@ fn config(pod: &Pod, attempt: u32) -> PodSandboxConfig {
     }
 }
 
-/// Repeats what fails, until it succeeds or the time is over; with `once` not at all.
+/// Retries a failed attempt until a success or the time limit; with `once`, not at all.
 async fn repeated<T>(once: bool, mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
     let begun = Instant::now();
     loop {

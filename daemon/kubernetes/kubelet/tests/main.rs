@@ -1,4 +1,4 @@
-//! Tests of the mini kubelet with a plugin of a few lines. Its runtimes are tested with those of Debian.
+//! Tests of the mini kubelet with a plugin of a few lines. Other tests use the container runtimes of Debian.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 

@@ -45,7 +45,7 @@ pub(crate) struct AddressFacts {
 }
 
 impl AddressFacts {
-    /// Key and facts of an address; none if it is of another provider.
+    /// Key and facts of an address; none if the object belongs to another provider.
     pub(crate) fn of(object: &DynamicObject) -> Option<(Key, Self)> {
         let key = key(&object.metadata)?;
         let field = |pointer: &str| at(&object.data, pointer);
@@ -60,12 +60,12 @@ impl AddressFacts {
         Some((key, Self { metadata: Metadata::of(&object.metadata), claim, pool, spec }))
     }
 
-    /// True if the object is to fulfil a claim.
+    /// True if the object fulfils this claim, by the names of the claim and of its pool.
     pub(crate) fn fulfils(&self, name: &ObjectName, claim: &ClaimFacts) -> bool {
         self.claim == *name && self.pool == claim.pool
     }
 
-    /// Owners that the object should have. Earlier claims and pools of its names are left out.
+    /// Owners that the object should have. Other claims and pools of this provider are removed.
     pub(crate) fn owners(&self, wanted: Vec<OwnerReference>) -> Vec<OwnerReference> {
         let is_ours = |owner: &&OwnerReference| {
             let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
@@ -76,7 +76,7 @@ impl AddressFacts {
     }
 }
 
-/// Owners of the address of a claim: the claim controls it, and the pool is kept until it is gone.
+/// Owners of a claim's address: the claim controls the address, and the pool's deletion waits for it.
 pub(crate) fn owners(
     resource: &ApiResource,
     (name, claim): (&ObjectName, &ClaimFacts),

@@ -13,7 +13,7 @@ use super::kind::PoolKey;
 use super::metadata::{CLUSTER_NAME, Key, Metadata, is_selected, key, label};
 use crate::custom::length;
 
-/// Characters of a requested address that are kept.
+/// Maximum number of characters that are kept of a requested address.
 const REQUESTED_CHARS_MAX: usize = 128;
 
 /// Claim for an address or a prefix of a pool.
@@ -57,13 +57,13 @@ impl ClaimFacts {
         Some((key, facts))
     }
 
-    /// Name of the address to which the status refers. v1beta1 shows an empty one for none.
+    /// Name of the address in the status; none without one. v1beta1 then has a reference with an empty name.
     pub(crate) fn address_ref(&self) -> Option<&str> {
         at(&self.status, "/addressRef/name").as_str().filter(|name| !name.is_empty())
     }
 }
 
-/// Beginning of a text. A longer one is no address, and is not kept for each claim.
+/// Beginning of a text. A longer text is no address, so its rest need not be kept for each claim.
 fn short(text: &str) -> String {
     text.chars().take(REQUESTED_CHARS_MAX).collect()
 }

@@ -70,7 +70,7 @@ pub(crate) fn status(
     if *shown == Shown::Allocated {
         status.insert("addressRef".to_owned(), json!({"name": name}));
     } else if at(former, "/addressRef/name") != "" {
-        // An empty reference is how v1beta1 shows that there is none.
+        // In v1beta1, an empty reference means that there is no address.
         status.remove("addressRef");
     }
     if is_new {

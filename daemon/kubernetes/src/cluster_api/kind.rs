@@ -75,7 +75,7 @@ pub(crate) struct PoolKey {
 }
 
 impl PoolKey {
-    /// Pool that an object of a namespace refers to; none if it is of another provider.
+    /// Pool that an object of a namespace refers to; none if the pool belongs to another provider.
     pub(crate) fn referred(reference: &Value, namespace: &ObjectName) -> Option<Self> {
         let text = |field: &str| reference[field].as_str().unwrap_or_default();
         let kind = PoolKind::of(text("apiGroup"), text("kind"))?;

@@ -10,7 +10,7 @@ const PAUSED: &str = "cluster.x-k8s.io/paused";
 pub(crate) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 /// Label by which several providers of one kind divide objects.
 pub(crate) const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
-/// Finalizers of the garbage collector: it waits for dependents, or leaves them.
+/// Finalizers by which the garbage collector waits for dependents, or orphans them.
 const OF_GARBAGE_COLLECTOR: [&str; 2] = ["foregroundDeletion", "orphan"];
 
 /// Key of an object in a namespace.
@@ -48,13 +48,13 @@ impl Metadata {
         self.finalizers.iter().any(|one| one == CLUSTER_API_FINALIZER)
     }
 
-    /// True if a finalizer of another controller holds the object: a consumer may use the address still.
+    /// True if a finalizer of another controller holds the object: a consumer may still use the address.
     pub(crate) fn is_held_by_another(&self) -> bool {
         let is_own = |one: &str| one == CLUSTER_API_FINALIZER || OF_GARBAGE_COLLECTOR.contains(&one);
         self.finalizers.iter().any(|one| !is_own(one))
     }
 
-    /// Finalizers with the provider's.
+    /// Finalizers including that of the provider.
     pub(crate) fn with_finalizer(&self) -> Vec<String> {
         let mut all = self.finalizers.clone();
         if !self.is_held() {
@@ -63,7 +63,7 @@ impl Metadata {
         all
     }
 
-    /// Finalizers without the provider's.
+    /// Finalizers except that of the provider.
     pub(crate) fn without_finalizer(&self) -> Vec<String> {
         self.finalizers.iter().filter(|one| *one != CLUSTER_API_FINALIZER).cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! Resources of ipamd that the spec of a pool wants.
+//! Resources of ipamd that the spec of a pool requires.
 //!
 //! **Invariant:** the work for a spec is bounded by its number of entries, which has a limit. No address and
 //! no block is enumerated.
@@ -30,10 +30,10 @@ pub(crate) use self::prefixes::{of_prefixes, reference_of_prefixes};
 /// Largest number in a status: the fields are signed 64-bit integers.
 const TOTAL_MAX: u64 = i64::MAX.unsigned_abs();
 
-/// Subnet and pool that a spec wants.
+/// Subnet and pool that a spec requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Smallest range with all addresses of the pool: any subnet that contains it will do.
+    /// Smallest range with all addresses of the pool: any subnet that contains this range is suitable.
     pub(crate) span: AddressRange,
     /// Subnet that is created if none contains the addresses.
     pub(crate) subnet: IpNet,
@@ -42,7 +42,7 @@ pub(crate) struct Plan {
     /// Addresses of the ranges that are not allocated: exclusions, gateway and reserved addresses. Merged,
     /// sorted, and inside of the ranges.
     pub(crate) exclude: Vec<AddressRange>,
-    /// Cooling time of a released address in milliseconds; none for the usual one.
+    /// Cooling time of a released address in milliseconds; none for the default.
     pub(crate) cooling_ms: Option<u64>,
     /// Number of addresses or blocks that can be allocated, saturated at `i64::MAX`.
     pub(crate) total: u64,
@@ -62,7 +62,7 @@ pub(crate) fn number_of_blocks(family: Family, pool: &Pool, length: u8) -> u64 {
     saturated(blocks::count(&set, length))
 }
 
-/// Addresses of a pool, and those of them that are not allocated.
+/// Addresses of a pool, and its addresses that are not allocated.
 #[derive(Debug)]
 struct Sets {
     ranges: RangeSet,
@@ -81,7 +81,7 @@ impl Sets {
         self.ranges.minus(&self.exclude)
     }
 
-    /// Ranges of the exclusions, if a pool can have so many. `field` is the list that they come from.
+    /// Ranges of the exclusions, unless they exceed the limit of a pool. They come from the list `field`.
     fn exclude(&self, field: &str) -> Result<Vec<AddressRange>, Problem> {
         let exclude: Vec<AddressRange> = self.exclude.ranges().collect();
         if exclude.len() <= RANGES_MAX {
@@ -99,7 +99,7 @@ fn saturated(count: u128) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX).min(TOTAL_MAX)
 }
 
-/// Pool of ipamd that a spec names. It has no `lists` of its own then.
+/// Pool of ipamd that a spec names. Such a spec must not contain any of `lists`.
 fn reference<'a>(
     pool_ref: Option<&'a PoolReference>,
     lists: [(&str, &[String]); 2],

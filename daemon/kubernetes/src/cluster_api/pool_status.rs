@@ -24,7 +24,7 @@ pub(crate) struct PoolCounts {
     pub(crate) total: u64,
     pub(crate) free: u64,
     pub(crate) used: u64,
-    /// Allocated ones that the spec does not contain.
+    /// Allocated addresses or prefixes that the spec does not contain.
     pub(crate) out_of_range: u64,
 }
 
@@ -33,7 +33,7 @@ impl PoolCounts {
     pub(crate) fn of_addresses(counts: &Counts, planned: u64, out_of_range: u64) -> Self {
         let other = counts.cooling.saturating_add(counts.quarantined);
         let total = counts.free.saturating_add(counts.allocated).saturating_add(other);
-        // Numbers beyond those that JSON carries exactly are those of the spec.
+        // A saturated count is replaced by the number that follows from the spec.
         let total = if counts.saturated { planned } else { total };
         let free = if counts.saturated { planned.saturating_sub(counts.allocated) } else { counts.free };
         Self { total, free, used: counts.allocated, out_of_range }

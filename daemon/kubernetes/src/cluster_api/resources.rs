@@ -14,10 +14,10 @@ use super::plan::Plan;
 /// Bytes of a value of an annotation.
 const ANNOTATION_BYTES_MAX: usize = 253;
 
-/// Texts by which a pool's resources in ipamd are found again.
+/// Names that identify a pool's resources in ipamd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// Original name of the pool, which its resource has as an annotation.
+    /// Original name of the pool, stored in an annotation of its resource.
     pub(crate) foreign: String,
     /// Name of the pool.
     pub(crate) pool: Name,
@@ -27,12 +27,12 @@ pub(crate) struct Names {
 pub(crate) fn names(realm: &Name, key: &PoolKey) -> Names {
     let kind = key.kind.name().to_lowercase();
     let namespace = key.namespace.as_ref().map_or("", |namespace| namespace.as_str());
-    // The colon is in no name, so each text has one meaning.
+    // No name contains a colon, so the text is unambiguous.
     let foreign = format!("{kind}:{realm}:{namespace}:{}", key.name);
     Names { pool: Name::from_foreign_text(&foreign), foreign }
 }
 
-/// Annotations with an original name. The second one has what a value has no room for.
+/// Annotations with an original name. The second annotation has the part that exceeds the limit of a value.
 pub(crate) fn foreign_name(foreign: &str) -> Labels {
     let (first, rest) = foreign.split_at_checked(ANNOTATION_BYTES_MAX).unwrap_or((foreign, ""));
     let rest = Some(rest).filter(|rest| !rest.is_empty()).map(|rest| (format!("{FOREIGN_NAME}-rest"), rest));
@@ -46,8 +46,8 @@ pub(crate) fn network_of_namespace(realm: &Name, namespace: &str) -> (Name, Stri
     (Name::from_foreign_text(&foreign), foreign)
 }
 
-/// Owner of the prefix of a claim; none if the name is too long. A namespace has no dot, so each name has one
-/// meaning.
+/// Owner of the prefix of a claim; none if the name is too long. A namespace contains no dot, so the owner is
+/// unambiguous.
 pub(crate) fn owner_of_prefix((namespace, name): &Key) -> Option<ObjectName> {
     ObjectName::new(&format!("{namespace}.{name}")).ok()
 }

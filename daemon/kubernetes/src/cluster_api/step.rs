@@ -1,7 +1,7 @@
 //! Next step for a claim.
 //!
-//! A step is one write. Its effect comes back through a watch, and gives the step after it; so a provider
-//! that is killed between two steps continues with the next.
+//! A step is one write. A watch reports its effect, from which the next step follows. A provider that is
+//! killed between two steps therefore continues with the next.
 
 use ipam_api::name::ObjectName;
 
@@ -10,7 +10,7 @@ use super::claim::ClaimFacts;
 use super::claim_status::{ALLOCATION_FAILED, POOL_NOT_READY, Shown};
 use super::pool::PoolFacts;
 
-/// All that is known about a claim.
+/// Known state of a claim, its pool, its Cluster and its address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scene<'a> {
     pub(crate) name: &'a ObjectName,
@@ -34,7 +34,7 @@ pub(crate) enum Readiness<'a> {
     Ready,
     /// The pool is refused for this reason.
     Refused(&'a str),
-    /// The pool was not applied for this reason, which passes.
+    /// The pool was not applied yet, for this temporary reason.
     Unreached(&'a str),
 }
 
@@ -52,13 +52,13 @@ pub(crate) enum ClusterState {
 /// Next step for a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// There is nothing to do, or it is not the time.
+    /// There is nothing to do yet.
     Nothing,
     /// Show the state of the claim.
     Show(Shown),
     /// Add the finalizer of the claim.
     Hold,
-    /// Request the address. An object that exists already has it, and its address is adopted.
+    /// Request the address. If the object exists already, its address is adopted.
     Request { existing: Option<AddressSpec> },
     /// Create the object with the address.
     Create(AddressSpec),
@@ -68,7 +68,7 @@ pub(crate) enum Step {
     Delete,
     /// Remove the finalizer of the object, so that its deletion ends.
     Free,
-    /// Release the address, and let the claim go.
+    /// Release the address, and remove the finalizer of the claim.
     Release,
 }
 
@@ -86,14 +86,15 @@ fn fulfil(scene: Scene<'_>) -> Step {
     let Scene { name, claim, pool, cluster, granted, .. } = scene;
     let address = scene.address.filter(|address| address.fulfils(name, claim));
     if let Some(cluster) = claim.cluster.as_ref().filter(|_| cluster == ClusterState::Missing) {
-        // What is fulfilled stays so: the Cluster may only be created later in a restored namespace.
+        // A fulfilled claim stays so: in a restored namespace, the Cluster may be created later than its
+        // claims.
         return match address {
             Some(_) => Step::Nothing,
             None => Step::Show(unfulfilled(ALLOCATION_FAILED, format!("Cluster {cluster} does not exist"))),
         };
     }
     if let (Some(other), None) = (scene.address, address) {
-        // An earlier claim of this name had it, and is gone.
+        // The object belongs to an earlier claim of this name, which no longer exists.
         if other.claim == *name && other.metadata.is_ending && other.metadata.is_held() {
             return Step::Free;
         }
@@ -113,7 +114,7 @@ fn fulfil(scene: Scene<'_>) -> Step {
             (Some(_), Readiness::Unknown) => return Step::Nothing,
             (Some(_), Readiness::Ready) => None,
         };
-        // An address that exists is adopted as soon as the pool is there.
+        // An existing address is adopted once the pool is ready.
         if let Some(why) = why {
             return if address.is_some() { Step::Nothing } else { Step::Show(why) };
         }
@@ -309,7 +310,7 @@ mod tests {
             objects.claim["metadata"]["finalizers"] = json!([]);
             objects.address = objects.address.filter(|_| is_there);
             assert_eq!(objects.step(), Step::Nothing);
-            // One that was not fulfilled yet needs it.
+            // A claim that was not fulfilled yet needs the finalizer.
             objects.claim["status"] = Value::Null;
             assert_eq!(objects.step(), Step::Hold);
         }
@@ -370,7 +371,7 @@ mod tests {
             change(&mut objects);
             assert_eq!(reason(&objects.step()), POOL_NOT_READY);
             assert_eq!(objects.hold().end().step(), Step::Release);
-            // What is fulfilled stays so.
+            // A fulfilled claim stays so.
             let mut objects = Objects::fulfilled();
             change(&mut objects);
             assert_eq!(objects.step(), Step::Show(Shown::Allocated));
@@ -447,7 +448,7 @@ mod tests {
         objects.address()["spec"]["claimRef"]["name"] = "other".into();
         assert_eq!(reason(&objects.step()), ALLOCATION_FAILED);
         assert_eq!(objects.end().step(), Step::Release, "the object is not the claim's");
-        // The object of an earlier claim of this name on another pool is let go.
+        // The finalizer is removed from the object of an earlier claim of this name on another pool.
         let mut objects = Objects::fulfilled();
         objects.address()["spec"]["poolRef"]["name"] = "other".into();
         assert_eq!(reason(&objects.step()), ALLOCATION_FAILED);

@@ -45,11 +45,11 @@ impl TooLong {
     }
 }
 
-/// Body whose length is bounded, or that of each line of a watch.
+/// Body of bounded length; for a watch, each line is bounded instead.
 pub(crate) struct Bounded {
     body: reqwest::Body,
     bytes_max: usize,
-    /// Bytes so far, of a watch since the last end of a line.
+    /// Number of bytes so far; for a watch, since the last end of a line.
     bytes: usize,
     watch: Option<Arc<Signal>>,
 }

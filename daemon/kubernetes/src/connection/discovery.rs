@@ -7,7 +7,7 @@ use kube::discovery::{self, ApiGroup, Scope};
 use kube::error::DiscoveryError;
 use kube::{Client, Error};
 
-/// Kinds of the API groups that were asked for, as of one moment.
+/// Kinds of the API groups that were requested so far, as of one moment.
 #[derive(Default)]
 pub(crate) struct Kinds(BTreeMap<String, Option<ApiGroup>>);
 

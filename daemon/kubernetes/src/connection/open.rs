@@ -13,7 +13,7 @@ use super::signal::Signal;
 use super::transport::Transport;
 
 const CONNECT: Duration = Duration::from_secs(5);
-/// Probes of an idle connection: a watch is idle for minutes, and its server may be gone.
+/// Interval of TCP keep-alive probes. They detect the failure of a server while a watch is idle.
 const KEEPALIVE: Duration = Duration::from_secs(20);
 
 /// Cluster with its credentials.
@@ -43,7 +43,7 @@ impl Connection {
         if config.tls_server_name.is_some() {
             return Err("tls-server-name of a kubeconfig is not supported".to_owned());
         }
-        // kube takes the process-wide provider. A second installation has no effect.
+        // kube uses the process-wide crypto provider. A second installation has no effect.
         let _ = ipam_api::tls::provider().as_ref().clone().install_default();
         let tls = config.rustls_client_config().map_err(|error| error.to_string())?;
         let mut builder = reqwest::Client::builder()
@@ -61,7 +61,7 @@ impl Connection {
         Ok(Self { http: builder.build().map_err(|error| error.to_string())?, config })
     }
 
-    /// Client of the cluster. Its watches give signs of life to the signal.
+    /// Client of the cluster. Its watches record their signs of life in `signal`.
     ///
     /// # Errors
     /// Unusable credentials.

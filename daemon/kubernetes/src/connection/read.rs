@@ -15,12 +15,12 @@ const HASH: &str = "kubernetes.io/config.hash";
 pub(crate) enum Presence {
     /// The object exists with these uids. A static pod has two.
     Uids(BTreeSet<String>),
-    /// The API server says that there is no such object.
+    /// The API server reports that there is no such object.
     Missing,
 }
 
 impl Presence {
-    /// True if the object with this uid is gone. Without a uid any object of the name counts.
+    /// True if the object with this uid no longer exists. Without a uid, any object of the name counts.
     pub(crate) fn lacks(&self, uid: Option<&str>) -> bool {
         match self {
             Self::Missing => true,

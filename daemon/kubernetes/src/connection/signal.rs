@@ -6,7 +6,7 @@ use std::time::Duration;
 use ipam_api::time::Timestamp;
 use tokio::time::Instant;
 
-/// Shortest time between the starts of two watches. A server that ends watches at once is asked no faster.
+/// Minimum time between the starts of two watches, because a server may end each watch at once.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Signs of life of the watches of one resource.

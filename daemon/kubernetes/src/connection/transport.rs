@@ -1,7 +1,7 @@
 //! Transport of kube's client.
 //!
-//! kube's own would resolve names with `getaddrinfo`, which can crash a static program, and would keep lines
-//! and answers of any length.
+//! kube's own transport resolves names with `getaddrinfo`, which can crash a static program, and accepts
+//! lines and answers of any length.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -61,7 +61,7 @@ impl Service<Request<Body>> for Transport {
                     (KUBERNETES_PAGE_BYTES_MAX, http.execute(request).await?)
                 }
             };
-            // A refusal of a watch is one answer.
+            // A refused watch has an ordinary answer, whose total length is bounded.
             let watch = watch.filter(|_| response.status().is_success());
             Ok(Response::from(response).map(|body| Bounded::new(body, bytes_max, watch)))
         })

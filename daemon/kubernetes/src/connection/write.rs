@@ -57,7 +57,7 @@ impl Target<'_> {
         self.check(&self.api(client).create(&PostParams::default(), &object).await?)
     }
 
-    /// Deletes the object, unless another uid has the name. An object that is gone is deleted.
+    /// Deletes the object, unless another uid has the name. A missing object counts as deleted.
     ///
     /// # Errors
     /// Any refusal.
@@ -74,8 +74,8 @@ impl Target<'_> {
         }
     }
 
-    /// Refuses an answer without the object: something else has answered in place of the API server. After a
-    /// write, no event would follow.
+    /// Refuses an answer without the object, which did not come from the API server. Otherwise a caller would
+    /// wait for an event of a write that never happened.
     fn check(&self, object: &DynamicObject) -> kube::Result<()> {
         if object.metadata.name.as_deref() == Some(self.name) {
             return Ok(());
@@ -83,7 +83,7 @@ impl Target<'_> {
         Err(unconfirmed(self.name))
     }
 
-    /// Reads the object from a quorum; none if the API server says that it does not exist.
+    /// Reads the object from a quorum; none if the API server reports that it does not exist.
     ///
     /// # Errors
     /// Any other answer.

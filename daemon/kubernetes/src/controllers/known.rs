@@ -1,4 +1,4 @@
-//! Controllers that the servers know, compared with those of the cluster.
+//! Controllers in the servers' resources, compared with the controllers of the cluster.
 
 use ipam_api::name::ObjectName;
 use ipam_api::resource::Controller;
@@ -50,7 +50,7 @@ pub(crate) struct Known {
 pub(crate) enum Assessment {
     /// Nothing is to be done, or too little is known.
     Fine,
-    /// The servers have another number of replicas than this one with this first ordinal.
+    /// The servers have a number of replicas or a first ordinal other than these.
     Scale(Kind, u32, u32),
     /// The cluster doesn't show the controller, which is no evidence.
     Absent,
@@ -60,7 +60,7 @@ impl Known {
     /// Compares the controller with the view.
     pub(crate) fn assess(&self, id: &ControllerId, view: &ControllerView) -> Assessment {
         let Some(kind) = Kind::of(&id.group, &id.kind) else {
-            // Its kind is not watched.
+            // The kind of the controller is not watched.
             return if self.has_pod { Assessment::Fine } else { Assessment::Absent };
         };
         let is_listed = match kind {

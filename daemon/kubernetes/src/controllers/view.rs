@@ -22,14 +22,14 @@ pub(crate) struct ControllerView {
     pub(crate) work: BTreeSet<Work>,
 }
 
-/// Change of a controller that the servers may have to know.
+/// Change of a controller that may concern the servers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Work {
-    /// Its number of replicas changed.
+    /// The number of replicas of a controller changed.
     Scaled(Kind, ObjectName, ObjectName),
     /// The watch reported the deletion of this uid.
     Deleted(Kind, ObjectName, ObjectName, String),
-    /// The controller is known to the servers, and known to be gone.
+    /// The servers know the controller, and its deletion is confirmed.
     Gone(ControllerId),
 }
 
@@ -58,7 +58,7 @@ impl ControllerView {
         self.kinds.get(&kind)?.get(&(namespace.clone(), name.clone())).filter(|scale| !scale.is_inner(kind))
     }
 
-    /// Controllers above an owner, it among them. None while the view may lack one of them.
+    /// Controllers above an owner, and the owner itself. None while the view may lack one of them.
     pub(crate) fn above(&self, namespace: &ObjectName, owner: &Controller) -> Option<Vec<Controller>> {
         let mut all = vec![owner.clone()];
         while let Some(last) = all.last().filter(|_| all.len() < CONTROLLERS_OF_POD_MAX) {
@@ -67,7 +67,7 @@ impl ControllerView {
                 break;
             };
             let scale = self.kinds.get(&kind)?.get(&(namespace.clone(), last.name.clone()))?;
-            // A namesake that is older or newer says nothing about the owner.
+            // A controller of the same name with another uid is not the owner.
             if last.uid.as_ref() != Some(&scale.uid) {
                 return None;
             }

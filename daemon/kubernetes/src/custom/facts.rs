@@ -18,7 +18,7 @@ pub(crate) struct CustomFacts<S> {
     pub(crate) generation: i64,
     /// Resource for the servers, or the problem with the spec.
     pub(crate) spec: Result<S, Problem>,
-    /// Reset that is asked for; none without the annotation.
+    /// Requested reset; none without the annotation.
     pub(crate) reset: Option<String>,
     /// Present status; null if there is none, or if it is too long.
     pub(crate) status: Value,

@@ -20,7 +20,7 @@ use crate::objects::resource;
 pub(crate) trait CustomKind: Send + Sync + 'static {
     /// Resource of the servers, with its name and its manager.
     type Spec: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync;
-    /// Its status.
+    /// Status of the resource.
     type Status: DeserializeOwned + Send + Sync;
     /// Kind of the objects.
     const KIND: &'static str;
@@ -28,7 +28,7 @@ pub(crate) trait CustomKind: Send + Sync + 'static {
     const PLURAL: &'static str;
     /// Plural of the servers' resources.
     const SERVERS_PLURAL: &'static str = Self::PLURAL;
-    /// True if a resource in use can be told to end.
+    /// True if the deletion of a resource in use takes effect once it is no longer in use.
     const DRAINS: bool = false;
     /// True if nodes are configured by the resource.
     const ROLLS_OUT: bool = false;
@@ -48,7 +48,7 @@ pub(crate) trait CustomKind: Send + Sync + 'static {
     }
     /// Adds the fields that the servers add to a spec.
     fn complete(_: &mut Self::Spec, _present: &Self::Spec) {}
-    /// True if the resource ends once it is not in use.
+    /// True if the resource is deleted once it is no longer in use.
     fn is_terminating(_: &Self::Spec) -> bool {
         false
     }
@@ -59,7 +59,7 @@ pub(crate) trait CustomKind: Send + Sync + 'static {
         &[]
     }
 
-    /// Progress of what follows from the resource.
+    /// Progress of the roll-out of the resource, if it has one.
     fn rollout<'a>(_: &'a CustomViews, _: &ObjectName) -> Option<&'a Rollout> {
         None
     }

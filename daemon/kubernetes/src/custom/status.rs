@@ -11,7 +11,7 @@ use crate::host_policies::Rollout;
 
 /// Condition that every object has.
 const READY: &str = "Ready";
-/// Condition of what follows from a resource.
+/// Condition for the roll-out of a resource.
 const AVAILABLE: &str = "Available";
 /// Reason of a resource that has no conditions of its own.
 const APPLIED: &str = "Applied";
@@ -21,7 +21,7 @@ const APPLIED: &str = "Applied";
 pub(crate) struct Decision {
     pub(crate) uid: String,
     pub(crate) generation: i64,
-    /// Refusal; none if the resource is as the object wants it.
+    /// Refusal; none if the resource matches the object.
     pub(crate) refusal: Option<Problem>,
 }
 

@@ -17,9 +17,9 @@ pub(crate) struct Stored<K: CustomKind> {
 /// Next step for a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step<S> {
-    /// There is nothing to do, or nothing is known of the object.
+    /// There is nothing to do, or the state of the object is unknown.
     Nothing,
-    /// The resource is as the object wants it.
+    /// The resource matches the object.
     Applied,
     /// Write the resource.
     Put(S, Expect),
@@ -29,7 +29,7 @@ pub(crate) enum Step<S> {
     Refuse(Problem),
 }
 
-/// Next step for a resource. `row` is one of this manager.
+/// Next step for a resource. `row` is the present resource of this manager.
 pub(crate) fn step<K: CustomKind>(
     name: &ObjectName,
     row: Option<&Row<K::Spec>>,
@@ -50,14 +50,14 @@ pub(crate) fn step<K: CustomKind>(
     if spec == row.spec { Step::Applied } else { Step::Put(spec, Expect::Revision(row.revision)) }
 }
 
-/// Refusal for an object whose resource still ends, because an object of its name was deleted before.
+/// Refusal for an object whose name the terminating resource of a deleted object still has.
 fn terminating(kind: &str, name: &ObjectName) -> Problem {
     let kind = kind.to_lowercase();
     let detail = format!("{kind} {name} is being deleted, and ends when its last address is released");
     Problem::new(Code::Terminating, detail).help("Wait: afterwards it is created again from this object.")
 }
 
-/// Refusal for an object whose name another manager, or none, uses.
+/// Refusal for an object whose name a resource of another manager, or of none, has.
 pub(crate) fn foreign(kind: &str, name: &ObjectName, manager: Option<&str>) -> Problem {
     let kind = kind.to_lowercase();
     let detail = match manager {

@@ -33,7 +33,7 @@ pub(crate) struct Content<'a> {
     /// Value of the node's label with its host name.
     pub(crate) hostname: &'a str,
     pub(crate) rendered: &'a RenderedHostPolicy,
-    /// Reset of the policy that the addresses have seen.
+    /// Latest reset of the policy that was applied to the addresses.
     pub(crate) reset: Option<&'a str>,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Policy {
     pub(crate) name: Name,
     selector: Selector,
     pub(crate) max_unavailable: MaxUnavailable,
-    /// Digest of the template: another one configures all nodes anew.
+    /// Digest of the template. A changed template configures all nodes anew.
     pub(crate) template: String,
     /// Pools of its addresses.
     pub(crate) pools: BTreeSet<Name>,

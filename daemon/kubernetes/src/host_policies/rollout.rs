@@ -1,8 +1,8 @@
 //! Next objects of one host policy.
 //!
-//! An object that was written counts as unavailable until kubernetes-nmstate reports that its node is
-//! configured. A node that fails stops all changes of nodes that are configured, and new nodes, too, as long
-//! as none has succeeded with the same template. Otherwise it only takes its place among unavailable ones.
+//! A written object counts as unavailable until kubernetes-nmstate reports that its node is configured. A
+//! failed node stops all changes of configured nodes. It also stops new nodes, until a node has succeeded
+//! with the same template. Otherwise a failed node only counts as unavailable.
 
 use ipam_api::name::ObjectName;
 
@@ -13,11 +13,11 @@ use super::shown::{NncpFacts, NncpState};
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) name: ObjectName,
-    /// Object of its name, also one of another owner.
+    /// Object with the name for the node, possibly of another owner.
     pub(crate) object: Option<NncpFacts>,
-    /// True if an object was written that the watch has not shown.
+    /// True if an object was written that the watch has not shown yet.
     pub(crate) is_written: bool,
-    /// True if the servers would render the node in another way.
+    /// True if the servers would render the node differently.
     pub(crate) is_stale: bool,
     /// Number of attempts that have failed since the last success.
     pub(crate) failures: u32,
@@ -61,9 +61,9 @@ impl Action {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) states: Vec<(ObjectName, HostState)>,
-    /// Resets of single nodes that are asked for. They wait for no other node.
+    /// Requested resets of single nodes. They wait for no other node.
     pub(crate) asked: Vec<Action>,
-    /// Further steps. One that fails takes no room, so there may be more of them than there is room.
+    /// Further steps. There may be more steps than room, because a failed step uses no room.
     pub(crate) actions: Vec<Action>,
     /// Number of nodes that may become unavailable.
     pub(crate) room: u64,
@@ -100,7 +100,7 @@ pub(crate) fn plan(policy: &Policy, hosts: &[Host], reset: Option<&str>) -> Plan
     let mut next: Vec<&Host> = Vec::new();
     next.extend(new().filter(|_| !is_broken));
     next.extend(old().filter(|_| degraded == 0));
-    // An attempt that has failed holds up no other node.
+    // A failed attempt must not delay other nodes.
     next.sort_by_key(|host| host.failures);
     for host in next {
         if room == 0 {

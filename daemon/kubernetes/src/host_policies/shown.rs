@@ -27,10 +27,10 @@ pub(crate) enum NncpState {
 pub(crate) struct Owner {
     pub(crate) policy: Name,
     pub(crate) node: ObjectName,
-    /// True if the template is this one, and the spec is as it was written.
+    /// Digest of the template. `is_intact` is true if the spec has not changed since the object was written.
     template: String,
     is_intact: bool,
-    /// Reset of the policy that its addresses have seen.
+    /// Latest reset of the policy that was applied to the addresses.
     observed_reset: Option<String>,
     /// Digest of the spec when it was written.
     pub(crate) rendered: String,
@@ -42,7 +42,7 @@ pub(crate) struct NncpFacts {
     pub(crate) uid: String,
     /// Owner; none if the object is not one of this realm.
     pub(crate) owner: Option<Owner>,
-    /// Reset of this node that is asked for.
+    /// Requested reset of this node.
     pub(crate) reset: Option<String>,
     pub(crate) state: NncpState,
     pub(crate) is_deleting: bool,
@@ -63,7 +63,7 @@ impl NncpFacts {
         let owner = || {
             let policy = Name::new(label(HOST_POLICY_LABEL).filter(|_| is_ours)?).ok()?;
             let node = ObjectName::new(metadata.annotation(HOST_POLICY_NODE)?).ok()?;
-            // A copy under another name has the labels, too.
+            // A copy of the object under another name has the same labels.
             if object_name(&policy, &node) != name.as_str() {
                 return None;
             }
@@ -87,7 +87,7 @@ impl NncpFacts {
         Some((name, facts))
     }
 
-    /// True if the object has the content that a template and a reset ask for.
+    /// True if the content of the object matches a template and a reset.
     pub(super) fn is_current(&self, template: &str, reset: Option<&str>) -> bool {
         self.owner.as_ref().is_some_and(|owner| {
             owner.is_intact
@@ -96,7 +96,7 @@ impl NncpFacts {
         })
     }
 
-    /// True if the addresses of the node have not seen a reset of the policy.
+    /// True if a reset of the policy was not yet applied to the addresses of the node.
     pub(crate) fn lacks_reset(&self, reset: Option<&str>) -> bool {
         let observed = self.owner.as_ref().and_then(|owner| owner.observed_reset.as_deref());
         reset.is_some() && observed != reset

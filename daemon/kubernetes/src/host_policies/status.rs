@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::rollout::{HostState, Plan};
 
-/// Nodes that a message names.
+/// Maximum number of nodes that a message names.
 const NAMED: usize = 3;
 
 /// Progress of a roll-out.

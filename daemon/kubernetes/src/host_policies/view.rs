@@ -19,9 +19,9 @@ pub(crate) const PLURAL: &str = "nodenetworkconfigurationpolicies";
 #[derive(Debug, Default)]
 pub(crate) struct HostPolicyView {
     pub(crate) objects: Mirrored<NncpFacts>,
-    /// True while the API server knows the kind; none before it was asked.
+    /// True while the API server serves the kind; none before the first discovery.
     pub(crate) is_served: Option<bool>,
-    /// The same for the kind of the host policies themselves.
+    /// True while the API server serves the kind of host policies; none before the first discovery.
     pub(crate) has_policies: Option<bool>,
     /// Number of changes of nodes, objects and host policies that the roll-out depends on.
     pub(crate) version: u64,

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use ipam_api::limits::LABELS_MAX;
 use ipam_api::resource::Labels;
 
-/// Labels for a resource; of too many those that pools select by, then the first ones by key.
+/// Labels for a resource. If there are too many, labels that pools select by take precedence, then the lowest
+/// keys.
 pub(super) fn chosen(labels: &Labels, selected: &BTreeSet<String>) -> Labels {
     if labels.len() <= LABELS_MAX {
         return labels.clone();

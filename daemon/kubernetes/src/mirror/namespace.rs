@@ -45,7 +45,7 @@ impl Mirror for NamespaceMirror {
         &facts.labels
     }
 
-    /// The labels are mirrored also without readable default pools, which stay as they were.
+    /// Unreadable default pools stay as they were; the labels are mirrored in any case.
     fn fill(spec: &mut Namespace, facts: &NamespaceFacts, selected: &BTreeSet<String>) -> Result<(), Code> {
         spec.labels = chosen(&facts.labels, selected);
         let pools = facts.pools.clone()?;

@@ -42,16 +42,16 @@ pub(crate) struct Row<S> {
 pub(crate) enum Wanted<F> {
     /// The object has these fields.
     Present(F),
-    /// The object is gone.
+    /// The object was deleted.
     Gone,
-    /// Nothing is known of it.
+    /// The state of the object is unknown.
     Unknown,
 }
 
 /// Next step for a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step<S> {
-    /// The resource is as it should be, or nothing is known of the object.
+    /// The resource is as it should be, or the state of the object is unknown.
     Nothing,
     /// Write the resource.
     Put(S, Expect),

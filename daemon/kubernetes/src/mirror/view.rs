@@ -15,14 +15,14 @@ pub(crate) struct Mirrored<V> {
     pub(crate) listed: Listed<ObjectName, V>,
     /// Names whose mirror may differ.
     pub(crate) changed: BTreeSet<ObjectName>,
-    /// Names of objects that are known to be gone.
+    /// Names of objects whose deletion is known.
     gone: BTreeSet<ObjectName>,
 }
 
 /// Effects of an event.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    /// Names of objects that changed or are gone.
+    /// Names of changed and deleted objects.
     pub(crate) names: Vec<ObjectName>,
     /// True if a list lacks a known object, which is no evidence.
     pub(crate) lacks: bool,
@@ -55,7 +55,7 @@ impl<V: Clone + PartialEq> Mirrored<V> {
         effects
     }
 
-    /// Notes that an object is gone.
+    /// Records the deletion of an object.
     pub(crate) fn end(&mut self, name: ObjectName) {
         self.changed.insert(name.clone());
         self.gone.insert(name);
@@ -64,7 +64,7 @@ impl<V: Clone + PartialEq> Mirrored<V> {
         }
     }
 
-    /// True if the object is known to be gone.
+    /// True if the deletion of the object is known.
     pub(crate) fn is_gone(&self, name: &ObjectName) -> bool {
         self.gone.contains(name)
     }

@@ -14,7 +14,7 @@ pub(crate) struct PoolFacts {
     pub(crate) uid: String,
     pub(crate) generation: i64,
     pub(crate) range: Result<NodeRange, Problem>,
-    /// Reset that is asked for; none without the annotation.
+    /// Requested reset; none without the annotation.
     pub(crate) reset: Option<String>,
     /// Present status; null if there is none, or if it is too long.
     pub(crate) status: Value,

@@ -16,7 +16,7 @@ use crate::mirror::Row;
 pub(crate) struct SubnetRow {
     pub(crate) network: Name,
     pub(crate) cidr: IpNet,
-    /// True if it has the manager of these pools.
+    /// True if the subnet has the manager of these pools.
     pub(crate) is_own: bool,
     pub(crate) revision: u64,
 }
@@ -48,13 +48,13 @@ pub(crate) enum Step {
     PutSubnet(ObjectName, Box<Subnet>),
     /// Write the pool of an object.
     PutPool(ObjectName, Box<Pool>, Expect),
-    /// The pool of the object is as the object wants it.
+    /// The pool matches the object.
     Keep(ObjectName),
     /// The object can't be applied.
     Refuse(ObjectName, Problem),
 }
 
-/// Steps in the order in which they are taken. `is_gone` is true for objects that are known to be gone.
+/// Steps in the order of their execution. `is_gone` returns true for objects whose deletion is known.
 pub(crate) fn plan(known: &Known<'_>, is_gone: impl Fn(&ObjectName) -> bool) -> Vec<Step> {
     let mut steps = Vec::new();
     for (name, own) in known.pools {
@@ -125,7 +125,7 @@ impl<'a> Known<'a> {
         Ok(steps)
     }
 
-    /// Names of other objects that have addresses in common with one.
+    /// Names of other objects that overlap with an object.
     pub(crate) fn overlapping(&'a self, name: &'a ObjectName) -> impl Iterator<Item = &'a ObjectName> {
         let own = self.objects.get(name);
         self.objects.iter().filter_map(move |(other, range)| {
@@ -134,13 +134,13 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Refusal of a subnet whose name another one has.
+/// Refusal of a subnet whose name another subnet has.
 fn taken(name: &Name, other: &SubnetRow) -> Problem {
     let why = format!("subnet {name} exists with {} in network {}", other.cidr, other.network);
     Problem::new(Code::AlreadyExists, why).help("Rename the object, or delete the subnet.")
 }
 
-/// Refusal of another CIDR while addresses of the former one are held.
+/// Refusal of a changed CIDR while addresses of the former CIDR are held.
 fn held_elsewhere(own: &Own, wanted: IpNet, held: u64) -> Problem {
     let why = format!("{held} addresses of {} are held, so the CIDR can't become {wanted}", own.status.cidr);
     Problem::new(Code::ImmutableField, why)

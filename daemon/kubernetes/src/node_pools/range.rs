@@ -87,14 +87,14 @@ impl NodeRange {
         Ok(Self { name, network, cidr, with_host_bits, range: ends, exclude })
     }
 
-    /// Subnet of the object, if no other one has its CIDR.
+    /// Subnet of the object, for the case that no subnet has its CIDR.
     pub(super) fn subnet(&self, manager: &str) -> Result<Subnet, Problem> {
         from_json(json!({
             "name": self.name, "network": self.network, "cidr": self.cidr, "managed_by": manager,
         }))
     }
 
-    /// Pool of the object. Addresses without an offset are excluded, so that none is ever held.
+    /// Pool of the object. Addresses without an offset are excluded, so that they are never allocated.
     pub(super) fn pool(&self, subnet: &Name, manager: &str) -> Result<Pool, Problem> {
         let exclude: Vec<AddressRange> = self.exclude.union(&without_offset(self.range)).ranges().collect();
         from_json(json!({
@@ -103,7 +103,7 @@ impl NodeRange {
         }))
     }
 
-    /// True if both have an address in common.
+    /// True if both have an address in common, or if the CIDR of one contains that of the other.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let (one, two) = (&self.range, &other.range);
         let is_same = self.network == other.network && one.family() == two.family();

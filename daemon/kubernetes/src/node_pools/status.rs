@@ -21,22 +21,22 @@ const AVAILABLE: &str = "Available";
 /// Held addresses of a pool.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Held {
-    /// Allocations, or the first ones of too many.
+    /// Allocations, up to a limit.
     pub(crate) allocations: Vec<Allocation>,
-    /// True if there are more.
+    /// True if there are further allocations.
     pub(crate) has_more: bool,
 }
 
 /// Finding about an object.
 #[derive(Debug, Clone)]
 pub(crate) enum Shown<'a> {
-    /// The object is compared with the servers.
+    /// The object is being compared with the servers.
     Pending,
     /// The servers gave no answer for some time.
     Unreachable(&'a Problem),
     /// The object can't be applied. Other objects have addresses in common with it.
     Refused(&'a Problem, Vec<ObjectName>),
-    /// The pool is as the object wants it.
+    /// The pool matches the object.
     Applied,
 }
 
@@ -87,7 +87,7 @@ fn numbers(ranges: &[AddressRange], status: &PoolStatus, held: &Held) -> Map<Str
     }
     let of_pool = Offsets::new(Family::of(status.cidr.addr()), ranges);
     let offsets = held.allocations.iter().filter_map(|one| of_pool.offset(one.address.addr()));
-    // JSON carries no larger numbers exactly.
+    // JSON can't represent larger numbers exactly.
     let offsets = offsets.filter_map(|offset| u64::try_from(offset).ok());
     let offsets: BTreeSet<u64> = offsets.filter(|offset| *offset <= JSON_INTEGER_MAX).collect();
     fields.insert("allocatedOffsets".to_owned(), offsets.into_iter().collect());

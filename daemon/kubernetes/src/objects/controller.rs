@@ -1,4 +1,4 @@
-//! Controllers: the number of replicas that each wants.
+//! Controllers: the desired number of replicas of each.
 
 use ipam_api::kubernetes::is_uid;
 use ipam_api::name::ObjectName;
@@ -102,7 +102,7 @@ pub(crate) struct ControllerStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scale {
     pub(crate) uid: String,
-    /// Wanted replicas and the first ordinal; none if they are unknown or not a matter of this kind.
+    /// Desired replicas and the first ordinal; none if unknown, or if this kind has no fixed number.
     pub(crate) wanted: Option<(u32, u32)>,
     /// Controller of the controller.
     pub(crate) owner: Option<Controller>,
@@ -133,7 +133,8 @@ impl Controllers {
             Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet => spec.replicas.unwrap_or(1),
             Kind::Job => spec.parallelism.unwrap_or(1),
             Kind::CronJob => spec.job_template.as_ref().and_then(|job| job.spec.parallelism).unwrap_or(1),
-            // Before the first look of its controller, the number is not that of the nodes.
+            // Until its controller has observed the present generation, the status has the former number of
+            // nodes.
             Kind::DaemonSet if self.status.observed_generation < self.metadata.generation => return None,
             Kind::DaemonSet => self.status.desired_number_scheduled?,
             Kind::Machine | Kind::Vm => return None,

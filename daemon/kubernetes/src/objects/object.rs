@@ -77,7 +77,7 @@ impl Metadata {
         self.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
-    /// Value of the annotation that asks for a reset, in either of its names.
+    /// Value of the annotation that requests a reset, under either of its names.
     pub(crate) fn reset(&self) -> Option<String> {
         let value = self.annotation(KUBERNETES_RESET).or_else(|| self.annotation(NMSTATE_RESET))?;
         Some(value.chars().take(KUBERNETES_RESET_CHARS_MAX).collect())

@@ -15,7 +15,7 @@ use super::object::{Object, OwnerReference};
 /// Pod with the fields of its facts.
 pub(crate) type Pods = Object<PodSpec, PodStatus>;
 
-/// Annotations of a static pod in the API: its uid at the kubelet, and a sign that it is one.
+/// Annotations of the mirror pod of a static pod: the uid at the kubelet, and the mark of a mirror pod.
 const HASH: &str = "kubernetes.io/config.hash";
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
@@ -85,7 +85,7 @@ pub(crate) struct PodReport {
 }
 
 impl PodFacts {
-    /// True if the pod terminates or has ended. Others keep their addresses.
+    /// True if the pod terminates or has ended. All other pods keep their addresses.
     pub(crate) fn is_ending(&self) -> bool {
         let has_ended = matches!(self.phase, WorkloadPhase::Succeeded | WorkloadPhase::Failed);
         has_ended || self.deletion_due_at.is_some()
@@ -130,7 +130,7 @@ impl Pods {
     /// Report of the pod, by which claims of its node are verified; none for a pod without a node.
     pub(crate) fn report(&self) -> Option<PodReport> {
         let PodFacts { endpoint, uid, node, .. } = self.facts()?;
-        // The same labels as its agent reads.
+        // The agent has the same limit, and so the same labels.
         let labels = self.metadata.labels.0.iter().take(LABELS_MAX);
         let labels = labels.map(|(key, value)| (key.clone(), value.clone())).collect();
         let owner = self.metadata.controller().and_then(OwnerReference::to_controller);

@@ -1,4 +1,4 @@
-//! Pods: the uids that live, and the facts that the servers are to judge.
+//! Pods: the existing uids, and the facts that the servers judge.
 
 mod queue;
 mod reports;

@@ -12,9 +12,9 @@ use ipam_api::workload::{
 
 use crate::objects::PodFacts;
 
-/// Time until a fact is sent again whose verdict depends on a node.
+/// Time in milliseconds until a fact is sent again if its verdict depends on a node.
 const NODE_MS: u64 = PROBER_SILENCE_MS_MAX;
-/// Shortest time until a fact is sent again.
+/// Minimum time in milliseconds until a fact is sent again.
 const AGAIN_MS: u64 = 1_000;
 
 /// Facts about pods.
@@ -45,7 +45,7 @@ impl Entry {
 }
 
 impl Queue {
-    /// Adds facts, to be sent at once. Facts about a uid that is gone are final.
+    /// Adds facts, which are due at once. Facts about a deleted uid are final.
     pub(crate) fn put(&mut self, facts: PodFacts, gone: WorkloadGone, now: Timestamp) {
         let known = self.entries.get(&facts.uid);
         if gone == WorkloadGone::None && known.is_some_and(|entry| entry.gone != gone || entry.facts == facts)
@@ -94,7 +94,7 @@ impl Queue {
         }
     }
 
-    /// True if the uid is known to be gone.
+    /// True if the deletion of the uid is known.
     pub(crate) fn is_gone(&self, uid: &str) -> bool {
         self.entries.get(uid).is_some_and(|entry| entry.gone != WorkloadGone::None)
     }
@@ -108,8 +108,8 @@ impl Queue {
         self.order.first().map(|(due_at, _)| *due_at)
     }
 
-    /// Facts that are due, as many as fit into one request. Those about uids that may exist are left out
-    /// without a time at which the watches were alive.
+    /// Facts that are due, as many as fit into one request. Facts about uids that may still exist are omitted
+    /// without `alive_at`, the time at which the watches were alive.
     pub(crate) fn batch(
         &self,
         now: Timestamp,

@@ -28,9 +28,9 @@ pub(crate) struct Reports {
     verifies: bool,
     /// Hashes of the reports that the servers have.
     reported: BTreeMap<Uid, u64>,
-    /// True once the servers have all pods that were listed.
+    /// True once the servers have the reports of all listed pods.
     is_complete: bool,
-    /// True if the servers refuse a report: others would be verified by an incomplete view.
+    /// True if the servers refuse a report. Claims of other pods must not be verified by an incomplete view.
     pub(crate) is_refused: bool,
 }
 
@@ -45,9 +45,9 @@ struct Changed {
 pub(crate) struct Batch {
     pub(crate) pods: Vec<PodIdentity>,
     pub(crate) gone: Vec<String>,
-    /// Reports as they were taken, each with its hash.
+    /// Reports in the batch, each with its hash.
     taken: Vec<(PodReport, u64)>,
-    /// True if the batch has all reports that could be made.
+    /// True if no further report can be made at present.
     is_last: bool,
 }
 
@@ -58,7 +58,7 @@ impl Batch {
 }
 
 impl Reports {
-    /// Reports, or without verification only the removal of earlier ones.
+    /// Creates an empty queue. Without verification, only earlier reports are removed from the servers.
     pub(crate) fn new(verifies: bool) -> Self {
         Self { verifies, ..Self::default() }
     }
@@ -71,7 +71,7 @@ impl Reports {
         self.changed.insert(report.uid.clone(), Changed { report, since: now });
     }
 
-    /// Notes that a pod is gone.
+    /// Records the deletion of a pod.
     pub(crate) fn end(&mut self, uid: &str) {
         if self.verifies {
             self.remove(uid);
@@ -129,14 +129,14 @@ impl Reports {
     pub(crate) fn accepted(&mut self, batch: Batch, is_complete: bool) {
         self.is_complete |= is_complete;
         for (report, hash) in batch.taken {
-            // A pod that has gone since is not reported any more.
+            // A pod that was deleted since then is not reported any more.
             if !self.gone.contains(&report.uid) {
                 self.reported.insert(Uid::new(&report.uid), hash);
             }
         }
     }
 
-    /// Takes the reports of a batch back that the servers may accept later. Newer ones take precedence.
+    /// Puts the reports of a batch back that the servers may accept later. Newer reports take precedence.
     pub(crate) fn postponed(&mut self, batch: Batch, now: Instant) {
         for uid in batch.gone {
             if !self.changed.contains_key(&uid) {

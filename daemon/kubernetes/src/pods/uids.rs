@@ -20,7 +20,7 @@ pub(crate) enum Uid {
 impl Uid {
     pub(crate) fn new(text: &str) -> Self {
         match Uuid::parse_str(text) {
-            // Two texts of one UUID are two uids.
+            // Different spellings of a UUID are different uids.
             Ok(uuid) if uuid.as_hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text => {
                 Self::Uuid(uuid.into_bytes())
             }

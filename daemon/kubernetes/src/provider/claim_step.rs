@@ -1,4 +1,4 @@
-//! One step of a claim, or of an object whose claim is gone.
+//! One step of a claim, or of an object whose claim no longer exists.
 
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
@@ -23,17 +23,17 @@ use crate::servers::{Servers, is_passing};
 pub(super) enum Outcome {
     /// The next step follows from an event, or is due already.
     Idle,
-    /// The address is allocated. Only the next step shows if the claim gets on.
+    /// The address is allocated. Only the next step shows whether the claim makes progress.
     Granted,
     /// The claim waits for an address.
     Waits,
-    /// The step failed, and is taken again after a pause.
+    /// The step failed, and is retried after a pause.
     Failed,
     /// Neither the claim nor its object exists.
     Gone,
 }
 
-/// Claim as it is when its step is taken.
+/// Claim at the time of its step.
 struct Present {
     key: Key,
     claim: ClaimFacts,
@@ -44,15 +44,15 @@ struct Present {
     addresses: ApiResource,
 }
 
-/// Reason against a release that the view does not know yet.
+/// State that prevents a release, and that the view doesn't show yet.
 enum Obstacle {
-    /// The claim has changed: its event comes, and brings the next step.
+    /// The claim has changed. Its event triggers the next step.
     News,
     /// Another object differs from the view.
     Lag(String),
 }
 
-/// Claim with its next step, or an object whose claim is gone.
+/// Claim with its next step, or an object whose claim no longer exists.
 enum Next {
     Nothing,
     Claim(Box<Present>, Step),
@@ -133,14 +133,14 @@ fn settle(shared: &Shared<impl Servers>, result: Result<(), Failure>) -> Outcome
     }
 }
 
-/// Requests the address of a claim, and notes the answer.
+/// Requests the address of a claim, and records the answer.
 async fn request(shared: &Shared<impl Servers>, present: &Present, existing: Option<AddressSpec>) -> Outcome {
     let Present { key, claim, pool, .. } = present;
     let Some(pool) = pool else { return Outcome::Idle };
     let has_object = existing.is_some();
     let answer = allocate(shared, key, claim, pool, existing).await;
     let mut views = shared.views();
-    // The claim may be gone meanwhile, and one of its name may be another.
+    // Meanwhile the claim may have been deleted, or replaced by a claim of the same name.
     if views.claims.get(key).is_none_or(|now| now.metadata.uid != claim.metadata.uid) {
         return Outcome::Idle;
     }
@@ -162,7 +162,7 @@ async fn request(shared: &Shared<impl Servers>, present: &Present, existing: Opt
                 let reason = super::grant::reason(&problem);
                 known.refusal = Some(Shown::Unfulfilled { reason, message: message(&problem) });
             }
-            // A refusal is a condition of the claim. An outage concerns the provider.
+            // A refusal is shown as a condition of the claim, an outage in the status of the provider.
             if is_passing(&problem) {
                 drop(views);
                 shared.refused(&problem);
@@ -236,7 +236,7 @@ impl Present {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
-        // The watch shows an object of this claim soon. Any other one has the name for good.
+        // An object of this claim appears in the watch soon. Any other object keeps the name.
         if matches!(&error, kube::Error::Api(status) if status.code == 409)
             && let Some(other) = target.get(&shared.client).await?
             && AddressFacts::of(&other).is_none_or(|(_, facts)| !facts.fulfils(&self.key.1, &self.claim))
@@ -256,10 +256,10 @@ impl Present {
         views.due_claims.insert(self.key.clone());
     }
 
-    /// Releases the address of a claim in deletion, and lets the claim go.
+    /// Releases the address of a claim in deletion, and removes the finalizer of the claim.
     ///
-    /// The prefixes of the claim are read before the API server confirms the deletion. So they are of this
-    /// claim, and not of a later one of the same name.
+    /// The prefixes are read before the API server confirms the deletion, so that they belong to this claim
+    /// and not to a later claim of the same name.
     async fn release(&self, shared: &Shared<impl Servers>) -> Result<(), Failure> {
         loop {
             let held = held(shared, &self.key, &self.claim).await?;
@@ -289,7 +289,7 @@ impl Present {
 }
 
 impl Present {
-    /// Reason against a release that the view does not know yet, by quorum reads.
+    /// Reads the state that prevents a release, which the view may not show yet, from a quorum.
     async fn obstacle(&self, shared: &Shared<impl Servers>) -> Result<Option<Obstacle>, Failure> {
         let (client, absent) = (&shared.client, Metadata::default());
         let (Self { claim, claims, addresses, .. }, name) = (self, &self.key.1);
@@ -310,7 +310,7 @@ impl Present {
         Ok(self.pause(shared).await?.map(Obstacle::Lag))
     }
 
-    /// Pause of the Cluster that the view does not know yet, by a quorum read.
+    /// Reads the pause of the Cluster, which the view may not show yet, from a quorum.
     async fn pause(&self, shared: &Shared<impl Servers>) -> Result<Option<String>, Failure> {
         let resource = shared.contract().clusters.clone();
         let (Some(cluster), Some(resource)) = (&self.claim.cluster, resource) else { return Ok(None) };
@@ -330,7 +330,7 @@ impl Present {
     }
 }
 
-/// Deletes an object whose claim is gone, and lets it go.
+/// Deletes an object whose claim no longer exists, and removes its finalizer.
 ///
 /// The garbage collector keeps an object while its pool lives, and a move leaves the objects of global pools
 /// in the source. An object without the provider's finalizer may be one to adopt, before its claim is

@@ -14,7 +14,7 @@ use super::shared::Shared;
 use crate::cluster_api::Key;
 use crate::servers::Servers;
 
-/// Time after which a waiting claim is requested again, if no event comes before.
+/// Time after which a waiting claim is requested again, unless an event triggers that earlier.
 const WAITING_PAUSE: Duration = Duration::from_secs(60);
 
 /// Takes the steps of all claims, for as long as the provider runs.
@@ -28,7 +28,7 @@ pub(super) async fn serve_claims(shared: &Shared<impl Servers>) {
             shared.views().retry(key);
         }
         while steps.len() < CLUSTER_API_CLAIMS_AT_ONCE {
-            // One step of a claim is taken at a time.
+            // Only one step of a claim runs at a time.
             let Some(key) = shared.views().due_claims.take(&busy) else { break };
             busy.insert(key.clone());
             steps.push(async move {

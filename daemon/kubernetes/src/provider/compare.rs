@@ -85,8 +85,8 @@ async fn read(shared: &Shared<impl Servers>) -> Result<Held, Problem> {
     Ok(held)
 }
 
-/// Takes the steps of all claims, even if an event was lost, and notes what each one with an object has.
-/// Claims without one are requested anyway.
+/// Makes the steps of all claims due, even if an event was lost. Also records the allocations of claims with
+/// an object. Claims without an object are requested in any case.
 fn apply(views: &mut Views, held: &Held) {
     let all: Vec<Key> = views.claims.keys().chain(views.addresses.keys()).cloned().collect();
     views.due_claims.extend(all);
@@ -111,7 +111,7 @@ fn apply(views: &mut Views, held: &Held) {
     }
     for (key, granted) in changed {
         let known = views.answers.entry(key).or_default();
-        // What was granted since the read is requested again, which changes nothing.
+        // An address that was granted since the read is requested again, which changes nothing.
         if granted.is_some() || known.granted.is_some() {
             known.granted = granted;
         }

@@ -12,7 +12,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Pauses by key. They double from one failure to the next.
 #[derive(Debug)]
 pub(super) struct Pauses<K> {
-    /// Newest pause of each key; without a time while the attempt after it runs.
+    /// Newest pause of each key; its time is none while the next attempt runs.
     of: BTreeMap<K, (Option<Instant>, Duration)>,
     order: BTreeSet<(Instant, K)>,
 }
@@ -31,7 +31,7 @@ impl<K: Ord + Clone> Pauses<K> {
         self.begin(key, now + pause, pause);
     }
 
-    /// Begins a pause that is no failure.
+    /// Begins a pause that follows no failure.
     pub(super) fn wait(&mut self, key: K, now: Instant, pause: Duration) {
         self.begin(key, now + pause, FIRST);
     }
@@ -42,7 +42,7 @@ impl<K: Ord + Clone> Pauses<K> {
         self.of.insert(key, (Some(at), pause));
     }
 
-    /// Notes a success. A pause that has begun since goes on.
+    /// Records a success. A pause that has begun since then continues.
     pub(super) fn succeed(&mut self, key: &K) {
         if self.of.get(key).is_some_and(|(at, _)| at.is_none()) {
             self.of.remove(key);

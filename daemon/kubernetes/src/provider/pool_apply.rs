@@ -125,7 +125,7 @@ async fn put(
         let detail = format!("pool {} is being deleted, and ends with its last address", names.pool);
         return Err(Problem::new(Code::Terminating, detail));
     }
-    // What an administrator has set beside the spec of the object stays.
+    // Settings of an administrator that the object's spec doesn't determine stay.
     wanted.network.clone_from(&view.spec.network);
     wanted.disabled = view.spec.disabled;
     wanted.drains_to.clone_from(&view.spec.drains_to);
@@ -260,7 +260,7 @@ fn ready(spec: &PoolSpec, view: &PoolView) -> Result<ReadyPool, Problem> {
     Ok(ReadyPool { name: view.spec.name.clone(), family, length, prefix, gateway })
 }
 
-/// Number of allocated addresses that a refused spec does not contain, of the first ones.
+/// Number of allocated addresses that a refused spec does not contain, among the first allocations.
 async fn out_of_range(shared: &Shared<impl Servers>, view: &PoolView, plan: &Plan) -> Result<u64, Problem> {
     let wanted = plan.allocatable();
     let list = with_query("/v1/allocations", "pool", view.spec.name.as_str());
@@ -282,7 +282,7 @@ async fn out_of_range(shared: &Shared<impl Servers>, view: &PoolView, plan: &Pla
     }
 }
 
-/// Number of prefixes that are cut from a pool, and of those of them that a refused spec does not contain.
+/// Number of prefixes cut from a pool, and the number of these that a refused spec does not contain.
 async fn delegated(
     shared: &Shared<impl Servers>,
     view: &PoolView,
@@ -305,7 +305,7 @@ async fn delegated(
     Ok((found, outside))
 }
 
-/// Deletes what was created for a pool. Returns false while the pool holds addresses.
+/// Deletes the resources of a pool. Returns false while the pool holds addresses.
 ///
 /// # Errors
 /// Any failure.
@@ -318,7 +318,7 @@ pub(super) async fn remove(
     let manager = shared.settings.manager();
     let view = match present(shared, &names).await {
         Ok(view) => view,
-        // The pool of this name was never the object's.
+        // The pool of this name never belonged to the object.
         Err(problem) if problem.code == Code::ManagedElsewhere => return Ok(true),
         Err(problem) => return Err(problem),
     };

@@ -16,7 +16,7 @@ use crate::servers::{Servers, is_passing};
 /// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Course {
-    /// The pool is as its object wants it, or the next step follows from an event.
+    /// The pool matches its object, or the next step follows from an event.
     Done,
     /// The pool ends once its last address is released.
     Ends,
@@ -25,7 +25,7 @@ pub(super) enum Course {
 /// Takes the next step of a pool.
 ///
 /// # Errors
-/// A failure after which the step is taken again, and a refusal of the spec: it may be accepted later.
+/// A failure after which the step is retried, or a refusal of the spec, which may be accepted later.
 pub(super) async fn take(shared: &Shared<impl Servers>, key: &PoolKey) -> Result<Course, Failure> {
     let Some(facts) = shared.views().pool(key).cloned() else { return Ok(Course::Done) };
     if facts.metadata.is_paused {
@@ -43,7 +43,7 @@ pub(super) async fn take(shared: &Shared<impl Servers>, key: &PoolKey) -> Result
     let applied = match apply(shared, key, &facts).await {
         Ok(applied) => applied,
         Err(problem) if is_passing(&problem) => {
-            // What is known of the pool stays. The claims of another one show why they wait.
+            // A known state of the pool stays. Otherwise the claims must show why they wait.
             if !shared.views().states.contains_key(key) {
                 note(shared, key, PoolState::Unreached(problem.clone()));
             }
@@ -54,7 +54,7 @@ pub(super) async fn take(shared: &Shared<impl Servers>, key: &PoolKey) -> Result
     let refusal = applied.refusal.map(|problem| with_object(&shared.views(), problem));
     let applied = Applied { refusal, ..applied };
     let state = match (&applied.ready, &applied.refusal) {
-        // A change that is refused leaves the pool as it was.
+        // A refused change leaves the pool unchanged.
         (Some(ready), _) => PoolState::Ready(ready.clone()),
         (None, Some(problem)) => PoolState::Refused(problem.clone()),
         (None, None) => PoolState::Refused(Problem::new(Code::Internal, "the pool was not read")),
@@ -70,7 +70,7 @@ pub(super) async fn take(shared: &Shared<impl Servers>, key: &PoolKey) -> Result
     applied.refusal.map_or(Ok(Course::Done), |_| Err(Failure::Shown))
 }
 
-/// Adds the object of the other pool to a refusal, since names in ipamd are cut.
+/// Adds the object of the conflicting pool to a refusal, because names in ipamd are truncated.
 fn with_object(views: &Views, problem: Problem) -> Problem {
     if problem.code != Code::Overlap {
         return problem;
@@ -87,7 +87,7 @@ fn with_object(views: &Views, problem: Problem) -> Problem {
     }
 }
 
-/// Notes the state of a pool. A new one may change what its claims get.
+/// Records the state of a pool. If the state is new, the claims of the pool are retried.
 fn note(shared: &Shared<impl Servers>, key: &PoolKey, state: PoolState) {
     let mut views = shared.views();
     if views.states.get(key) == Some(&state) || views.pool(key).is_none() {

@@ -14,12 +14,12 @@ use super::shared::Shared;
 use crate::cluster_api::PoolKey;
 use crate::servers::Servers;
 
-/// Pools whose step is taken at once. A slow answer of the API server about one delays no other.
+/// Number of pools whose steps run concurrently. A slow answer about one pool delays no other pool.
 const AT_ONCE: usize = 8;
 
 /// Applies all pools, for as long as the provider runs.
 ///
-/// The counts of a pool are read again soon after a change of its claims, and those of all in intervals.
+/// The counts of a pool are read again soon after a change of its claims, and the counts of all at intervals.
 pub(super) async fn serve_pools(shared: &Shared<impl Servers>) {
     let mut steps = FuturesUnordered::new();
     let mut busy: BTreeSet<PoolKey> = BTreeSet::new();
@@ -45,7 +45,7 @@ pub(super) async fn serve_pools(shared: &Shared<impl Servers>) {
             shared.publish();
         }
         while steps.len() < AT_ONCE {
-            // One step of a pool is taken at a time.
+            // Only one step of a pool runs at a time.
             let Some(key) = shared.views().due_pools.take(&busy) else { break };
             busy.insert(key.clone());
             steps.push(async move {

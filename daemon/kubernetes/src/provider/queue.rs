@@ -1,4 +1,4 @@
-//! Queue of keys that are due: each is in it once, and is taken in the order of its arrival.
+//! Queue of due keys without duplicates, in the order of their arrival.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -14,8 +14,8 @@ use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::servers::Servers;
 
-/// Serves the claims of a management cluster until it is dropped. It recovers by itself, and publishes its
-/// status.
+/// Serves the claims of a management cluster until the future is dropped. Recovers from failures itself, and
+/// publishes its status.
 pub async fn provide(settings: ProviderSettings, servers: impl Servers, status: Sender<ProviderStatus>) {
     let mut backoff = Backoff::default();
     status.send_replace(ProviderStatus::new());

@@ -175,7 +175,7 @@ impl<S> Shared<S> {
     /// Waits until everything is listed.
     pub(super) async fn synced(&self) {
         let mut status = self.status.subscribe();
-        // The sender is a part of this.
+        // The sender lives as long as `self`, so the wait can't fail.
         let _ = status.wait_for(|status| status.synced).await;
     }
 }

@@ -20,7 +20,7 @@ use crate::servers::Servers;
 /// Plural of claims.
 pub(super) const CLAIMS: &str = "ipaddressclaims";
 const CLUSTER_GROUP: &str = "cluster.x-k8s.io";
-/// Time between two questions for a kind that the API server does not serve.
+/// Time between two discovery requests for a kind that the API server does not serve.
 const DISCOVERY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Fills the views, for as long as the provider runs.
@@ -60,7 +60,7 @@ pub(super) async fn stream(shared: &Shared<impl Servers>, connection: &Connectio
     .map(drop)
 }
 
-/// Event about objects of a filter. An object that has lost its label is gone for this provider.
+/// Event about objects of a filter. An object that has lost its label counts as deleted for this provider.
 fn selected<P>(
     event: Event<DynamicObject>,
     filter: Option<&str>,
@@ -88,7 +88,7 @@ async fn pools(shared: &Shared<impl Servers>, connection: &Connection, kind: Poo
     }
 }
 
-/// Follows a kind in the version that the API server recommends, and in another one once that has ended.
+/// Follows a kind in the version that the API server prefers; once this version ends, in another one.
 async fn discovered(
     (shared, connection): (&Shared<impl Servers>, &Connection),
     (group, kind): (&str, &str),

@@ -1,4 +1,4 @@
-//! Objects of the management cluster, and what the servers said about them.
+//! Objects of the management cluster, and the answers of the servers about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,13 +76,13 @@ pub(super) struct ReadyPool {
 /// Claims that wait for one pool.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// Place up to which events are known: a revision, or an event of it.
+    /// Position up to which events were read: a revision, or an event of a revision.
     pub(super) after: String,
     pub(super) claims: BTreeSet<Key>,
 }
 
 impl Waiting {
-    /// Adds a claim that waits since a revision. Events since then may have been read without it.
+    /// Adds a claim that waits since a revision. Events after this revision are read again if necessary.
     pub(super) fn add(&mut self, key: Key, revision: u64) {
         if self.claims.is_empty() || revision < self.revision() {
             self.after = revision.to_string();
@@ -90,7 +90,7 @@ impl Waiting {
         self.claims.insert(key);
     }
 
-    /// Notes that events up to a place are known.
+    /// Records the position up to which events were read.
     pub(super) fn go_on(&mut self, place: String) {
         self.after = place;
     }
@@ -154,7 +154,7 @@ impl Views {
         self.due_claims.insert(key);
     }
 
-    /// Forgets a claim that is gone.
+    /// Forgets a deleted claim.
     pub(super) fn forget(&mut self, key: &Key) {
         self.answers.remove(key);
         self.stop_waiting(key);
@@ -254,7 +254,7 @@ impl Views {
         }
     }
 
-    /// Tries pools again that overlap with others, since one is gone.
+    /// Retries pools that overlap with others, because a pool was deleted.
     fn retry_overlapping(&mut self) {
         let is_overlapping = |state: &PoolState| match state {
             PoolState::Refused(problem) => problem.code == Code::Overlap,
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(found(&views), ([1, 0], 1));
         views.claim_event(Event::Apply(Some((key.clone(), second.clone()))));
         assert_eq!(found(&views), ([0, 1], 1));
-        // A list lacks it.
+        // A list lacks the object.
         views.claim_event(Event::Init);
         views.claim_event(Event::InitDone);
         assert_eq!(found(&views), ([0, 0], 0));

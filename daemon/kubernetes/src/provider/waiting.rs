@@ -1,4 +1,4 @@
-//! Claims that wait: events of their pools tell when they are served.
+//! Claims that wait: events of their pools report when a claim is served.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ const INTERVAL: Duration = Duration::from_millis(CLUSTER_API_EVENTS_MS);
 
 /// Follows the events of pools on which claims wait, for as long as the provider runs.
 ///
-/// The step of the state machine that frees an address serves the oldest claim. The provider only learns of
-/// it here.
+/// The state machine serves the oldest claim when it frees an address. The provider learns of this only by
+/// the events.
 pub(super) async fn follow_waiting(shared: &Shared<impl Servers>) {
     let mut last: Option<Name> = None;
     loop {
@@ -45,7 +45,7 @@ pub(super) async fn follow_waiting(shared: &Shared<impl Servers>) {
                     has_more |= page.next.is_some();
                     has_news |= apply(&mut shared.views(), shared.settings.realm.as_str(), &pool, page);
                 }
-                // What has happened is not known any more.
+                // The events since the position are no longer available.
                 Err(problem) if problem.code == Code::RevisionCompacted => {
                     retry_all(&mut shared.views(), &pool);
                     has_news = true;
@@ -62,7 +62,7 @@ pub(super) async fn follow_waiting(shared: &Shared<impl Servers>) {
     }
 }
 
-/// Pools whose turn it is, after the last one of the turn before.
+/// Pools to read in this turn, beginning after the last pool of the previous turn.
 fn next(views: &Views, last: Option<&Name>) -> Vec<(Name, String)> {
     let after = views.waiting.iter().filter(|(pool, _)| last.is_none_or(|last| *pool > last));
     let before = views.waiting.iter().filter(|(pool, _)| last.is_some_and(|last| *pool <= last));

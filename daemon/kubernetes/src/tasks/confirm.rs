@@ -1,4 +1,4 @@
-//! Confirmation by quorum reads that pods and controllers are gone.
+//! Confirmation by quorum reads that pods and controllers no longer exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ impl Candidate {
     }
 }
 
-/// Reads the pods of candidates. Returns the answered ones, each with true if its pod is gone.
+/// Reads the pods of candidates. Returns the candidates with an answer, each with true if its pod is deleted.
 pub(super) async fn confirm(
     shared: &Shared<impl Servers>,
     client: &Client,
@@ -76,7 +76,8 @@ pub(super) async fn confirm(
     answers
 }
 
-/// Reads objects outside of namespaces. Returns the answered ones, each with true if there is none.
+/// Reads objects outside of namespaces. Returns the names with an answer, each with true if the object is
+/// absent.
 pub(super) async fn confirm_missing(
     shared: &Shared<impl Servers>,
     client: &Client,
@@ -108,7 +109,8 @@ fn is_valid(name: &WorkloadName) -> bool {
     is_name(name.namespace.as_str()) && is_name(name.name.as_str())
 }
 
-/// True if a controller is gone; false if it exists, or if the API server doesn't know its kind.
+/// True if a controller no longer exists. False if the controller exists, or if the API server doesn't know
+/// its kind.
 ///
 /// # Errors
 /// Any other answer.

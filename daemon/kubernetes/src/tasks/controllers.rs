@@ -18,7 +18,7 @@ use crate::rows::{EndpointRow, PoolRow};
 use crate::servers::{Servers, each, is_passing, path};
 use crate::shared::Shared;
 
-/// Statements to the servers. A policy may keep addresses, so that later scans find the same again.
+/// Requests that the servers accepted. A policy may keep addresses, so that later scans repeat a finding.
 #[derive(Debug, Default)]
 struct Told {
     scales: BTreeMap<ControllerId, (u32, u32)>,
@@ -43,7 +43,7 @@ impl From<Problem> for Failure {
     }
 }
 
-/// Tells the servers of controllers that are scaled or gone, for as long as the watcher runs.
+/// Reports scaled and deleted controllers to the servers, for as long as the watcher runs.
 pub(crate) async fn follow_controllers(shared: &Shared<impl Servers>, client: &Client) {
     shared.synced().await;
     let mut told = Told::default();
@@ -74,7 +74,7 @@ pub(crate) async fn follow_controllers(shared: &Shared<impl Servers>, client: &C
                 is_passing(problem)
             }
         };
-        // Others are found again by the next scan.
+        // The next scan finds all other failed work again.
         if is_passing {
             shared.views().controllers.work.insert(work);
         }
@@ -164,7 +164,7 @@ async fn released(shared: &Shared<impl Servers>, call: Call) -> Result<(), Probl
     Ok(())
 }
 
-/// Controllers of this name that the servers know. Of others they would record a change of nothing.
+/// Controllers of this name that the servers know. A change of other controllers would have no effect.
 async fn known(
     shared: &Shared<impl Servers>,
     (kind, namespace, name): Named<'_>,

@@ -48,7 +48,7 @@ pub(crate) async fn apply_custom(shared: &Shared<impl Servers>, client: &Client)
             }
         }
         if has_changed {
-            // What was refused may depend on what is written now.
+            // A refused resource may depend on a resource that was written in this round.
             subnets.retry();
             pools.retry();
             reservations.retry();

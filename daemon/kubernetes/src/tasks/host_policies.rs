@@ -48,12 +48,12 @@ struct HostPolicies<'a, S> {
     stale: BTreeMap<Key, ()>,
 }
 
-/// Cluster as one round sees it.
+/// State of the cluster in one round.
 struct Seen {
     nodes: BTreeMap<ObjectName, Labels>,
     objects: BTreeMap<ObjectName, NncpFacts>,
     resets: BTreeMap<ObjectName, String>,
-    /// Nodes with the host name of another one, which is the value.
+    /// Nodes whose host name another node has, which is the value.
     twins: BTreeMap<ObjectName, ObjectName>,
 }
 
@@ -63,7 +63,7 @@ impl Seen {
     }
 }
 
-/// Nodes that share their host names, each with another one of that name.
+/// Nodes with an ambiguous host name, each with another node of this host name.
 fn twins(nodes: &BTreeMap<ObjectName, Labels>) -> BTreeMap<ObjectName, ObjectName> {
     let (mut first, mut twins) = (BTreeMap::new(), BTreeMap::new());
     for (node, labels) in nodes {
@@ -136,7 +136,7 @@ impl<S: Servers> HostPolicies<'_, S> {
         };
         self.read().await?;
         if is_served != Some(true) || !is_known {
-            // Addresses of nodes that are gone are released all the same.
+            // Addresses of deleted nodes are released in any case.
             let none = BTreeSet::new();
             let is_missing = is_served == Some(false);
             if is_missing {
@@ -161,7 +161,7 @@ impl<S: Servers> HostPolicies<'_, S> {
         self.forget_rollouts();
         self.ends.delete(&self.policies, &seen.nodes, &seen.objects).await;
         if releases {
-            // An object that was deleted in this round counts, too, until the watch shows that it is gone.
+            // An object that was deleted in this round counts, too, until the watch shows its deletion.
             let owners = seen.objects.values().filter_map(|object| object.owner.as_ref());
             let owned = owners.map(|owner| (owner.policy.clone(), owner.node.clone()));
             let configured = owned.chain(self.written.keys().cloned()).collect();
@@ -210,7 +210,7 @@ impl<S: Servers> HostPolicies<'_, S> {
         let room = next.room.saturating_sub(asked);
         let (_, problem) = self.take(policy, seen, reset, (&next.actions, room)).await;
         failure = problem.or(failure);
-        // What was written is on its way now.
+        // The objects written in this round count as being configured.
         let shown = plan(policy, &self.hosts(policy, seen), reset);
         let blocked =
             self.failed.iter().find(|((of, _), _)| *of == policy.name).map(|(_, (blocked, _))| blocked);
@@ -307,7 +307,7 @@ impl<S: Servers> HostPolicies<'_, S> {
                     self.stale.remove(&key);
                 }
                 Err(problem) if is_passing(&problem) => return Err(problem),
-                // A refusal shows when the node has its turn.
+                // A refusal is shown when the step of the node is taken.
                 Err(_) => {}
             }
             self.compared.insert(key, now);

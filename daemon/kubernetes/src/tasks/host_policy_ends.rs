@@ -30,13 +30,13 @@ type Nodes = BTreeMap<ObjectName, Labels>;
 /// Policy and one of its nodes.
 pub(super) type Pair = (Name, ObjectName);
 
-/// Knowledge of a node that a policy had an object or addresses for.
+/// State of a node for which a policy had an object or addresses.
 enum Standing {
-    /// The policy applies to the node, or nothing is known of it.
+    /// The policy applies to the node, or the state of the node is unknown.
     Keeps,
     /// The node exists, and the policy does not apply to it.
     Left,
-    /// The node is gone.
+    /// The node was deleted.
     Gone,
 }
 
@@ -89,10 +89,10 @@ impl<'a, S: Servers> Ends<'a, S> {
         }
     }
 
-    /// Releases the addresses of nodes that are gone, or that their policy does not apply to any more.
+    /// Releases the addresses of nodes that were deleted, or to which their policy no longer applies.
     ///
-    /// A node that runs keeps its addresses while it is among `configured`: its object still applies them.
-    /// So do all of them while the objects are not known.
+    /// A running node keeps its addresses while it is in `configured`, since its object still applies them.
+    /// While the objects are unknown, all nodes keep their addresses.
     ///
     /// # Errors
     /// Failure of a read or a release.
@@ -110,7 +110,7 @@ impl<'a, S: Servers> Ends<'a, S> {
             held.extend(row.uid.is_none().then_some((row.key, allocations)));
         })
         .await?;
-        // The ids are read before the confirmation: what is allocated after it has others.
+        // The ids are read before the confirmation, so that later allocations have other ids.
         let mut leaving: BTreeMap<Pair, Vec<u64>> = BTreeMap::new();
         let mut gone: BTreeMap<ObjectName, Vec<u64>> = BTreeMap::new();
         let mut absent = BTreeSet::new();
@@ -143,7 +143,7 @@ impl<'a, S: Servers> Ends<'a, S> {
         let answers = confirm_missing(self.shared, self.client, &resource("", "Node", "nodes"), due).await;
         for (node, is_missing) in answers {
             self.absent.forget(&node);
-            // A host outside of the cluster may have the name of the policy as its namespace.
+            // A host outside of the cluster may be in a namespace with the name of the policy.
             if !is_missing || self.is_elsewhere(&node).await? {
                 continue;
             }
@@ -165,7 +165,7 @@ impl<'a, S: Servers> Ends<'a, S> {
         Ok(agent.is_some_and(|agent| agent.is_heard(Timestamp::now())))
     }
 
-    /// Reads what a path shows; none if there is nothing.
+    /// Reads a path; none if nothing exists there.
     async fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Problem> {
         match self.shared.servers.send(Call::get(path)).await {
             Ok(answer) => answer.read().map(Some),
@@ -174,7 +174,7 @@ impl<'a, S: Servers> Ends<'a, S> {
         }
     }
 
-    /// Releases allocations. Newer ones of the same addresses stay.
+    /// Releases allocations by their ids. Newer allocations of the same addresses stay.
     async fn release_all(&self, allocations: Vec<u64>) -> Result<(), Problem> {
         for id in allocations {
             let own = path(&["allocations", &id.to_string()]);

@@ -61,7 +61,7 @@ impl<S: Servers> Writer<'_, S> {
         let (node, replaced) = action.target();
         let hostname = hostname(node, labels)?;
         if let Action::Replace { uid, resets: true, .. } = action {
-            // What the servers refuse to render is refused before anything is released.
+            // A configuration that the servers refuse must be refused before any address is released.
             self.render(policy, node, true).await?;
             self.reset(policy, node, uid, reset).await?;
         }
@@ -77,7 +77,8 @@ impl<S: Servers> Writer<'_, S> {
         let (resource, name) = (kind(), object_name(&policy.name, node));
         let target = |uid| Target { resource: &resource, namespace: None, name: &name, uid };
         if let Some(uid) = replaced {
-            // kubernetes-nmstate accepts no other captures, and a new object has no former conditions.
+            // A policy can't be changed: kubernetes-nmstate refuses other captures, and would keep former
+            // conditions.
             target(uid.as_str()).delete(self.client).await?;
         }
         Ok(target("").create(self.client, object(&content)).await?)
@@ -118,13 +119,13 @@ impl<S: Servers> Writer<'_, S> {
     ) -> Result<(), Problem> {
         let own = path(&["host-policies", policy.name.as_str(), "reset"]);
         let request = ResetHostPolicy { node: Some(node.clone()) };
-        // The answer to a repetition counts what the node holds by then: that is the new address.
+        // Without the key, a repetition would release the addresses that the node has got since.
         let once = format!("reset-{uid}-{}", fit(reset.unwrap_or_default()));
         let call = Call::post(own).json(&request)?.repeatable().header(HEADER_IDEMPOTENCY_KEY, &once)?;
         self.shared.servers.send(call).await?.read::<HostPolicyReset>().map(drop)
     }
 
-    /// Cause that holds up a node. An exhausted pool is named with its size and its holders.
+    /// Cause that blocks a node. For an exhausted pool, the cause names the pool's size and holders.
     pub(super) async fn blocked(&self, policy: &Policy, node: &ObjectName, problem: &Problem) -> Blocked {
         let mut text = message(problem);
         if problem.code == Code::PoolExhausted {
@@ -164,7 +165,7 @@ impl<S: Servers> Writer<'_, S> {
     }
 }
 
-/// Host name by which kubernetes-nmstate selects the node, and no other one.
+/// Host name by which kubernetes-nmstate selects the node and no other node.
 fn hostname<'a>(node: &ObjectName, Labeled { labels, twin }: Labeled<'a>) -> Result<&'a str, Problem> {
     let problem = |why| Problem::new(Code::InvalidField, why).help("Label each node with its own host name.");
     let name = labels.get(HOSTNAME_LABEL).map(String::as_str).filter(|name| !name.is_empty());
@@ -177,7 +178,7 @@ fn hostname<'a>(node: &ObjectName, Labeled { labels, twin }: Labeled<'a>) -> Res
     }
 }
 
-/// Part of a key: other bytes are replaced.
+/// Text for a key, with other bytes replaced.
 fn fit(text: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     text.chars().take(32).map(fit).collect()

@@ -1,4 +1,4 @@
-//! Addresses of nodes that are gone.
+//! Reclaims the addresses of deleted nodes.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ enum Attempt {
     Failed,
 }
 
-/// Reclaims the addresses of nodes that are gone, for as long as the watcher runs.
+/// Reclaims the addresses of deleted nodes, for as long as the watcher runs.
 pub(crate) async fn reclaim_nodes(shared: &Shared<impl Servers>, client: &Client) {
     shared.synced().await;
     let heard_again = Duration::from_millis(PROBER_SILENCE_MS_MAX).min(shared.settings.scan_interval);

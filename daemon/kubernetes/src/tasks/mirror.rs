@@ -35,7 +35,7 @@ pub(crate) struct Place<M: Mirror> {
     /// True if host policies select the objects, too.
     pub(crate) serves_hosts: bool,
     pub(crate) view: fn(&mut Views) -> &mut Mirrored<M::Facts>,
-    /// Notes that an object is gone.
+    /// Records the deletion of an object.
     pub(crate) end: fn(&mut Views, ObjectName),
 }
 
@@ -52,11 +52,11 @@ struct Task<'a, S, M: Mirror> {
 
 /// Resource of the servers after a step.
 enum Written<S> {
-    /// It is as it was.
+    /// The resource is unchanged.
     Nothing,
-    /// It is this one.
+    /// The resource has this state.
     Row(Row<S>),
-    /// There is none.
+    /// The resource does not exist.
     Gone,
 }
 
@@ -112,7 +112,7 @@ impl<S: Servers, M: Mirror> Task<'_, S, M> {
         read((self.place.view)(&mut self.shared.views()))
     }
 
-    /// Reads the resources, and looks for those whose objects are gone.
+    /// Reads the resources, and finds those whose objects no longer exist.
     async fn refresh(&mut self) -> Result<(), Problem> {
         let realm = self.shared.settings.realm.clone();
         let list = ipam_api::client::with_query(&path(&[M::PLURAL]), "realm", realm.as_str());

@@ -137,7 +137,7 @@ impl<S: Servers> NodePools<'_, S> {
         Ok(())
     }
 
-    /// Looks for resources whose objects are gone without a watched deletion.
+    /// Finds resources whose objects no longer exist although no deletion was watched.
     async fn find_absent(&mut self) {
         let subnets = self.subnets.iter().filter(|(_, subnet)| subnet.is_own);
         let subnets = subnets.filter_map(|(name, _)| ObjectName::new(name.as_str()).ok());
@@ -210,7 +210,7 @@ impl<S: Servers> NodePools<'_, S> {
         Ok(has_changed)
     }
 
-    /// Sends a write. A race is no error: the next round reads what is there.
+    /// Sends a write. A conflict with another writer is no error: the next round reads the present state.
     async fn send(&self, call: Call) -> Result<(), Problem> {
         let plain = call.path().split('?').next().unwrap_or_default().to_owned();
         let is_delete = call.body().is_none();

@@ -58,7 +58,7 @@ impl<'a, S: Servers, K: CustomKind> Publisher<'a, S, K> {
         self.known.insert(name.clone(), known);
     }
 
-    /// Forgets objects that are gone. All others may have other counts.
+    /// Forgets deleted objects. The counts of all others may have changed.
     pub(super) fn retain(&mut self, objects: &BTreeSet<ObjectName>) {
         self.known.retain(|name, _| objects.contains(name));
         self.due.retain(|name, _| objects.contains(name));

@@ -24,7 +24,7 @@ use crate::shared::Shared;
 /// Resources whose next steps are in memory at once.
 const ROUND: usize = 256;
 
-/// Part of the steps that is taken.
+/// Part of the steps that is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Deletions.
@@ -33,7 +33,7 @@ pub(super) enum Phase {
     Put,
 }
 
-/// Refusal by the servers, which is tried again.
+/// Refusal by the servers, after which the step is retried.
 #[derive(Debug)]
 struct Refused {
     code: Code,
@@ -89,7 +89,7 @@ impl<'a, S: Servers, K: CustomKind> Reconciler<'a, S, K> {
         self.shared.settings.status_interval.min(self.shared.settings.scan_interval)
     }
 
-    /// Finds what has to be compared. Without a list of the objects there is nothing.
+    /// Determines the objects and resources to compare; none before the objects are listed.
     pub(super) async fn collect(&mut self) -> Result<(), Problem> {
         if !self.view(|view| view.listed.is_synced()) {
             return Ok(());
@@ -106,7 +106,7 @@ impl<'a, S: Servers, K: CustomKind> Reconciler<'a, S, K> {
         Ok(())
     }
 
-    /// Reads the resources, and looks for those whose objects are gone.
+    /// Reads the resources, and finds those whose objects no longer exist.
     async fn refresh(&mut self) -> Result<(), Problem> {
         let list = with_query(&path(&[K::SERVERS_PLURAL]), "managed_by", &self.shared.settings.manager());
         let mut rows = BTreeMap::new();
@@ -206,13 +206,13 @@ impl<'a, S: Servers, K: CustomKind> Reconciler<'a, S, K> {
         write(&self.shared.servers, own, call).await
     }
 
-    /// Notes the outcome of a step. An object that has raced with another writer is compared again.
+    /// Records the outcome of a step. After a conflict with another writer, the object is compared again.
     fn settle(&mut self, planned: &Planned<K>, outcome: Outcome<View<K>>) -> Result<(), Problem> {
         let name = &planned.name;
         let present = match outcome {
             Outcome::Done(answer) => {
                 self.refused.remove(name);
-                // A pool that is to end and holds no address is gone at once.
+                // A terminating pool without held addresses is deleted at once.
                 let present = if answer.body.is_empty() { None } else { Some(answer.read()?) };
                 if present.is_some() {
                     self.decide(planned, None);
@@ -240,7 +240,7 @@ impl<'a, S: Servers, K: CustomKind> Reconciler<'a, S, K> {
         Ok(())
     }
 
-    /// Notes a refusal by the servers. It is counted once until it ends.
+    /// Records a refusal by the servers, which is counted once until it ends.
     fn refuse(&mut self, planned: &Planned<K>, problem: Problem) {
         self.due.remove(&planned.name);
         let (first, longest) = (self.interval(), self.shared.settings.scan_interval);
@@ -259,7 +259,7 @@ impl<'a, S: Servers, K: CustomKind> Reconciler<'a, S, K> {
         self.publisher.decide(&planned.name, Decision { uid, generation, refusal });
     }
 
-    /// Tries refused steps again, but those that only another manager can change.
+    /// Retries refused steps, except those that only another manager can resolve.
     pub(super) fn retry(&mut self) {
         let now = Instant::now();
         for refused in self.refused.values_mut().filter(|one| one.code != Code::ManagedElsewhere) {

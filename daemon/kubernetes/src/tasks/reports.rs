@@ -22,12 +22,12 @@ const RENEWAL: Duration = Duration::from_millis(VERIFIED_RENEWAL_MS);
 /// Pause while a report waits for the controllers above the owner of a pod.
 const OWNER_PAUSE: Duration = Duration::from_millis(200);
 
-/// Reports that wait before the list of pods pauses.
+/// Number of waiting reports above which the list of pods pauses.
 const WAITING_MAX: usize = 2 * PODS_PER_REPORT_MAX;
 /// Longest pause of the list.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
 
-/// Reports pods that are new, have changed or are gone, for as long as the watcher runs.
+/// Reports new, changed and deleted pods, for as long as the watcher runs.
 pub(crate) async fn report_pods(shared: &Shared<impl Servers>) {
     let mut backoff = Backoff::default();
     let mut renewed: Option<Instant> = None;
@@ -86,7 +86,7 @@ fn take(shared: &Shared<impl Servers>, now: Instant) -> Option<(Batch, bool)> {
 }
 
 /// Pauses while many reports wait, so that a list of all pods is not in memory as a whole. The servers may be
-/// away, so the pause is short, and there is one for each request's worth of reports.
+/// unavailable, so the pause is short and occurs once per request's worth of reports.
 pub(super) async fn room_for_reports(shared: &Shared<impl Servers>) {
     let waiting = shared.views().pods.reports.waiting();
     if waiting >= WAITING_MAX && waiting.is_multiple_of(PODS_PER_REPORT_MAX) {

@@ -35,7 +35,7 @@ pub(crate) async fn scan(shared: &Shared<impl Servers>, client: &Client) {
     let mut reports = Absent::default();
     let mut backoff = Backoff::default();
     loop {
-        // An error that lasts is noted again.
+        // A persistent error is recorded again.
         shared.note(|status| status.error = None);
         match find(shared).await {
             Ok(found) => {

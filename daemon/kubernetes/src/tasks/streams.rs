@@ -107,7 +107,7 @@ async fn custom<K: CustomKind>(shared: &Shared<impl Servers>, connection: &Conne
     Ok(())
 }
 
-/// Follows a kind once the API server has it, and again after it was away.
+/// Follows a kind once the API server serves it, and again after an interruption.
 async fn when_served<K>(
     shared: &Shared<impl Servers>,
     connection: &Connection,

@@ -9,9 +9,9 @@ use crate::servers::Servers;
 
 /// Outcome of a write.
 pub(super) enum Outcome<T> {
-    /// The servers have carried it out.
+    /// The servers have applied the write.
     Done(Answer),
-    /// Another writer came first, or the outcome is unknown. The resource is this one now, or gone.
+    /// Another writer came first, or the outcome is unknown. `present` is the present resource, if it exists.
     Raced { problem: Problem, present: Option<T> },
 }
 

@@ -1,8 +1,8 @@
 //! Environment of Meridio's server: `IPAM_*`, a closed list. Any of these names enables the front end.
 //!
 //! Kubernetes sets `IPAM_PORT=tcp://…`, `IPAM_SERVICE_HOST` and the like for a Service `ipam`.
-//! These, and other unknown names, are ignored with a warning. Names of `ipamctl`, the plugin and the agent
-//! have the same prefix and are none of the daemon's.
+//! These, and other unknown names, are ignored with a warning. Variables of `ipamctl`, the plugin and the
+//! agent have the same prefix, but are not the daemon's.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use toml::{Table, Value};
 use super::go_duration;
 use crate::config::error::{ConfigError, wrong};
 
-/// Every name, with the key of the file that it stands for.
+/// Every variable with the configuration key that it sets.
 pub const NAMES: &[(&str, &str)] = &[
     ("IPAM_PORT", "meridio.listen"),
     ("IPAM_DATA_SOURCE", "data_dir"),
@@ -42,10 +42,10 @@ pub const NAMES: &[(&str, &str)] = &[
     ("IPAM_GRPC_COMPAT", "meridio.grpc_compat"),
 ];
 
-/// The key of [`NAMES`] that are accepted, and change nothing.
+/// Pseudo-key of names in [`NAMES`] that are accepted without effect.
 const NO_EFFECT: &str = "no effect";
 
-/// Names of other programs of ipamd.
+/// Variables of other ipamd programs, ignored without a warning.
 const OF_OTHERS: [&str; 8] = [
     SERVERS_ENV,
     CONTEXT_ENV,
@@ -60,12 +60,12 @@ const OF_OTHERS: [&str; 8] = [
 /// Section of the file.
 const SECTION: &str = "meridio";
 
-/// Settings of these variables.
+/// Settings from the `IPAM_*` variables.
 #[derive(Debug, Default)]
 pub(in crate::config) struct MeridioEnvironment {
-    /// Settings by the keys of the file, over those of the file.
+    /// Settings by configuration key; they override the file.
     pub(in crate::config) settings: Table,
-    /// Settings by the keys of the file, where nothing else has them.
+    /// Settings by configuration key; every other source overrides them.
     pub(in crate::config) defaults: Table,
     pub(in crate::config) warnings: Vec<String>,
 }
@@ -147,7 +147,7 @@ impl MeridioEnvironment {
                     .push(format!("{name} has no effect: the server does not probe itself over gRPC"));
                 return Ok(());
             }
-            // As Go does with shorter intervals.
+            // gRPC for Go also raises shorter intervals to its minimum.
             "IPAM_GRPC_KEEPALIVE_TIME" => {
                 let least = i64::try_from(MERIDIO_KEEPALIVE_MS_MIN).unwrap_or(i64::MAX);
                 Value::from(milliseconds(name, text)?.max(least))
@@ -161,7 +161,7 @@ impl MeridioEnvironment {
         Ok(())
     }
 
-    /// Takes the folder of Meridio's database for the data directory, unless another is configured.
+    /// Uses a folder beside Meridio's database as the data directory, unless another one is configured.
     fn replace_file(&mut self, name: &str, path: &str) {
         let dir = Path::new(path).parent().unwrap_or(Path::new("")).join(MERIDIO_DATA_FOLDER);
         let dir = dir.display().to_string();
@@ -175,7 +175,7 @@ impl MeridioEnvironment {
     }
 }
 
-/// True for a value that Kubernetes sets as a link to a Service. Of the known names only this one can be one.
+/// True for a Service link of Kubernetes. Of the known names only `IPAM_PORT` can be such a link.
 fn is_link(name: &str, value: &str) -> bool {
     name == "IPAM_PORT" && ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme))
 }
@@ -189,7 +189,7 @@ fn port(name: &str, text: &str) -> Result<u16, ConfigError> {
     }
 }
 
-/// Filter of the log for a level of Meridio.
+/// Returns the log filter for a log level of Meridio.
 fn level(name: &str, text: &str) -> Result<&'static str, ConfigError> {
     match text.to_ascii_uppercase().as_str() {
         "TRACE" => Ok("trace"),
@@ -205,7 +205,7 @@ fn level(name: &str, text: &str) -> Result<&'static str, ConfigError> {
     }
 }
 
-/// Switch in the forms of Go.
+/// Reads a boolean in the forms of Go's `strconv.ParseBool`.
 fn switch(name: &str, text: &str) -> Result<bool, ConfigError> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -223,7 +223,7 @@ fn duration(name: &str, text: &str) -> Result<Duration, ConfigError> {
     go_duration::parse(text).map_err(|why| wrong(name, &format!("{}: {why}", shown(text))))
 }
 
-/// Milliseconds of a duration, rounded up: a positive one never becomes 0.
+/// Milliseconds of a duration, rounded up: a positive duration never becomes 0.
 fn milliseconds(name: &str, text: &str) -> Result<i64, ConfigError> {
     let milliseconds = duration(name, text)?.as_nanos().div_ceil(1_000_000);
     Ok(i64::try_from(milliseconds).unwrap_or(i64::MAX))
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn m6_10_every_variable_has_its_default_and_is_read() {
-        // The NSP service has no default, and its times are shown with it.
+        // The NSP service has no default, and its intervals are shown only together with the service.
         const NSP: (&str, &str) = ("IPAM_NSP_SERVICE", "nsp-service:7778");
         let rows = [
             ("IPAM_PORT", "8888", "meridio.listen", "127.0.0.1:7777", "[::]:8888"),
@@ -347,7 +347,7 @@ mod tests {
             );
         }
         assert_eq!(config("", &links).unwrap().meridio, None);
-        // Beside a Service of that name, the port is set by hand.
+        // Beside the links of a Service, a plain port number is still a setting.
         let set = config("", &[("IPAM_SERVICE_HOST", "10.0.0.1"), ("IPAM_PORT", "7777")]).unwrap();
         assert_eq!(set.meridio.unwrap().listen.to_string(), "[::]:7777");
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-/// Units with their nanoseconds. Of those with a common beginning, the longer comes first.
+/// Units with their nanoseconds. Of units with a common prefix, the longer one comes first.
 const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -18,13 +18,13 @@ const UNITS: [(&str, u128); 8] = [
 
 /// Longest duration of Go, in nanoseconds: about 292 years.
 const NANOSECONDS_MAX: u128 = i64::MAX as u128;
-/// Digits behind the point that can count: an hour has fewer nanoseconds.
+/// Digits after the decimal point that are read. Further digits are below one nanosecond in any unit.
 const FRACTION_DIGITS: usize = 18;
 
 /// Reads a duration.
 ///
 /// # Errors
-/// The reason for which it can't be used.
+/// The reason why the text is not a usable duration.
 pub(super) fn parse(text: &str) -> Result<Duration, &'static str> {
     let (is_negative, bare) = match text.strip_prefix('-') {
         Some(bare) => (true, bare),
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, &'static str> {
 const NOT_A_DURATION: &str = "it is not a duration; write 30s, 40m or 1h30m, for example";
 const TOO_LONG: &str = "it is too long";
 
-/// Sum of numbers with units.
+/// Sums up numbers with units, in nanoseconds.
 fn sum(text: &str) -> Result<u128, &'static str> {
     if text.is_empty() {
         return Err(NOT_A_DURATION);
@@ -58,7 +58,7 @@ fn sum(text: &str) -> Result<u128, &'static str> {
         }
         let unit = UNITS.iter().find_map(|(name, size)| Some((after.strip_prefix(name)?, *size)));
         let (after, size) = unit.ok_or(NOT_A_DURATION)?;
-        // More digits than a number of 128 bits has are too many in any unit.
+        // A number beyond 128 bits is too long in any unit.
         let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| TOO_LONG)? };
         let whole = whole.checked_mul(size).ok_or(TOO_LONG)?;
         sum = whole.checked_add(part(fraction, size)).and_then(|one| sum.checked_add(one)).ok_or(TOO_LONG)?;
@@ -70,13 +70,13 @@ fn sum(text: &str) -> Result<u128, &'static str> {
     Ok(sum)
 }
 
-/// Digits at the beginning, and the rest.
+/// Splits off the leading digits.
 fn digits(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// Nanoseconds of the digits behind the point.
+/// Nanoseconds of the fractional digits of a number whose unit has `size` nanoseconds.
 fn part(fraction: &str, size: u128) -> u128 {
     let mut scale = 1u128;
     let mut value = 0u128;

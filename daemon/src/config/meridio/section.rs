@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::error::{ConfigError, wrong};
 use crate::config::tls::{ClientTlsFiles, FileTls};
 
-/// Address bits of a node that it needs at least: its first and its last address are never given.
+/// Minimum address bits of a node prefix, whose first and last addresses are never allocated.
 const NODE_BITS_MIN: u8 = 2;
 
 /// The section of the file.
@@ -52,13 +52,13 @@ pub(in crate::config) struct FileMeridio {
     pub(in crate::config) ttl_ms: Option<u64>,
     /// Host and port of Meridio's NSP service; absent: clients of the REST API list the conduits.
     pub(in crate::config) nsp_service: Option<String>,
-    /// Interval of pings on an idle connection to that service.
+    /// Interval of keepalive pings on an idle connection to the NSP service.
     pub(in crate::config) grpc_keepalive_ms: Option<u64>,
-    /// Longest pause between two attempts to reach it.
+    /// Longest pause between two attempts to connect to the NSP service.
     pub(in crate::config) grpc_max_backoff_ms: Option<u64>,
     /// True to report each error as UNKNOWN, as Meridio does.
     pub(in crate::config) grpc_compat: Option<bool>,
-    /// SPIFFE ids of permitted clients; absent: all that the CA vouches for.
+    /// SPIFFE ids of permitted clients; absent: all ids in certificates of the CA.
     pub(in crate::config) spiffe_ids: Option<Vec<String>>,
     #[serde(default)]
     pub(in crate::config) tls: FileTls,
@@ -80,7 +80,7 @@ pub struct MeridioSettings {
 }
 
 impl MeridioSettings {
-    /// Processes that `insecure` lets in, if any.
+    /// Describes the access that `insecure` opens to the network, if any.
     pub(in crate::config) fn opened(&self) -> Option<String> {
         let Self { listen, tls, .. } = self;
         (tls.is_none() && !listen.ip().is_loopback()).then(|| {
@@ -91,7 +91,7 @@ impl MeridioSettings {
         })
     }
 
-    /// Warning about processes of this machine, where clients of the REST API need a token.
+    /// Warning if local processes need no credentials. It matters where the REST API requires a token.
     pub(in crate::config) fn warning(&self) -> Option<String> {
         let Self { listen, tls, .. } = self;
         (tls.is_none() && listen.ip().is_loopback()).then(|| {
@@ -108,7 +108,7 @@ fn mistake(key: &str, why: &str) -> ConfigError {
 }
 
 impl FileMeridio {
-    /// Complete and checked. `insecure` is true if the configuration declares the network trusted.
+    /// Completes and checks the section. `insecure` is true if the network is declared trusted.
     pub(in crate::config) fn complete(self, insecure: bool) -> Result<MeridioSettings, ConfigError> {
         let trench = self.trench()?;
         let settings = Settings {
@@ -227,7 +227,7 @@ impl FileMeridio {
     }
 }
 
-/// Optional number with its default, within its bounds.
+/// Returns an optional number or its default, and refuses a number out of bounds.
 fn within(key: &str, given: Option<u64>, default: u64, (min, max): (u64, u64)) -> Result<u64, ConfigError> {
     match given.unwrap_or(default) {
         number if (min..=max).contains(&number) => Ok(number),
@@ -249,7 +249,7 @@ fn check_prefix(key: &str, text: &str, family: Family, shortest: u8) -> Result<I
     Ok(prefix)
 }
 
-/// Checks the address for clients. Beyond loopback they need certificates, unless the network is trusted.
+/// Checks the address for clients. Beyond loopback, clients need certificates unless `insecure` is true.
 fn check_listen(text: &str, tls: Option<&ClientTlsFiles>, insecure: bool) -> Result<SocketAddr, ConfigError> {
     let listen: SocketAddr = text.parse().map_err(|_| {
         let why = format!("{} is not an address with a port, such as 127.0.0.1:{MERIDIO_PORT}", shown(text));

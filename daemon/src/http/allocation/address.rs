@@ -30,7 +30,7 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
     let subnet = state.subnet_at(network.into(), address);
     let owner = state.pool_at(network.into(), address);
     let occupant = state.occupant(network.into(), address);
-    // An address that a pool excludes from its ranges is shown with that pool, if no other owns it.
+    // An address that a pool excludes from its ranges is shown with that pool, if no other pool owns it.
     let covering = || {
         let (id, _) = subnet?;
         state
@@ -79,7 +79,7 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
     }
 }
 
-/// The reservation that covers an address, by age.
+/// Oldest reservation that covers an address.
 fn reservation(state: &State, network: u64, address: IpAddr) -> Option<ipam_api::Name> {
     if !state.is_reserved(network.into(), address) {
         return None;

@@ -12,7 +12,7 @@ use crate::http::convert::{controller_in, controller_out};
 /// Automatic pools that a request specifies.
 ///
 /// # Errors
-/// `invalid-field` for a size relative to replicas if their number is unknown.
+/// `conflicting-fields` for a size relative to replicas if their number is unknown.
 pub(in crate::http) fn automatic_pool(
     said: request::AutomaticPool,
     replicas: Option<u32>,

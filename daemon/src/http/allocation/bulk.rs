@@ -1,4 +1,4 @@
-//! `/v1/allocations/bulk` and `/v1/allocations/release`: many endpoints or allocations in one log entry.
+//! `/v1/allocations/bulk` and `/v1/allocations/release`: many endpoints or allocations per log entry.
 
 use axum::http::StatusCode;
 use ipam_api::name::ObjectName;
@@ -121,7 +121,7 @@ pub(in crate::http) fn released_many(answer: Answer, revision: u64) -> Result<Bu
     }
 }
 
-/// Names the item of a list that was refused, as the pointer of the problem.
+/// Names the refused item of a list in the detail and the JSON pointer of a problem.
 fn at_item(mut problem: Problem, list: &str) -> Problem {
     let Some(item) = problem.context.as_ref().and_then(|context| context.step) else { return problem };
     if let Some(reason) = problem.detail.strip_prefix(&format!("steps[{item}]: ")) {

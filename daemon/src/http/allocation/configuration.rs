@@ -23,7 +23,7 @@ pub(in crate::http) async fn show(
     Ok(ApiResponse { stale_ms, etag: Some(view.meta.revision), ..ApiResponse::new(body, state.revision()) })
 }
 
-/// The format is a part of the path, so an unknown one is a path that does not exist.
+/// Returns `not-found`: the format is a part of the path, so an unknown format makes an unknown path.
 fn not_found(detail: String) -> Problem {
     Problem::new(Code::NotFound, detail)
 }

@@ -42,7 +42,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: true,
 };
 
-/// Endpoints, each incarnation by itself.
+/// Endpoints, with one item for each incarnation.
 pub(in crate::http) struct Endpoints;
 
 impl Listable for Endpoints {
@@ -138,7 +138,7 @@ pub(in crate::http) async fn renew(
     renewed(write.propose(action).await?)
 }
 
-/// The answer to any release.
+/// Response to every kind of release.
 pub(super) fn released(applied: Applied) -> ApiResponse<Released> {
     ApiResponse::new(freed(applied.answer, applied.revision), applied.revision)
 }

@@ -1,4 +1,4 @@
-//! `/v1/allocations/explain`: what a request would get, and why, with no effect.
+//! `/v1/allocations/explain`: result and reasons of an allocation request, without any effect.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,11 @@ pub(in crate::http) async fn of_allocation(
     let known = write.app.who(&write.caller).await?;
     known.check((Verb::Read, Target::Allocation))?;
     let mut command = to_command(request)?;
-    // The answer is the reason of the refusal, so `wait` is ignored.
+    // A refusal must be explained and not waited for, so `wait` is ignored.
     command.options.wait = false;
     let action = Action::from(command);
     action.check()?;
-    // A reader may ask for the result of a caller who may allocate; the limits of the reader's token apply.
+    // A reader may explain requests of callers that may allocate; the limits of the reader's token apply.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });
     let origin = Origin {
         principal: known.principal,

@@ -1,4 +1,4 @@
-//! Allocations and what holds them: endpoints, attachments, prefixes, controllers.
+//! Allocations and their holders: endpoints, attachments, prefixes, controllers.
 
 pub(super) mod address;
 pub(super) mod allocate;

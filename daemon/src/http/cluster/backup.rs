@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::http::request::{ApiError, Read};
 
-/// Pieces that wait for a slow reader.
+/// Maximum number of pieces that wait for a slow reader.
 const PIECES_WAITING_MAX: usize = 4;
 
 #[derive(Debug, Deserialize)]
@@ -48,7 +48,7 @@ pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, 
             Ok(_) => read.app.metrics.backed_up(),
             Err(error) => {
                 tracing::warn!(%error, revision, "a backup was not written to its end");
-                // The reader must see that it is cut off, if it is still there.
+                // A client that is still connected must see that the backup is truncated.
                 let _ = broken.send(Err(error));
             }
         }

@@ -1,4 +1,4 @@
-//! `/v1/cluster/epoch`: what a restore has begun, and which pools wait to be confirmed.
+//! `/v1/cluster/epoch`: epoch that the last restore began, and pools that wait for confirmation.
 
 use ipam_api::access::{Target, Verb};
 use ipam_api::cluster::{ConfirmRequest, Epoch};

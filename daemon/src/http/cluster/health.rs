@@ -13,7 +13,7 @@ pub(in crate::http) async fn ready(
     notes: Notes,
 ) -> Result<&'static str, ApiError> {
     let Err(why) = app.node.ready() else { return Ok("ok\n") };
-    // A stranger learns the reason without its particulars: paths, numbers, and which members differ.
+    // An unauthenticated caller gets the reason without details: paths, numbers and names of members.
     let why = if notes.is_known() { &*why } else { why.split(": ").next().unwrap_or_default() };
     Err(Problem::new(Code::NoLeader, format!("not ready: {why}")).into())
 }

@@ -14,7 +14,7 @@ pub(in crate::http) async fn show(read: Read) -> Result<ApiResponse<Cluster>, Ap
     read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let status = read.app.node.status();
     let (_, stale_ms) = read.app.node.stale();
-    // Digest and index of one state: members are compared by them.
+    // Digest and index must come from one state, since members are compared by them.
     let (state, applied) = read.app.node.stale_with_index();
     let sum = |a: Counts, b: Counts| Counts {
         size: a.size.saturating_add(b.size),

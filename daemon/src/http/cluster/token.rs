@@ -157,7 +157,7 @@ fn made(applied: Applied, secret: Option<String>) -> Result<ApiResponse<Token>, 
     Ok(ApiResponse { status, location, etag: Some(row.meta.revision), ..ApiResponse::new(body, revision) })
 }
 
-/// Secret of 244 random bits, with a prefix by which it is recognised in the wrong place.
+/// Secret of 244 random bits, with a prefix by which scanners recognise a leaked secret.
 fn new_secret() -> String {
     format!("{SECRET_PREFIX}{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }
@@ -172,7 +172,7 @@ fn find<'a>(state: &'a State, name: &str) -> Result<&'a model::Token, Problem> {
     found.ok_or_else(|| Problem::new(Code::NotFound, format!("token {name} does not exist")))
 }
 
-/// Description of a token; for one made by joining, the join token that it was made with.
+/// Description of a token. For a token created by joining, it names the node and the join token.
 fn description(row: &model::Token) -> String {
     match (&row.grant.node, &row.joined_with) {
         (Some(node), Some(with)) => format!("node {node}, joined with {with}"),

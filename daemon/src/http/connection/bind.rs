@@ -9,8 +9,8 @@ use std::path::Path;
 use ipam_raft::socket::make_way;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
-/// Connections that wait to be accepted. Those beyond are dropped, and repeated by the client's kernel after
-/// a second: the default of 128 would delay a burst of clients. The kernel lowers it to `net.core.somaxconn`.
+/// Length of the accept queue. The kernel drops further connections, which clients repeat after a second, so
+/// the default of 128 would delay a burst of clients. The kernel limits the length to `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
 
 /// Binds a port for clients or peers. Needs a runtime.
@@ -19,7 +19,7 @@ const BACKLOG: u32 = 4096;
 /// If the address can't be used.
 pub(crate) fn bind_port(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Connections of the process before may still be closing.
+    // Connections of the previous process may still be in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -45,7 +45,7 @@ mod tests {
     async fn many_clients_connect_before_any_is_accepted() {
         let listener = bind_port("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
-        // With a shorter queue, the kernel drops what comes, and the last clients fail in the end.
+        // With a shorter queue the kernel drops connections, and the last clients time out.
         let connect = |_| std::net::TcpStream::connect(address).unwrap();
         let waiting: Vec<_> = (0..200).map(connect).collect();
         assert_eq!(waiting.len(), 200);

@@ -1,4 +1,4 @@
-//! Rejection of ambiguous request heads, which a proxy could read otherwise (request smuggling).
+//! Rejection of ambiguous request heads, which a proxy could read differently (request smuggling).
 
 use axum::extract::Request;
 use axum::http::header::{HOST, HeaderMap};
@@ -12,7 +12,7 @@ use ipam_api::{Code, Problem};
 
 use crate::http::request::ApiError;
 
-/// Passes on what is unambiguous.
+/// Passes on unambiguous requests and refuses all others.
 pub(in crate::http) async fn strict(request: Request, next: Next) -> Response {
     if request.method() == Method::CONNECT {
         return ApiError(Problem::new(Code::MethodNotAllowed, "CONNECT is for proxies")).into_response();
@@ -23,8 +23,8 @@ pub(in crate::http) async fn strict(request: Request, next: Next) -> Response {
     }
 }
 
-/// Gives a request over HTTP/2 the `Host` of its `:authority`, which takes its place there. Later checks find
-/// the name of the server in one place.
+/// Copies `:authority` of an HTTP/2 request to `Host`, unless the request has that header. Later checks then
+/// find the server name in one place.
 pub(super) fn name_host(head: &mut Parts) {
     let authority = head.uri.authority().filter(|_| head.version == Version::HTTP_2);
     if let (Some(authority), false) = (authority, head.headers.contains_key(HOST))
@@ -38,7 +38,7 @@ pub(in crate::http) fn check(version: Version, uri: &Uri, headers: &HeaderMap) -
     let refused = |why: &str| {
         Err(Problem::new(Code::MalformedBody, why).help("Send a request as RFC 9112 or RFC 9113 has it."))
     };
-    // HTTP/1.1 is refused earlier.
+    // The parser refuses HTTP/1.1 requests with too many headers earlier.
     if headers.len() > HEADERS_MAX {
         let detail = format!("the request has {} headers, where {HEADERS_MAX} are allowed", headers.len());
         return Err(Problem::new(Code::TooLarge, detail));
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(named(Version::HTTP_2, "http://a:1/", None).as_deref(), Some("a:1"));
         assert_eq!(named(Version::HTTP_2, "http://a:1/", Some("b")).as_deref(), Some("b"));
         assert_eq!(named(Version::HTTP_2, "/", None), None);
-        // Refused, as before.
+        // HTTP/1.1 gets no `Host` from its URI; `check` refuses the request.
         assert_eq!(named(Version::HTTP_11, "http://a:1/", None), None);
     }
 }

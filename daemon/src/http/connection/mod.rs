@@ -1,4 +1,4 @@
-//! Connections: accepting, TLS, time limits, and what is answered before a handler is reached.
+//! Connections: accepting, TLS, time limits, and responses without a handler.
 
 mod bind;
 pub(super) mod head;

@@ -18,7 +18,7 @@ use super::responses::Responses;
 
 /// First bytes of a client that speaks HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The same with the head of the frame that must follow.
+/// Length in bytes of the preface and of the head of the frame that must follow it.
 const OPENING_BYTES: usize = PREFACE.len() + 9;
 
 /// Limits of HTTP on one listener.
@@ -32,7 +32,7 @@ pub struct Protocols {
     pub(super) head_read_max: Duration,
     /// Timeout of a piece of a response that the client doesn't accept.
     pub(super) stall_max: Duration,
-    /// Silence of a client after which it is sent a ping, and the timeout of its answer.
+    /// Silence of a client after which the server sends a ping. `pong_max` is the timeout of the answer.
     pub(super) ping: Duration,
     pub(super) pong_max: Duration,
 }
@@ -75,8 +75,8 @@ impl Protocols {
     pub(super) fn http2(self) -> http2::Builder<Responses> {
         let small = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut http = http2::Builder::new(Responses { stall_max: self.stall_max });
-        // Pings end idle connections of clients that are gone. Clients may send as many as they like: those
-        // of gRPC find dead servers by them.
+        // Pings end connections of unreachable clients. Clients may send any number of pings, by which gRPC
+        // clients detect dead servers.
         http.timer(TokioTimer::new()).keep_alive_interval(self.ping).keep_alive_timeout(self.pong_max);
         http.max_concurrent_streams(self.streams_max).max_header_list_size(small(self.head_bytes_max));
         http.max_frame_size(small(HTTP2_FRAME_BYTES_MAX));
@@ -89,10 +89,10 @@ impl Protocols {
     }
 }
 
-/// Reads the first bytes of a client without TLS, which tell the version. Returns both.
+/// Reads the first bytes of a connection. Returns the HTTP version and the bytes.
 ///
 /// # Errors
-/// For a client that sends neither the beginning of a request nor of HTTP/2 in time.
+/// For a client that does not send enough bytes to tell the version in time.
 pub(super) async fn read_version(
     stream: &mut (impl AsyncRead + Unpin),
     limit: Duration,

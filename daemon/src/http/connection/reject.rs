@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use ipam_api::Problem;
 
-/// A problem as a whole answer of HTTP, after which the connection is closed.
+/// Returns a problem as a complete HTTP response, after which the connection is closed.
 pub(super) fn rejection(problem: &Problem) -> Vec<u8> {
     let body = serde_json::to_string(problem).unwrap_or_default();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,8 +1,8 @@
-//! Responses over HTTP/2: an end for those that the client does not read.
+//! HTTP/2 responses, and the cancellation of a response that the client does not read.
 //!
-//! A client may read its connection and yet accept no data of a stream (flow control), so the stream of bytes
-//! shows no stalled reader. Each response is sent in pieces, so that none waits in a buffer as a whole, and
-//! ends when no piece was accepted for too long.
+//! A client may read its connection and yet accept no data of one stream (flow control). Then the connection
+//! shows no stalled reader. So each response is sent in pieces instead of being buffered as a whole, and is
+//! cancelled when the client accepts no piece for too long.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -22,7 +22,7 @@ tokio::task_local! {
     static PROGRESS: Progress;
 }
 
-/// Number of the piece that waits for the client; zero while none does.
+/// Number of the piece that waits for the client; zero if no piece waits.
 #[derive(Debug, Clone, Default)]
 struct Progress(Arc<AtomicU64>);
 
@@ -72,7 +72,7 @@ impl Stall {
     }
 }
 
-/// Divides the body of a response over HTTP/2; other ones remain as they are.
+/// Divides the body of an HTTP/2 response into pieces. Other bodies stay whole.
 pub(super) fn divided(body: Body) -> Body {
     match PROGRESS.try_with(Progress::clone) {
         Ok(progress) => Body::new(Divided { body, rest: Bytes::new(), pieces: 0, progress }),
@@ -83,7 +83,7 @@ pub(super) fn divided(body: Body) -> Body {
 /// Body in pieces.
 struct Divided {
     body: Body,
-    /// Received of the body, and not yet sent.
+    /// Data received from the body and not yet sent.
     rest: Bytes,
     pieces: u64,
     progress: Progress,
@@ -98,7 +98,7 @@ impl hyper::body::Body for Divided {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = self.get_mut();
-        // The client has accepted the last piece.
+        // A poll means that the client has accepted the previous piece.
         this.progress.0.store(0, Relaxed);
         if this.rest.is_empty() {
             match std::task::ready!(Pin::new(&mut this.body).poll_frame(context)) {
@@ -109,7 +109,7 @@ impl hyper::body::Body for Divided {
                 end => return Poll::Ready(end),
             }
         }
-        // The last piece is queued once the client accepts one byte, and then has no time limit any more.
+        // The last piece is queued once the client accepts one byte, and has no time limit from then on.
         let is_last = this.body.is_end_stream() && this.rest.len() > HTTP2_LAST_PIECE_BYTES_MAX;
         let kept = if is_last { HTTP2_LAST_PIECE_BYTES_MAX } else { 0 };
         let piece = this.rest.split_to((this.rest.len() - kept).min(HTTP2_FRAME_BYTES_MAX));

@@ -31,7 +31,7 @@ use super::stream::{ClientStream, Unread};
 use super::tls::{ClientTls, Handshake};
 use crate::http::request::{Peer, TimedBody};
 
-/// Pause after an accept that failed, for instance for want of file descriptors.
+/// Pause after a failed accept, for instance when file descriptors are exhausted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time that running requests have to finish once the server stops.
 const FINISH: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ pub enum Listener {
     Socket(UnixListener),
 }
 
-/// A connection that came in.
+/// Accepted connection.
 enum Accepted {
     Network(TcpStream, SocketAddr),
     Socket(UnixStream),
@@ -75,8 +75,8 @@ impl Listener {
         }
     }
 
-    /// Limit of concurrent connections. The socket has its own, so that a flood over the network doesn't lock
-    /// out this machine's administrator.
+    /// Limit of concurrent connections. The unix socket has its own limit, so that a flood over the network
+    /// doesn't lock out this machine's administrator.
     fn connection_limit(&self, connections_max: usize) -> ConnectionLimit {
         match self {
             Self::Network { .. } => {
@@ -197,7 +197,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Serves the requests of a connection. Without a version, the first bytes tell it.
+    /// Serves the requests of a connection. If `version` is none, the first bytes determine it.
     async fn converse(
         mut self,
         mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -207,7 +207,7 @@ impl Shared {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let (version, opening) = match version {
             Some(HttpVersion::One) => (HttpVersion::One, Vec::new()),
-            // Nothing else limits the time of the opening of HTTP/2, also after TLS has chosen it.
+            // No other timeout covers the HTTP/2 preface, not even after ALPN has chosen the version.
             chosen => tokio::select! {
                 _ = self.stop.wait_for(|stop| *stop) => return Ok(()),
                 read = read_version(&mut stream, self.protocols.head_read_max) => match read? {
@@ -238,7 +238,7 @@ impl Shared {
                 }
                 async move {
                     let response = tower::ServiceExt::oneshot(router, request).await;
-                    // A stream of HTTP/2 ends alone.
+                    // On HTTP/2 only the stream ends, and the connection stays open.
                     let is_unread = verdict.is_some_and(|verdict| verdict.is_unread());
                     unread.set(is_unread && version <= Version::HTTP_11);
                     Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}).map(divided))
@@ -262,7 +262,7 @@ impl Shared {
             LimitReached::Address(count) => format!("{count} connections of your address are open already"),
         };
         let answer = rejection(&Problem::new(Code::Overloaded, why));
-        // What a new connection doesn't take at once is not worth waiting for.
+        // Send only what fits into the buffer of the new connection: waiting would hold resources.
         let _ = match accepted {
             Accepted::Network(stream, _) if self.tls.is_none() => stream.try_write(&answer),
             Accepted::Network(..) => Ok(0),
@@ -271,7 +271,7 @@ impl Shared {
     }
 }
 
-/// Performs the TLS handshake; nothing for a client without TLS, which gets a response that says so.
+/// Performs the TLS handshake. Returns none for a client without TLS, which gets an error response.
 async fn shake_hands(mut stream: TcpStream, tls: &ClientTls) -> io::Result<Option<Handshake>> {
     let mut first = [0];
     if stream.peek(&mut first).await? > 0 && first != [TLS_HANDSHAKE] {

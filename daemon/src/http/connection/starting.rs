@@ -18,7 +18,7 @@ use crate::http::request::caller::request_id;
 use crate::http::request::response::{exposition, render, set};
 use crate::metrics::Metrics;
 
-/// Router until the start is complete, and the one that follows.
+/// Router during the start, and the router that replaces it.
 #[derive(Clone)]
 pub struct Starting {
     progress: Progress,
@@ -27,15 +27,15 @@ pub struct Starting {
 }
 
 impl Starting {
-    /// Answers for a start that is at its beginning.
+    /// Returns a router for a start with this progress.
     #[must_use]
     pub fn new(progress: Progress, metrics: Arc<Metrics>) -> Self {
         Self { progress, metrics, started: Arc::default() }
     }
 
-    /// From now on this one answers, on connections that stand, too.
+    /// Sends all later requests to `router`, also on open connections.
     pub fn over(&self, router: Router) {
-        // Only ever called once; a second router would be as good.
+        // Called once. A second call would keep the first router.
         let _first = self.started.set(router);
     }
 
@@ -60,7 +60,7 @@ impl Starting {
         let id = request_id(request.headers());
         let mut response = match request.uri().path() {
             "/livez" => "ok\n".into_response(),
-            // Open to every caller: the rights are in the state, and the metrics cover only the start so far.
+            // Open to every caller: access rules need the state, and the metrics cover only the start.
             "/metrics" => exposition(self.metrics.encode_start(&self.progress).ok()),
             _ => {
                 let detail = format!("not ready: it is starting: {}", self.progress.tell());

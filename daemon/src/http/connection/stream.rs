@@ -1,7 +1,7 @@
-//! Streams of clients: an end for those that don't read, and a graceful end for those that still send.
+//! Client streams: a timeout for clients that don't read, and a graceful close for others.
 //!
-//! The latter get the whole response, and their input is discarded for a while: closing at once would reset
-//! the connection, and the client could lose the response.
+//! A client that still sends gets the whole response, and its input is discarded for a while. Closing at once
+//! would reset the connection, and the client could lose the response.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use ipam_api::limits::{LINGER_BYTES_MAX, LINGER_MS_MAX, WRITE_STALL_MS_MAX};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Bytes that are discarded at once.
+/// Size of the buffer for discarded bytes.
 const PIECE_BYTES: usize = 8 << 10;
 
 /// Marks a connection whose last request was answered before its body had been read.
@@ -28,19 +28,19 @@ impl Unread {
     }
 }
 
-/// A client's stream with bounds on its time, without a timer while the client reads.
+/// Client stream with time limits. No timer runs while the client reads.
 ///
-/// Output that waits for too long ends it, since it would fill the memory while the client doesn't read. It
-/// is closed in order also when its reader has left something unread.
+/// A write that waits too long fails, since unread output would fill the memory. The close is graceful
+/// even if the request body was not read to its end.
 #[derive(Debug)]
 pub(super) struct ClientStream<S> {
     stream: S,
-    /// First bytes of the client, which have told its version of HTTP.
+    /// First bytes of the client, from which the HTTP version was determined.
     opening: Bytes,
-    /// The end of the time that output may wait.
+    /// Timer of output that waits for the client.
     stalled: Option<Pin<Box<Sleep>>>,
     unread: Unread,
-    /// The write half is closed.
+    /// True once the write half is closed.
     shut: bool,
     discarded: usize,
     over: Option<Pin<Box<Sleep>>>,
@@ -52,7 +52,7 @@ impl<S> ClientStream<S> {
         Self { stream, opening, stalled: None, unread, shut: false, discarded: 0, over: None }
     }
 
-    /// Passes on the result of a write, or an error when there has been none for too long.
+    /// Passes on the result of a write. Fails when writes have been pending for too long.
     fn judge<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
@@ -68,7 +68,7 @@ fn timer(limit_ms: u64) -> Pin<Box<Sleep>> {
 }
 
 impl<S: AsyncRead + Unpin> ClientStream<S> {
-    /// Discards what comes until the client closes too, or it has been enough.
+    /// Discards input until the client closes its side, or a limit on bytes or time is reached.
     fn discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut piece = [std::mem::MaybeUninit::uninit(); PIECE_BYTES];
         while self.discarded < LINGER_BYTES_MAX {

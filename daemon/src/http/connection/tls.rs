@@ -1,4 +1,4 @@
-//! TLS with clients: what they are shown, and which certificates of theirs are believed.
+//! TLS with clients: the presented certificate, and the verification of client certificates.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::{fmt, io};
@@ -21,13 +21,13 @@ const HTTP_2: &[u8] = b"h2";
 /// Result of a handshake.
 pub(super) struct Handshake {
     pub(super) stream: TlsStream<TcpStream>,
-    /// Version of HTTP that both chose.
+    /// HTTP version that client and server negotiated.
     pub(super) version: HttpVersion,
     /// Name in the client's certificate, if it has one.
     pub(super) name: Option<ClientName>,
 }
 
-/// TLS with clients. Clones share it; what is shown may be replaced while it is used.
+/// TLS with clients. Clones share the certificates, which may be replaced while in use.
 #[derive(Clone)]
 pub struct ClientTls {
     names: Names,
@@ -43,7 +43,7 @@ pub enum Names {
     Spiffe,
 }
 
-/// Certificate that clients see.
+/// Server configuration with the certificate that clients see.
 #[derive(Clone)]
 struct PeerCertificates {
     config: Arc<ServerConfig>,
@@ -72,10 +72,10 @@ impl ClientTls {
         Ok(Self { names, shown: Arc::new(RwLock::new(shown)) })
     }
 
-    /// Shows and believes this from now on; connections that stand are left alone.
+    /// Replaces the certificate and the CAs for new connections. Open connections are not affected.
     ///
     /// # Errors
-    /// As [`ClientTls::new`]; then everything stays as it was.
+    /// As [`ClientTls::new`]. After an error the old configuration stays.
     pub fn replace(&self, own: Credentials, client_roots: Option<RootCertStore>) -> Result<(), TlsError> {
         let shown = PeerCertificates::new(self.names, own, client_roots)?;
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = shown;
@@ -148,7 +148,7 @@ fn server_config(
     };
     let mut config = builder.with_single_cert(own.chain, own.key).map_err(wrong)?;
     config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
-    // A session taken up again would show no certificate; one that is no longer good must not open anything.
+    // A resumed session presents no certificate again, so an expired or untrusted one would stay accepted.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)

@@ -11,7 +11,7 @@ use ipam_api::problem::Retry;
 
 use crate::http::describe::routes::{ALWAYS, Access, Body, Route, routes as table};
 
-/// Made from the same table by a test, and committed.
+/// OpenAPI document. It is committed, and a test compares it with the table of routes.
 const OPENAPI: &str = include_str!("../../../../api/openapi.json");
 
 static API_PAGE: LazyLock<String> = LazyLock::new(api_page);
@@ -139,7 +139,7 @@ mod tests {
             assert!(API_PAGE.contains(&format!("<h2><code>{} {}</code></h2>", route.method, route.path)));
         }
         for code in Code::ALL {
-            // Where the type of a problem points to.
+            // The `type` of a problem links to this anchor.
             assert!(PROBLEMS_PAGE.contains(&format!("id=\"{code}\"")), "{code}");
         }
     }

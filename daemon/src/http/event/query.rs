@@ -28,7 +28,7 @@ pub(in crate::http) struct EventsQuery {
     pool: Option<Name>,
     network: Option<Name>,
     address: Option<String>,
-    /// As `kind/realm/namespace/name`.
+    /// Endpoint, as `kind/realm/namespace/name`.
     endpoint: Option<String>,
     principal: Option<String>,
     pub(super) since: Option<String>,
@@ -79,7 +79,7 @@ impl EventsQuery {
 }
 
 impl HistoryQuery {
-    /// The newest events of the address first.
+    /// Query for the events of the address, the newest first.
     pub(super) fn page(&self, address: IpAddr, at_ms: Option<u64>) -> Result<EventQuery, Problem> {
         Ok(EventQuery {
             after: self.after.as_deref().map(place).transpose()?,
@@ -100,7 +100,7 @@ pub(super) fn place(text: &str) -> Result<EventId, Problem> {
     text.parse()
 }
 
-/// A moment, in milliseconds since 1970.
+/// Parses a time. Returns milliseconds since 1970.
 pub(super) fn moment(text: &str) -> Result<u64, Problem> {
     let moment = text.parse::<Timestamp>();
     moment.map(|moment| moment.0).map_err(|why| {

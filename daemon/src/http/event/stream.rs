@@ -1,9 +1,9 @@
 //! Event stream, as server-sent events.
 //!
 //! `id` is an event's position, so that a reader that reconnects, to this member or another, continues after
-//! its last event (`Last-Event-ID`). An idle stream sends progress messages. It ends when this member stops
-//! or loses contact with the cluster, when the caller may no longer read, and when the reader accepts no
-//! data.
+//! its last event (`Last-Event-ID`). An idle stream sends progress messages. The stream ends when this member
+//! stops or loses contact with the cluster, when the caller loses the right to read events, or when the
+//! reader accepts no data.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -31,14 +31,14 @@ use crate::http::request::{App, Caller, Flight, Read};
 
 /// Header with the position of a reader that reconnects.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Pages that wait for a slow reader.
+/// Maximum number of pages that wait for a slow reader.
 const PAGES_WAITING_MAX: usize = 4;
 /// Interval in which the end of the stream is checked.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time in which consecutive events are gathered into one write.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// One stream, on the side that fills it.
+/// Producer of one event stream.
 struct Stream {
     app: App,
     caller: Caller,
@@ -61,7 +61,7 @@ pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result
     if let Some(last) = headers.get(LAST_EVENT_ID) {
         query.after = Some(place(last.to_str().unwrap_or_default())?);
     }
-    // From now on, unless the request has a position.
+    // Without a position the stream begins after the present revision.
     if query.after.is_none() && query.filter.since_ms.is_none() {
         query.after = Some(EventId::end_of(app.node.read(caller.deadline).await?.revision()));
     }
@@ -89,7 +89,7 @@ pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result
     Ok((head, Body::from_stream(body(from))).into_response())
 }
 
-/// The response's body. Once filled no more, it ends in good order.
+/// Body of the response. It ends normally when the producer is dropped.
 fn body(from: Receiver<Bytes>) -> impl futures::Stream<Item = Result<Bytes, std::convert::Infallible>> {
     stream::unfold(from, async |mut from| from.recv().await.map(|bytes| (Ok(bytes), from)))
 }
@@ -99,7 +99,7 @@ impl Stream {
         let mut stopping = self.app.node.stopping();
         let mut page = first;
         let mut progress = Instant::now() + Duration::from_millis(EVENT_PROGRESS_MS);
-        // A reader that is cut off before the first event must know where to go on.
+        // A reader that loses the connection before the first event needs a position to continue from.
         if page.next.is_none() && !self.send(self.progress(&page)).await {
             return;
         }
@@ -108,7 +108,7 @@ impl Stream {
                 return;
             }
             let more = page.next.is_some();
-            // All that there was up to the page's revision has been sent, wanted or not.
+            // All events up to the page's revision have been sent or filtered out.
             let reached =
                 if SeededBug::SkippedEvent.is_on() { self.app.node.revision() } else { page.revision };
             let known = page.next.unwrap_or(EventId::end_of(reached));
@@ -173,7 +173,7 @@ impl Stream {
         format!("id: {known}\nevent: progress\ndata: {{\"revision\":{}}}\n\n", known.revision)
     }
 
-    /// Returns false when the reader is gone, or accepts no data.
+    /// Returns false if the reader has disconnected or accepts no data.
     async fn send(&self, text: String) -> bool {
         if text.is_empty() {
             return true;

@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ipam_api::{Code, Problem};
 
-/// Its first byte.
+/// First byte of a cursor: the version of its format.
 const VERSION: u8 = 1;
-/// Bytes of one, before they are made text.
+/// Length of a cursor before encoding, in bytes.
 const BYTES: usize = 1 + 3 * 8;
 
 /// Cursor of the next page.
@@ -16,7 +16,7 @@ pub(super) struct Cursor {
     pub(super) revision: u64,
     /// Hash of the list and its query.
     pub(super) query: u64,
-    /// The id of the last item, or how many items came before where the list is sorted.
+    /// Id of the last item; for a sorted list, the number of items before the page.
     pub(super) position: u64,
 }
 
@@ -31,7 +31,7 @@ impl Cursor {
 
     pub(super) fn decode(text: &str) -> Result<Self, Problem> {
         let read = || {
-            // Not decoded before it is known to be short.
+            // Decode only a short text, which bounds the work.
             let bytes = (text.len() <= 2 * BYTES).then(|| URL_SAFE_NO_PAD.decode(text).ok()).flatten()?;
             let (version, rest) = bytes.split_first()?;
             let mut parts = rest.chunks_exact(8).map(|part| part.try_into().map(u64::from_be_bytes));

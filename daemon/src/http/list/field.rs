@@ -27,7 +27,7 @@ pub(in crate::http) enum Holds {
 /// A field that a list can be filtered and sorted by.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) struct Field {
-    /// Its name in queries.
+    /// Name in queries.
     pub(crate) name: &'static str,
     /// Path of the field in an item, with dots.
     pub(crate) path: &'static str,
@@ -37,11 +37,11 @@ pub(in crate::http) struct Field {
 /// A row of the table of an item's parts.
 #[derive(Debug)]
 pub(in crate::http) enum Row {
-    /// A field that can be shown by itself, too.
+    /// Field that can also be selected for the response.
     Both(Field),
-    /// A field only.
+    /// Field that can't be selected for the response.
     Unshown(Field),
-    /// Paths that can be shown alone, and have no other use.
+    /// Paths that can be selected for the response, but are not filters or sort keys.
     ApiResponse(&'static [&'static str]),
 }
 
@@ -66,7 +66,7 @@ impl Row {
         Self::Both(Field { name, path, holds })
     }
 
-    /// Removes the field from what can be shown: another row shows it, or none does.
+    /// Excludes the field from selection: another row covers it, or it is not selectable.
     pub(in crate::http) const fn unshown(self) -> Self {
         match self {
             Self::Both(field) => Self::Unshown(field),
@@ -86,7 +86,7 @@ impl Row {
         }
     }
 
-    /// The paths that can be shown by themselves.
+    /// Paths that can be selected for the response.
     pub(super) fn paths(&'static self) -> &'static [&'static str] {
         match self {
             Self::Both(field) => std::slice::from_ref(&field.path),
@@ -110,7 +110,7 @@ impl Holds {
 }
 
 impl Field {
-    /// A value to compare with.
+    /// Parses a filter value of the field.
     pub(super) fn read(&self, text: &str) -> Result<Key, Problem> {
         let key = match self.holds {
             Holds::Text => Some(Key::Text(text.to_owned())),
@@ -150,7 +150,7 @@ impl Field {
     }
 }
 
-/// One step down a path; the first of a list is called 0.
+/// Follows one segment of a path. Elements of a list are numbered from 0.
 fn step<'a>(value: &'a Value, segment: &str) -> Option<&'a Value> {
     match value {
         Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
@@ -168,7 +168,7 @@ fn address(text: &str) -> Option<Key> {
     }
 }
 
-/// A value that can be compared. Nothing comes first.
+/// Comparable value of a field. `Nothing` sorts first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::http) enum Key {
     Nothing,
@@ -186,7 +186,7 @@ impl Key {
         }
     }
 
-    /// True if an item has the wanted value. An address without prefix length matches any length.
+    /// True if the value equals `wanted`. An address without prefix length matches any length.
     pub(super) fn is(&self, wanted: &Key) -> bool {
         match (self, wanted) {
             (Key::Address(one, _), Key::Address(other, None)) => one == other,

@@ -17,7 +17,7 @@ use super::page::{self, Item};
 use super::query::{self, ListQuery, Test};
 use crate::http::request::{ApiError, ApiResponse, App, Caller, Read};
 
-/// For fuzz targets: whether a list takes this query.
+/// True if a list accepts this query, for fuzz targets.
 #[cfg(feature = "testing")]
 pub(in crate::http) fn takes(uri: &Uri, shape: &'static Shape) -> bool {
     ListQuery::read(uri, shape).is_ok()
@@ -29,7 +29,7 @@ pub(in crate::http) fn tests_of(uri: &Uri, shape: &'static Shape) -> Result<Vec<
     ListQuery::read(uri, shape).map(|query| query.tests)
 }
 
-/// For fuzz targets: a cursor, read and written again.
+/// Reads a cursor and writes it again, for fuzz targets.
 #[cfg(feature = "testing")]
 pub(in crate::http) fn cursor_again(text: &str) -> Option<String> {
     Cursor::decode(text).ok().map(Cursor::encode)
@@ -53,14 +53,14 @@ pub(in crate::http) struct Shape {
     pub(in crate::http) path: &'static str,
     /// Parts of an item.
     pub(in crate::http) own: &'static [Row],
-    /// Its items are named resources: what these have in common follows the parts of their own.
+    /// True if the items are named resources, whose common parts follow `own`.
     pub(in crate::http) named: bool,
-    /// Its items are about addresses.
+    /// True if the list has the address filters `contains` and `within`.
     pub(in crate::http) addressed: bool,
 }
 
 impl Shape {
-    /// The names of its parameters.
+    /// Names of the list's query parameters.
     pub(in crate::http) fn parameters(&self) -> Vec<&'static str> {
         let mut names = query::COMMON.to_vec();
         names.extend(self.named.then_some("labels"));
@@ -73,18 +73,18 @@ impl Shape {
         self.own.iter().chain(if self.named { NAMED } else { &[] })
     }
 
-    /// The fields that it can be filtered and sorted by.
+    /// Fields for filters and sort keys.
     pub(in crate::http) fn fields(&self) -> impl Iterator<Item = &'static Field> + Clone + use<> {
         self.rows().filter_map(|row| row.field())
     }
 
-    /// The paths of all that can be shown of an item by itself.
+    /// Paths that can be selected for the response.
     pub(in crate::http) fn shown(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         self.rows().flat_map(Row::paths).copied()
     }
 }
 
-/// Something that can be listed.
+/// Kind of items that can be listed.
 pub(in crate::http) trait Listable: Send + Sync + 'static {
     /// An item as JSON has it.
     type Item: Serialize + Send;
@@ -97,7 +97,7 @@ pub(in crate::http) trait Listable: Send + Sync + 'static {
     fn total(state: &State) -> usize;
     /// Ids after `after`, in the list's own order. None if that id never existed.
     fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>>;
-    /// The only ids that can fit, where an index knows: in the list's own order.
+    /// Ids of all items that can match, if an index can narrow them down; in the list's own order.
     fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
         None
     }
@@ -105,7 +105,7 @@ pub(in crate::http) trait Listable: Send + Sync + 'static {
     fn labels(_: &Self::Item) -> Option<&Labels> {
         None
     }
-    /// The addresses that it is about.
+    /// Addresses of an item, for the filters `contains` and `within`.
     fn ranges(_: &Self::Item) -> Vec<AddressRange> {
         Vec::new()
     }
@@ -142,7 +142,7 @@ pub(in crate::http) async fn list<L: Listable>(
     let known = app.who(&caller).await?;
     known.check_lists(L::target())?;
     let holder = caller.slot_holder(&known);
-    // A filter examines all items, while others wait for this thread.
+    // A filter may examine all items, which must not block an async thread.
     let node = app.node.clone();
     let paged = ipam_raft::blocking(move || {
         let page = node.guard(|| page::page::<L>(&state, &query));
@@ -177,12 +177,12 @@ pub(in crate::http) fn id_in_path(target: Target, id: &str) -> Result<u64, Probl
 }
 
 impl App {
-    /// The state that a cursor is from: kept, or still the present one.
+    /// Returns the state of a cursor, if it is kept or still the present one.
     async fn at(&self, caller: &Caller, cursor: Cursor) -> Result<State, Problem> {
         if let Some(state) = self.lists.at(cursor.revision) {
             return Ok(state);
         }
-        // Another member gave the cursor, and nothing may have changed since.
+        // Another member may have created the cursor. It is usable here if the state has not changed since.
         let here = self.node.reached(cursor.revision, caller.deadline).await.ok();
         here.filter(|state| state.revision() == cursor.revision).ok_or_else(|| {
             let detail = format!("the state at revision {} is not kept here any more", cursor.revision);

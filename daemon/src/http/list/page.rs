@@ -71,7 +71,7 @@ fn sorted<L: Listable>(state: &State, query: &ListQuery) -> Result<Page<Item<L::
         let Some((_, json)) = fitting::<L>(state, query, id) else { continue };
         all.push((query.sort.iter().map(|(field, _)| field.of(&json)).collect(), id));
     }
-    // Stable, so that equal ones stay in the list's own order.
+    // The sort is stable: equal items stay in the list's own order.
     all.sort_by(|(one, _), (other, _)| {
         let compared = one.iter().zip(other).zip(&query.sort);
         let mut orders = compared.map(
@@ -112,7 +112,7 @@ fn shown<T>(query: &ListQuery, (item, json): (T, Value)) -> Item<T> {
     Item::Part(Value::Object(part))
 }
 
-/// Copies what is at a path to the same place.
+/// Copies the value at a path to the same path of another object.
 fn copy(from: &Value, path: &str, to: &mut Map<String, Value>) {
     let label = ["labels", "annotations"]
         .into_iter()

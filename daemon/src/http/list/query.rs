@@ -38,13 +38,13 @@ pub(super) struct ListQuery {
 /// Filter on items.
 #[derive(Debug)]
 pub(in crate::http) enum Test {
-    /// One of these.
+    /// Item whose field has one of these values.
     Is(&'static Field, Vec<Key>),
     Compares(&'static Field, Comparison, u64),
     Labelled(Selector),
     Contains(IpAddr),
     Within(AddressRange),
-    /// Contains this text in any field, ignoring case.
+    /// Item with this text in any value or nested key, ignoring case.
     Says(String),
 }
 
@@ -145,7 +145,7 @@ impl ListQuery {
     }
 }
 
-/// A filter's value that its own type refuses.
+/// Turns an invalid field value into an invalid filter.
 fn of_filter<T>(name: &str, read: Result<T, Problem>) -> Result<T, Problem> {
     read.map_err(|problem| match problem.code {
         Code::InvalidField => wrong(format!("{name}: {}", problem.detail)),
@@ -155,7 +155,7 @@ fn of_filter<T>(name: &str, read: Result<T, Problem>) -> Result<T, Problem> {
 
 fn unknown(name: &str, shape: &Shape) -> Problem {
     let known = shape.parameters();
-    // Of a comparison, the field is what was misspelt.
+    // The suggestion is a parameter name, also for a misspelt comparison such as `sise.lt`.
     let near = strict::nearest(name, known.iter().copied());
     match near {
         Some(near) => wrong(format!("unknown parameter {}; did you mean \"{near}\"?", shown(name))),
@@ -218,7 +218,7 @@ fn not_there(what: &str, name: &str, known: impl Iterator<Item = &'static str> +
     }
 }
 
-/// Hash by which the pages of one list are recognised.
+/// Hash of a list and its query without page size and consistency; equal for all pages of the list.
 fn hash(shape: &Shape, pairs: &[(String, String)]) -> u64 {
     let apart = ["cursor", "limit", "consistency", "at_least_revision"];
     let mut parts: Vec<&[u8]> = vec![shape.path.as_bytes()];

@@ -72,8 +72,8 @@ impl Test {
     }
 }
 
-/// True if the item contains the text in a value or in the key of a label. The principal of the last change
-/// is excluded.
+/// True if the item contains the text in a value or in a nested key, such as that of a label. The top-level
+/// objects `meta` and `status` are excluded.
 fn says(value: &Value, text: &str, top: bool) -> bool {
     match value {
         Value::String(value) => value.to_lowercase().contains(text),
@@ -86,7 +86,7 @@ fn says(value: &Value, text: &str, top: bool) -> bool {
     }
 }
 
-/// Ranges without exclusions, of one family.
+/// Subtracts the excluded ranges. All ranges have one family.
 pub(in crate::http) fn without(
     ranges: &[ipam_api::AddressRange],
     exclude: &[ipam_api::AddressRange],

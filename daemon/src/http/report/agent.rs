@@ -186,7 +186,7 @@ pub(in crate::http) async fn attachments(
     Ok(ApiResponse { stale_ms, ..ApiResponse::new(Page { items, revision, next, count: None }, revision) })
 }
 
-/// Links in their order, each once, and without host bits.
+/// Sorts and deduplicates links, and clears their host bits.
 fn links(links: Vec<probe::Link>) -> Vec<Link> {
     let links = links.into_iter().map(|link| Link { network: link.network, cidr: link.cidr.trunc() });
     links.collect::<BTreeSet<Link>>().into_iter().collect()
@@ -225,7 +225,7 @@ impl App {
         let now = Instant::now();
         let passed = now.saturating_duration_since(self.started).as_millis() % u128::from(HEARTBEAT_TICK_MS);
         let wait = tick.saturating_sub(Duration::from_millis(u64::try_from(passed).unwrap_or_default()));
-        // A request without that much time is proposed at once.
+        // Without enough time left, the heartbeat is proposed at once.
         if now + wait < deadline {
             tokio::time::sleep(wait).await;
         }

@@ -14,8 +14,8 @@ use crate::http::request::{ApiError, ApiResponse, Freshness, Write};
 
 const PERMISSION: (Verb, Target) = (Verb::Report, Target::Endpoint);
 
-/// Records a report. One without news makes no entry of the log: most pods are reported again after a
-/// restart of their watcher.
+/// Records a report. A report without changes makes no log entry: a watcher that restarts reports most pods
+/// again.
 pub(in crate::http) async fn report(mut write: Write) -> Result<ApiResponse<PodsReported>, ApiError> {
     write.idempotency = None;
     let request: PodsReport = write.read()?;

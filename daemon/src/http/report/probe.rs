@@ -33,7 +33,7 @@ pub(in crate::http) async fn exchange(
     action.check()?;
     write.app.who(&write.caller).await?.check((Verb::Report, Target::Node))?;
     write.app.check_own_node(&write.caller, &write.app.node.stale().0, &node)?;
-    // Most requests have no result that is worth an entry.
+    // Most requests contain no result that needs a log entry.
     let state = write.app.node.stale().0;
     let is_news = matches!(&action, Action::ReportProbes(report) if state.is_news(&node, &report.results));
     let (recorded, refused, revision) = if is_news {
@@ -70,7 +70,7 @@ pub(in crate::http) async fn exchange(
     Ok(ApiResponse::new(body, revision))
 }
 
-/// A position as clients carry it: the id of a subnet, and the last address.
+/// Encodes the position of a sweep for clients: the id of a subnet, and the last address.
 fn text_of(sweep: Sweep) -> String {
     match sweep.after {
         Some(after) => format!("{}/{after}", sweep.subnet),

@@ -28,7 +28,7 @@ pub(in crate::http) async fn report(read: Read<PageQuery>) -> Result<ApiResponse
     Ok(ApiResponse { stale_ms, ..ApiResponse::new(Page { items, revision, next, count: None }, revision) })
 }
 
-/// Place of a suspect as a cursor.
+/// Encodes the place of a suspect as a cursor.
 fn cursor(SuspectPlace { node: (heard_ms, report), attachment, allocation }: SuspectPlace) -> String {
     format!("{heard_ms}.{report}.{}.{}", attachment.get(), allocation.get())
 }

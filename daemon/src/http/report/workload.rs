@@ -1,4 +1,4 @@
-//! `/v1/workloads`: verdicts on workloads that an orchestrator reports, and the release of their addresses.
+//! `/v1/workloads`: verdicts on reported workloads, and the release of their addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,13 @@ use crate::http::request::{ApiError, ApiResponse, Freshness, Write};
 use crate::tasks::GcSettings;
 use crate::workload::{Facts, Incarnation, Verdict, verdict};
 
-/// Log entries of one request: at most one for each workload, and some for those that change meanwhile.
+/// Maximum number of log entries of one request: one per workload, and some for concurrent changes.
 const ROUNDS_MAX: usize = WORKLOADS_MAX + 32;
 
 const PERMISSION: (Verb, Target) = (Verb::Release, Target::Endpoint);
 
-/// Judges all workloads on the present state, and ends those that are gone. Not atomic: many workloads take
-/// several log entries, and a request that fails may have released some addresses.
+/// Judges all workloads on the present state, and releases addresses as the verdicts require. Not atomic:
+/// many workloads take several log entries, and a request that fails may have released some addresses.
 pub(in crate::http) async fn judge(mut write: Write) -> Result<ApiResponse<WorkloadsAnswer>, ApiError> {
     // The answer depends on the state, and a repetition finds nothing to release.
     write.idempotency = None;
@@ -80,7 +80,7 @@ fn check(request: &WorkloadsRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses another realm than those of the caller. Releases are checked again when they are applied.
+/// Refuses a realm that the caller's grant excludes. Releases are checked again when they are applied.
 pub(super) fn check_realm(grant: &Grant, realm: &Name) -> Result<(), Problem> {
     if grant.realms.is_empty() || grant.realms.contains(realm) {
         return Ok(());
@@ -98,8 +98,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Judges the first workloads, until their ends fill an entry. At least one fits, since no endpoint has
-    /// more allocations.
+    /// Judges the first workloads, until their ends fill a log entry. At least one fits, since an endpoint
+    /// has no more allocations than an entry.
     fn of<'a>(
         state: &State,
         realm: &Name,

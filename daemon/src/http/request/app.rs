@@ -16,7 +16,7 @@ use crate::access::Access;
 use crate::metrics::Metrics;
 use crate::tasks::{GcSettings, Statuses};
 
-/// State shared by all handlers. A clone costs next to nothing: each request has several.
+/// State shared by all handlers. Cloning is cheap, and each request holds several clones.
 #[derive(Clone)]
 pub struct App(Arc<Shared>);
 
@@ -25,19 +25,19 @@ pub struct Shared {
     pub(in crate::http) node: Node,
     pub(in crate::http) metrics: Arc<Metrics>,
     pub(in crate::http) access: Access,
-    /// Begin of the ticks in which heartbeats are gathered.
+    /// Start of the ticks that batch heartbeats.
     pub(in crate::http) started: Instant,
     pub(super) in_flight: InFlight,
     /// Pauses of callers with too many requests in progress.
     pub(super) retry_after: Arc<RetryAfter>,
     pub(in crate::http) trials: Trials,
-    /// The states that lists are being read from.
+    /// States that lists are read from, kept for later pages.
     pub(in crate::http) lists: Kept,
     /// Limit of concurrent event streams.
     pub(in crate::http) streams: Arc<Semaphore>,
     /// Streams of events by caller.
     pub(in crate::http) streams_of: InFlight,
-    /// Held while a backup is written: one at a time.
+    /// Held while a backup is written, so that only one runs at a time.
     pub(in crate::http) backing_up: Arc<Mutex<()>>,
     /// Settings of garbage collection.
     pub(in crate::http) gc: GcSettings,
@@ -46,7 +46,7 @@ pub struct Shared {
 }
 
 impl App {
-    /// Handlers for a member.
+    /// Creates the shared state of a member's handlers.
     #[must_use]
     pub fn new(
         node: Node,

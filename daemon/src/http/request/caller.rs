@@ -25,11 +25,11 @@ use super::peer::{ClientName, Peer};
 use super::response::ApiError;
 use crate::access::TokenStatus;
 
-/// Bytes of a request id that a caller may choose.
+/// Maximum length of a request id from a caller, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 64;
-/// Longest time by which an answer comes before the caller's patience ends.
+/// Maximum time by which a response precedes the caller's deadline, in milliseconds.
 const ANSWER_MARGIN_MS_MAX: u64 = 200;
-/// Bytes of a secret that is looked at at all.
+/// Maximum length of a secret that is examined, in bytes.
 const SECRET_BYTES_MAX: usize = 256;
 
 /// Caller of a request.
@@ -41,7 +41,7 @@ pub(in crate::http) struct Caller {
     /// Comment of the caller on its change.
     pub(in crate::http) comment: Option<Text>,
     pub(in crate::http) notes: Notes,
-    /// Leadership of the task that sends the request. Under another one the request has no effect.
+    /// Leadership of the task that sends the request. Under another leadership the request has no effect.
     pub(in crate::http) leadership: Option<u64>,
     /// Address of the client of a request over the network.
     address: Option<IpAddr>,
@@ -68,7 +68,7 @@ enum Presented {
         grant: Arc<Grant>,
     },
     Secret(SecretHash),
-    /// Nothing, where something is needed.
+    /// No credential, although one is required.
     Nothing,
 }
 
@@ -111,7 +111,7 @@ impl Caller {
         })
     }
 
-    /// Caller, as a state knows it; none if the state doesn't know the token that is presented.
+    /// Identifies the caller by a state. Returns none if the state has no such token.
     pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Identity>, Problem> {
         self.offer.known_in(state)
     }
@@ -131,7 +131,7 @@ impl Caller {
 }
 
 impl Offer {
-    /// Reads what a request presents.
+    /// Reads the credentials of a request.
     pub(in crate::http) fn read(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Self {
         Self(presented(headers, peer, app))
     }
@@ -151,7 +151,7 @@ impl Offer {
         }
     }
 
-    /// Caller, as a state knows it; none if the state doesn't know the token that is presented.
+    /// Identifies the caller by a state. Returns none if the state has no such token.
     pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Identity>, Problem> {
         let (principal, credential) = match self.0.as_ref().map_err(Problem::clone)? {
             Presented::Nothing => {
@@ -183,7 +183,7 @@ impl Identity {
         Err(Problem::new(Code::Forbidden, "a join token is valid for joining only"))
     }
 
-    /// Refuses lists to nodes: each reads single resources of its own.
+    /// Refuses lists to nodes, which read only single resources of their own.
     pub(in crate::http) fn check_lists(&self, target: Target) -> Result<(), Problem> {
         match &self.grant.node {
             None => Ok(()),
@@ -194,7 +194,7 @@ impl Identity {
         }
     }
 
-    /// Refuses what the table of roles doesn't allow.
+    /// Refuses an action that the table of roles doesn't allow.
     pub(in crate::http) fn check(&self, (verb, target): (Verb, Target)) -> Result<(), Problem> {
         self.check_bearer()?;
         Ok(check_permission(&self.grant, &self.principal, verb, target)?)
@@ -206,8 +206,8 @@ pub(super) fn unknown_token() -> Problem {
         .help("Get a new one: ipamctl token create, by an administrator.")
 }
 
-/// Principal of a token. That of a node's token is the node's key, since the token's name says nothing.
-/// Slashes separate these from the names of tokens.
+/// Principal of a token: its name, or the node's key for a node's token, whose name has no meaning.
+/// Slashes distinguish node keys from token names.
 fn principal_of(token: &model::Token) -> Text {
     match &token.grant.node {
         Some(node) if token.grant.role == Role::Node => Text::given(format!("node/{node}")),
@@ -302,7 +302,7 @@ fn bearer(headers: &HeaderMap) -> Result<SecretHash, Problem> {
     }
 }
 
-/// A header's text, if it is there: short, and without characters that would break a line of a log.
+/// Text of an optional header. It must be short, without control characters that would break log lines.
 pub(in crate::http) fn header_text(
     headers: &HeaderMap,
     name: &str,
@@ -327,7 +327,7 @@ pub(in crate::http) fn header_text(
     }
 }
 
-/// Request id of the caller, if it is harmless; else one of ours.
+/// Request id of the caller if it is short and printable, else a generated one.
 pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
     let given = headers.get(HEADER_REQUEST_ID).and_then(|value| value.to_str().ok());
     let harmless = |id: &&str| {
@@ -353,7 +353,7 @@ pub(in crate::http) fn deadline(headers: &HeaderMap) -> Result<Instant, Problem>
             })?
         }
     };
-    // Answered shortly before the caller gives up: a clear refusal is worth more than silence.
+    // The response must come before the caller gives up: an explicit refusal is better than a timeout.
     let margin_ms = (budget_ms / 10).min(ANSWER_MARGIN_MS_MAX);
     Ok(Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX) - margin_ms.min(BUDGET_MS_MAX)))
 }

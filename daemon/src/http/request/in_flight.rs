@@ -1,4 +1,4 @@
-//! Requests in progress by caller, bounded so that no caller takes the place of all others.
+//! Requests in progress by caller, bounded so that no caller occupies all slots.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,12 +18,12 @@ pub(in crate::http) struct Flight {
 }
 
 impl InFlight {
-    /// Empty, with a limit for each caller.
+    /// Creates an empty set with a limit for each caller.
     pub(in crate::http) fn new(per_caller_max: usize) -> Self {
         Self { counts: Arc::default(), per_caller_max }
     }
 
-    /// Begins a request, unless its caller has as many as it may have.
+    /// Begins a request, unless its caller has reached the limit.
     pub(in crate::http) fn begin(&self, caller: String) -> Option<Flight> {
         let mut counts = self.counts();
         let count = counts.entry(caller.clone()).or_insert(0);

@@ -26,8 +26,8 @@ pub struct LocalServer {
 }
 
 impl LocalServer {
-    /// Serves requests of a principal with these rights. With a leadership, they are those of a leader-only
-    /// task; without one, a follower forwards them.
+    /// Serves requests of a principal with these rights. With `leadership`, they are requests of a
+    /// leader-only task. Without it, a follower forwards them to the leader.
     #[must_use]
     pub fn new(router: Router, principal: &str, grant: Grant, leadership: Option<u64>) -> Self {
         let caller = LocalCaller { principal: Text::given(principal), grant: Arc::new(grant), leadership };
@@ -57,7 +57,7 @@ impl LocalServer {
         let request = request.extension(self.caller.clone()).body(Body::from(body)).map_err(internal)?;
         let response = self.router.clone().oneshot(request).await.unwrap_or_else(|never| match never {});
         let (head, body) = response.into_parts();
-        // The handlers bound their answers.
+        // The handlers bound the size of their responses.
         let body = to_bytes(body, usize::MAX).await;
         let body = body.map_err(|error| Problem::new(Code::Internal, error.to_string()))?.to_vec();
         if head.status.is_success() {

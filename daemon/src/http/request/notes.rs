@@ -8,17 +8,17 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use ipam_raft::node::ProposalTiming;
 
-/// Notes on one request, shared by its handler and by what is around all handlers.
+/// Notes on one request, shared by its handler and the layers around it.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Notes(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// It was only tried.
+    /// True for a dry run.
     dry_run: AtomicBool,
-    /// The answer is one that was kept.
+    /// True if the response repeats a stored outcome.
     replayed: AtomicBool,
-    /// The caller is authenticated: the response may contain more than a refusal.
+    /// True if the caller is authenticated: the response may contain more than a refusal.
     known: AtomicBool,
     timing: OnceLock<ProposalTiming>,
 }
@@ -54,11 +54,11 @@ impl Notes {
     }
 
     pub(super) fn note_timing(&self, timing: ProposalTiming) {
-        // The first one is the one that decided it; a merge may be tried again.
+        // A retried merge proposes more than once; only the first timing is kept.
         let _ = self.0.timing.set(timing);
     }
 
-    /// `Server-Timing`.
+    /// Value of the header `Server-Timing`.
     pub(super) fn timing(&self, total: Duration) -> String {
         let part = |name: &str, took: Duration| format!("{name};dur={:.3}, ", took.as_secs_f64() * 1000.0);
         let parts = match self.0.timing.get() {

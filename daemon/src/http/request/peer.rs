@@ -11,7 +11,7 @@ use ipam_api::{Name, ObjectName};
 pub enum Peer {
     /// Client over the network.
     Tcp {
-        /// From where.
+        /// Address of the client.
         address: SocketAddr,
         /// Name in the verified client certificate, if one was presented.
         certificate: Option<ClientName>,
@@ -41,7 +41,7 @@ pub enum ClientName {
     Client { name: Name },
     /// A node with its agent and plugin.
     Node {
-        /// The realm that the node is of.
+        /// Realm of the node.
         realm: Name,
         /// The node's name.
         name: ObjectName,
@@ -51,7 +51,7 @@ pub enum ClientName {
 }
 
 impl ClientName {
-    /// The client that a certificate names; none for a member's, which speaks with members only.
+    /// Client that a certificate names; none for a member's certificate, which only members accept.
     #[must_use]
     pub fn of(identity: Identity) -> Option<Self> {
         match identity {

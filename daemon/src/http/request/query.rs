@@ -17,10 +17,10 @@ use super::response::ApiError;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::http) enum Consistency {
-    /// As of now, or later.
+    /// Present state or a later one.
     #[default]
     Linearizable,
-    /// As this member has it.
+    /// State of this member, which may be outdated.
     Stale,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::http) enum Consistency {
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::http) struct Freshness {
     pub(in crate::http) consistency: Option<Consistency>,
-    /// Not older than that; then this member's own state will do.
+    /// Minimum revision. Without `consistency`, this member's state suffices once it has reached it.
     pub(in crate::http) at_least_revision: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     Query::<T>::try_from_uri(&uri).map(|Query(query)| query).map_err(|error| {
         let text = error.body_text();
         let text = text.rsplit_once("query string: ").map_or(text.as_str(), |(_, text)| text);
-        // The path to the parameter comes first, where serde knows it.
+        // serde may put the path of the parameter before the message.
         let unknown = text.find("unknown field `").and_then(|at| text.get(at..));
         let known = unknown.and_then(|text| strict::unknown_word(text, Code::InvalidFilter, "parameter"));
         known.map_or_else(|| Problem::new(Code::InvalidFilter, text), |(_, problem)| problem)
@@ -123,7 +123,7 @@ pub(in crate::http) fn page_limit(limit: Option<usize>) -> Result<usize, Problem
     }
 }
 
-/// Reads a name in a path: one that breaks the rule of names can't exist.
+/// Reads a name in a path. An invalid name is `not-found`, since no resource can have it.
 pub(in crate::http) fn in_path<T>(
     what: impl Display,
     name: &str,
@@ -152,7 +152,7 @@ pub(in crate::http) struct ExplainQuery {
     pub(in crate::http) all_skipped: bool,
 }
 
-/// Parameters of a look at one address.
+/// Parameters of `/v1/addresses/{ip}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct AddressQuery {
@@ -167,7 +167,7 @@ pub(in crate::http) struct AddressQuery {
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct NoQuery {}
 
-/// A query, or the problem with it.
+/// Extractor of a strictly parsed query.
 #[derive(Debug)]
 pub(in crate::http) struct Asked<T>(pub(in crate::http) T);
 
@@ -175,7 +175,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        // Common parameters of writes, which `Write` reads.
+        // `Write` reads the common parameters of writes.
         let of_writes = |name: &str| parts.method != Method::GET && WriteQuery::NAMES.contains(&name);
         let query = super::query::parts(&parts.uri, |name| !of_writes(name));
         read(&query).map(Self).map_err(ApiError)

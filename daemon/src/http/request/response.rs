@@ -27,7 +27,7 @@ use super::notes::Notes;
 use super::peer::Peer;
 use super::trace::trace_id;
 
-/// A refusal on its way out.
+/// Problem that becomes the response.
 #[derive(Debug)]
 pub(in crate::http) struct ApiError(pub(crate) Problem);
 
@@ -90,7 +90,7 @@ pub(in crate::http) fn set(headers: &mut axum::http::HeaderMap, name: &str, valu
     }
 }
 
-/// Layer around every handler: names the request, renders problems, counts, and names the leader.
+/// Layer around every handler: sets the request id, renders problems, counts, and names the leader.
 pub(in crate::http) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(request.headers());
@@ -132,7 +132,7 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     };
     if let Some(mut problem) = problem {
         problem.request_id = Some(id.clone());
-        // A stranger learns nothing about the state, its pace included.
+        // An unauthenticated caller learns nothing about the state, not even its revision.
         problem.revision = notes.is_known().then(|| problem.revision.unwrap_or_else(|| app.node.revision()));
         app.metrics.refused(problem.code);
         let allow = response.headers_mut().remove(ALLOW);
@@ -162,7 +162,7 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     response
 }
 
-/// A body that could not be read.
+/// Problem of a body that could not be read.
 pub(super) fn refused_body(status: StatusCode) -> ApiError {
     let limit = ipam_api::limits::BODY_BYTES_MAX;
     ApiError(match status {
@@ -207,7 +207,7 @@ pub(in crate::http) fn render(problem: &Problem) -> Response {
     response
 }
 
-/// Metrics as text; none if they can't be written.
+/// Response with metrics as text, or an error if they can't be encoded.
 pub(in crate::http) fn exposition(text: Option<String>) -> Response {
     match text {
         Some(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),

@@ -1,6 +1,7 @@
 //! States kept for lists, so that all pages of one list come from one state.
 //!
-//! A caller with too many lists in progress loses its own oldest one; other callers are unaffected.
+//! A caller with too many lists in progress loses its own least recently used one. If all callers
+//! together have too many, the least recently used state of any caller is dropped.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,8 +13,7 @@ use ipam_api::limits::{
 use ipam_machine::State;
 use tokio::time::Instant;
 
-/// Kept states. A clone of a state is cheap; what makes it dear is how long it holds on to what has changed
-/// since.
+/// Kept states. Cloning a state is cheap, but the clone keeps rows in memory that have changed since.
 #[derive(Debug, Clone, Default)]
 pub(in crate::http) struct Kept(Arc<Mutex<Vec<One>>>);
 
@@ -22,7 +22,7 @@ struct One {
     state: State,
     since: Instant,
     used: Instant,
-    /// Callers that read a list from it; it is dropped with the last.
+    /// Callers that read a list from the state, which is dropped with the last caller.
     callers: BTreeSet<String>,
 }
 
@@ -55,7 +55,7 @@ impl Kept {
         drop(all);
         let kept = self.clone();
         tokio::spawn(async move {
-            // Without later requests nothing else would remove it.
+            // Without later requests nothing else would remove the state.
             tokio::time::sleep(Duration::from_millis(LIST_STATE_AGE_MS_MAX)).await;
             drop_old(&mut kept.all(), Instant::now());
         });
@@ -72,7 +72,7 @@ impl Kept {
     }
 }
 
-/// Removes a caller's oldest state if it has too many, but not the one that it has just used.
+/// Drops a caller's least recently used state if it has too many, except the one at revision `newest`.
 fn bound(all: &mut Vec<One>, caller: &str, newest: u64) {
     let own = |one: &&mut One| one.callers.contains(caller);
     if all.iter_mut().filter(own).count() <= LIST_STATES_PER_CALLER_MAX {
@@ -110,7 +110,7 @@ mod tests {
         for (at, state) in states[..LIST_STATES_MAX].iter().enumerate() {
             kept.keep(&caller(at), state);
         }
-        // Used again, and so not the oldest.
+        // This use makes the second state the least recently used one.
         assert!(kept.at(states[0].revision()).is_some());
         kept.keep(&caller(LIST_STATES_MAX), &states[LIST_STATES_MAX]);
         assert!(kept.at(states[0].revision()).is_some());

@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use ipam_api::brand::HEADER_TRACE_PARENT;
 
-/// Bytes of the version that is known: `00-<trace id>-<parent id>-<flags>`.
+/// Length of version 00 in bytes: `00-<trace id>-<parent id>-<flags>`.
 const BYTES: usize = 55;
 
 /// Trace id of a valid `traceparent` header; an invalid header is ignored.

@@ -12,10 +12,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::in_flight::InFlight;
 
-/// Trials that run at once.
+/// Number of trials that run at once.
 const TRIALS_AT_ONCE: usize = 1;
 
-/// The turns of trials.
+/// Queue of trials.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Trials {
     turns: Arc<Semaphore>,
@@ -55,7 +55,7 @@ impl Trials {
         };
         let tried = ipam_raft::blocking(move || {
             let tried = trial();
-            // Dropped with the trial, and not with the request, which may have been cancelled.
+            // The slots are released with the trial, not with the request, which may have been cancelled.
             drop((turn, waiting));
             tried
         });
@@ -89,11 +89,11 @@ mod tests {
                 tokio::spawn(async move { trials.run("me", soon(), move || number).await })
             })
             .collect();
-        // Each of them has been polled, and so counted, before this task runs again.
+        // All trials have been polled, and so counted, before this task runs again.
         tokio::task::yield_now().await;
         let refused = trials.run("me", Instant::now(), || 0).await.unwrap_err();
         let late = trials.run("you", Instant::now(), || 0).await.unwrap_err();
-        // Before anything is asserted, or a failed test would wait for its thread.
+        // Release before any assertion: a failed test would otherwise wait for its thread.
         drop(release);
         assert_eq!(refused.code, Code::TooManyRequests);
         assert!(refused.detail.contains("dry runs and explanations waiting"), "{}", refused.detail);

@@ -18,14 +18,14 @@ use super::caller::{Caller, header_text};
 use super::query::{Asked, NoQuery, WriteQuery};
 use super::response::{ApiError, refused_body};
 
-/// A request that changes something, with the parameters of its own that it takes.
+/// Write request; `Q` are its specific query parameters.
 pub(in crate::http) struct Write<Q = NoQuery> {
     pub(in crate::http) app: App,
     pub(in crate::http) caller: Caller,
     pub(in crate::http) query: Q,
     pub(super) headers: HeaderMap,
     pub(in crate::http) body: Bytes,
-    /// Its name, if the caller gave it one.
+    /// Idempotency key and hash of the request, if the caller sent a key.
     pub(in crate::http) idempotency: Option<Idempotency>,
     /// Requested manager, if any.
     pub(in crate::http) manager: Option<Manager>,
@@ -34,12 +34,12 @@ pub(in crate::http) struct Write<Q = NoQuery> {
 }
 
 impl<Q> Write<Q> {
-    /// The body, read strictly.
+    /// Parses the body strictly.
     pub(in crate::http) fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         strict::from_slice(&self.body)
     }
 
-    /// The body, as the object that it must be.
+    /// Parses the body as a JSON object.
     pub(in crate::http) fn object(&self) -> Result<Map<String, Value>, Problem> {
         strict::object(&self.body)
     }
@@ -88,11 +88,11 @@ impl<Q: DeserializeOwned + Send> FromRequest<App> for Write<Q> {
     }
 }
 
-/// Hash of what distinguishes requests under the same key: another condition makes another request.
+/// Parts of a request that its idempotency hash covers. Preconditions are among them.
 fn parts_of<'a>(target: &'a str, headers: &'a HeaderMap, body: &'a [u8]) -> Vec<&'a [u8]> {
     let mut parts = vec![target.as_bytes(), body];
     for name in [IF_MATCH, IF_NONE_MATCH] {
-        // With the name, so that one precondition isn't taken for the other.
+        // The header name is included, so that `If-Match` and `If-None-Match` with one value differ.
         for value in headers.get_all(&name) {
             parts.push(if name == IF_MATCH { b"if-match" } else { b"if-none-match" });
             parts.push(value.as_bytes());

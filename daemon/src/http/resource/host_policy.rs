@@ -66,7 +66,7 @@ fn state_in(state: Value) -> Text {
     Text::given(state.to_string())
 }
 
-/// The desired state. A text that is no JSON, which the boundary never lets in, is shown as it is.
+/// Desired state as JSON. Stored text is always JSON; other text would be shown as a string.
 fn state_out(state: Text) -> Value {
     serde_json::from_str(&state).unwrap_or_else(|_| Value::String(state.to_string()))
 }
@@ -119,7 +119,7 @@ fn nodes<'a>(state: &'a State, realm: &'a Name) -> impl Iterator<Item = &'a Node
 /// Key of the endpoint that holds the addresses of a node for a policy.
 ///
 /// # Errors
-/// The name of the policy is not one of a namespace.
+/// If the name of the policy is not a valid namespace.
 pub(super) fn endpoint_of(realm: &Name, policy: &Name, node: &ObjectName) -> Result<EndpointKey, Problem> {
     Ok(EndpointKey {
         realm: realm.clone(),

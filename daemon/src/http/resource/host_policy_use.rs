@@ -22,7 +22,7 @@ use crate::http::allocation::allocate;
 use crate::http::convert::interface;
 use crate::http::request::{ApiError, ApiResponse, Consistency, Proposed, Write};
 
-/// Pools that are followed by `drains_to`.
+/// Maximum number of pools in a chain of `drains_to`.
 const HOPS_MAX: usize = 16;
 
 pub(in crate::http) async fn render(
@@ -110,7 +110,7 @@ impl Plan {
         Ok(Self { policy, node: node.clone(), endpoint, requests, stale, held, preconditions })
     }
 
-    /// One entry of the log: releases first, so that an interface can change its pool.
+    /// Builds the log entry. Releases come first, so that an interface can change its pool.
     fn transaction(&self) -> Result<Transaction, Problem> {
         let releases = self.stale.iter().map(|id| Action::ReleaseAllocation { id: (*id).into() });
         let mut steps: Vec<Action> = releases.collect();
@@ -129,7 +129,7 @@ impl Plan {
         }
     }
 
-    /// Problem of the transaction in the words of the policy.
+    /// Rephrases a problem of the transaction for users of the policy.
     fn explained(&self, mut problem: Problem) -> Problem {
         let pools = problem.context.as_deref().map(|context| context.pools.as_slice()).unwrap_or_default();
         let pools: Vec<String> = pools
@@ -163,7 +163,7 @@ impl Plan {
             }
             interfaces.extend(given.iter().map(interface));
         }
-        // The addresses stay with the node; the next request repeats them.
+        // If rendering fails, the node keeps the addresses, and the next request returns them again.
         self.resolved(interfaces, revision).map_err(Problem::maybe_applied)
     }
 
@@ -218,7 +218,7 @@ fn held(
     is_complete.then(|| state.given(&row.allocations, None).iter().map(interface).collect())
 }
 
-/// Allocations of an endpoint that no request asks for.
+/// Allocations of an endpoint that match no request.
 fn stale(state: &State, endpoint: &EndpointKey, requests: &[InterfaceRequest]) -> Vec<u64> {
     let rows = state.incarnations(endpoint).filter_map(|id| state.endpoints.get(id));
     let ids = rows.flat_map(|row| row.allocations.iter().copied());
@@ -235,7 +235,7 @@ fn stale(state: &State, endpoint: &EndpointKey, requests: &[InterfaceRequest]) -
     ids.filter(|id| is_wanted(*id).is_none()).map(u64::from).collect()
 }
 
-/// True if a pool, or one that stands in for it, is `wanted`.
+/// True if `pool`, or a pool that it drains to, is `wanted`.
 fn leads_to(state: &State, mut pool: Name, wanted: &Name) -> bool {
     let mut seen = BTreeSet::new();
     while seen.len() < HOPS_MAX && seen.insert(pool.clone()) {

@@ -1,5 +1,5 @@
-//! Maps of pools, subnets and networks, and holders of a pool's addresses. The cost of each is bounded by its
-//! page.
+//! Maps of pools, subnets and networks, and holders of a pool's addresses. The page size bounds the cost of
+//! each request.
 
 use std::net::IpAddr;
 

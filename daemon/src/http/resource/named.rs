@@ -1,4 +1,4 @@
-//! Common requests of named resources: the same seven operations.
+//! Common requests of named resources: the same six operations.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const NAMES_COMPARED_MAX: usize = 10_000;
 
 /// One kind of named resource, between HTTP and the machine.
 pub(in crate::http) trait NamedResource: Send + Sync + 'static {
-    /// Its kind in the machine.
+    /// Kind of the resource.
     const KIND: Kind;
     /// The spec as JSON has it.
     type Spec: Serialize + DeserializeOwned + Send;
@@ -42,15 +42,15 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     /// Spec in the form of the log.
     fn put(spec: Self::Spec, expect: Expect) -> Action;
     fn labels(spec: &Self::Spec) -> &Labels;
-    /// Checks what the machine doesn't read.
+    /// Checks fields that the state machine does not interpret.
     fn check(_: &Self::Spec) -> Result<(), Problem> {
         Ok(())
     }
-    /// The addresses that it is about.
+    /// Addresses of the resource, for the filters `contains` and `within`.
     fn ranges(_: &View<Self>) -> Vec<AddressRange> {
         Vec::new()
     }
-    /// The only ids that can fit filters of its own, where an index knows: in the order of names.
+    /// Ids of all resources that can match, if an index can narrow them down; in the order of names.
     fn narrowed_ids(_: &State, _: &[Test]) -> Option<Vec<u64>> {
         None
     }
@@ -68,8 +68,8 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
 
 pub(super) type View<K> = Resource<<K as NamedResource>::Spec, <K as NamedResource>::Status>;
 
-/// The part of [`NamedResource`] that follows from the names of a kind, its status, its table and its write, and from
-/// the name of a resource.
+/// Implements the part of [`NamedResource`] that is the same for all kinds. Parameters: the kind, its status
+/// type, its table, its write action, and a function that returns the name of a spec.
 macro_rules! of_kind {
     ($kind:ident, $status:ident, $table:ident, $put:ident, $name:expr) => {
         $crate::http::resource::named::of_kind!(resource: $kind, $status, $table, $put, $name);
@@ -193,7 +193,7 @@ pub(in crate::http) fn read<K: NamedResource>(object: Map<String, Value>) -> Res
     Ok(spec)
 }
 
-/// Precondition of a write. A body that was read before has its revision in `meta.revision`.
+/// Precondition of a write: that of the headers, else `meta.revision` of the body.
 fn expected(write: &Write, body: &Map<String, Value>) -> Result<Expect, Problem> {
     Ok(match write.expect()? {
         Expect::Anything => revision_in(body).map_or(Expect::Anything, Expect::Revision),
@@ -216,9 +216,9 @@ pub(in crate::http) async fn patch<K: NamedResource>(
     Ok(stored::<K>(&write, done).await?)
 }
 
-/// Writes a resource with a change merged into it.
+/// Merges a change into a resource and writes it.
 ///
-/// Tries again if another write comes between, unless the request names a revision.
+/// Tries again if another write intervenes, unless the request names a revision.
 pub(super) async fn merge_and_put<K: NamedResource>(
     write: &Write,
     name: &ResourceName,
@@ -275,11 +275,11 @@ pub(in crate::http) fn merge_into<K: NamedResource>(
     Ok(spec)
 }
 
-/// The answer to a write that has stored something, or ended it.
+/// Response to a write: the stored resource, or no content if the write deleted it.
 pub(super) async fn stored<K: NamedResource>(write: &Write, done: Proposed) -> Result<Response, Problem> {
     let state = write.after(&done).await;
     let Answer::Stored { created, resource, .. } = done.applied.answer else {
-        // A pool told to end that was empty.
+        // The write made an empty pool terminate, which deleted the pool.
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let row = K::stored(*resource)
@@ -306,7 +306,7 @@ pub(in crate::http) async fn delete<K: NamedResource>(
     let state = write.after(&done).await;
     Ok(match view::<K>(&state, &name) {
         Some(view) => ApiResponse { status: StatusCode::ACCEPTED, ..view }.into_response(),
-        // Empty, and deleted meanwhile.
+        // The pool was empty, and has been deleted meanwhile.
         None => StatusCode::ACCEPTED.into_response(),
     })
 }
@@ -317,12 +317,12 @@ fn view<K: NamedResource>(state: &State, name: &ResourceName) -> Option<ApiRespo
     Some(ApiResponse { etag, ..ApiResponse::new(resource, state.revision()) })
 }
 
-/// Reads a name in a path: one that breaks the rule of names can't exist.
+/// Reads a name in a path. An invalid name is `not-found`, since no resource can have it.
 pub(super) fn name_in_path(kind: Kind, name: &str) -> Result<ResourceName, Problem> {
     in_path(kind, name, ResourceName::new)
 }
 
-/// Nothing of that kind has that name.
+/// Problem of a name that no resource of the kind has.
 pub(in crate::http) fn unknown(state: &State, kind: Kind, name: &ResourceName) -> Problem {
     let mut names = state.names(kind, None).take(NAMES_COMPARED_MAX).map(|(known, _)| known.as_str());
     let detail = format!("{kind} {name} does not exist");

@@ -113,7 +113,7 @@ impl NamedResource for Pools {
     }
 }
 
-/// As JSON carries it.
+/// Saturates a count at the largest integer of JSON.
 fn in_json(count: u128) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
 }
@@ -124,7 +124,7 @@ fn first_of(pool: &PoolSpec) -> IpNet {
     IpNet::from(first)
 }
 
-/// `IPCollision` condition of the pool: its addresses for which two stations answer. None without one.
+/// `IPCollision` condition of the pool: addresses for which two stations answer. None without them.
 fn collision(state: &State, pool: PoolId) -> Option<Condition> {
     let rows = state.collisions_of(pool).filter_map(|id| state.allocations.get(id));
     let addresses: Vec<String> = rows.take(COLLISIONS_NAMED + 1).map(|row| row.address.to_string()).collect();
@@ -140,7 +140,7 @@ fn collision(state: &State, pool: PoolId) -> Option<Condition> {
     })
 }
 
-/// Colliding addresses that the condition of a pool names.
+/// Maximum number of colliding addresses that the condition of a pool names.
 const COLLISIONS_NAMED: usize = 3;
 
 /// `Ready` condition of the pool.

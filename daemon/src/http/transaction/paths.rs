@@ -12,7 +12,7 @@ use crate::http::request::propose::revision;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Kind(Kind),
-    /// One by name.
+    /// Resource by name.
     Named(Kind, ResourceName),
     Allocations,
     BulkAllocation,
@@ -44,13 +44,13 @@ fn nowhere(path: &str) -> Problem {
     )
 }
 
-/// One of a kind; nothing if none of that kind can be called so.
+/// Returns a named resource of a kind; none if the name is invalid for the kind.
 fn named(kind: Kind, name: &str) -> Option<Place> {
     let name = ResourceName::new(name).ok()?;
     (kind.is_in_realm() == name.parts().is_some()).then_some(Place::Named(kind, name))
 }
 
-/// Parses a path; also returns true if a pool is to be drained.
+/// Parses a path. The flag is true if a pool is to be drained.
 pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
     let (bare, drain) = match path.split_once('?') {
         None => (path, false),

@@ -1,4 +1,4 @@
-//! The steps of a transaction, as the machine has them, and how the answer to each is shown.
+//! Steps of a transaction: conversion to actions, and rendering of their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,12 +26,12 @@ use crate::http::resource::{host_policy, namespace, network, node, pool, reserva
 pub(super) type Render = Box<dyn Fn(&State, Answer, u64) -> Rendered + Send + Sync>;
 type Rendered = Result<(StatusCode, Option<Box<RawValue>>), Problem>;
 
-/// Steps made ready.
+/// Steps converted to actions.
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) actions: Vec<Action>,
     pub(super) renders: Vec<Render>,
-    /// The steps that were merged with what was read.
+    /// Numbers of the steps whose change was merged into a resource of the state.
     pub(super) merged: BTreeSet<usize>,
     /// Resources as earlier steps leave them, for merges of later steps; none once removed.
     drafts: BTreeMap<(Kind, ResourceName), Option<Map<String, Value>>>,
@@ -191,7 +191,7 @@ impl Plan {
             (StepMethod::Patch, Some(name)) => {
                 known.check((Verb::Write, K::KIND.target()))?;
                 match self.drafts.get(&(K::KIND, name.clone())) {
-                    // An earlier step changed it; no other write can come between steps.
+                    // An earlier step wrote the resource; no other write can come between the steps.
                     Some(draft) => {
                         let unknown = || named::unknown(state, K::KIND, &name);
                         let draft = draft.clone().ok_or_else(unknown)?;

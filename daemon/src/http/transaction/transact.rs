@@ -45,21 +45,21 @@ pub(in crate::http) async fn transact(mut write: Write) -> Result<ApiResponse<Bo
         let action = Action::Transaction(Transaction { preconditions: preconditions.clone(), steps });
         tries_left -= 1;
         match write.carry_out(action).await {
-            // A merge lost to another write, and no precondition was given.
+            // Another write intervened, and the request had no precondition: merge again.
             Err(problem) if tries_left > 0 && is_of(&problem, &plan.merged) => {}
             done => return Ok(shown(&write, &plan.renders, done?).await?),
         }
     }
 }
 
-/// True if a merge met another revision than it was made from.
+/// True if the resource of a merged step has changed since it was read.
 fn is_of(problem: &Problem, merged: &BTreeSet<usize>) -> bool {
     let step = problem.context.as_ref().and_then(|context| context.step);
     let step = step.and_then(|step| usize::try_from(step).ok());
     problem.code == Code::RevisionMismatch && step.is_some_and(|step| merged.contains(&step))
 }
 
-/// Common manager of a request: the one in all bodies that name one.
+/// Common manager of a request: the only manager that its bodies name, if there is exactly one.
 fn common_manager(request: &TransactionRequest) -> Option<Manager> {
     let bodies = request.steps.iter().filter_map(|step| step.body.as_ref());
     let named: BTreeSet<&str> =

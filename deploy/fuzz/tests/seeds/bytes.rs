@@ -1,4 +1,4 @@
-//! Seeds of encoded data: messages, batches, rows and files. Made of golden bytes, where there are any.
+//! Seeds of encoded data: messages, batches, rows and files, made of golden bytes where these exist.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -16,7 +16,7 @@ use crate::Seed;
 
 const GOLDEN: &str = include_str!("../../../../raft/machine/testdata/golden.txt");
 
-/// Golden bytes by what their names begin with.
+/// Golden bytes whose names start with `beginning`.
 fn golden(beginning: &str) -> Vec<(String, Vec<u8>)> {
     let unhex = |hex: &str| -> Vec<u8> {
         (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
@@ -104,7 +104,7 @@ fn link(all: &mut Vec<Seed>) {
     reply[28..32].copy_from_slice(&[10, 99, 0, 2]);
     let solicitation = solicitation(own, Some("fe80::1".parse().unwrap()), target);
     let mut advertisement = solicitation.clone();
-    // Type 136 in place of 135, and the checksum that follows from it.
+    // Type 136 replaces 135, and the checksum changes accordingly.
     advertisement[54] += 1;
     let sum = u32::from(!u16::from_be_bytes([advertisement[56], advertisement[57]])) + 0x100;
     let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
@@ -155,7 +155,7 @@ fn machine(all: &mut Vec<Seed>) {
     all.push(("rows", "longer".to_owned(), joined_rows(&longer)));
 }
 
-/// Frames of the journal, as some commands make them.
+/// Frames of the journal, as a few commands write them.
 fn frames() -> Vec<Vec<u8>> {
     let mut state = State::from_rows(rows()).unwrap();
     for (at_ms, (_, bytes)) in (70_000..).zip(golden("batch/")) {

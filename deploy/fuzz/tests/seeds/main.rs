@@ -1,6 +1,6 @@
-//! Kept inputs, run through their targets; and the generation of those that are real encodings.
+//! Stored inputs, run through their targets, and the generation of the inputs that are real encodings.
 //!
-//! `UPDATE=1` writes the latter again. Findings of the fuzzer are only added.
+//! `UPDATE=1` writes the generated inputs again. Findings of the fuzzer are only added.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,10 +15,10 @@ mod words;
 use std::fs;
 use std::path::PathBuf;
 
-/// Inputs stay small, so that a checkout does and so that the fuzzer changes what matters.
+/// Largest input. Small inputs keep a checkout small, and the fuzzer changes relevant bytes more often.
 const SEED_BYTES_MAX: u64 = 64 << 10;
 
-/// The target, the name of the file, and what is in it.
+/// Target, name of the file, and content of the file.
 type Seed = (&'static str, String, Vec<u8>);
 
 fn corpus(target: &str) -> PathBuf {

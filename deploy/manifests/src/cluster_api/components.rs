@@ -3,11 +3,11 @@
 use ipam_api::brand::CLUSTER_API_GROUP as GROUP;
 use serde_json::{Value, json};
 
-/// Label by which clusterctl knows the objects of the provider.
+/// Label by which clusterctl identifies the objects of the provider.
 pub(super) const PROVIDER: (&str, &str) = ("cluster.x-k8s.io/provider", "ipam-ipamd");
 /// Namespace of the provider.
 const NAMESPACE: &str = "ipamd-cluster-api-system";
-/// Name of its objects, and of the Secret that its operator creates.
+/// Name of the provider's objects, and of the Secret that the operator of the provider creates.
 const NAME: &str = "ipamd-cluster-api";
 /// Directory of the Secret in the container.
 const SECRET_DIR: &str = "/etc/ipamd/cluster-api";
@@ -84,7 +84,7 @@ fn deployment(version: &str) -> Value {
         "kind": "Deployment",
         "metadata": namespaced(),
         "spec": {
-            // A second one would repeat the work of the first.
+            // A second replica would repeat the work of the first.
             "replicas": 1,
             "strategy": {"type": "Recreate"},
             "selector": {"matchLabels": selector},

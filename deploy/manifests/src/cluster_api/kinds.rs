@@ -80,7 +80,7 @@ pub(super) fn definitions() -> Result<Vec<(&'static str, Value)>> {
     Ok(all)
 }
 
-/// Schema of a spec, with everything in place.
+/// Schema of a spec, with all subschemas inlined.
 fn spec<T: JsonSchema>() -> Result<Map<String, Value>> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
@@ -111,7 +111,7 @@ impl Family {
                     // Versions of this kind that fulfil a contract.
                     "cluster.x-k8s.io/v1beta1": VERSION,
                     "cluster.x-k8s.io/v1beta2": VERSION,
-                    // `clusterctl move` takes pools along, also if kubectl installed their kind.
+                    // `clusterctl move` also moves pools, even if kubectl installed their kind.
                     "clusterctl.cluster.x-k8s.io": "",
                     "clusterctl.cluster.x-k8s.io/move-hierarchy": "",
                 },

@@ -1,7 +1,7 @@
-//! Rules of the specs in CEL, each with its message. They take the place of webhooks.
+//! Rules of the specs in CEL, each with its message. The rules replace webhooks.
 //!
-//! Kubernetes has had their functions since 1.29. Rules that calculate with addresses need 1.31; the provider
-//! has these, and shows a refusal as a condition.
+//! Kubernetes supports the functions of these rules since 1.29. Rules that calculate with addresses need
+//! 1.31, so the provider checks them instead, and shows a refusal as a condition.
 
 /// Rules of pools of addresses.
 pub(super) const IP: &[(&str, &str)] = &[

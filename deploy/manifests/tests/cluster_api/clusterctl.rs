@@ -139,7 +139,7 @@ fn c5_17_the_account_has_exactly_the_listed_verbs() {
         assert_eq!(of_kind(&objects, kind).len(), 1, "{kind}");
     }
     assert!(of_kind(&objects, "Role").is_empty());
-    // The same role for an account of a kubeconfig.
+    // The role for an account of a kubeconfig is the same.
     let access = documents(&file("access.yaml")).unwrap();
     assert_eq!(&access[0], object(&objects, "ClusterRole", "ipamd-cluster-api"));
 }

@@ -206,7 +206,7 @@ async fn c5_17_constant_fields_of_a_spec_can_not_be_changed() {
         (PREFIX, &blocks, json!({"network": "blue"}), Some(network)),
         (PREFIX, &reference, json!({"poolRef": {"name": "other"}}), Some(pool_ref)),
         (PREFIX, &reference, json!({"allocationPrefixLength": 56}), Some(length)),
-        // The default, in words.
+        // The default value, written out.
         (PREFIX, &blocks, json!({"allocationPrefixLength": 64, "prefixes": ["fd00::/40"]}), None),
     ];
     for (number, (plurals, before, patch, refusal)) in cases.iter().enumerate() {

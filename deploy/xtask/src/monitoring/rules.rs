@@ -10,7 +10,7 @@ use super::document::{items, text};
 pub(super) struct Rule {
     pub(super) name: String,
     pub(super) expression: String,
-    /// A recording rule has none.
+    /// Alert; none for a recording rule.
     pub(super) alert: Option<Alert>,
 }
 

@@ -172,7 +172,7 @@ async fn heartbeats(lab: &mut Lab, plan: Plan) -> Result<Measured> {
     let agents: Vec<Box<dyn Client>> =
         agents.map(|agent| agent.map(|agent| Box::new(agent) as _)).collect::<Result<_>>()?;
     let rate = u32::try_from(plan.agents)? * 1000 / u32::try_from(HEARTBEAT.as_millis())?;
-    // The first heartbeats make rows; the later ones are measured.
+    // The first heartbeat of each node creates rows, so that only the later heartbeats are measured.
     let warm_up = if plan.rest < HEARTBEAT { plan.rest } else { HEARTBEAT * 3 / 2 };
     let times = Times { warm_up, measured: plan.rest };
     let load = open(agents, rate.max(1), times, &processes, std::future::ready(())).await;

@@ -1,4 +1,4 @@
-//! Comparison: measurements of all systems in turn, ratios of their medians, and the bars that they have.
+//! Comparison: measurements of all systems in turn, ratios of their medians, and bars of the ratios.
 
 mod chart;
 mod measure;

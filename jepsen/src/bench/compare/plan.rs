@@ -28,7 +28,7 @@ pub(in crate::bench) struct Plan {
 }
 
 impl Plan {
-    /// The sizes of the acceptance.
+    /// Returns the sizes that the acceptance criteria require.
     pub(in crate::bench) fn full() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -44,7 +44,7 @@ impl Plan {
         }
     }
 
-    /// Small sizes, which show that the comparison works and nothing else.
+    /// Returns small sizes, which only show that the comparison works.
     pub(in crate::bench) fn quick() -> Self {
         let milliseconds = Duration::from_millis;
         let times = Times { warm_up: milliseconds(200), measured: milliseconds(1000) };

@@ -8,7 +8,7 @@ use super::measurement::Measurement;
 use crate::bench::lab::Subject;
 use crate::bench::load::{Load, Measured};
 
-/// Results by measurement and system; one of each round.
+/// Results by measurement and system, with one entry per round.
 #[derive(Debug, Default)]
 pub(in crate::bench) struct Results {
     rounds: BTreeMap<(&'static str, Subject), Vec<Measured>>,
@@ -50,13 +50,13 @@ impl Results {
         Measurement::ALL.iter().map(|measurement| measurement.name).filter(|name| has(name)).collect()
     }
 
-    /// Returns true if no measurement failed, and no call of a load.
+    /// Returns true if neither a measurement nor a call of a load failed.
     pub(in crate::bench) fn is_whole(&self) -> bool {
         let mut loads = self.rounds.values().flatten().flat_map(|measured| &measured.loads);
         self.failures.is_empty() && loads.all(|(_, load)| load.failures == 0)
     }
 
-    /// All figures and histograms for programs.
+    /// Returns all figures and histograms as JSON.
     pub(in crate::bench) fn json(&self) -> Value {
         let rounds = self.rounds.iter().flat_map(|((measurement, subject), rounds)| {
             (1_usize..).zip(rounds).map(move |(number, measured)| {

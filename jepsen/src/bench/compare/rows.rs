@@ -1,9 +1,9 @@
-//! Rows of the table: figures of the acceptance with their bars, and others without.
+//! Rows of the table: figures of the acceptance criteria with their bars, and figures for information.
 
 use super::results::Results;
 use crate::bench::lab::Subject;
 
-/// Bar of a figure.
+/// Bar of a figure: the threshold that the figure must reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Bar {
     AtLeast(f64),
@@ -26,7 +26,7 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
     pub(super) own: Source,
-    /// Figure that the ratio compares with; without it the bar is one of the figure itself.
+    /// Figure to which the ratio compares; without one the bar applies to the figure itself.
     pub(super) other: Option<Source>,
     pub(super) bar: Bar,
 }
@@ -67,7 +67,7 @@ const fn single(
 use Bar::{AtLeast, AtMost};
 use Subject::{Against, Etcd, HostLocal};
 
-/// All rows, first those of the acceptance in its order.
+/// All rows; the rows of the acceptance criteria come first, in their order.
 pub(super) const ROWS: &[Row] = &[
     ratio("allocate, 64 clients; etcd: put", "/s", ("allocate-64", "per_s"), Etcd, AtLeast(2.0)),
     ratio("allocate, 256 clients; etcd: put", "/s", ("allocate-256", "per_s"), Etcd, AtLeast(1.5)),

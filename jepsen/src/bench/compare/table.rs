@@ -23,7 +23,7 @@ impl Judgement {
         self.other.map(|(_, other)| self.own / other.max(f64::MIN_POSITIVE))
     }
 
-    /// True if the bar is met, none if there is no bar.
+    /// Returns true if the bar is met, and none if there is no bar.
     pub(in crate::bench) fn is_met(&self) -> Option<bool> {
         let judged = self.ratio().unwrap_or(self.own);
         match self.bar {
@@ -33,7 +33,7 @@ impl Judgement {
         }
     }
 
-    /// The row for programs.
+    /// Returns the row as JSON.
     pub(in crate::bench) fn json(&self) -> Value {
         json!({
             "figure": self.name, "unit": self.unit, "value": self.own,

@@ -10,10 +10,10 @@ use anyhow::{Context as _, Result, bail};
 
 /// Time in which the socket of an agent accepts connections.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause between two looks.
+/// Pause between two polls.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Agent of one node. Dropped, its process is killed.
+/// Agent of one node. Dropping it kills its process.
 #[derive(Debug)]
 pub(in crate::bench) struct Agent {
     dir: PathBuf,
@@ -34,7 +34,7 @@ impl Agent {
             format!("servers = {servers:?}\nnode = \"{node}\"\nsocket = {socket:?}\nstate_dir = {state:?}\n");
         fs::write(&config, text)?;
         let log = File::create(dir.join("log"))?;
-        // An agent has no option that ends it with its parent.
+        // ipam-agent has no option to end with its parent process.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(program).arg("serve").arg("--config").arg(config);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

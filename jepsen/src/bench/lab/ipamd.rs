@@ -1,7 +1,7 @@
 //! Three members of ipamd on loopback, of this build or of an older one.
 //!
-//! Peers use TCP without TLS, as those of etcd do. Answers are read as plain JSON, so that an older build may
-//! answer in its own words.
+//! Peers use TCP without TLS, as the peers of etcd do. Responses are read as plain JSON, so that an older
+//! build with another schema can be measured, too.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -20,9 +20,9 @@ use crate::bench::load::Process;
 const MEMBERS: usize = 3;
 /// Time in which a cluster is ready, and in which a change is done.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Time for one answer about the state of a member.
+/// Time limit of one request for the state of a member.
 const LOOK_WITHIN: Duration = Duration::from_secs(5);
-/// Pause between two looks.
+/// Pause between two polls.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Member {
     process: Option<Child>,
 }
 
-/// Cluster. Dropped, all of its processes are killed.
+/// Cluster. Dropping it kills all of its processes.
 #[derive(Debug)]
 pub(in crate::bench) struct Ipamd {
     program: PathBuf,
@@ -48,7 +48,7 @@ impl Ipamd {
         Self::start_with(dir, program, &[]).await
     }
 
-    /// The same with settings from the environment.
+    /// Starts a cluster as [`Self::start`] does, with settings from the environment.
     pub(in crate::bench) async fn start_with(
         dir: &Path,
         program: &Path,
@@ -146,7 +146,7 @@ impl Ipamd {
         Ok(())
     }
 
-    /// Success if a member serves.
+    /// Succeeds if a member is ready.
     pub(in crate::bench) async fn is_ready(&self, at: usize) -> Result<()> {
         let client = Client::new(&[self.url(at)?])?;
         client.send(Call::get("/readyz").within(LOOK_WITHIN)).await?;
@@ -177,7 +177,7 @@ impl Ipamd {
         self.members.iter().position(|member| member.name == leader)
     }
 
-    /// Positions of a follower.
+    /// Position of a follower.
     pub(in crate::bench) async fn follower(&self) -> Result<usize> {
         let leader = self.leader().await?;
         (0..self.members.len()).find(|at| *at != leader).context("no follower")
@@ -231,7 +231,7 @@ impl Ipamd {
         Ok(())
     }
 
-    /// Makes a subnet, and a pool of the same name with all of it and more fields.
+    /// Creates a subnet, and a pool of the same name that covers the subnet, with the fields in `more`.
     pub(in crate::bench) async fn make_pool(&self, name: &str, cidr: &str, more: &Value) -> Result<()> {
         self.put("subnets", name, &json!({"name": name, "cidr": cidr})).await?;
         let mut pool = json!({"name": name, "subnet": name, "cooling_ms": 0});
@@ -241,14 +241,14 @@ impl Ipamd {
         self.put("pools", name, &pool).await
     }
 
-    /// Number of addresses of a pool that are held.
+    /// Number of allocated addresses of a pool.
     pub(in crate::bench) async fn allocated(&self, pool: &str) -> Result<u64> {
         let call = Call::get(format!("/v1/pools/{pool}")).within(PATIENCE);
         let shown: Value = self.client()?.call(call).await?;
         shown.pointer("/status/counts/allocated").and_then(Value::as_u64).context("no counts")
     }
 
-    /// Value of a counter of a member in its metrics; none while it starts.
+    /// Value of a counter in the metrics of a member; none while the member starts.
     pub(in crate::bench) async fn metric(&self, at: usize, name: &str) -> Option<u64> {
         let client = Client::new(&[self.url(at).ok()?]).ok()?;
         let answer = client.send(Call::get("/metrics").within(LOOK_WITHIN)).await.ok()?;

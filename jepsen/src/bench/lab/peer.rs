@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use crate::bench::load::Process;
 use crate::failover::{Etcd, System as _};
 
-/// Cluster of etcd. Dropped, all of its processes are killed.
+/// Cluster of etcd. Dropping it kills all of its processes.
 pub(in crate::bench) struct Peer(Etcd);
 
 impl Peer {

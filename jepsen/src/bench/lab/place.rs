@@ -49,7 +49,7 @@ impl Lab {
         Self { dir: dir.to_owned(), programs, clusters: Vec::new(), etcd: None, plugins: Vec::new(), made: 0 }
     }
 
-    /// Returns true if the programs of a system are there.
+    /// Returns true if the programs of a system exist.
     pub(in crate::bench) fn has(&self, subject: Subject) -> bool {
         match subject {
             Subject::Ipamd => true,
@@ -90,7 +90,7 @@ impl Lab {
         self.clusters.get(at).map(|(_, cluster)| cluster).context("no cluster")
     }
 
-    /// Another cluster of a build, with the same pools; it ends with the value.
+    /// Starts another cluster of a build, with the same pools; dropping the value ends the cluster.
     pub(in crate::bench) async fn fresh_ipamd(&mut self, subject: Subject) -> Result<Ipamd> {
         let (dir, program) = (self.fresh_dir(subject.name()), self.program(subject, "ipamd")?);
         let cluster = Ipamd::start(&dir, &program).await?;

@@ -20,7 +20,7 @@ pub(in crate::bench) const HOST_LOCAL: &str = "/usr/lib/cni/host-local";
 pub(in crate::bench) struct Plugin {
     program: PathBuf,
     config: String,
-    /// Folder of files that stand for network namespaces: paths with inodes of their own.
+    /// Directory of files that replace network namespaces: each path has an inode of its own.
     namespaces: PathBuf,
 }
 

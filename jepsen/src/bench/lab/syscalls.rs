@@ -53,7 +53,7 @@ async fn by_strace(pid: u32, time: Duration) -> Result<BTreeMap<&'static str, u6
     Ok(counts)
 }
 
-/// Lines such as `1234,,syscalls:sys_enter_futex,…`.
+/// Parses lines such as `1234,,syscalls:sys_enter_futex,…`.
 fn parse_perf(text: &str) -> Result<BTreeMap<&'static str, u64>> {
     let mut counts = BTreeMap::new();
     for name in COUNTED {
@@ -65,7 +65,7 @@ fn parse_perf(text: &str) -> Result<BTreeMap<&'static str, u64>> {
     Ok(counts)
 }
 
-/// Lines such as ` 88.12    0.012345          12      1234        56 futex`.
+/// Parses lines such as ` 88.12    0.012345          12      1234        56 futex`.
 fn parse_strace(text: &str) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     for line in text.lines() {

@@ -11,14 +11,14 @@ use anyhow::Result;
 pub(in crate::bench) enum Answer {
     /// The call is done and counts as this many operations.
     Done(u64),
-    /// The system is overloaded and asks for a pause.
+    /// The system is overloaded and requests a pause.
     Refused(Duration),
 }
 
 /// One call.
 pub(in crate::bench) type Call<'a> = Pin<Box<dyn Future<Output = Result<Answer>> + 'a>>;
 
-/// Client that makes one call after the other, on a connection of its own unless it says otherwise.
+/// Client that makes one call after another, usually on its own connection.
 pub(in crate::bench) trait Client {
     /// Makes the next call.
     fn call(&mut self) -> Call<'_>;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Buckets of each power of two, from this number on.
+/// Number of buckets per power of two.
 const BUCKETS_PER_POWER: u64 = 128;
-/// One million: shares of a histogram are given in millionths.
+/// One million: shares of a histogram are expressed in millionths.
 const MILLION: u64 = 1_000_000;
 
 /// Counts of latencies, in nanoseconds.
@@ -52,7 +52,7 @@ impl Histogram {
         Duration::from_nanos(self.max_ns)
     }
 
-    /// Latency below or at which a share of all lies, in millionths; zero without latencies.
+    /// Latency that a share of all latencies, in millionths, does not exceed; zero without latencies.
     pub(in crate::bench) fn quantile(&self, millionths: u64) -> Duration {
         let rank = self.count.saturating_mul(millionths).div_ceil(MILLION).max(1);
         let mut below = 0;

@@ -42,7 +42,7 @@ impl Measured {
         self.loads.push((name.to_owned(), load));
     }
 
-    /// A figure.
+    /// Returns a figure by its name, if it was measured.
     pub(in crate::bench) fn figure(&self, name: &str) -> Option<f64> {
         self.figures.get(name).copied()
     }

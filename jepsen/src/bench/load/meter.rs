@@ -13,7 +13,7 @@ const GENERATOR: &str = "generator";
 /// Process of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::bench) struct Process {
-    /// Its part in the system, such as `leader`.
+    /// Role of the process in the system, such as `leader`.
     pub(in crate::bench) name: String,
     pub(in crate::bench) pid: u32,
 }
@@ -58,7 +58,7 @@ impl Usage {
         self.processes.iter().filter(|used| used.name == name).map(|used| used.cpu).sum()
     }
 
-    /// Adds the resources of another load; processes of one name are one.
+    /// Adds the resources of another load; processes with the same name are counted together.
     pub(in crate::bench) fn merge(&mut self, other: &Self) {
         self.idle_percents.extend(&other.idle_percents);
         for more in &other.processes {
@@ -87,7 +87,7 @@ struct Reading {
 }
 
 impl Meter {
-    /// Meter of these processes and of this one that begins now.
+    /// Starts to measure these processes and the load generator.
     pub(super) fn begin(processes: &[Process]) -> Self {
         let generator = Process { name: GENERATOR.to_owned(), pid: std::process::id() };
         let all = processes.iter().cloned().chain([generator]);

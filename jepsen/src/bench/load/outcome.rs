@@ -51,7 +51,7 @@ impl Load {
         self.usage.merge(&other.usage);
     }
 
-    /// One line for people.
+    /// Formats the outcome as one line of text.
     pub(in crate::bench) fn shown(&self) -> String {
         let mut text = format!(
             "{:>9.0}/s  p50 {:>7.2} ms  p99 {:>7.2} ms  max {:>7.1} ms  idle {:>2} %",
@@ -77,7 +77,7 @@ impl Load {
         text
     }
 
-    /// All figures and the histogram for programs.
+    /// Returns all figures and the histogram as JSON.
     pub(in crate::bench) fn json(&self) -> Value {
         let processes = self.usage.processes.iter().map(|used| {
             json!({
@@ -97,7 +97,7 @@ impl Load {
     }
 }
 
-/// Number for a ratio.
+/// Converts a number to a float for a ratio.
 #[expect(clippy::cast_precision_loss, reason = "ratios of counts far below 2^53")]
 fn float(number: u64) -> f64 {
     number as f64

@@ -19,12 +19,12 @@ impl Recorder {
         *self.0.borrow_mut() = Some(Load::default());
     }
 
-    /// Ends the record.
+    /// Stops recording, and returns the load.
     pub(super) fn take(&self) -> Load {
         self.0.borrow_mut().take().unwrap_or_default()
     }
 
-    /// Records a call; returns the pause that its client makes.
+    /// Records a call; returns the pause before the next call of its client.
     pub(super) fn record(&self, result: anyhow::Result<Answer>, latency: Duration) -> Option<Duration> {
         let mut guard = self.0.borrow_mut();
         let mut unused = Load::default();

@@ -1,4 +1,4 @@
-//! Schedule of an open loop: the instants at which calls are due, whether or not earlier ones are answered.
+//! Schedule of an open loop: instants at which calls are due, whether or not earlier calls are answered.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ impl Schedule {
         self.begin + Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// Sends each instant when it is due, on a thread of its own: timers of tokio have a resolution of 1 ms.
-    /// Ends with the receiver.
+    /// Sends each instant when it is due. The function runs on a thread of its own, because timers of tokio
+    /// have a resolution of 1 ms, and returns when the receiver is dropped.
     pub(super) fn run(self, due: &UnboundedSender<Instant>) {
         for number in 0.. {
             let at = self.at(number);

@@ -1,5 +1,5 @@
 //! Messages of `etcdserverpb` and `mvccpb` (etcd's `rpc.proto`, `kv.proto`) with the fields that are used
-//! here. Others are skipped.
+//! here. Other fields are skipped.
 
 /// Result of a comparison that is true for equal values (`Compare.EQUAL`).
 const EQUAL: i32 = 0;
@@ -140,7 +140,7 @@ mod tests {
         let range = RangeRequest { key: b"k".to_vec(), serializable: true };
         assert_eq!(range.encode_to_vec(), b"\x0a\x01k\x38\x01");
         let absent = Compare::equal(b"k", CompareTarget::CreateRevision(0));
-        // A revision of 0 is sent, since it is a member of a oneof.
+        // A revision of 0 is encoded, because the field belongs to a oneof.
         assert_eq!(absent.encode_to_vec(), b"\x10\x01\x1a\x01k\x28\x00");
         let unchanged = Compare::equal(b"k", CompareTarget::ModRevision(7));
         assert_eq!(unchanged.encode_to_vec(), b"\x10\x02\x1a\x01k\x30\x07");

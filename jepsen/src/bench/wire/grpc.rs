@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 /// Bytes before a message: a flag for compression, and the length.
 const PREFIX_BYTES: usize = 5;
-/// Window of a stream and of the connection, so that no small response waits for one.
+/// Flow-control window of a stream and of the connection, so that small responses wait for no update.
 const WINDOW_BYTES: u32 = 1 << 20;
 
 /// Connection to one server.
@@ -30,13 +30,13 @@ impl Channel {
         builder.initial_window_size(WINDOW_BYTES).initial_connection_window_size(WINDOW_BYTES);
         let (sender, connection) = builder.handshake(stream).await?;
         tokio::task::spawn_local(async move {
-            // Its end shows in the calls.
+            // Calls fail when the connection has ended.
             let _ended = connection.await;
         });
         Ok(Self { sender, server })
     }
 
-    /// Makes a call of a method, given as `/SERVICE/METHOD`.
+    /// Calls a method, named as `/SERVICE/METHOD`.
     pub(in crate::bench) async fn call<Q: Message, A: Message + Default>(
         &self,
         method: &str,
@@ -57,7 +57,7 @@ impl Channel {
             answer.extend_from_slice(&chunk);
         }
         let trailers = body.trailers().await?;
-        // An answer without a message has its status in the head.
+        // A response without a message has its status in the headers.
         check(trailers.as_ref().unwrap_or(&head.headers))?;
         Ok(A::decode(message(&answer)?)?)
     }
@@ -72,7 +72,7 @@ fn framed(request: &impl Message) -> Result<Bytes> {
     Ok(frame.freeze())
 }
 
-/// The one message of an answer.
+/// Returns the only message of a response.
 fn message(answer: &[u8]) -> Result<&[u8]> {
     let Some((&[flag, a, b, c, d], message)) = answer.split_first_chunk::<PREFIX_BYTES>() else {
         bail!("an answer without a message");

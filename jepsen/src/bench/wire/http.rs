@@ -27,7 +27,7 @@ impl Connection {
         Self { server, source: None, stream: None, received: Vec::new() }
     }
 
-    /// The same from a source address of its own.
+    /// Sets the source address of the connection.
     pub(in crate::bench) fn from(self, source: Ipv4Addr) -> Self {
         Self { source: Some(source), ..self }
     }

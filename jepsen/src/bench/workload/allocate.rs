@@ -1,4 +1,4 @@
-//! Allocation of one address, or of one of each family, for another endpoint each time.
+//! Allocation of one address, or of one address per family, for a new endpoint with each call.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,12 +13,13 @@ use crate::bench::wire::{Connection, Response, request};
 
 /// Path of allocations.
 pub(super) const ALLOCATIONS: &str = "/v1/allocations";
-/// Pause after a refusal that names none.
+/// Pause after a refusal without `Retry-After`.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Large pools of both families.
 pub(in crate::bench) const DUAL_STACK: [&str; 2] = ["large", "large6"];
 
-/// Body of an allocation from pools; those of IPv6 end with 6. Without pools the cluster chooses by labels.
+/// Body of an allocation from pools; names of IPv6 pools end with 6. Without pools, ipamd selects a pool by
+/// labels.
 pub(in crate::bench) fn allocation(name: &str, pools: &[&str], labels: &Value) -> Value {
     let (six, four): (Vec<&str>, Vec<&str>) = pools.iter().partition(|pool| pool.ends_with('6'));
     let mut body = json!({"endpoint": {"kind": "host", "name": name}, "interfaces": [{"name": "eth0"}]});
@@ -48,14 +49,14 @@ impl Allocate {
         Self::with_labels(server, pools, &Value::Null)
     }
 
-    /// The same with labels of the endpoint.
+    /// Client of a server that allocates from these pools for an endpoint with labels.
     pub(in crate::bench) fn with_labels(server: SocketAddr, pools: &[&str], labels: &Value) -> Self {
         let body = allocation(&format!("b{PLACE}"), pools, labels).to_string();
         let template = Template::new(request("POST", server, ALLOCATIONS, &body));
         Self { connection: Connection::new(server), template }
     }
 
-    /// The same with a source address of its own, and an open connection.
+    /// Sets the source address of the client, and opens its connection.
     pub(in crate::bench) async fn opened_from(mut self, source: std::net::Ipv4Addr) -> Result<Self> {
         self.connection = self.connection.from(source);
         self.connection.open().await?;

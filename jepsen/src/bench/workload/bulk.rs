@@ -15,7 +15,7 @@ use crate::bench::wire::{Connection, request};
 
 /// Allocations of one request.
 pub(in crate::bench) const PER_REQUEST: u64 = 1000;
-/// Requests that are on their way at once while a pool is filled.
+/// Number of concurrent requests while a pool is filled.
 const FILLERS: usize = 4;
 /// Time for one request while a pool is filled.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -65,7 +65,7 @@ pub(in crate::bench) async fn fill(cluster: &Ipamd, pool: &str, count: u64) -> R
             left.set(left.get() - now);
             let (path, body) = bulk_request(pool, now);
             let body: Value = serde_json::from_str(&body)?;
-            // An endpoint keeps its addresses, so that nothing goes wrong if this is sent twice.
+            // The request is idempotent: an endpoint that has addresses keeps them.
             let call = ApiCall::post(path).json(&body)?.repeatable().within(PATIENCE);
             client.send(call).await.context("the pool can't be filled")?;
         }

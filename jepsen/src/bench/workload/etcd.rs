@@ -11,9 +11,9 @@ use crate::bench::wire::{
     Request, TxnRequest, TxnResponse,
 };
 
-/// Bytes of a value, about as many as an allocation has.
+/// Size of a value in bytes, similar to that of an allocation.
 const VALUE_BYTES: usize = 256;
-/// Clients that share one connection, as those of one etcd client library do.
+/// Number of clients that share one connection, as with the etcd client library.
 const CLIENTS_PER_CONNECTION: usize = 8;
 /// Keys that are read in turn.
 const KEYS: usize = 500;

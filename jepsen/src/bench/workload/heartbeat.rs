@@ -19,8 +19,8 @@ pub(in crate::bench) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Agent of one node at a server. All agents are on the link of one subnet: the most that the choice of
-    /// its probers costs.
+    /// Agent of one node that uses one server. All agents are on the link of one subnet, which makes the
+    /// selection of probers most expensive.
     pub(in crate::bench) fn new(server: SocketAddr, number: usize, cidr: &str) -> Result<Self> {
         let body = HeartbeatRequest {
             boot_id: format!("boot-{number}"),

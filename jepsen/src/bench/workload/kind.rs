@@ -14,9 +14,9 @@ use super::swap::Swap;
 use crate::bench::lab::{Ipamd, Lab, Subject};
 use crate::bench::load::{Client, Process};
 
-/// Addresses of the pool that is nearly full (a /20), and those of them that are held before the load.
+/// Addresses of the nearly full pool (98 % of a /20) that are allocated before the load.
 const NEARLY_FULL: u64 = 4094 * 98 / 100;
-/// Pools among which labels choose.
+/// Number of pools that labels select from.
 const SELECTED_POOLS: usize = 64;
 
 /// Operations of the clients of a load.
@@ -43,7 +43,7 @@ pub(in crate::bench) enum Workload {
 }
 
 impl Workload {
-    /// Clients at the leader of a system, which is prepared for them, and its processes.
+    /// Prepares a system, and returns clients of its leader and the processes of the system.
     pub(in crate::bench) async fn clients(
         self,
         lab: &mut Lab,
@@ -93,7 +93,7 @@ impl Workload {
         Ok((0..count).map(client).collect())
     }
 
-    /// Makes the pools of the workload, unless they are there.
+    /// Creates the pools of the workload, unless they exist.
     async fn prepare(self, cluster: &Ipamd) -> Result<()> {
         match self {
             Self::HotPool => cluster.make_pool("hot", "11.0.0.0/24", &Value::Null).await,

@@ -1,6 +1,7 @@
 //! A large state: memory, bursts, starts, and latencies beside background work.
 //!
-//! The background work is the build of snapshots, the transfer of one, and the full scan of a new leader.
+//! The background work is the build of snapshots, the transfer of a snapshot, and the full scan of a new
+//! leader.
 
 use std::future::ready;
 use std::net::SocketAddr;
@@ -31,14 +32,14 @@ const CLIENTS: usize = 32;
 /// Setting under which no member builds a snapshot of its own.
 const NEVER: [(&str, &str); 2] =
     [("IPAMD_RAFT_SNAPSHOT_EVERY_ENTRIES", "100000000"), ("IPAMD_RAFT_SNAPSHOT_EVERY_MIB", "1000000")];
-/// Settings under which each member builds a snapshot every 15 s at [`RATE`], and a member that was absent
-/// needs one.
+/// Settings for frequent snapshots and a short log. Each member builds a snapshot every 15 s at [`RATE`], and
+/// a member that was absent needs a snapshot to catch up.
 const IN_TURNS: [(&str, &str); 2] =
     [("IPAMD_RAFT_SNAPSHOT_EVERY_ENTRIES", "3000"), ("IPAMD_RAFT_KEEP_ENTRIES_BEHIND_SNAPSHOT", "800")];
 /// Counters of snapshots in the metrics.
 const BUILT: &str = "ipamd_raft_snapshots_built_total";
 const INSTALLED: &str = "ipamd_raft_snapshots_installed_total";
-/// CPU time of all members in which they count as idle, in a look of [`LOOK`].
+/// CPU time that all members together use during [`LOOK`] while they count as idle.
 const IDLE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(1);
 /// Longest wait for idle members, and for a member that catches up.
@@ -88,7 +89,7 @@ pub(in crate::bench) async fn million(lab: &mut Lab, held: u64, times: Times) ->
     Ok(measured)
 }
 
-/// Bursts of dual-stack allocations, each of its own client, at all members; the median of their times.
+/// Makes bursts of dual-stack allocations at all members; returns the median of their times.
 async fn bursts(cluster: &Ipamd, measured: &mut Measured, name: &str) -> Result<f64> {
     let mut all = Load::default();
     let mut seconds = Vec::new();
@@ -152,7 +153,7 @@ async fn send(cluster: &mut Ipamd, times: Times) -> Result<Load> {
             && (cluster.metric(late, INSTALLED).await.unwrap_or_default() == 0
                 || cluster.is_ready(late).await.is_err())
         {
-            // Elsewhere the receiver has a machine of its own: its work is no cost of sending.
+            // In production the receiver has its own machine, so its work must not count as cost of sending.
             step_back(cluster, late);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -16,12 +16,12 @@ const POOL_BYTES: usize = 4096;
 /// Bytes of one allocation in the pool.
 const ENTRY_BYTES: usize = 16;
 
-/// Client that changes one allocation of the pool with each call, and repeats the change until no other one
-/// was faster.
+/// Client that changes one allocation of the pool with each call. If another client has changed the pool in
+/// between, the call is repeated.
 #[derive(Debug)]
 pub(in crate::bench) struct Swap {
     channel: Channel,
-    /// The pool as it was read last: its revision and its bytes.
+    /// Revision and bytes of the pool at the last read.
     known: (i64, Vec<u8>),
 }
 
@@ -33,7 +33,7 @@ impl Swap {
         Ok(())
     }
 
-    /// Client of a pool that it has not read yet.
+    /// Client that has not read the pool yet.
     pub(in crate::bench) fn new(channel: Channel) -> Self {
         Self { channel, known: (0, Vec::new()) }
     }

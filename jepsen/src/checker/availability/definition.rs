@@ -1,8 +1,8 @@
 //! Checker of I14.
 //!
 //! While the active faults leave a majority of members untouched and connected, writes must be accepted. The
-//! time without one is bounded: by [`UNDER_FAULTS_MS`], and after faults that stopped the majority by
-//! `settings.gap_ms_max`, because members have to start and to elect a leader first.
+//! time without an accepted write is bounded: by [`UNDER_FAULTS_MS`], and after faults that stopped the
+//! majority by `settings.gap_ms_max`, because members have to start and to elect a leader first.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::nemesis::{Change, Kind};
 #[derive(Debug)]
 pub(in crate::checker) struct Availability;
 
-/// Longest time without an accepted write after all faults are healed, if the settings name none.
+/// Longest time without an accepted write after all faults are healed, if the settings have no bound.
 const AFTER_HEAL_MS: u64 = 60_000;
 /// Longest time without an accepted write while faults leave a connected majority.
 const UNDER_FAULTS_MS: u64 = 30_000;
-/// Most operations that demonstrate one violation.
+/// Maximum number of operations shown for one violation.
 const SHOWN_MAX: usize = 8;
 
 impl Checker for Availability {

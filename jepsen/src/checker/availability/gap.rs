@@ -1,5 +1,4 @@
-//! Gap of a fault: the longest time without an accepted write, from the fault until writes are accepted
-//! again.
+//! Gap of a fault: longest time without an accepted write until writes are accepted again.
 
 use super::target::Target;
 use super::writes::Writes;
@@ -13,9 +12,9 @@ use crate::nemesis::Fault;
 pub struct FaultGap<'a> {
     /// The fault.
     pub fault: &'a Fault,
-    /// Index of its injection.
+    /// Index of the operation that injected the fault.
     pub index: u64,
-    /// Part of the cluster that it hits.
+    /// Part of the cluster that the fault hits.
     pub target: Target,
     /// Begin of the injection.
     pub begin_ns: u64,
@@ -23,20 +22,20 @@ pub struct FaultGap<'a> {
     pub end_ns: u64,
     /// Longest time without an accepted write; none if no client wrote.
     pub gap_ns: Option<u64>,
-    /// Operations of clients that began while it was active.
+    /// Number of client operations that began while the fault was active.
     pub operations: u64,
-    /// Those of them that succeeded.
+    /// Number of these operations that succeeded.
     pub ok: u64,
-    /// Evidence that it took hold.
+    /// Evidence that the fault took hold.
     pub evidence: Vec<&'a str>,
-    /// True if its injection was refused, so that nothing happened.
+    /// True if the injection was refused, so that nothing happened.
     pub is_refused: bool,
 }
 
 /// Returns the gap of each fault, in the order of begins.
 ///
 /// A gap begins at the begin of the fault at the earliest, and ends with the first accepted write after the
-/// healing at the latest. If none follows, it ends with the last attempt.
+/// healing at the latest. Without such a write, the gap ends with the last attempt.
 #[must_use]
 pub fn gaps(record: &Record) -> Vec<FaultGap<'_>> {
     let operations = operations(&record.history);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::target::hit;
 use crate::nemesis::{Fault, Kind, Link};
 
-/// Members beyond which the search for a connected group is not worth its time.
+/// Number of members above which the search for a connected group takes too much time.
 const MEMBERS_MAX: usize = 12;
 
 /// Smallest majority of a number of members.
@@ -18,7 +18,7 @@ pub(super) fn quorum(members: usize) -> usize {
 pub(super) struct Damage<'a> {
     /// Members that a fault hits.
     hit: BTreeSet<&'a str>,
-    /// Members that restart one after another, without a known name at a given time.
+    /// Number of members that restart one after another; the member that is down at a time is unknown.
     rolling: usize,
     /// Cut directions between members.
     pub(super) links: BTreeSet<(&'a str, &'a str)>,
@@ -54,7 +54,7 @@ impl<'a> Damage<'a> {
             Kind::Restart { .. } | Kind::Upgrade { .. } => self.rolling += 1,
             // A change of members changes what a majority is.
             Kind::Wipe { .. } | Kind::Membership { .. } | Kind::Restore => self.is_unknown = true,
-            // Writes that agents pass on may stop, those of clients of the members may not.
+            // Writes through agents may stop; writes of clients that connect to members must not.
             Kind::Agents { .. }
             | Kind::Nodes { .. }
             | Kind::BlindProbes { .. }

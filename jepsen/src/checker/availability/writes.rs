@@ -12,11 +12,11 @@ pub(super) struct Writes {
     pub(super) attempts: Vec<(u64, u64)>,
     /// Ends of accepted writes.
     pub(super) accepted: Vec<u64>,
-    /// Ends of accepted writes, and of those that the state machine refused.
+    /// Ends of writes that were accepted, or that the state machine refused.
     pub(super) answered: Vec<u64>,
 }
 
-/// Returns true for functions that a majority must accept. CNI DEL succeeds without one.
+/// Returns true for functions that a majority must accept. CNI DEL succeeds without a majority.
 pub(super) fn is_write(f: Function) -> bool {
     use Function::{Add, Allocate, Claim, Delegate, Delete, Put, Release, Renew, Return, Transaction};
     matches!(f, Allocate | Release | Renew | Add | Claim | Delegate | Return | Transaction | Put | Delete)

@@ -1,4 +1,4 @@
-//! Application of events: each is legal in the state, or the model says why not.
+//! Application of events: an event is legal in the state, or the model returns the broken rules.
 //!
 //! After an illegal event the model follows the journal, so that one defect doesn't bring about others.
 
@@ -77,7 +77,7 @@ impl<'a> Model<'a> {
             return;
         };
         let object = &event.object;
-        // An id is the revision that creates the object, and one command raises several.
+        // An id is the revision that creates the object, and one command may raise several revisions.
         if id <= self.before || id > event.revision {
             broken.push(format!(
                 "grant {id} of {object} has no revision of its command: {} to {}",
@@ -146,7 +146,7 @@ impl<'a> Model<'a> {
         self.expect_held(event, broken);
         let Some(id) = event.allocation.or(event.prefix) else { return };
         let Some(held) = self.remove(id) else { return };
-        // Prefixes end from the bottom up.
+        // A prefix must not end before the prefixes inside it.
         if held.is_prefix && self.space.inside(held.network, held.block).next().is_some() {
             broken.push(format!("prefix {id} ends before the prefixes in it: {}", event.object));
         }

@@ -1,6 +1,6 @@
 //! Pools of a run: their addresses at each time.
 //!
-//! Events tell the changes of pools but not the specs of new ones. The specs at creation follow from the
+//! Events report changes of pools, but not the specs of new pools. The specs at creation follow from the
 //! final states and the changes before them, in reverse. A deleted pool whose ranges never changed stays
 //! unknown.
 
@@ -16,16 +16,16 @@ pub(super) type Ranges = Option<Vec<AddressRange>>;
 /// Addresses of a pool, as far as they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PoolSpec {
-    /// Its ranges.
+    /// Ranges of the pool.
     pub ranges: Ranges,
-    /// Addresses that it does not allocate.
+    /// Excluded addresses of the pool.
     pub exclude: Ranges,
-    /// True if it allocates nothing, by a change that the journal has.
+    /// True if a change in the journal closed the pool.
     pub is_closed: bool,
 }
 
 impl PoolSpec {
-    /// Returns false for a block that is surely not of the pool.
+    /// Returns false for a block that is certainly outside of the pool.
     pub(super) fn may_allocate(&self, block: &AddressRange) -> bool {
         let is_in = |ranges: &[AddressRange]| ranges.iter().any(|range| range.contains(block));
         let touches = |range: &AddressRange| {
@@ -35,7 +35,7 @@ impl PoolSpec {
         self.ranges.as_deref().is_none_or(|ranges| covers(ranges, block) || is_in(ranges)) && !is_excluded
     }
 
-    /// Applies a changed field. `is_forward` is false to undo it.
+    /// Applies the new value of a field.
     pub(super) fn change(&mut self, field: &str, value: &str) {
         match field {
             "ranges" => self.ranges = parse(value),
@@ -62,7 +62,7 @@ fn covers(ranges: &[AddressRange], block: &AddressRange) -> bool {
     false
 }
 
-/// Value of a field as events show it; none if it is cut, or empty, which stands for the whole subnet.
+/// Value of a field in an event; none if it is truncated, or empty, which means the whole subnet.
 fn parse(value: &str) -> Ranges {
     if value.contains('…') || value.is_empty() {
         return None;
@@ -74,7 +74,7 @@ fn parse(value: &str) -> Ranges {
 #[derive(Debug, Clone, Default)]
 pub struct PoolSpecs {
     created: BTreeMap<(u64, u32), PoolSpec>,
-    /// Specs of pools that the journal does not create.
+    /// Specs of pools that were created before the journal begins.
     pub(super) before: BTreeMap<String, PoolSpec>,
 }
 

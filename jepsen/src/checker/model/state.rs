@@ -12,7 +12,7 @@ use crate::checker::space::Space;
 pub struct Held<'a> {
     /// Network.
     pub network: &'a str,
-    /// Its addresses.
+    /// Addresses of the allocation or of the prefix.
     pub block: AddressRange,
     /// Pool.
     pub pool: &'a str,
@@ -31,15 +31,15 @@ pub struct Model<'a> {
     pub held: BTreeMap<u64, Held<'a>>,
     /// Ids of allocations by pool.
     pub(super) by_pool: BTreeMap<&'a str, BTreeSet<u64>>,
-    /// Ids of the same by address.
+    /// Ids of allocations and prefixes by address.
     pub(super) space: Space<'a, u64>,
     pub(super) quarantined: BTreeSet<(&'a str, AddressRange)>,
     pub(super) pools: BTreeMap<&'a str, PoolSpec>,
-    /// Names of pools that were split, and of the new ones: their allocations changed pools.
+    /// Names of split pools and of the pools split from them: their allocations changed pools.
     pub(super) split: BTreeSet<&'a str>,
     /// Pools that the present epoch has confirmed; none without a restore, or if all are confirmed.
     pub(super) confirmed: Option<BTreeSet<&'a str>>,
-    /// Revision of the event before, and the last revision below it.
+    /// Revision and number of the previous event, and the last revision before it.
     pub(super) revision: u64,
     pub(super) number: u32,
     pub(super) before: u64,
@@ -64,7 +64,7 @@ impl<'a> Model<'a> {
         ids.find(|id| self.held.get(id).is_some_and(|held| !held.is_prefix))
     }
 
-    /// Ids of the allocations of a pool; none if it was split, since events don't tell what moved.
+    /// Ids of the allocations of a pool; none if it was split, since events don't list moved allocations.
     pub fn allocations_of(&self, pool: &str) -> Option<impl Iterator<Item = u64>> {
         let ids = self.by_pool.get(pool).into_iter().flatten().copied();
         (!self.split.contains(pool)).then_some(ids)

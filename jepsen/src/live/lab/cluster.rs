@@ -58,7 +58,7 @@ pub struct Lab {
     pub(super) plan: Plan,
     network: Network,
     work_dir: WorkDir,
-    /// Dropped last.
+    /// Reaper, dropped last.
     _reaper: Reaper,
 }
 
@@ -196,7 +196,7 @@ impl Lab {
     /// Client of all members that run, as an administrator and independent of faults of the network.
     ///
     /// # Errors
-    /// If none runs.
+    /// If no member runs.
     pub fn administrator(&self) -> Result<Client> {
         crate::cluster::administrator(self)
     }

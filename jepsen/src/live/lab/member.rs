@@ -23,7 +23,7 @@ use crate::live::{Cut, Disk};
 pub(super) const CLIENT_PORT: u16 = 7440;
 /// Port for other members.
 pub(super) const PEER_PORT: u16 = 7441;
-/// Several levels deep: their names must survive a power cut, too.
+/// Data directory, several levels deep: the names of all levels must survive a power cut, too.
 const DATA_DIR: &str = "var/lib/ipamd";
 /// Lines of a log in an error.
 const TAIL: usize = 12;
@@ -32,12 +32,12 @@ const END: Duration = Duration::from_secs(20);
 /// Shell script that binds a boot id over the kernel's in a mount namespace, and executes a program.
 const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
 
-/// Beginning of a member's life.
+/// Way in which a member enters the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It founds the cluster with the others.
+    /// The member founds the cluster with the other founders.
     Founder,
-    /// It joins with the token in this file.
+    /// The member joins with the token in this file.
     Joiner(PathBuf),
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Launch {
     pub(super) test_options: Vec<String>,
     /// Names and peer addresses of the founders.
     pub(super) founders: Vec<(String, String)>,
-    /// URLs of the members that a joiner asks.
+    /// URLs of the members to which a joiner sends its request.
     pub(super) join: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Member {
     /// True if its program knows the next feature level.
     pub(super) is_upgraded: bool,
     pub(super) is_paused: bool,
-    /// Power cut that its disk awaits the end of.
+    /// Power cut of the disk that is not yet restored.
     pub(super) cut: Option<Cut>,
     pub(super) standing: Standing,
     /// True if the suite has sent SIGKILL to its process.
@@ -122,7 +122,7 @@ impl Member {
         command.arg(&launch.ipamd).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         mark(&mut command);
         self.serve(&mut command, launch);
-        // Ctrl-C is for the suite, which ends the members itself.
+        // Ctrl-C must reach the suite only, which ends the members itself.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
         let process = command.spawn().context("can't start nsenter; the package util-linux has it")?;
         self.process = Some(process);
@@ -181,12 +181,12 @@ impl Member {
         self.dir.join(format!("{}.sock", self.name))
     }
 
-    /// A client at that socket.
+    /// Client of the socket for administrators.
     pub(super) fn control(&self) -> Result<Client> {
         Ok(Client::new(&[self.socket_url()])?)
     }
 
-    /// Address of that socket for clients.
+    /// URL of the socket for administrators.
     pub(super) fn socket_url(&self) -> String {
         format!("unix:{}", self.socket().display())
     }
@@ -231,7 +231,7 @@ impl Member {
         self.signal(Signal::KILL)
     }
 
-    /// SIGKILL, and waits for the end. A frozen disk is thawed, because the process couldn't end.
+    /// Sends SIGKILL, and waits for the end. A frozen disk is thawed, because it blocks the end.
     pub(super) async fn kill(&mut self) -> Result<Option<ExitStatus>> {
         let Some(process) = &mut self.process else { return Ok(None) };
         process.kill()?;
@@ -267,7 +267,7 @@ impl Member {
         }
     }
 
-    /// The end of its log.
+    /// Last lines of the member's log.
     pub(super) fn tail(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);

@@ -1,7 +1,7 @@
 //! Lab: members as real processes on disks of their own, in hosts of one network, with faults.
 //!
-//! [`Lab`] starts them and executes the faults of members and of the network; those of nodes are
-//! executed elsewhere.
+//! [`Lab`] starts the members and executes the faults of members and of the network. The module `live/node`
+//! executes the faults of nodes.
 
 mod access;
 mod cluster;

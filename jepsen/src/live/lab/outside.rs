@@ -12,9 +12,9 @@ pub(super) const EIO: u64 = 5;
 /// Contents of a control file; see `supervise.c`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Injected {
-    /// Additional time of each fsync and its like.
+    /// Additional time of each fsync-like call, in milliseconds.
     pub(super) fsync_ms: u64,
-    /// Error number with which they fail; 0 for none.
+    /// Error number with which fsync-like calls fail; 0 for none.
     pub(super) fsync_errno: u64,
     /// Shift of the wall clock.
     pub(super) clock_shift_ms: i64,
@@ -25,9 +25,9 @@ pub(super) struct Injected {
 /// Numbers of calls that a supervisor altered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Altered {
-    /// Delayed calls of fsync and its like.
+    /// Delayed fsync-like calls.
     pub(super) delayed: u64,
-    /// Failed calls of them.
+    /// Failed fsync-like calls.
     pub(super) failed: u64,
     /// Reads of the wall clock.
     pub(super) clock: u64,
@@ -52,7 +52,7 @@ impl Outside {
         &self.path
     }
 
-    /// Changes the faults; running processes see it at their next call.
+    /// Changes the faults; running processes apply the change at their next call.
     pub(super) fn set(&mut self, change: impl FnOnce(&mut Injected)) -> Result<()> {
         change(&mut self.injected);
         self.write()

@@ -18,10 +18,10 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds all of them in one directory.
+    /// Finds all programs in one directory.
     ///
     /// # Errors
-    /// If one is missing; the error names it.
+    /// If a program is missing; the error names it.
     pub fn in_dir(dir: &Path) -> Result<Self> {
         let find = |name| {
             let path = dir.join(name);

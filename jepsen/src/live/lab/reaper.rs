@@ -1,4 +1,4 @@
-//! Reaper: a process that outlives the suite by moments and removes its remains.
+//! Reaper: a process that outlives the suite for a moment and cleans up after it.
 //!
 //! Its standard input is a pipe of the suite. The pipe ends with the suite, also after a kill. Then the
 //! reaper thaws the disks, kills all processes with the mark of the suite in their environment, removes their
@@ -42,7 +42,7 @@ pub(crate) fn mark(command: &mut Command) {
     command.env(MARK, value());
 }
 
-/// Running reaper. Dropping it lets it work and waits for its end.
+/// Running reaper. Dropping the value starts the cleanup and waits for its end.
 #[derive(Debug)]
 pub(super) struct Reaper {
     process: Child,
@@ -50,12 +50,12 @@ pub(super) struct Reaper {
 }
 
 impl Reaper {
-    /// Starts it.
+    /// Starts the reaper.
     pub(super) fn start(work_dir: &Path, groups: &Path) -> Result<Self> {
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, "sh", &format!("{MARK}={}", value())]).arg(work_dir).arg(groups);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Signals to the suite's group are not for it.
+        // Signals to the suite's process group must not reach the reaper.
         let mut process = command.process_group(0).spawn().context("can't start sh")?;
         let suite = process.stdin.take();
         Ok(Self { process, suite })

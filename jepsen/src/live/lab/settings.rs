@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// Elections take longer than by default, because a busy machine is no dead leader. Snapshots are frequent,
-/// so that faults meet them, and so is garbage collection. Disks are small.
+/// Elections take longer than by default, because a leader on a busy machine is slow, not dead. Snapshots and
+/// garbage collection are frequent, so that faults coincide with them. Disks are small.
 const SETTINGS: &str = r#"log = "info"
 [raft]
 heartbeat_ms = 100

@@ -180,7 +180,7 @@ impl Cluster for Lab {
                 Ok(status.to_string())
             }
             Ok(None) => Ok("ended before".to_owned()),
-            // It didn't learn of its removal.
+            // The member didn't learn of its removal.
             Err(_) => Ok(self.kill(&[name.to_owned()]).await?.pop().unwrap_or_default()),
         }
     }
@@ -192,7 +192,7 @@ impl Cluster for Lab {
             Kind::Kill { members } => self.kill(members).await,
             Kind::Pause { members } => self.pause(members).await,
             Kind::Restart { members } => cluster::restart(self, members, false).await,
-            // A program that ships has no next version, so each member restarts.
+            // A shipped program has no next feature level, so each member is only restarted.
             Kind::Upgrade { members } => {
                 let upgrades = self.plan.programs.know_next_level().await;
                 cluster::restart(self, members, upgrades).await

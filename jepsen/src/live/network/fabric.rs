@@ -26,7 +26,7 @@ struct Pair {
     flow: Flow,
     /// Number of held frames that later frames don't overtake.
     waiting: u32,
-    /// Time at which the last of them is due.
+    /// Time at which the last of these frames is due.
     busy_until: Instant,
 }
 

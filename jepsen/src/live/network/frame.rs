@@ -1,4 +1,4 @@
-//! Fields of Ethernet frames that the switch looks at.
+//! Fields of Ethernet frames that the switch reads.
 
 use crate::random::Random;
 

@@ -59,9 +59,9 @@ impl Host {
         Ok((host, Arc::new(tap)))
     }
 
-    /// Removes the device, also if another process has inherited its file for a moment.
+    /// Removes the device, even if another process has inherited its file for a moment.
     pub(super) fn disconnect(&self) {
-        // Its namespace may have lost it already.
+        // The end of the namespace may have removed the device already.
         let _gone = self.namespace.call("ip", &["link", "delete", DEVICE], "");
     }
 

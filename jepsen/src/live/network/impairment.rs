@@ -14,7 +14,7 @@ const REORDER_US: (u64, u64) = (2_000, 10_000);
 pub struct Impairment {
     /// Delay in each direction.
     pub delay_ms: u64,
-    /// Largest deviation from the delay, which is uniform. It reorders no frames.
+    /// Largest deviation from the delay; the deviation is uniformly distributed and reorders no frames.
     pub jitter_ms: u64,
     /// Share of lost frames.
     pub loss_percent: u8,

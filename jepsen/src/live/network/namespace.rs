@@ -21,7 +21,7 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// Makes one.
+    /// Creates a namespace.
     pub(crate) fn make() -> Result<Self> {
         let file = on_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).context("only root can make a network namespace")?;
@@ -36,7 +36,7 @@ impl Namespace {
         &self.path
     }
 
-    /// Moves the calling thread into it.
+    /// Moves the calling thread into the namespace.
     pub(crate) fn enter(&self) -> Result<()> {
         move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
             .context("can't enter a network namespace; run this as root")

@@ -29,7 +29,7 @@ impl Sink for Tun {
     }
 }
 
-/// Both threads. They end with this value.
+/// Both threads. Dropping the value ends them.
 pub(super) struct Pump {
     shared: Arc<Shared>,
     handle: Handle,
@@ -51,7 +51,7 @@ impl Pump {
 
     fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            // Without the right to do so, the switch is slower under load.
+            // Without the right to raise its priority, the switch is slower under load.
             let _slower = rustix::process::setpriority_process(None, NICE);
             work();
         });
@@ -69,7 +69,7 @@ impl Pump {
         let (ended, end) = std::sync::mpsc::channel();
         let shared = Arc::clone(&self.shared);
         let task = self.handle.spawn(async move {
-            // Dropped last.
+            // The sender is dropped last, after the device is closed.
             let _ended = ended;
             read(&shared, port, tap).await;
         });
@@ -98,7 +98,7 @@ impl Reader {
     /// Ends the task and waits for it.
     pub(super) fn stop(self) {
         self.task.abort();
-        // Disconnected by the end of the task, or by that of its runtime.
+        // The end of the task, or of its runtime, disconnects the channel.
         let _ended = self.end.recv();
     }
 }
@@ -109,14 +109,14 @@ fn turn(runtime: &Runtime, stopped: oneshot::Receiver<()>) {
 
 async fn read(shared: &Shared, port: PortId, tap: Arc<Tun>) {
     let mut buffer = [0; FRAME];
-    // An error means that the device is gone.
+    // An error means that the device was removed.
     while let Ok(length) = tap.recv(&mut buffer).await {
         batch(shared, port, &tap, &mut buffer, length);
         tokio::task::yield_now().await;
     }
 }
 
-/// Switches a frame, and those behind it.
+/// Switches a frame, and the frames that wait behind it.
 fn batch(shared: &Shared, port: PortId, tap: &Tun, buffer: &mut [u8], length: usize) {
     let mut switch = shared.lock();
     let before = switch.fabric.held.next_due();
@@ -145,7 +145,7 @@ fn release(shared: &Shared) {
     while !switch.closed {
         let now = Instant::now();
         if switch.deliver(now, BATCH) {
-            // Others want the lock as well.
+            // Other threads need the lock as well.
             drop(switch);
             std::thread::yield_now();
             switch = shared.lock();

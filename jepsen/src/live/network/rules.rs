@@ -22,7 +22,7 @@ pub(super) struct Effect {
     pub(super) cut: bool,
     /// Neither ARP nor NDP passes.
     pub(super) blind: bool,
-    /// Frames suffer.
+    /// Impairment of frames.
     pub(super) impairment: Option<Impairment>,
 }
 

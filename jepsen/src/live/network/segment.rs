@@ -21,7 +21,7 @@ use crate::sync::held;
 pub struct Network {
     stations: Mutex<BTreeMap<String, Station>>,
     shared: Arc<Shared>,
-    /// Dropped last.
+    /// Pump, dropped last.
     pump: Pump,
 }
 
@@ -46,7 +46,7 @@ impl Network {
     /// Adds a host with 10.77.0.0/16 and fd77::/64, whose addresses end with `number`.
     ///
     /// # Errors
-    /// Without the rights of root or TAP devices, or if the name or the number is taken.
+    /// Without the rights of root or TAP devices, or if the name or the number is in use.
     pub fn add_host(&self, name: &str, number: u16) -> Result<Arc<Host>> {
         let mut stations = held(&self.stations);
         if stations.contains_key(name) {

@@ -21,7 +21,7 @@ const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id 
 const INTERVALS: &str = "heartbeat_interval_ms = 500\ninventory_interval_ms = 500\norphan_grace_ms = 1000\n";
 /// Time limit for the agent to serve its socket.
 const STARTING: Duration = Duration::from_secs(20);
-/// Pause between two looks at the socket.
+/// Pause between two checks of the socket.
 const LOOK: Duration = Duration::from_millis(10);
 /// Name of the log.
 pub(super) const LOG: &str = "agent.log";
@@ -48,7 +48,7 @@ impl Agent {
                 text.push_str(&format!("{key} = {file:?}\n"));
             }
         }
-        // At the end: it may have sections.
+        // The additional lines come last, because they may contain sections.
         text.push_str(more);
         fs::write(agent.config(), text).with_context(|| agent.config().display().to_string())?;
         agent.boot()?;
@@ -68,10 +68,10 @@ impl Agent {
             return Ok(());
         }
         let log = File::options().create(true).append(true).open(self.log_file())?;
-        // The plugin must not reach the socket of the process before.
+        // The plugin must not reach the socket of the previous process.
         let _gone = fs::remove_file(self.socket());
         let mut command = inside(&self.settings.netns, "setpriv");
-        // It ends with this program.
+        // The agent ends with this program.
         command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "slave", "--"]);
         command.args(["sh", "-c", WITH_BOOT_ID, "sh"]).arg(self.boot_file());
         command.arg(&self.settings.agent).args(["serve", "--config"]).arg(self.config());
@@ -110,14 +110,14 @@ impl Agent {
         Ok(status)
     }
 
-    /// SIGKILL. Returns the exit status, if it ran.
+    /// Sends SIGKILL; returns the exit status if the agent ran.
     pub(super) async fn kill(&mut self) -> Result<Option<ExitStatus>> {
         let Some(mut process) = self.process.take() else { return Ok(None) };
         let _ended = process.start_kill();
         Ok(Some(process.wait().await?))
     }
 
-    /// SIGSTOP or SIGCONT. Returns false if it doesn't run.
+    /// Sends SIGSTOP or SIGCONT; returns false if the agent doesn't run.
     pub(super) fn pause(&mut self, is_paused: bool) -> Result<bool> {
         let id = self.process.as_ref().and_then(Child::id).and_then(|id| Pid::from_raw(id.cast_signed()));
         let Some(id) = id else { return Ok(false) };
@@ -125,7 +125,7 @@ impl Agent {
         Ok(true)
     }
 
-    /// Process id, if it runs.
+    /// Process id, if the agent runs.
     pub(super) fn id(&self) -> Option<u32> {
         self.process.as_ref().and_then(Child::id)
     }
@@ -150,7 +150,7 @@ impl Agent {
         self.settings.dir.join("boot_id")
     }
 
-    /// The end of its log.
+    /// Last lines of the agent's log.
     fn tail(&self) -> String {
         let log = fs::read_to_string(self.log_file()).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();

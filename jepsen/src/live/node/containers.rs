@@ -1,6 +1,7 @@
 //! Containers of a node: network namespaces on macvlan interfaces of the host's `eth0`.
 //!
-//! A file descriptor of this program keeps each namespace, so that all end with it, also after a kill.
+//! A file descriptor of this program keeps each namespace, so that all namespaces end with the program, also
+//! after a kill.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -18,7 +19,7 @@ const CONNECT: &str = r#"ip link add link eth0 name eth0 netns "$1" address "$2"
 const DISCONNECT: &str = "ip link del eth0";
 /// Setting of duplicate address detection in the namespace of the calling thread.
 const DAD: &str = "/proc/sys/net/ipv6/conf/default/accept_dad";
-/// Replaces the addresses of a namespace. The interface is down in between, and stays down without any.
+/// Replaces the addresses of a namespace. The interface is down in between, and stays down without addresses.
 const ADDRESS: &str = r#"{ echo "link set eth0 down"; echo "address flush dev eth0"
 for one in "$@"; do echo "address add $one dev eth0 nodad"; done
 [ $# -eq 0 ] || echo "link set eth0 up"; } | ip -batch -"#;
@@ -39,7 +40,7 @@ struct Container {
 }
 
 impl Containers {
-    /// No containers yet, on a node with a number.
+    /// Empty set of containers of the node with this number.
     pub(super) fn new(number: u8) -> Self {
         Self { number, newest: 0, all: BTreeMap::new() }
     }
@@ -50,7 +51,7 @@ impl Containers {
             return Ok(container.namespace.path().to_owned());
         }
         let namespace = Namespace::make()?;
-        // Addresses answer at once.
+        // Without duplicate address detection, addresses answer at once.
         namespace.within(|| std::fs::write(DAD, "0").context(DAD))?;
         let path = namespace.path().to_owned();
         self.all.insert(id.to_owned(), Container { namespace, is_connected: false });

@@ -10,7 +10,7 @@ use crate::workload::Node as _;
 /// Kills the agents of some hosts with SIGKILL.
 ///
 /// # Errors
-/// If one doesn't end.
+/// If an agent doesn't end.
 pub async fn kill_agents(nodes: &[Arc<LiveNode>], hosts: &[String]) -> Result<Vec<String>> {
     let mut evidence = Vec::new();
     for node in of(nodes, hosts) {
@@ -24,7 +24,7 @@ pub async fn kill_agents(nodes: &[Arc<LiveNode>], hosts: &[String]) -> Result<Ve
 /// Starts the agents of some hosts again, unless a host has no power.
 ///
 /// # Errors
-/// If one doesn't serve its socket in time.
+/// If an agent doesn't serve its socket in time.
 pub async fn start_agents(nodes: &[Arc<LiveNode>], hosts: &[String]) -> Result<Vec<String>> {
     for node in of(nodes, hosts) {
         node.start_agent().await?;

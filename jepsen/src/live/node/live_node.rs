@@ -55,7 +55,7 @@ impl LiveNode {
     /// If it ends, or doesn't serve within 20 s.
     pub async fn start_agent(&self) -> Result<()> {
         if !self.power.borrow().is_on {
-            // It starts with the host.
+            // The agent starts when the host boots.
             return Ok(());
         }
         self.agent.lock().await.start().await
@@ -112,7 +112,7 @@ impl LiveNode {
         Ok(id)
     }
 
-    /// Log of the agent, of all its processes.
+    /// Log of all processes of the agent.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {
         self.settings.dir.join(super::agent::LOG)

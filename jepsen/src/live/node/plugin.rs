@@ -36,13 +36,13 @@ pub(super) async fn run(program: &Path, netns: &Path, plugin: &Plugin) -> Result
         .env("CNI_PATH", "/opt/cni/bin")
         .env("CNI_ARGS", &plugin.arguments)
         .env("IPAM_CNI_DEADLINE_MS", DEADLINE_MS.to_string());
-    // A stopped one would outlive a killed suite.
+    // A stopped plugin would outlive a killed suite.
     mark(command.as_std_mut());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("can't start nsenter; the package util-linux has it")?;
     let id = child.id();
     if let Some(mut stdin) = child.stdin.take() {
-        // A run that ends early reports that by its exit code. A pipe holds a whole configuration.
+        // A plugin that ends early reports the failure by its exit code. A pipe holds a whole configuration.
         let _written = stdin.write_all(plugin.config.to_string().as_bytes()).await;
     }
     if let Some(hold) = plugin.hold_before_start {

@@ -1,4 +1,4 @@
-//! Foreign station: a host whose kernel answers ARP and NDP at addresses that the cluster takes for free.
+//! Foreign station: a host whose kernel answers ARP and NDP at addresses that the cluster considers free.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -17,9 +17,9 @@ use crate::workload::Server;
 
 /// Adds addresses to the host's interface.
 const ADD: &str = r#"for one in "$@"; do echo "address add $one dev eth0 nodad"; done | ip -batch -"#;
-/// Removes addresses from it.
+/// Removes addresses from the host's interface.
 const REMOVE: &str = r#"for one in "$@"; do echo "address del $one dev eth0"; done | ip -force -batch -"#;
-/// Addresses of a pool that are looked at to find free ones.
+/// Addresses of a pool that are examined to find free ones.
 const LOOKED_AT_MAX: u128 = 64;
 
 /// Endpoint farm on a host without an agent. Its addresses answer with the MAC address of the host.
@@ -36,11 +36,11 @@ impl Station {
         Self { netns, addresses: Mutex::default() }
     }
 
-    /// Gives the host the gateways of the probed subnets for good: their answers prove that a link works,
-    /// without which the silence of a node proves nothing.
+    /// Adds the gateways of the probed subnets to the host, permanently. Their answers prove that a link
+    /// works; without this proof, the silence of a node proves nothing.
     ///
     /// # Errors
-    /// If the kernel refuses one of them.
+    /// If the kernel refuses an address.
     pub async fn be_gateway(&self) -> Result<()> {
         self.batch(ADD, &crate::workload::gateways()).await
     }
@@ -48,7 +48,7 @@ impl Station {
     /// Lets the host answer at addresses, from now on.
     ///
     /// # Errors
-    /// If the kernel refuses one of them.
+    /// If the kernel refuses an address.
     pub async fn answer(&self, addresses: &[IpAddr]) -> Result<()> {
         let mut present = self.addresses.lock().await;
         let new: Vec<IpAddr> = addresses.iter().copied().filter(|one| !present.contains(one)).collect();
@@ -123,7 +123,7 @@ async fn newest(server: &dyn Server, pool: &str) -> Result<Option<IpAddr>> {
     Ok(newest.map(|allocation| allocation.address.addr()))
 }
 
-/// Addresses of a range behind one of them, and then those before it.
+/// Addresses of a range after the newest one, then the addresses before it.
 fn next(range: AddressRange, newest: Option<IpAddr>) -> Vec<IpAddr> {
     let size = range.last().saturating_sub(range.first()).saturating_add(1).min(LOOKED_AT_MAX);
     let behind = newest.map(|newest| number(newest).saturating_sub(range.first()).saturating_add(1));

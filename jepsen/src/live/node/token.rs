@@ -14,7 +14,7 @@ use crate::workload::Server;
 /// Creates the token of a node as an administrator, and writes it to a file that only its owner can read.
 ///
 /// # Errors
-/// If the servers refuse it or the file can't be written.
+/// If the servers refuse the request or the file can't be written.
 pub async fn create_token(admin: &dyn Server, node: &str, file: &Path) -> Result<()> {
     let body = json!({"name": format!("node-{node}"), "role": "node", "node": {"name": node}});
     let token: Token = admin.send(Call::post("/v1/tokens").json(&body)?).await?.read()?;

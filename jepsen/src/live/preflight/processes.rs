@@ -115,7 +115,7 @@ impl Group {
             group.write("cpu.cfs_period_us", "100000")?;
             group.write("cpu.cfs_quota_us", "10000")?;
         } else {
-            // Without effect if it is on already.
+            // The write has no effect if the controller is already enabled.
             fs::write(v2.join("cgroup.subtree_control"), "+cpu").context("the controller cpu")?;
             group.write("cpu.max", "10000 100000")?;
         }

@@ -14,7 +14,7 @@ const MEMORY_MIB: u64 = 3 << 10;
 const DISK_MIB: u64 = 2 << 10;
 /// Connections, devices and files of a run.
 const FILES: u64 = 4096;
-/// Members work while the load does.
+/// Number of CPUs, since members and the load work at the same time.
 const CPUS: usize = 2;
 
 pub(super) fn cpus(_scratch: &Scratch) -> Result<String> {
@@ -30,7 +30,7 @@ pub(super) fn memory(_scratch: &Scratch) -> Result<String> {
     enough(kib / 1024, MEMORY_MIB, "MiB available")
 }
 
-/// Raises the limit of this process as far as it may.
+/// Raises the soft limit of open files of this process to the hard limit.
 pub(super) fn files(_scratch: &Scratch) -> Result<String> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < FILES) {

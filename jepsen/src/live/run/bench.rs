@@ -1,4 +1,4 @@
-//! Bench: the live system of a run, as the driver needs it besides its faults.
+//! Bench: the live or simulated system of a run, as the driver uses it besides its faults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct Reachable {
     pub(crate) url: String,
 }
 
-/// Place where the clients on one host run: a runtime whose threads are there, or that of the driver.
+/// Place where the clients on one host run: a runtime with threads on that host, or that of the driver.
 pub(crate) struct Spawner(pub(crate) Option<Runtime>);
 
 impl Spawner {
@@ -40,7 +40,7 @@ impl Spawner {
 
 impl Drop for Spawner {
     fn drop(&mut self) {
-        // A runtime must not be dropped where another one may not block.
+        // The drop of a runtime may block, which an asynchronous context doesn't permit.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }

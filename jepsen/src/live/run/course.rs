@@ -1,4 +1,4 @@
-//! Course of a run: prepare, work under faults, settle, collect what is left, store it.
+//! Course of a run: prepare, work under faults, settle, collect the final states, store the run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,17 +27,17 @@ use crate::workload::{Phase, Workload};
 
 /// Time limit of the members' recovery after the last fault.
 const READY: Duration = Duration::from_secs(60);
-/// Time in which sessions end what they hold.
+/// Time in which sessions release their grants.
 const SETTLE: Duration = Duration::from_secs(12);
 /// Time in which sessions end their last operation.
 const OVER: Duration = Duration::from_secs(5);
 /// Time without an event after which background tasks have done their work.
 const CALM: Duration = Duration::from_millis(2_500);
-/// Longest wait for that.
+/// Longest wait for such a time without an event.
 const CALM_MAX: Duration = Duration::from_secs(15);
 /// Time limit of equal states of all members.
 const EQUAL: Duration = Duration::from_secs(60);
-/// Interval of looks.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// One run on a live system, and its record so far.
@@ -48,14 +48,14 @@ pub(super) struct Course {
     pub(super) recorder: Recorder,
     pub(super) progress: Progress,
     pub(super) samples: Samples,
-    /// All but history and samples.
+    /// Record without history and samples.
     pub(super) record: Record,
-    /// Promises that are broken beyond what a checker sees: a cluster that does not recover.
+    /// Broken promises that no checker sees, such as a cluster that does not recover.
     pub(super) failures: Vec<String>,
 }
 
 impl Course {
-    /// All phases, until the system may be stopped.
+    /// Runs all phases, until the system may be stopped.
     pub(super) async fn run<B: Bench>(&mut self, bench: &mut B) -> Result<()> {
         let mut random = Random::new(self.plan.seed);
         let controls = Controls::default();
@@ -90,7 +90,7 @@ impl Course {
         Ok(())
     }
 
-    /// Faults come and go, until all are healed and all members are ready.
+    /// Injects and heals faults; at the end all faults are healed and all members are ready.
     async fn work<B: Bench>(
         &mut self,
         bench: &mut B,
@@ -122,7 +122,7 @@ impl Course {
         changed(bench)
     }
 
-    /// Final states and the journal.
+    /// Collects the final states and the journal.
     async fn collect(&mut self, controls: &Controls) -> Result<()> {
         let members = controls.all();
         let (_, first) = members.first().context("no member")?;
@@ -141,9 +141,9 @@ impl Course {
     }
 }
 
-/// Waits until background tasks write no event for a while: they reclaim what clients have left.
+/// Waits until background tasks, which reclaim the grants of clients, write no event for a while.
 ///
-/// The revision is no sign of it, because renewals of whole nodes raise it every second.
+/// The revision is no sign of this, because renewals of whole nodes raise it every second.
 async fn calm(client: &Client) {
     let deadline = Instant::now() + CALM_MAX;
     let (mut last, mut since) = (None, Instant::now());

@@ -1,4 +1,4 @@
-//! Final states: what each member holds after all faults are healed and all clients have ended.
+//! Final states: the state of each member after all faults are healed and all clients have ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Reads the states of all members at one index.
 ///
-/// Background tasks go on: the reads are repeated until no member has applied an entry meanwhile.
+/// Background tasks continue: the reads are repeated until no member has applied an entry meanwhile.
 ///
 /// # Errors
 /// If the members don't agree within the time.

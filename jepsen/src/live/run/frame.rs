@@ -1,4 +1,4 @@
-//! Frame of a run: programs, signals, and a directory that is readable in each case.
+//! Frame of a run: programs, signals, and a run directory that stays readable after a failure.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Recorded {
         }))
     }
 
-    /// All phases on a system.
+    /// Runs all phases on a system.
     pub(crate) async fn run_on<B: Bench>(&mut self, bench: &mut B) -> Result<()> {
         self.0.run(bench).await
     }
@@ -67,7 +67,7 @@ impl Recorded {
 
 /// Makes a run and stores it in the directory of its plan.
 ///
-/// SIGINT and SIGTERM end it early; the stored part stays readable and is marked as incomplete.
+/// SIGINT and SIGTERM end the run early; the stored part stays readable and is marked as incomplete.
 ///
 /// # Errors
 /// If the run can't be made, or was interrupted.
@@ -82,7 +82,7 @@ pub fn run(plan: &Plan) -> Result<()> {
 
 async fn until_signal(course: &mut Course) -> Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Dropped at any point, the lab ends its processes and removes all that it has made.
+    // Dropped at any point, the lab ends its processes and removes all of its resources.
     tokio::select! {
         done = in_lab(course) => done,
         _ = interrupt.recv() => Err(anyhow!("interrupted")),

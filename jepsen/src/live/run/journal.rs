@@ -7,7 +7,7 @@ use ipam_api::client::{Call, Client};
 use ipam_api::event::{Event, EventPage};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most events of a run.
+/// Maximum number of events of a run.
 const EVENTS_MAX: usize = 20_000_000;
 
 /// Downloads the journal by pages.

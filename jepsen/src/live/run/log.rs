@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Parts of lines by which a process reports a defect of its own.
 const COMPLAINTS: [&str; 3] = ["panicked at", "invariant", "stack overflow"];
-/// Most complaints of one process.
+/// Maximum number of complaints of one process.
 const COMPLAINTS_MAX: usize = 20;
 
 /// Lines of a log that report a defect; none without a log.

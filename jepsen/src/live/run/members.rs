@@ -1,4 +1,4 @@
-//! Members that the driver and clients talk to at present: some join and leave while a run goes on.
+//! Members that the driver and clients use at present: some members join and leave during a run.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,7 +14,7 @@ use super::bench::{Bench, Reachable};
 use crate::sync::held;
 use crate::workload::{Seen, Server, Servers};
 
-/// Control clients of all present members, by name. Clones share them.
+/// Control clients of all present members, by name. Clones share the clients.
 #[derive(Clone, Default)]
 pub(super) struct Controls {
     clients: Arc<Mutex<BTreeMap<String, Arc<Client>>>>,
@@ -41,9 +41,9 @@ impl Controls {
     }
 }
 
-/// Server that stands for all present members.
+/// Server that represents all present members.
 ///
-/// A client has a fixed list of servers; this one is replaced when the membership changes.
+/// A client has a fixed list of servers, so it is replaced when the membership changes.
 struct Present {
     client: RwLock<Arc<Client>>,
 }
@@ -98,7 +98,7 @@ impl HostServers {
         self.servers.clone()
     }
 
-    /// Lets the client of all members know those that have joined.
+    /// Replaces the client of all members if the membership has changed.
     pub(super) fn update<B: Bench + ?Sized>(&mut self, bench: &B, host: &str) -> Result<()> {
         let members = bench.members(host);
         if self.known == members {

@@ -1,4 +1,4 @@
-//! Plan of a run: all that determines it.
+//! Plan of a run: all inputs that determine the run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub struct Plan {
     pub log: Option<String>,
     /// Mean pause between two operations of a session.
     pub pace: Duration,
-    /// Most sessions of each workload.
+    /// Maximum number of sessions of each workload.
     pub sessions_max: Option<usize>,
     /// Faults instead of those that the nemeses choose, in order.
     pub script: Option<Vec<Step>>,

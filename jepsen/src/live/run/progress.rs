@@ -23,7 +23,7 @@ impl Progress {
         self.written.bytes() > HISTORY_BYTES_MAX
     }
 
-    /// A line with the time, the operations that succeeded since the last one, and these words.
+    /// Prints the time, the operations that succeeded since the last line, and these words.
     pub(super) fn say(&self, words: &str) {
         if self.is_quiet {
             return;
@@ -33,7 +33,7 @@ impl Progress {
         eprintln!("{:>7.1} s {rate:>5} ok/s  {words}", seconds(now_ns));
     }
 
-    /// A line about a fault with its evidence.
+    /// Prints a line about a fault with its evidence.
     pub(super) fn fault(&self, verb: &str, fault: &Fault, evidence: &[String]) {
         let kind = serde_json::to_value(&fault.kind).unwrap_or_default();
         let words = kind.as_object().map(|fields| {

@@ -13,9 +13,9 @@ use crate::history::Recorder;
 use crate::sync::held;
 
 const INTERVAL: Duration = Duration::from_millis(250);
-/// A member under a fault doesn't delay the samples of the others.
+/// Time limit of a sample, so that a member under a fault doesn't delay the samples of the others.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Most samples of a run.
+/// Maximum number of samples of a run.
 const SAMPLES_MAX: usize = 200_000;
 
 /// Samples of a run. Clones share them.
@@ -37,13 +37,13 @@ impl Samples {
         }
     }
 
-    /// The samples until now.
+    /// Samples taken so far.
     pub(super) fn all(&self) -> Vec<Sample> {
         held(&self.taken).clone()
     }
 }
 
-/// A sample, unless the member applies an entry meanwhile.
+/// Takes a sample, unless the member applies an entry during the two reads.
 ///
 /// Members before `daemon: read index and digest from one state` read the index first. If the next index is
 /// the same, then the digest is that of the state at this index.

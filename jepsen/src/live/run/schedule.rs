@@ -213,7 +213,7 @@ mod tests {
     use crate::nemesis;
     use crate::sync::held;
 
-    /// System that notes its active faults.
+    /// System that records its active faults.
     struct Noted {
         active: Vec<Fault>,
         log: Arc<Mutex<Vec<(bool, Fault)>>>,

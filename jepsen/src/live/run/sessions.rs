@@ -15,7 +15,7 @@ use crate::history::Recorder;
 use crate::random::Random;
 use crate::workload::{Node, Phase, Session, Workload};
 
-/// Host of clients of REST alone.
+/// Host of the clients that use REST only.
 const CLIENTS: &str = "x1";
 /// Time limit of the preparation of one workload.
 const PREPARE: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ impl Sessions {
     ) -> Result<()> {
         for workload in workloads {
             for number in 0..workload.sessions() {
-                // Drawn in any case, so that the choices of other sessions stay the same.
+                // The number is drawn in any case, so that the choices of other sessions stay the same.
                 let random = Random::new(random.number());
                 if plan.sessions_max.is_some_and(|most| number >= most) {
                     continue;
@@ -102,12 +102,12 @@ impl Sessions {
         Ok(())
     }
 
-    /// Lets clients know the members that have joined.
+    /// Replaces the servers of clients if the membership has changed.
     pub(super) fn update<B: Bench + ?Sized>(&mut self, bench: &B) -> Result<()> {
         self.hosts.iter_mut().try_for_each(|host| host.servers.update(bench, &host.name))
     }
 
-    /// Waits until all sessions have returned; returns the number of those that run on.
+    /// Waits until all sessions have returned; returns the number of sessions that still run.
     ///
     /// # Errors
     /// If a session has panicked.

@@ -13,9 +13,9 @@ pub(super) enum Form {
     LeaderMinority,
     /// Two halves that only one member reaches, in both directions.
     Bridge,
-    /// Each member reaches a majority, and no two members the same.
+    /// Each member reaches a majority, and no two members reach the same one.
     MajoritiesRing,
-    /// One member that hears the others and isn't heard, or the reverse.
+    /// One member receives frames from the others and can't send to them, or the reverse.
     OneWay,
     /// One member that neither members nor clients reach.
     Single,

@@ -8,9 +8,9 @@ use crate::history::{Operation, Process, Value};
 use crate::report::Results;
 use crate::report::words::counted;
 
-/// Most operations of one violation.
+/// Maximum number of operations of one violation.
 const OPERATIONS_MAX: usize = 24;
-/// Most characters of a value.
+/// Maximum number of characters of a value.
 const VALUE_CHARS_MAX: usize = 600;
 
 /// Shows all stored violations.

@@ -13,7 +13,7 @@ pub(super) struct Frame {
 
 /// Width of all drawings.
 pub(super) const WIDTH: f64 = 960.0;
-/// Most labels of a time axis.
+/// Maximum number of labels of a time axis.
 const TIME_LABELS_MAX: u64 = 10;
 const SECOND_NS: u64 = 1_000_000_000;
 

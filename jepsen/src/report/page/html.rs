@@ -47,7 +47,7 @@ impl Cell {
     }
 }
 
-/// Verdict in a coloured frame; the text alone says the same.
+/// Verdict in a coloured frame; the text alone states the verdict, too.
 pub(super) fn badge(text: &str, class: &str) -> String {
     format!("<span class=\"badge {}\">{}</span>", escaped(class), escaped(text))
 }

@@ -4,7 +4,7 @@ use crate::checker::intervals::Interval;
 use crate::history::{Function, Type};
 use crate::report::latency::{duration_us, quantile};
 
-/// Most buckets of a run.
+/// Maximum number of buckets of a run.
 const BUCKETS_MAX: u64 = 240;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -28,7 +28,7 @@ pub(super) struct Series {
     pub(super) buckets: Vec<Bucket>,
 }
 
-/// Returns true for functions whose duration is no latency: they wait on purpose.
+/// Returns true for functions that wait on purpose, so that their duration is no latency.
 fn waits(f: Function) -> bool {
     matches!(f, Function::Events | Function::Claim | Function::Farm)
 }

@@ -8,7 +8,7 @@ use crate::report::text::{AVAILABILITY, availability_rows};
 use crate::report::words::{counted, microseconds, milliseconds, thousands};
 use crate::report::{Checked, PromiseVerdict, Results};
 
-/// Most characters of the evidence of one fault.
+/// Maximum number of characters of the evidence of one fault.
 const EVIDENCE_CHARS_MAX: usize = 300;
 
 /// Promises with their verdicts.

@@ -1,4 +1,4 @@
-//! Tests of sessions and workloads at a server that answers as a test wants.
+//! Tests of sessions and workloads at a server with scripted answers.
 
 mod batches;
 mod follow;

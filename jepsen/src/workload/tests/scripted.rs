@@ -27,7 +27,7 @@ impl Scripted {
         Arc::new(Self { reply: Box::new(reply), calls: Mutex::default() })
     }
 
-    /// All requests until now.
+    /// All requests received so far.
     pub(super) fn calls(&self) -> Vec<Call> {
         held(&self.calls).clone()
     }

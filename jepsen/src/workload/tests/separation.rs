@@ -12,10 +12,10 @@ use crate::workload::{Phase, Workload, all};
 
 /// Time of work.
 const WORK: Duration = Duration::from_secs(10);
-/// Time in which a session must return after that.
+/// Time in which a session must return after the time of work.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Workloads of REST alone: those with nodes share the network of the wire.
+/// Workloads that use REST only: workloads with nodes share the network of the wire.
 fn workloads() -> Vec<Box<dyn Workload>> {
     all().into_iter().filter(|workload| !workload.needs_node()).collect()
 }

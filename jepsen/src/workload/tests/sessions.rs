@@ -1,4 +1,4 @@
-//! Ends of operations: what is a failure, what is indeterminate, and what an answer leaves in the history.
+//! Ends of operations: failed and indeterminate ones, and the results of an answer in the history.
 
 use ipam_api::client::{Answer, Call};
 use ipam_api::{Code, Problem};
@@ -86,7 +86,7 @@ async fn a_release_names_the_grants_whose_addresses_it_freed() {
     assert_eq!(operations[0].value.grants, grants);
     assert_eq!(operations[1].value.grants, grants[1..]);
     assert_eq!(operations[1].value.detail, json!({"by": "endpoint", "addresses": ["10.0.0.2"]}));
-    // The ids of what others have allocated meanwhile are unknown.
+    // The ids of allocations that other sessions made meanwhile are unknown.
     session.release_endpoint(At::All, SHARED, &grants, None).await.unwrap();
     assert_eq!(last(&lines.operations()).value.grants, []);
 }

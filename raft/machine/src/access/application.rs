@@ -9,7 +9,7 @@ use crate::value::cause::NamedController;
 use ipam_api::access::NodeKey;
 
 impl State {
-    /// Refuses to scale or end what has pools without the labels that the rights demand.
+    /// Refuses to scale or end an application with pools that lack the labels of the grant.
     pub(crate) fn permit_pools_of(&self, grant: &Grant, scale: &ScaleController) -> Result<(), Refusal> {
         self.pools_touched_by(scale).into_iter().try_for_each(|id| self.permit_pool(grant, id))
     }
@@ -36,7 +36,7 @@ impl State {
             && (kept.peek().is_some() || pools.iter().any(is_held))
             && kept.all(|id| search.work.take(1) && is_own(id))
             && pools.iter().all(decides);
-        // Above the budget nothing was examined.
+        // Above the work budget the examination is incomplete.
         if is_last && !search.work.is_exceeded() {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl State {
         Err(Cause::ApplicationOfOthers { controller, node: node.clone() }.into())
     }
 
-    /// Returns true if the rights include deleting the pool. A node may if all held addresses are its own.
+    /// Returns true if the grant permits deleting the pool. A node may if all held addresses are its own.
     pub(crate) fn may_decide(&self, id: PoolId, pool: &Pool, search: Search<'_>) -> bool {
         let Some(node) = &search.grant.node else { return true };
         let created_by = pool.automatic.as_ref().and_then(|automatic| automatic.created_by.as_ref());

@@ -19,9 +19,9 @@
 //! | members, level, epoch, journal | the whole cluster: refused |
 //! | a transaction, a bulk | each of its steps, on what the steps before it made |
 //!
-//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, host policies,
-//! endpoints, attachments and prefixes are those of the realm. An automatic pool follows from an allocation
-//! in a subnet that allows it, and takes no grant.
+//! For realms: a resource that realms share needs the explicit grant; nodes, namespaces, host policies,
+//! endpoints, attachments and prefixes belong to a realm. An automatic pool follows from an allocation in a
+//! subnet that allows it, and needs no grant.
 
 use crate::access::{check_limits, fits, not_labelled, permit_realm};
 use crate::apply::work::Work;
@@ -41,7 +41,7 @@ use ipam_api::{Family, RangeSet};
 use std::ops::Bound;
 
 impl State {
-    /// Refuses a write that affects what lies beyond the limits of the rights.
+    /// Refuses a write that affects resources beyond the limits of the grant.
     pub(crate) fn permit_affected(&self, grant: &Grant, action: &Action, work: &Work) -> Result<(), Refusal> {
         if !grant.is_limited() {
             return Ok(());
@@ -96,9 +96,9 @@ impl State {
                 let mut rows = rows.map(|row| write.released(Some(row.endpoint)));
                 rows.find(Result::is_err).unwrap_or(Ok(()))
             }
-            // Each endpoint and each allocation is looked at in its turn.
+            // Each endpoint and each allocation is checked separately.
             Action::AllocateMany(_) | Action::ReleaseAllocations { .. } => Ok(()),
-            // `permit` looks at the endpoints, attachments, allocations and prefixes.
+            // `permit` checks the endpoints, attachments, allocations and prefixes.
             Action::Allocate(_)
             | Action::AllocateOnLinks(_)
             | Action::Renew(_)
@@ -325,7 +325,7 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
-    /// Refuses a default pool without the labels, and a pattern: it fits pools that others make later.
+    /// Refuses a default pool without the labels, and a pattern, which could match pools created later.
     fn default_pool(self, name: &ResourceName, family: Family, pattern: &NamePattern) -> Result<(), Refusal> {
         let pool = pattern.name().filter(|pool| self.state.find::<Pool>(pool).is_some());
         match pool {

@@ -1,9 +1,9 @@
 //! Rights of nodes: the resources that a node's grant may touch, and the bounds of its use.
 //!
 //! The rights follow from rows alone, never from claims of the request. A node detaches its own attachments
-//! and frees what only they hold. It never frees an allocation that an operator pinned, that a sticky
-//! endpoint keeps, or that another node has. Only the endpoint of itself as a host is its own altogether. Its
-//! use is counted by rows, so that a stolen node can't fill what all nodes share.
+//! and frees addresses that only these hold. It never frees an allocation that an operator pinned, that a
+//! sticky endpoint keeps, or that another node holds. Only the endpoint that represents the node as a host is
+//! entirely its own. Rows of a node are counted, so that a compromised node can't exhaust shared resources.
 
 use crate::apply::step::Step;
 use crate::command::{Cause, Grant, Refusal};
@@ -51,13 +51,13 @@ impl State {
         row.node.as_ref() == Some(&node.name)
             && match &row.source {
                 Source::Node(source) => source == node,
-                // The uid names the incarnation: the node knows its end.
+                // With a uid the endpoint is one incarnation, whose end the node can detect.
                 Source::Adopted => endpoint.uid.is_some(),
                 Source::Operator => false,
             }
     }
 
-    /// Refuses to free what the grant may not free.
+    /// Refuses to free an allocation that the grant may not free.
     pub(crate) fn permit_free(&self, grant: &Grant, id: AllocationId) -> Result<(), Refusal> {
         let (Some(node), false) = (&grant.node, self.may_free(grant, id)) else { return Ok(()) };
         let row = self.allocations.named(id);

@@ -38,12 +38,12 @@ impl State {
         name: &Name,
         (wanted, purpose): (&Grant, Purpose),
     ) -> Result<(), Refusal> {
-        // A member takes part in everything.
+        // A member has access to the whole state.
         let is_beyond = purpose == Purpose::JoinMember || !wanted.is_within(grant);
         refuse_if(is_beyond, || Cause::BeyondOwnRights { token: name.clone() })
     }
 
-    /// The same of a token that is there.
+    /// Refuses to change an existing token with rights beyond those of the caller.
     pub(crate) fn permit_present_token(
         &self,
         grant: &Grant,

@@ -1,4 +1,4 @@
-//! Adoption: recording of addresses that endpoints have already.
+//! Adoption: recording of addresses that endpoints already use.
 //!
 //! An adoption reports a fact. So selectors, disabled pools, reservations, cooling and a restore without
 //! confirmation don't refuse it. It is refused if another endpoint holds the address, or if no pool can
@@ -52,8 +52,8 @@ impl<'a> Choosing<'a> {
         Ok(taken)
     }
 
-    /// Pools that contain an address, with those that could allocate it first. They are the named pools, or
-    /// else those of the network `default`.
+    /// Pools that contain an address, starting with those that could allocate it. Candidates are the named
+    /// pools, or else the pools of the network `default`.
     fn pools_to_adopt_into(
         self,
         family: Family,
@@ -77,7 +77,7 @@ impl<'a> Choosing<'a> {
             self.state.space(candidate.id).is_some_and(|space| of(space).contains(number(address)))
         };
         candidates.retain(|candidate| has(candidate, |space| &space.ranges));
-        // What one pool excludes may be another's.
+        // An address that one pool excludes may belong to another pool.
         candidates.sort_by_key(|candidate| !has(candidate, |space| &space.allocatable));
         Ok(candidates)
     }
@@ -87,7 +87,7 @@ impl<'a> Choosing<'a> {
         let Some(network) = self.state.find::<Network>(&Name::default_name()) else { return Vec::new() };
         let owner = self.state.pool_at(network, address);
         let subnet = self.state.subnet_at(network, address).map(|(id, _)| id);
-        // No pool owns it; a pool that excludes it provides the reason.
+        // If no pool owns the address, a pool that excludes it provides the reason of the refusal.
         let others = subnet.filter(|_| owner.is_none()).into_iter().flat_map(|id| self.state.pools_of(id));
         let around = owner.into_iter().chain(others).take_while(|_| self.work.take(1));
         around.filter_map(|id| self.candidate(id)).collect()

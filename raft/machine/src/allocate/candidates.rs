@@ -47,7 +47,7 @@ impl<'a> Choosing<'a> {
         let request = requester.interface;
         let (rule, named) = rule(requester);
         let mut all = Vec::new();
-        // A list of a family that the request omits is not looked up.
+        // The pools of a family that the request omits are not looked up.
         for family in Family::BOTH.into_iter().filter(|family| request.takes(*family)) {
             let asked = request.asked(family);
             let found: Option<Named<'_>> = match (rule, asked) {
@@ -61,7 +61,7 @@ impl<'a> Choosing<'a> {
                 }
                 (Rule::Default, None) => self.default_pools(family, requester).map(all_of_family),
             };
-            // What was cut short names no pool; its caller refuses.
+            // A search cut short by the work budget has no result.
             self.work.check()?;
             match (found, asked) {
                 (Some((candidates, misnamed)), asked) => {
@@ -135,7 +135,7 @@ impl<'a> Choosing<'a> {
                     misnamed.push(candidate);
                 }
             } else if !self.is_like_any(family, pattern) {
-                // What was cut short names no pool.
+                // A search cut short by the work budget doesn't prove that no pool matches.
                 self.work.check()?;
                 let (pattern, interface) = (pattern.clone(), interface.clone());
                 return Err(Cause::NoPoolLike { family, pattern, interface, rule }.into());
@@ -219,7 +219,7 @@ impl<'a> Choosing<'a> {
         Ok(found.map(|candidate| Box::new(iter::once(candidate)) as Candidates<'_>))
     }
 
-    /// Candidates, each followed by the pool that stands in for it.
+    /// Candidates, each followed by the pool that replaces it.
     fn with_stand_ins(self, candidates: Candidates<'a>, requester: Requester<'a>) -> Candidates<'a> {
         Box::new(candidates.flat_map(move |candidate| {
             let stand_in = self.stand_in(&candidate).filter(|_| {
@@ -231,8 +231,8 @@ impl<'a> Choosing<'a> {
         }))
     }
 
-    /// Finds the replacement by name. It may be another pool by now: it must be one that the pool could drain
-    /// to.
+    /// Finds the replacement by name. The name may belong to another pool by now, so the found pool must
+    /// still be a permitted target.
     fn stand_in(self, drained: &Candidate<'_>) -> Option<Candidate<'a>> {
         let to = drained.pool.spec.drains_to.as_ref()?;
         let found = self.state.find::<Pool>(to).and_then(|id| self.candidate(id))?;
@@ -289,13 +289,13 @@ impl<'a> Choosing<'a> {
         requester: &Requester<'_>,
     ) -> Option<RejectReason> {
         let spec = &candidate.pool.spec;
-        // The selectors come first: pools for other requesters make no difference, examined or not.
+        // Selectors come first, so that the state of pools for other requesters doesn't affect the result.
         let why = candidate.pool.reject_reason(requester);
         let why = why.or_else(|| self.state.closed_reason(candidate.id, spec).map(RejectReason::from));
         why.or_else(|| (!fits(self.grant, &spec.metadata)).then_some(RejectReason::TokenLabels))
     }
 
-    /// The refusal when every candidate fell.
+    /// Returns the refusal after every candidate was rejected.
     pub(super) fn nothing_fits(
         self,
         interface: &InterfaceName,
@@ -314,7 +314,7 @@ impl<'a> Choosing<'a> {
         Cause::NothingFits { unserved, code }.into()
     }
 
-    /// Rejected pools of an interface, the first of them.
+    /// Lists the first rejected pools of an interface.
     pub(super) fn unserved(
         self,
         interface: &InterfaceName,

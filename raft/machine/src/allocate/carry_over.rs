@@ -1,6 +1,6 @@
 //! Reuse of a returning endpoint's allocations, and the allocations that outlive an attachment.
 //!
-//! An allocation of a living attachment stays until that attachment is gone, even if its removal is
+//! An allocation of a live attachment stays until the attachment is deleted, even if its removal is
 //! requested.
 
 use crate::allocate::choosing::Choosing;
@@ -63,7 +63,7 @@ impl<'a> Choosing<'a> {
         row.allocations.iter().rev().copied().filter(may).collect()
     }
 
-    /// Refuses reuse if too many nodes have an allocation attached, or if the caller may not touch it.
+    /// Refuses reuse if too many nodes have an allocation attached, or if the caller may not change it.
     pub(super) fn check_portable(
         self,
         reused: &[AllocationId],
@@ -88,7 +88,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Allocations of a sticky endpoint here that it doesn't reuse and that no attachment holds.
+    /// Unattached allocations of a sticky endpoint on these interfaces that it doesn't reuse.
     pub(super) fn left_behind(
         self,
         reused: &[AllocationId],
@@ -105,7 +105,7 @@ impl<'a> Choosing<'a> {
     }
 }
 
-/// True if both attachments are of one container.
+/// Returns true if both attachments belong to one container.
 fn same_container(one: &AttachmentKey, other: &AttachmentKey) -> bool {
     (&one.realm, &one.node, &one.container_id) == (&other.realm, &other.node, &other.container_id)
 }
@@ -115,7 +115,7 @@ fn same_node(one: &AttachmentKey, other: &AttachmentKey) -> bool {
     (&one.realm, &one.node) == (&other.realm, &other.node)
 }
 
-/// True if both attachments are of one interface on one node, in any container.
+/// Returns true if both attachments are of one interface on one node, in any container.
 fn same_place(one: &AttachmentKey, other: &AttachmentKey) -> bool {
     (&one.realm, &one.node, &one.config, &one.interface)
         == (&other.realm, &other.node, &other.config, &other.interface)
@@ -131,7 +131,7 @@ impl Step<'_> {
         route_config: Option<Arc<RouteConfig>>,
     ) {
         let mut row = self.state.allocations.named(id).clone();
-        // Also where only this request makes it one.
+        // An endpoint that only this request makes sticky counts, too.
         let is_sticky = request.is_sticky_for(self.state.endpoints.get(row.endpoint));
         let is_away = |key: &AttachmentKey| {
             self.state.attachments_of(&row).any(|(_, other)| !same_node(&other.key, key))
@@ -142,7 +142,7 @@ impl Step<'_> {
             None if is_sticky => Reason::Reattached,
             None => Reason::Claimed,
         };
-        // Another host may have taken the address while it was kept.
+        // Another host may have started to use the address while it was kept.
         row.checked &= reason != Reason::Reattached;
         row.also_attached.change(|others| others.extend(row.attachment.replace(attachment)));
         row.node = request.place().cloned();

@@ -36,7 +36,7 @@ impl<'a> Choosing<'a> {
         Self { state, request, row, grant, work }
     }
 
-    /// Returns what pools see of one of the request's interfaces.
+    /// Returns the properties of a requested interface that pools select by.
     pub(crate) fn requester(self, interface: &'a InterfaceRequest) -> Requester<'a> {
         Requester::of(self.state, self.request, interface)
     }
@@ -46,10 +46,10 @@ impl<'a> Choosing<'a> {
         self.request.is_sticky_for(self.row)
     }
 
-    /// Chooses an address for every interface and family, or finds it among what the endpoint has.
+    /// Chooses an address for every interface and family, or reuses one of the endpoint's.
     pub(super) fn plan(self) -> Result<Plan, Refusal> {
         let plan = self.plan_all();
-        // Checked first: a search that was cut short has no result for the pools.
+        // The budget is checked first: a search that it cut short has no valid result.
         self.work.check()?;
         plan
     }
@@ -187,13 +187,13 @@ impl<'a> Choosing<'a> {
 /// Outcome of a choice, before anything is written.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Its row, as the request leaves it but for its allocations.
+    /// Row of the endpoint after the request, except for its allocations.
     pub(super) updated_endpoint: Option<Endpoint>,
-    /// Addresses that are new.
+    /// Newly chosen addresses.
     pub(super) picks: Vec<Pick>,
     /// Existing allocations of the endpoint that the attachment reuses.
     pub(super) reused: Vec<AllocationId>,
-    /// Allocations that the endpoint holds no longer.
+    /// Allocations that the request ends.
     pub(super) left: Vec<AllocationId>,
     /// Routing that is kept.
     pub(super) route_configs: RouteConfigs,

@@ -19,7 +19,7 @@ pub(crate) struct Course<'a> {
     /// addresses.
     pub(crate) ahead: VecDeque<Candidate<'a>>,
     pub(crate) candidates: Candidates<'a>,
-    /// Candidates before them, with the reason of each.
+    /// Rejected candidates, each with its reason.
     pub(super) passed: Vec<Passed<'a>>,
     /// Milliseconds of log time until the first cooling in these pools ends.
     pub(crate) next_free_ms: Option<u64>,
@@ -40,7 +40,7 @@ impl<'a> Course<'a> {
         self.ahead.pop_front().or_else(|| self.candidates.next())
     }
 
-    /// The candidates that gave nothing, with the reason.
+    /// Returns the rejected candidates with their evaluation.
     pub(crate) fn evaluated_before(&self) -> impl Iterator<Item = Evaluated<'a>> {
         self.passed.iter().map(|(candidate, why)| match why {
             RejectReason::Exhausted => (*candidate, Evaluation::Exhausted { next_free_ms: None }),
@@ -55,7 +55,7 @@ impl<'a> Course<'a> {
         self.ahead.iter().take(count).copied()
     }
 
-    /// All candidates that are left.
+    /// Takes all remaining candidates.
     pub(crate) fn rest(&mut self) -> Candidates<'a> {
         let candidates = std::mem::replace(&mut self.candidates, Box::new(std::iter::empty()));
         Box::new(std::mem::take(&mut self.ahead).into_iter().chain(candidates))
@@ -68,15 +68,15 @@ impl<'a> Course<'a> {
 pub(crate) struct Courses<'a>(Vec<(Requester<'a>, Vec<Course<'a>>)>);
 
 impl<'a> Courses<'a> {
-    /// Keeps the courses of an interface for the next one that is like it. A requested address is looked up
-    /// among all candidates, which leaves nothing of a course.
+    /// Keeps the courses of an interface for the next equal one. A search for a requested address consumes
+    /// the whole course, so such a course isn't kept.
     pub(crate) fn keep(&mut self, requester: Requester<'a>, courses: Vec<Course<'a>>) {
         if requester.interface.addresses.is_empty() {
             self.0.push((requester, courses));
         }
     }
 
-    /// Takes the courses of an interface that is like this one, if there was one.
+    /// Removes and returns the courses of an equal interface, if any.
     fn take(&mut self, requester: &Requester<'_>) -> Option<Vec<Course<'a>>> {
         let place = self.0.iter().position(|(other, _)| other.is_like(requester))?;
         Some(self.0.swap_remove(place).1)

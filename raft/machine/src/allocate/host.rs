@@ -1,7 +1,8 @@
 //! Incarnations of hosts: an endpoint of kind `host` has one at a time.
 //!
 //! A host keeps its addresses over reboots and reinstallations, so a new uid (the machine id) is no reason
-//! for new addresses. It may also be another host with the same name; so a request says that it takes over.
+//! for new addresses. The uid may also belong to another host with the same name, so a request states a
+//! takeover explicitly.
 
 use crate::allocate::choosing::Choosing;
 use crate::apply::step::Step;
@@ -28,7 +29,7 @@ impl Allocate {
 }
 
 impl State {
-    /// Refuses a request of a host whose addresses another machine has.
+    /// Refuses a request of a host whose addresses another machine holds.
     pub(crate) fn check_machine(&self, request: &Allocate, search: Search<'_>) -> Result<(), Refusal> {
         let Search { grant, work } = search;
         if !request.names_machine() {
@@ -53,7 +54,7 @@ impl State {
         pools.try_for_each(|pool| self.permit_pool(grant, pool))
     }
 
-    /// Returns true if an earlier request has allocated what this one asks for.
+    /// Returns true if an earlier request has already allocated the requested addresses.
     pub(crate) fn has_given(&self, request: &Allocate, search: Search<'_>) -> bool {
         let choosing = Choosing::of(self, request, self.incarnation_for(request, search.work), search);
         matches!(choosing.given_before(), Ok(Some(_)))

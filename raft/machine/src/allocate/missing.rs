@@ -14,7 +14,7 @@ impl<'a> Choosing<'a> {
     /// number of addresses needed in each, or what a quota lacks; none if nothing could ever help.
     pub(super) fn missing(self) -> Vec<(WaitTarget, u32)> {
         let missing = self.missing_of_pools();
-        // What was cut short is no complete list of what may help.
+        // A search cut short by the work budget gives no complete list.
         if self.work.is_exceeded() { Vec::new() } else { missing }
     }
 
@@ -37,7 +37,7 @@ impl<'a> Choosing<'a> {
         self.missing_of_quota(&picks)
     }
 
-    /// Returns true if the endpoint holds addresses on one of these interfaces: it asks for others.
+    /// Returns true if the endpoint already holds addresses on one of the requested interfaces.
     pub(super) fn holds_some(self) -> bool {
         self.request.interfaces.iter().any(|interface| !self.portable(interface).is_empty())
     }

@@ -30,7 +30,7 @@ impl<'a> Choosing<'a> {
         let is_own_claim = |waiting: &Waiting| {
             self.state.grant(&waiting.credential).is_ok_and(|(grant, _)| grant.node.as_ref() == Some(node))
         };
-        // The allocation would end the claim.
+        // The allocation would end a claim of another requester.
         let is_own = endpoint.key == node.host();
         if !is_own && endpoint.waiting.as_deref().is_some_and(|waiting| !is_own_claim(waiting)) {
             let endpoint = endpoint.key.clone();

@@ -18,13 +18,13 @@ impl<'a> Choosing<'a> {
             let next = self.state.index.pool_names.range(key..).next();
             next.map(|((of, rank, _), _)| (*of, *rank)).filter(|(of, _)| *of == family).map(|(_, rank)| rank)
         };
-        // No character of a name sorts after the letters.
+        // `~` sorts after every character of a name.
         let behind = move |rank: Rank| (family, rank, ResourceName::lowest_beginning("~"));
         let first = first_from((family, MOST_SPECIFIC, ResourceName::lowest_beginning("")));
         iter::successors(first, move |rank| first_from(behind(*rank)))
     }
 
-    /// The pools of a family and a rank that a pattern stands for, by name.
+    /// The pools of a family and a rank that match a pattern, by name.
     fn pools_like(
         self,
         family: Family,
@@ -39,7 +39,7 @@ impl<'a> Choosing<'a> {
         near.flatten()
     }
 
-    /// True if the pattern matches any pool of a family.
+    /// Returns true if the pattern matches any pool of a family.
     pub(super) fn is_like_any(self, family: Family, pattern: &NamePattern) -> bool {
         self.ranks(family).any(|rank| self.pools_like(family, rank, pattern.clone()).next().is_some())
     }

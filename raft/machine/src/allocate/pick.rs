@@ -21,7 +21,7 @@ use ipam_api::{Family, RangeSet};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// An address chosen for an interface, not yet taken.
+/// An address chosen for an interface, not yet allocated.
 #[derive(Debug, Clone)]
 pub(crate) struct Pick {
     pub(crate) interface: InterfaceName,
@@ -29,19 +29,19 @@ pub(crate) struct Pick {
     pub(crate) address: IpAddr,
 }
 
-/// Addresses of a request that none of its other interfaces gets.
+/// Addresses that an interface can't get, because other interfaces of the request have claimed them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claimed<'a> {
-    /// Choices of its interfaces before this one.
+    /// Choices for the interfaces before this one.
     pub(crate) picked: &'a [Pick],
-    /// Requested addresses with the indexes of their interfaces; other interfaces don't take them.
+    /// Requested addresses with the indexes of the only interfaces that may get them.
     pub(crate) asked: &'a [(usize, Pick)],
-    /// Place of the interface that takes.
+    /// Index of the interface that gets an address.
     pub(crate) place: usize,
 }
 
 impl Claimed<'_> {
-    /// Choices of interfaces before this one, and requested addresses of those behind it.
+    /// Choices of interfaces before this one, and requested addresses of those after it.
     fn all(&self) -> impl Iterator<Item = &Pick> {
         let behind = self.asked.iter().filter(|(place, _)| *place > self.place).map(|(_, pick)| pick);
         self.picked.iter().chain(behind)
@@ -80,14 +80,14 @@ pub(crate) type Evaluated<'a> = (Candidate<'a>, Evaluation);
 pub(crate) enum Evaluation {
     /// Rejected for the caller.
     Rejected(RejectReason),
-    /// It has nothing left.
+    /// The pool has no address left.
     Exhausted {
         /// Milliseconds of log time until its next cooling ends.
         next_free_ms: Option<u64>,
     },
-    /// It doesn't have the requested address.
+    /// The pool doesn't have the requested address.
     Unavailable,
-    /// It allocates this address.
+    /// The pool allocates this address.
     Gives(IpAddr),
 }
 
@@ -127,7 +127,7 @@ impl<'a> Choosing<'a> {
             request.interfaces.iter().enumerate().filter(|(_, one)| !one.addresses.is_empty())
         {
             let requester = self.requester(interface);
-            // What can't be looked for is refused in its turn.
+            // An interface whose candidates can't be determined is refused later, in its turn.
             let Ok(courses) = self.candidates(&requester) else { continue };
             for course in courses {
                 let Some(address) = interface.asked(course.family) else { continue };
@@ -176,7 +176,7 @@ impl<'a> Choosing<'a> {
         (kept.and_then(at), drained.and_then(at))
     }
 
-    /// Chooses an address of one family, or finds it among what the endpoint has.
+    /// Chooses an address of one family, or reuses one of the endpoint's.
     pub(crate) fn pick_from(
         self,
         requester: &Requester<'_>,
@@ -211,7 +211,7 @@ impl<'a> Choosing<'a> {
         };
         match (pick, of_drained) {
             (Ok(pick), _) => Ok(Taken::New(pick)),
-            // It stays until another pool has an address.
+            // The endpoint stays in the drained pool until another pool has an address.
             (Err(_), Some(drained)) => self.keep((&request.name, family), drained),
             (Err(refusal), None) => Err(refusal),
         }
@@ -326,7 +326,7 @@ impl<'a> Choosing<'a> {
         self.state.cooling_offered(space, self.work).find(|address| !is_picked(*address))
     }
 
-    /// One of the pool's addresses, drawn by lot: the same on every member, and another one each time.
+    /// Draws one of the pool's addresses pseudo-randomly: the same on every member, and another each time.
     fn drawn(self, pool: PoolId, space: &Space, picked: &[Pick]) -> Option<u128> {
         let size = space.offered.size();
         let lot = self.state.revision() + picked.len() as u64;

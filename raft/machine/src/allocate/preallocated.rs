@@ -15,16 +15,16 @@ use ipam_api::resource::Lifecycle;
 /// Need of one interface of a request.
 #[derive(Debug)]
 pub(crate) enum Needs {
-    /// Nothing: another ADD has seen to it.
+    /// Nothing: another ADD has already allocated its addresses.
     Nothing,
     /// The preallocated allocations of the interface, all unchanged.
     Claims(Vec<AllocationId>),
-    /// An address of each family: one of these, which its endpoint has, or another one.
+    /// An address of each family: one of these allocations of the endpoint, or a new one.
     Addresses(Vec<AllocationId>),
 }
 
 impl Allocate {
-    /// True if the interface is the attachment's own. Without an attachment all interfaces count.
+    /// Returns true if the interface is the attachment's own. Without an attachment all interfaces count.
     pub(crate) fn is_own(&self, interface: &InterfaceName) -> bool {
         self.attachment.as_ref().is_none_or(|key| key.interface == *interface)
     }
@@ -36,7 +36,7 @@ impl Allocate {
 }
 
 impl<'a> Choosing<'a> {
-    /// Needs of an interface, besides what its endpoint has.
+    /// Returns what an interface needs beyond the endpoint's allocations.
     pub(crate) fn needs(self, interface: &InterfaceRequest) -> Needs {
         let addresses = || Needs::Addresses(self.portable(interface));
         let (Some(row), true) = (self.row, self.request.attachment.is_some()) else { return addresses() };
@@ -45,7 +45,7 @@ impl<'a> Choosing<'a> {
             .filter(|(_, row)| row.interface == interface.name && row.lifecycle == Lifecycle::Attached)
             .peekable();
         if !self.request.is_own(&interface.name) {
-            // What a sticky endpoint keeps may have to move, as with its own ADD.
+            // Allocations that a sticky endpoint keeps may have to move, as with the interface's own ADD.
             let seen_to = match self.is_sticky() {
                 true => here.any(|(_, row)| row.attachment.is_some()),
                 false => here.peek().is_some(),
@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-/// True if an allocation is preallocated and the ADD on this node may claim it.
+/// Returns true if an allocation is preallocated and the ADD on this node may claim it.
 fn is_claimable(row: &Allocation, request: &Allocate) -> bool {
     row.awaits_attachment() && row.node.as_ref() == request.place()
 }

@@ -25,15 +25,15 @@ use std::sync::Arc;
 /// Result of a request.
 #[derive(Debug)]
 pub(crate) enum Served {
-    /// It has these allocations.
+    /// The endpoint holds these allocations.
     Held {
         /// True for the repetition of an earlier request.
         repeated: bool,
         ids: Vec<AllocationId>,
-        /// Attachment for which the answer shows them.
+        /// Attachment for which the answer shows the allocations.
         to: Option<AttachmentId>,
     },
-    /// It waits for addresses.
+    /// The request waits for addresses.
     Waits(Pending),
 }
 
@@ -60,7 +60,7 @@ impl Step<'_> {
             Some(id) => self.on_draft(|step| {
                 step.take_over(id, request);
                 match step.allocate_known(request)? {
-                    // The uid is another one than before.
+                    // The uid changed, so this is no repetition.
                     Served::Held { ids, to, .. } => Ok(Served::Held { repeated: false, ids, to }),
                     waits @ Served::Waits(_) => Ok(waits),
                 }
@@ -103,7 +103,7 @@ impl Step<'_> {
         }
     }
 
-    /// Writes what was planned.
+    /// Writes the plan of a request.
     pub(super) fn give(&mut self, request: &Allocate, endpoint: Option<EndpointId>, plan: Plan) -> Served {
         let Plan { updated_endpoint, picks, reused, left, route_configs } = plan;
         let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == updated_endpoint.as_ref();
@@ -178,7 +178,7 @@ impl Step<'_> {
         let network_name = self.state.name_of_network(network);
         match self.state.occupant(network, pick.address) {
             Some(Occupant::Cooling(cooling)) => drop(self.state.end_cooling(cooling)),
-            // An adoption reports a fact, and more than a probe did.
+            // An adoption reports a fact, which outweighs the result of a probe.
             Some(Occupant::Quarantine(id)) => drop(self.lift_quarantine(id, None)),
             Some(Occupant::Allocation(other)) => {
                 broken(PROMISED_ADDRESS, format!("{} is held by allocation {other}", pick.address))
@@ -241,14 +241,14 @@ impl Step<'_> {
     }
 }
 
-/// The order in which an attachment has its allocations, and every answer shows them.
+/// Sorts allocations in the order in which attachments list them and answers show them.
 fn in_order(mut ids: Vec<AllocationId>) -> Vec<AllocationId> {
     ids.sort_unstable();
     ids
 }
 
 impl State {
-    /// True if the address is for an interface of a sticky endpoint that had another one there.
+    /// Returns true if a sticky endpoint had another address of the family on the interface.
     fn moves(&self, endpoint: &Endpoint, lifecycle: Lifecycle, pick: &Pick) -> bool {
         let mut before = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
         lifecycle != Lifecycle::Leased

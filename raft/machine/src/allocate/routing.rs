@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) struct RouteConfigs(Vec<(Which, RouteConfig)>);
 
 impl RouteConfigs {
-    /// Setting of an allocation; an empty one isn't stored.
+    /// Routing of an allocation; an empty one isn't stored.
     pub(super) fn of(&self, which: Which) -> Option<Arc<RouteConfig>> {
         let (_, route_config) = self.0.iter().find(|(other, _)| *other == which)?;
         (*route_config != RouteConfig::default()).then(|| Arc::new(route_config.clone()))
@@ -31,8 +31,8 @@ pub(super) enum Which {
 
 impl<'a> Choosing<'a> {
     /// Assigns a request's routing to its allocations. A route belongs to the first interface of the request
-    /// whose subnet contains the gateway, else to another interface of the endpoint; the endpoint has `left`
-    /// no longer.
+    /// whose subnet contains the gateway, else to another interface of the endpoint; allocations in `left`
+    /// don't count.
     pub(super) fn route_configs(
         self,
         picks: &[Pick],
@@ -70,7 +70,7 @@ impl<'a> Choosing<'a> {
                 None if request.knows_own_interface_only() => continue,
                 None => return Err(in_nobodys_subnet(request, route)),
             };
-            // Routing of another ADD is repeated by that one.
+            // Routing of another interface is repeated by that interface's ADD.
             if let Some((_, route_config)) = route_configs.0.iter_mut().find(|(other, _)| other == which) {
                 route_config.routes.push(route.clone());
             }
@@ -85,19 +85,19 @@ impl<'a> Choosing<'a> {
 }
 
 impl Allocation {
-    /// Its routes: those of all addresses of its pool, and its own over them.
+    /// Routes of the allocation: the shared routes of its pool, overridden by its own.
     pub(crate) fn routes(&self, shared: Vec<Route>) -> Vec<Route> {
         let own = self.route_config.as_ref().map_or(&[][..], |route_config| &route_config.routes);
         over(shared, own)
     }
 }
 
-/// Routes of all addresses of a pool: the subnet's, and the pool's over them.
+/// Routes of all addresses of a pool: those of the subnet, overridden by those of the pool.
 pub(crate) fn shared_routes(of_subnet: &[Route], of_pool: &[Route]) -> Vec<Route> {
     over(of_subnet.to_vec(), of_pool)
 }
 
-/// Routes with more special ones, which stand for any to the same destination.
+/// Overrides routes by special ones with the same destination, and appends the special ones.
 fn over(mut routes: Vec<Route>, special: &[Route]) -> Vec<Route> {
     routes.retain(|route| special.iter().all(|other| other.destination != route.destination));
     routes.extend_from_slice(special);

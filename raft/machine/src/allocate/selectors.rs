@@ -11,7 +11,7 @@ use ipam_api::name::{NetworkAttachment, ObjectName};
 use ipam_api::resource::EndpointKey;
 use std::collections::BTreeMap;
 
-/// Endpoint that takes, for one interface.
+/// Endpoint that requests addresses for one interface.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Requester<'a> {
     state: &'a State,
@@ -24,7 +24,7 @@ pub(crate) struct Requester<'a> {
     created_by: CreatedBy<'a>,
 }
 
-/// Origin of the interface.
+/// Network attachment or CNI configuration that created the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CreatedBy<'a> {
     Unknown,
@@ -53,17 +53,17 @@ impl<'a> Requester<'a> {
         }
     }
 
-    /// The application that it is of.
+    /// The application of the endpoint.
     pub(crate) fn application(&self) -> Option<Application<'a>> {
         Application::of(self.request)
     }
 
-    /// Returns true if it uses automatic pools of its application in the named subnets.
+    /// Returns true if the interface uses automatic pools of its application in the named subnets.
     pub(super) fn has_own_pools(&self) -> bool {
         self.request.automatic_pool.is_some()
     }
 
-    /// Returns true if pools make no difference between the two, both of one request.
+    /// Returns true if pools can't distinguish two interfaces of one request.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let (one, another) = (self.interface, other.interface);
         self.created_by == other.created_by
@@ -72,7 +72,7 @@ impl<'a> Requester<'a> {
             && one.link_addresses == another.link_addresses
     }
 
-    /// Returns true if a subnet is on the link of the host's interface, as far as the request names that.
+    /// Returns true if a subnet is on the link of the host's interface, or if the request names no link.
     fn is_on_link(&self, subnet: SubnetId) -> bool {
         let addresses = &self.interface.link_addresses;
         addresses.is_empty()
@@ -100,7 +100,7 @@ impl<'a> Requester<'a> {
         self.described_namespace.map(|namespace| &namespace.metadata.labels)
     }
 
-    /// Under which pools that may be for this one are found.
+    /// Index keys of the pools that may select the requester.
     pub(crate) fn selector_keys(&self) -> Vec<SelectorKey> {
         let mut selector_keys = vec![
             SelectorKey::Any,

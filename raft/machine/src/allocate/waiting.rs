@@ -1,5 +1,5 @@
-//! Waiting claims: a request with `wait` is queued while pools are exhausted. The command that makes it
-//! possible also serves it, in the same `apply`.
+//! Waiting claims: a request with `wait` is queued while pools are exhausted. The command that frees the
+//! missing addresses also serves the claim, in the same `apply`.
 //!
 //! A claim waits for the exhausted pools of the first family, or for quota, and stores the number of
 //! addresses that it needs of each. So a freed address finds the first claim that it serves without examining
@@ -55,15 +55,14 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Lets a request wait that was refused; or the refusal, if waiting wouldn't help.
+    /// Queues a refused request, or returns the refusal if waiting wouldn't help.
     pub(crate) fn wait(
         &mut self,
         request: &Allocate,
         endpoint: Option<EndpointId>,
         refusal: Refusal,
     ) -> Result<Pending, Refusal> {
-        // What could help is looked for among the pools that gave nothing, once more and on an account of its
-        // own.
+        // The missing resources are searched among the rejected pools again, with a work budget of their own.
         let search = Search { work: &self.serving.missing, ..self.search()? };
         let choosing = Choosing::of(self.state, request, endpoint, search);
         if choosing.holds_some() {
@@ -153,7 +152,7 @@ impl Step<'_> {
         });
         let Some((refusal, missing)) = refused else { return };
         if self.serving.work.is_exceeded() && spent > 0 {
-            // The others before it used up what there was; the next command begins with it.
+            // Earlier claims used up the work budget; the next command begins with this claim.
             return;
         }
         let why = why(&refusal, &missing);

@@ -25,7 +25,7 @@ impl Step<'_> {
             updated_fields: changes.iter().map(|change| change.field).collect(),
             ..old.clone()
         };
-        // Consequences of a change follow it.
+        // The events of a change's consequences follow the event of the change.
         self.emit(EventKind::Changed { kind, name: name.into(), changes });
         let resource = Box::new(write(self, meta));
         Answer::Stored { created: false, revision, resource }

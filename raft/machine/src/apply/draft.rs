@@ -5,7 +5,7 @@ use crate::state::State;
 use crate::value::Refusal;
 
 impl<'a> Step<'a> {
-    /// The same command on another state, before anything has happened.
+    /// Returns a step for the same command on another state, without events.
     pub(crate) fn on<'b>(&self, state: &'b mut State) -> Step<'b>
     where
         'a: 'b,
@@ -23,7 +23,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Does something that may be refused after it has begun to change: on a draft, which is dropped then.
+    /// Runs work that may be refused after its first change, on a draft that a refusal discards.
     pub(crate) fn on_draft<T>(
         &mut self,
         work: impl FnOnce(&mut Step<'_>) -> Result<T, Refusal>,

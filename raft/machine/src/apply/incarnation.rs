@@ -6,9 +6,10 @@ use crate::state::State;
 use crate::state::id::EndpointId;
 
 impl State {
-    /// Incarnation that the request means, if it exists: the one with its uid, else the newest. The newest is
+    /// Returns the incarnation that the request means: the one with its uid, else the newest. The newest is
     /// meant only without a uid. A sticky endpoint has a single incarnation for all uids, and a host has one
-    /// for the uid that takes over. Above the budget of `work` the result is no answer: the caller checks.
+    /// for the uid that takes over. Above the budget of `work` the result is meaningless: the caller checks
+    /// the budget.
     pub(crate) fn incarnation_for(&self, request: &Allocate, work: &Work) -> Option<EndpointId> {
         let is_sticky = |id: &EndpointId| self.endpoints.named(*id).sticky.is_some();
         let is_meant = |id: &EndpointId| request.means(self.endpoints.named(*id));

@@ -13,7 +13,7 @@ use crate::value::row::{JournalHead, Journaled};
 use crate::value::{At, Cause, Refusal, refuse_if};
 
 impl State {
-    /// Writes down what has happened.
+    /// Writes the events of a command to the journal.
     pub(crate) fn write_down(&mut self, at: At, happened: &Happened) {
         let mut first_number = 0_u32;
         for whats in happened.whats.chunks(JOURNAL_FRAME_EVENTS_MAX) {
@@ -22,7 +22,7 @@ impl State {
         }
     }
 
-    /// Writes events down as one frame, or by halves as several if that would be too long.
+    /// Writes events as one frame, or as several halved frames if one frame would be too long.
     fn write_frames(&mut self, at: At, happened: &Happened, first_number: u32, whats: &[EventKind]) {
         let bytes = happened.encode(first_number, whats);
         if bytes.len() > JOURNAL_FRAME_BYTES_MAX && whats.len() > 1 {
@@ -74,7 +74,7 @@ impl State {
         self.ledger.journaled.push(Journaled::Sealed { number, segment });
     }
 
-    /// Work of the store on the journal since the last call.
+    /// Takes the journal operations since the last call, which the store carries out.
     pub fn take_journaled(&mut self) -> Vec<Journaled> {
         std::mem::take(&mut self.ledger.journaled)
     }
@@ -85,7 +85,7 @@ impl State {
         self.segments.first().map_or(self.header.journal.segment, |(number, _)| number)
     }
 
-    /// The newest event there was; the default if there was none.
+    /// Returns the id of the newest event, or the default if there was none.
     #[must_use]
     pub fn newest_event(&self) -> EventId {
         let JournalHead { open, trimmed, .. } = &self.header.journal;

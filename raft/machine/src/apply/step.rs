@@ -33,7 +33,7 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    /// A search for addresses with the rights and on the account of this command.
+    /// Returns a search with the rights and the work budget of this command.
     pub(crate) fn search(&self) -> Result<Search<'a>, Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         Ok(Search { grant, work: self.work })
@@ -45,7 +45,7 @@ impl Step<'_> {
         self.events.push(what);
     }
 
-    /// The history of something that is new in `revision`.
+    /// Returns the metadata of a resource that is created in `revision`.
     pub(crate) fn new_meta(&self, revision: impl Into<u64>) -> Meta {
         let revision = revision.into();
         let by = maker(self.state.header.level, &self.origin.principal);
@@ -76,14 +76,14 @@ impl Step<'_> {
             return;
         }
         let name = row.spec.name.clone();
-        // Zero would mean that it was never noted.
+        // Zero would mean that the readiness was never recorded.
         let since_wall_ms = self.at.wall_ms.max(1);
         let state = &mut *self.state;
         state.write(pool, PoolState { readiness, since_wall_ms, ..old });
         self.emit(EventKind::PoolReady { pool: name, readiness });
     }
 
-    /// Lets a freed address cool.
+    /// Starts the cooling of a freed address.
     pub(crate) fn cool(
         &mut self,
         id: CoolingId,
@@ -142,7 +142,7 @@ impl State {
         });
         let (mut cooling, mut quarantined) = (Vec::new(), Vec::new());
         for (network, address) in unheld {
-            // Addresses of a split are in another pool already.
+            // After a split, addresses may already belong to another pool.
             match self.occupant(*network, *address) {
                 Some(Occupant::Cooling(id)) if self.coolings.named(id).pool == pool => cooling.push(id),
                 Some(Occupant::Quarantine(id)) if self.quarantines.named(id).pool == pool => {

@@ -2,9 +2,9 @@
 //!
 //! A unit is one pool or address examined, four names compared, or eight rows of endpoints and allocations
 //! read. Each command has a budget of [`WORK_PER_COMMAND_MAX`]; the requests that wait and are served along
-//! with it have another one of the same size. A loop over what a request can make large counts before it
-//! looks, and ends early once the budget is used up; its caller then refuses, before the first row is
-//! written. The count is part of the rules: it must be the same on every member.
+//! with it have another budget of the same size. A loop whose length a request controls counts each item
+//! before examining it, and ends early once the budget is used up; its caller then refuses the command before
+//! the first row is written. The count is part of the rules: it must be the same on every member.
 
 use crate::apply::step::Step;
 use crate::command::{Action, Cause, Grant, Leases, Refusal, ReleaseOrphans, Renew, ScaleController};
@@ -14,14 +14,14 @@ use ipam_api::name::{NamePattern, ResourceName};
 use ipam_api::resource::EndpointKey;
 use std::cell::Cell;
 
-/// Names that are compared in the time of a look at a pool.
+/// Number of names that are compared in the time in which one pool is examined.
 const NAMES_PER_UNIT: u64 = 4;
-/// Characters compared, of pattern and name, in the time that it takes to come to a name.
+/// Number of compared characters, pattern times name, in the time in which one name is fetched.
 const CHARACTERS_PER_COMPARISON: usize = 128;
-/// Rows of endpoints and allocations that are read by their ids in the time of a look at a pool.
+/// Number of rows of endpoints and allocations that are read by id in the time of examining one pool.
 const READ_ROWS_PER_UNIT: u64 = 8;
-/// Rows that a command may write for one unit, where it may write many. A row costs more than a look at a
-/// pool, and what a bulk writes is wanted: this bounds its number, not its time.
+/// Rows that a bulk command may write per unit. A row costs more than examining a pool, but a bulk exists to
+/// write rows: this constant bounds their number, not their time.
 const ROWS_PER_UNIT: u64 = 3;
 
 /// Work of one command so far.
@@ -46,7 +46,8 @@ impl Work {
     }
 
     /// Counts the comparison of a pattern with a name. A prefix with one wildcard at its end counts once; any
-    /// other pattern as often as the name is long.
+    /// other pattern counts in proportion to the lengths of the name and of the pattern's part after its
+    /// prefix.
     pub(crate) fn take_name(&self, pattern: &NamePattern, name: &ResourceName) -> bool {
         let behind_prefix = pattern.as_str().len().saturating_sub(pattern.prefix().len() + 1);
         let comparisons = 1 + behind_prefix * name.as_str().len() / CHARACTERS_PER_COMPARISON;
@@ -55,7 +56,7 @@ impl Work {
         self.take(names / NAMES_PER_UNIT)
     }
 
-    /// Begins to count the rows of a draft within another one. Returns the count of the outer one.
+    /// Begins to count the rows of a nested draft. Returns the row count of the outer draft.
     pub(crate) fn begin_rows(&self) -> usize {
         self.rows.replace(0)
     }
@@ -125,13 +126,13 @@ impl Step<'_> {
 }
 
 impl State {
-    /// One for each allocation of an endpoint, in all its incarnations.
+    /// Yields one item for each allocation of an endpoint, in all its incarnations.
     fn allocations_of<'a>(&'a self, key: &'a EndpointKey) -> Box<dyn Iterator<Item = ()> + 'a> {
         let rows = self.incarnations(key).map(|id| self.endpoints.named(id));
         Box::new(rows.flat_map(|row| row.allocations.iter().map(|_| ())))
     }
 
-    /// One for each orphan, and for each allocation of its attachment.
+    /// Yields one item for each orphan, and for each allocation of its attachment.
     fn allocations_of_orphans<'a>(
         &'a self,
         request: &'a ReleaseOrphans,
@@ -143,7 +144,7 @@ impl State {
         }))
     }
 
-    /// One for each sticky endpoint of a controller, and for each of its allocations.
+    /// Yields one item for each sticky endpoint of a controller, and for each of its allocations.
     fn endpoints_of_controller<'a>(&'a self, scale: &ScaleController) -> Box<dyn Iterator<Item = ()> + 'a> {
         let rows = self.endpoints_scaled_by(scale).map(|id| self.endpoints.named(id));
         Box::new(rows.flat_map(|row| std::iter::once(()).chain(row.allocations.iter().map(|_| ()))))
@@ -179,7 +180,7 @@ impl Serving {
     }
 }
 
-/// A search for addresses: with which rights, and on which account.
+/// Search for addresses: the rights and the work budget that apply to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Search<'a> {
     pub(crate) grant: &'a Grant,

@@ -21,7 +21,7 @@ impl Step<'_> {
             let more =
                 self.state.growth(pool, (space.usable(), automatic.wanted()), &planned, room, self.work);
             let reclaim = pool.spec.reclaim.unwrap_or(true);
-            // A pool that gets more has none too many.
+            // A pool that grows has no surplus addresses.
             let less = self.state.too_many(id, automatic.wanted(), self.work);
             self.use_pool(id, automatic, reclaim, (&more, &less));
         }

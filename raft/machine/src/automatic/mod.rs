@@ -1,7 +1,8 @@
 //! Automatic pools: created by requests for their application from unassigned addresses of a subnet.
 //!
-//! An application has one for each of its interfaces and families, and no other application uses it. They are
-//! found by the controller, grow and shrink with its requests, and end or stay with the application.
+//! Each pool serves one interface and one family of one application, which its controller identifies. The
+//! pool grows and shrinks with the application's requests. When the application ends, the pool is deleted or
+//! kept for a successor.
 
 mod bound;
 mod end;

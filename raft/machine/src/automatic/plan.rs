@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 /// Change of one pool.
 #[derive(Debug)]
 enum Making {
-    /// It is new, in this subnet, with these addresses.
+    /// Creates a pool in this subnet with these ranges.
     Make { subnet: SubnetId, automatic: Automatic, reclaim: bool, ranges: RangeSet },
-    /// It is there and changes; these addresses are added.
+    /// Changes an existing pool, and adds these addresses.
     Use { pool: PoolId, automatic: Automatic, reclaim: bool, more: RangeSet },
-    /// The application uses another subnet now.
+    /// Leaves a pool, because the application now uses another subnet.
     Leave { pool: PoolId },
 }
 
@@ -36,7 +36,7 @@ struct Draft<'a> {
     application: Application<'a>,
     said: AutomaticPool,
     makings: Vec<Making>,
-    /// By subnet, what pools of this request get.
+    /// Addresses planned for pools of this request, by subnet.
     planned: BTreeMap<SubnetId, RangeSet>,
     /// Remaining addresses of its pools by family; unlimited if absent.
     room: BTreeMap<Family, u64>,
@@ -93,7 +93,7 @@ impl Step<'_> {
         Ok(Some(draft))
     }
 
-    /// Does what was planned; returns the pools that are used and may have too many addresses.
+    /// Carries out the plan. Returns the used pools, which may have surplus addresses.
     fn make_pools(&mut self, makings: Vec<Making>) -> Vec<PoolId> {
         let mut used = Vec::new();
         for making in makings {
@@ -114,7 +114,7 @@ impl Step<'_> {
 }
 
 impl<'a> Draft<'a> {
-    /// Plans the changes of a request's pools; none if they are as wanted.
+    /// Plans the changes of a request's pools; none if they need no change.
     fn plan(state: &'a State, request: &'a Allocate, search: Search<'a>) -> Result<Vec<Making>, Refusal> {
         let Some(mut draft) = Self::of(state, request, search) else { return Ok(Vec::new()) };
         for (interface, family) in places(request) {

@@ -48,7 +48,7 @@ impl Step<'_> {
         self.rewrite_if_otherwise(id, pool, false);
     }
 
-    /// Removes free addresses of a pool above its wanted size.
+    /// Removes free addresses of a pool above its desired size.
     pub(super) fn trim_pool(&mut self, id: PoolId) {
         let pool = self.state.pools.named(id);
         let Some(automatic) = pool.automatic.as_deref() else { return };
@@ -69,7 +69,7 @@ impl Step<'_> {
         self.remove_if_drained(id);
     }
 
-    /// Returns a freed address to its subnet if the pool is above its wanted size.
+    /// Returns a freed address to its subnet if the pool is above its desired size.
     pub(crate) fn shed(&mut self, id: PoolId, address: IpAddr, by_itself: bool) {
         let row = self.state.pools.named(id);
         let Some(automatic) = row.automatic.as_deref().filter(|_| !row.spec.terminating) else { return };
@@ -82,8 +82,8 @@ impl Step<'_> {
         let less = RangeSet::new(family, &[AddressRange::single(address)]);
         let left = RangeSet::new(family, &pool.spec.ranges).minus(&less);
         if left.ranges().count() > RANGES_MAX {
-            // More ranges than a pool may have: it stays until there are fewer, or until the next request or
-            // scaling.
+            // The pool would have too many ranges: the address stays until there are fewer, or until the next
+            // request or scaling.
             return;
         }
         pool.spec.ranges = left.ranges().collect();
@@ -103,7 +103,7 @@ impl Step<'_> {
 }
 
 impl State {
-    /// Free addresses of a pool above its wanted size, highest first. The rest then lies close together, in
+    /// Free addresses of a pool above its desired size, highest first. The rest then lies close together, in
     /// no more ranges than a pool may have.
     pub(super) fn too_many(&self, id: PoolId, wanted: u128, work: &Work) -> RangeSet {
         let (Some(pool), Some(space)) = (self.pools.get(id), self.space(id)) else {
@@ -157,7 +157,7 @@ impl State {
             match Name::new(&format!("auto{version}-{cut}{end}")) {
                 Ok(name) if self.find::<Pool>(&name).is_some() => number += 1,
                 Ok(name) => return name,
-                // Letters, digits and dashes between letters and digits are always a name.
+                // Letters, digits and dashes between letters and digits always form a valid name.
                 Err(_) => return Name::lowest(),
             }
         }

@@ -35,7 +35,7 @@ impl State {
         RangeSet::new(family, &all)
     }
 
-    /// Each stretch of spare addresses, the lowest first.
+    /// Visits each stretch of spare addresses, the lowest first.
     fn visit_unassigned(
         &self,
         subnet: SubnetId,
@@ -52,7 +52,7 @@ impl State {
         let never = self.never_unassigned(subnet, family).union(planned);
         let reserved = self.index.reserved.get(&(network, family));
         let mut next = Some(cidr.first());
-        // Not from one owner to the next: there may be many before anything is spare.
+        // The loop doesn't step from owner to owner: there may be many of them before the next spare address.
         while let Some(at) = next.and_then(|at| unassigned.lowest_from(at)).filter(|at| *at <= cidr.last()) {
             if !work.take(1) {
                 break;
@@ -70,7 +70,7 @@ impl State {
         ControlFlow::Continue(())
     }
 
-    /// Addresses that hosts don't have, that the subnet's rules forbid, or that pools leave out on purpose.
+    /// Addresses that hosts can't use, that the subnet's rules forbid, or that pools exclude.
     fn never_unassigned(&self, subnet: SubnetId, family: Family) -> RangeSet {
         let row = self.subnets.named(subnet);
         let whole = RangeSet::new(family, &[AddressRange::of_cidr(row.spec.cidr)]);

@@ -9,7 +9,7 @@ use crate::testing::TestOption;
 use crate::value::level::LEVEL;
 use crate::value::refuse_if;
 
-/// A state that this program doesn't know the rules of.
+/// Error for a state whose feature level this program doesn't support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the cluster's feature level is {level}, and this ipamd knows up to {}: start the newer ipamd again \
@@ -21,7 +21,7 @@ pub struct UnknownLevel {
     pub level: u32,
 }
 
-/// Returns the highest level that this program knows.
+/// Returns the highest level that this program supports.
 #[must_use]
 pub fn known() -> u32 {
     #[cfg(feature = "testing")]
@@ -40,7 +40,7 @@ pub fn check_known(level: u32) -> Result<(), UnknownLevel> {
 }
 
 impl Step<'_> {
-    /// Raises the level; nothing to do at or below the present one.
+    /// Raises the level; does nothing at or below the present level.
     pub(crate) fn raise_level(&mut self, level: u32) -> Result<Answer, Refusal> {
         let present = self.state.header.level;
         refuse_if(level > present + 1, || Cause::LevelLeap { present, level })?;
@@ -101,7 +101,7 @@ mod tests {
         assert!(said.contains("level is 2, and this ipamd knows up to 1: start the newer ipamd"), "{said}");
     }
 
-    /// The option counts for the process: other tests have processes of their own.
+    /// The option applies to the whole process; each other test has a process of its own.
     #[test]
     fn the_next_level_is_known_by_option() {
         TestOption::NextLevel.turn_on();

@@ -1,4 +1,4 @@
-//! Members of the cluster. The rows are the desired membership; the leader adapts that of the log.
+//! Members of the cluster. The rows are the desired membership; the leader adapts the Raft membership.
 
 use ipam_api::access::{Target, Verb};
 use ipam_api::limits::MEMBERS_MAX;
@@ -29,7 +29,7 @@ impl State {
         voters.map(|(id, _)| id).collect()
     }
 
-    /// Removes all members: a state for a new cluster has none of the old one's.
+    /// Removes all members: a new cluster must not contain those of the old one.
     pub fn reset_members(&mut self) {
         let ids: Vec<u64> = self.members.iter().map(|(id, _)| id).collect();
         for id in ids {
@@ -39,8 +39,8 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Takes a member in. The same data directory again gets the same id: the first answer may have been
-    /// lost.
+    /// Adds a member. A repeated request with the same data directory returns the same id: the first answer
+    /// may have been lost.
     pub(crate) fn join_member(&mut self, request: &JoinMember) -> Result<Answer, Refusal> {
         let token = self.check_may_join()?;
         if let Some((id, row)) = self.state.members.iter().find(|(_, row)| row.disk_id == request.disk_id) {
@@ -123,7 +123,7 @@ impl Step<'_> {
         self.state.members.get(id).is_some()
     }
 
-    /// Writes down the members that are in no row yet.
+    /// Writes rows for the known members that have none yet.
     fn note_members(&mut self, known: &[KnownMember], revision: u64) {
         for known in known {
             if self.is_noted(known.id) {
@@ -141,7 +141,7 @@ impl Step<'_> {
         }
     }
 
-    /// Ids of members whose standing changed.
+    /// Sets the standing of members. Returns the ids of the members whose standing changed.
     fn set_standing(&mut self, ids: &[u64], standing: MemberStanding) -> Vec<u64> {
         let mut changed = Vec::new();
         for id in ids {
@@ -160,7 +160,7 @@ impl Step<'_> {
     }
 }
 
-/// Answer to a data directory that was seen before.
+/// Returns the answer to a repeated join of a known data directory.
 fn again(id: u64, row: &Member, request: &JoinMember) -> Result<Answer, Refusal> {
     if row.standing == MemberStanding::Removed {
         return Err(Cause::DirectoryOfRemoved { id, name: row.name.clone() }.into());

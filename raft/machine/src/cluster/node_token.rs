@@ -1,6 +1,6 @@
 //! Node tokens: created by joining, renewed by their node, replaced with an administrator's consent.
 //!
-//! **Invariant:** a node has few tokens, so that looking at all of them is bounded work.
+//! **Invariant:** a node has few tokens, so that examining all of them is bounded work.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Credential, Grant, Kind, Purpose, Refusal, SecretHash, Stored, Text};
@@ -22,8 +22,8 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Makes a node's token with a join token. The same node with the same secret again gets the same answer:
-    /// the first may have been lost on its way.
+    /// Exchanges a join token for the token of a node. A repetition with the same node and secret gets the
+    /// same answer, because the first answer may have been lost.
     pub(crate) fn join(&mut self, node: &NodeKey, secret_hash: SecretHash) -> Result<Answer, Refusal> {
         let Credential::Token { id } = *self.credential else { return Err(no_join_token()) };
         let with = self.state.tokens.get(id).cloned().ok_or_else(no_join_token)?;
@@ -55,7 +55,7 @@ impl Step<'_> {
         for id in earlier {
             self.remove_token(id);
         }
-        // Letters, a dash and digits are always a name.
+        // Letters, a dash and digits always form a valid name.
         let name = Name::new(&format!("node-{revision}")).unwrap_or_else(|_| Name::lowest());
         let row = Token {
             meta: self.new_meta(revision),
@@ -74,8 +74,8 @@ impl Step<'_> {
         Ok(self.add_token(Id::new(revision), row))
     }
 
-    /// Lets the token that is presented live for its whole time again. Only a token made by joining is
-    /// renewed: an administrator has decided how long the others live.
+    /// Renews the presented token for its full TTL. Only a token created by joining can be renewed: for all
+    /// other tokens an administrator chose the end.
     pub(crate) fn renew_token(&mut self) -> Result<Answer, Refusal> {
         let Credential::Token { id } = *self.credential else { return Err(Cause::NotRenewable.into()) };
         let old = self.state.tokens.get(id).cloned().ok_or(Cause::TokenRevoked)?;

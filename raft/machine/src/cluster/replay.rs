@@ -25,7 +25,7 @@ impl ReplayUsage {
 }
 
 impl State {
-    /// The kept answer to a request, if it was made before.
+    /// Returns the kept answer to a repeated request, if any.
     #[must_use]
     pub fn replayed(&self, principal: &Text, asked: &Idempotency) -> Option<Outcome> {
         let id = self.index.replays.get(&(Text::clone(principal), Text::clone(&asked.key)))?;
@@ -51,7 +51,7 @@ impl State {
         ReplayUsage { keys: self.replays.len(), bytes: self.index.replay_bytes }
     }
 
-    /// Forgets what is too much after one more answer of a principal.
+    /// Drops kept answers beyond the bounds after one more answer of a principal.
     fn bound_replays(&mut self, principal: &Text) {
         let (keys_max, bytes_max) = (IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, REPLAY_BYTES_PER_PRINCIPAL_MAX);
         while !self.replay_usage_of(principal).is_within(keys_max, bytes_max) {
@@ -91,14 +91,14 @@ impl State {
         id
     }
 
-    /// Forgets such an answer.
+    /// Test access: deletes an answer that `spoil_with_answer` kept.
     pub fn mend_of_answer(&mut self, id: crate::state::id::ReplayId) {
         self.erase::<Replay>(id);
     }
 }
 
 impl Step<'_> {
-    /// Keeps an answer.
+    /// Keeps an answer for repetitions of the request.
     pub(crate) fn keep(&mut self, asked: &Idempotency, outcome: &Outcome) {
         let principal = Text::clone(&self.origin.principal);
         let id = self.state.new_id();

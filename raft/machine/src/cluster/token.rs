@@ -78,7 +78,7 @@ impl Step<'_> {
         Answer::Stored { created: true, revision: id.get(), resource: Box::new(Stored::Token(row)) }
     }
 
-    /// Two tokens with one secret could not be told apart.
+    /// Refuses a secret that another token has: a request could not be assigned to one of the two tokens.
     pub(crate) fn check_secret(&self, secret_hash: &SecretHash) -> Result<(), Refusal> {
         refuse_if(self.state.index.token_secrets.get(secret_hash).is_some(), || Cause::SecretTaken)
     }

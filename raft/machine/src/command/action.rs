@@ -1,8 +1,8 @@
-//! Entries of the log, and outcomes of `apply`.
+//! Commands: the contents of log entries, with their origins and actions.
 //!
-//! These types are raft's own and travel in postcard, by position: enum variants are only ever appended,
-//! and a change of a struct raises the version of the batch that carries it. The golden bytes in
-//! `raft/machine/tests/machine/golden.rs` hold them still.
+//! These types are internal to the raft crates and are encoded by position (postcard): enum variants are only
+//! ever appended, and a change of a struct raises the version of the batch that carries it. The golden bytes
+//! in `raft/machine/tests/machine/golden.rs` detect accidental changes.
 
 use crate::command::*;
 use crate::value::id::{AllocationId, PrefixId};
@@ -28,14 +28,14 @@ pub struct Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub principal: Text,
-    /// Interface that it came through.
+    /// Interface through which the command arrived.
     pub via: Via,
     /// Names the request in logs, events and answers.
     pub request_id: Text,
     /// Comment of the caller.
     pub comment: Option<Text>,
-    /// Log time after which the caller's budget is spent. It is the leader's log time on arrival plus the
-    /// remaining budget. `apply` refuses what comes later.
+    /// Log time at which the caller's time budget is spent. It is the leader's log time on arrival plus the
+    /// remaining budget. `apply` refuses the command after this time.
     pub not_after_ms: Option<u64>,
 }
 
@@ -53,15 +53,15 @@ pub enum Via {
 /// Action to carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
-    /// Create or replace a network.
+    /// Creates or replaces a network.
     PutNetwork(Put<NetworkSpec>),
-    /// Create or replace a subnet.
+    /// Creates or replaces a subnet.
     PutSubnet(Put<SubnetSpec>),
-    /// Create or replace a pool.
+    /// Creates or replaces a pool.
     PutPool(Put<PoolSpec>),
-    /// Create or replace a reservation.
+    /// Creates or replaces a reservation.
     PutReservation(Put<ReservationSpec>),
-    /// Remove a resource.
+    /// Deletes a resource.
     Delete(Delete),
     /// Allocates addresses.
     Allocate(Allocate),
@@ -69,16 +69,16 @@ pub enum Action {
     ReleaseAttachment(ReleaseAttachment),
     /// Releases one allocation.
     ReleaseAllocation {
-        /// Its id; a newer holder of the same address has another one.
+        /// Id of the allocation; a newer holder of the same address has another id.
         id: AllocationId,
     },
     /// Releases all allocations of an endpoint, in all its incarnations.
     ReleaseEndpoint { key: EndpointKey },
-    /// All of these, or none.
+    /// Applies all of these actions, or none.
     Transaction(Transaction),
-    /// Let log time pass: clear away what has cooled and what need no longer be remembered.
+    /// Lets log time pass, and deletes the rows that have expired.
     Expire,
-    /// Make a token.
+    /// Creates a token.
     CreateToken(CreateToken),
     /// Replaces the secret of a token; the old one becomes invalid.
     RotateToken {
@@ -88,44 +88,44 @@ pub enum Action {
         /// Precondition.
         expect: Expect,
     },
-    /// Turn a join token into a token of a node. Once.
+    /// Exchanges a join token, which works once, for the token of a node.
     Join {
         /// The node that joins.
         node: NodeKey,
-        /// Hash of the secret that the node has made for itself.
+        /// Hash of the secret that the node has generated.
         secret_hash: SecretHash,
     },
     /// Trims the oldest part of the journal.
     TrimJournal {
-        /// The newest segment to go.
+        /// Newest segment to trim.
         through: u64,
     },
-    /// Behave by the rules of the next level from here on. Proposed once all members know them.
+    /// Raises the feature level, and with it the rules. Proposed once all members support them.
     RaiseLevel {
         /// The present level or the next one.
         level: u32,
     },
-    /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
+    /// Seals the open segment of the journal if it is old enough, even without another event.
     SealJournal,
     /// Confirms pools after a restore.
     ConfirmEpoch(ConfirmEpoch),
-    /// Take a new member in, as a learner.
+    /// Adds a new member as a learner.
     JoinMember(JoinMember),
     /// Promotes and removes members: all of them, or none.
     ChangeMembers(ChangeMembers),
-    /// Create or replace a node.
+    /// Creates or replaces a node.
     PutNode(Put<NodeSpec>),
-    /// Create or replace a namespace.
+    /// Creates or replaces a namespace.
     PutNamespace(Put<NamespaceSpec>),
-    /// Makes some ranges of a pool a pool of their own, with all held and cooling addresses in them.
+    /// Moves some ranges of a pool to a new pool, with all held and cooling addresses in them.
     SplitPool(SplitPool),
-    /// Delegate a block of addresses to an owner, or refresh the one that it has.
+    /// Delegates a block of addresses to an owner, or refreshes the owner's present block.
     Delegate(Delegate),
-    /// Take a prefix back, with everything below it; or withdraw a prefix claim with this id.
+    /// Releases a prefix and everything below it, or withdraws the prefix claim with this id.
     ReleasePrefix { id: PrefixId },
-    /// Releases the kept addresses of endpoints that the controller no longer wants.
+    /// Releases the kept addresses of endpoints that the controller no longer needs.
     ScaleController(ScaleController),
-    /// Let leases last longer.
+    /// Renews leases.
     Renew(Renew),
     /// Ends a controller: releases the kept addresses of its endpoints, and its automatic pools.
     EndController(EndController),
@@ -133,7 +133,7 @@ pub enum Action {
     RenewToken,
     /// Records the present boot and the readiness of a node, and renews its leases.
     Heartbeat(Heartbeat),
-    /// Releases attachments of a node whose containers are gone.
+    /// Releases attachments of a node whose containers no longer exist.
     ReleaseOrphans(ReleaseOrphans),
     /// Releases the allocations of an attachment, and leaves a tombstone; without such an attachment, the
     /// allocations of the endpoint that were adopted on its node.
@@ -144,21 +144,21 @@ pub enum Action {
     ReportProbes(ReportProbes),
     /// Ends the quarantine of an address.
     EndQuarantine(EndQuarantine),
-    /// Releases attached allocations whose node is gone or silent.
+    /// Releases attached allocations whose node is silent or no longer exists.
     Reclaim(Reclaim),
-    /// Ends an incarnation whose workload is gone: its attachments and its waiting claim.
+    /// Ends an incarnation whose workload no longer exists: its attachments and its waiting claim.
     EndIncarnation(EndIncarnation),
     /// Allocates addresses like [`Action::Allocate`], only from pools on the links of the host.
     AllocateOnLinks(OnLinks),
     /// Records pods of a realm, by which claims of its nodes are verified.
     ReportPods(ReportPods),
-    /// Delegates exactly these prefixes of a realm below a pool or a prefix, and releases its others there.
+    /// Delegates exactly these prefixes below one parent, and releases the realm's other prefixes there.
     SetPrefixes(SetPrefixes),
-    /// Create or replace a host policy.
+    /// Creates or replaces a host policy.
     PutHostPolicy(Put<HostPolicySpec>),
     /// Allocates addresses to many endpoints: to all of them, or to none.
     AllocateMany(Box<AllocateMany>),
-    /// Releases allocations: all of them, or none. One that is gone already makes no difference.
+    /// Releases allocations: all of them, or none. An already released allocation is only counted.
     ReleaseAllocations { ids: Vec<AllocationId> },
 }
 
@@ -171,7 +171,7 @@ impl From<Allocate> for Action {
     }
 }
 
-/// Create or replace.
+/// Creates or replaces a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Put<Spec> {
     /// Desired state.
@@ -180,16 +180,16 @@ pub struct Put<Spec> {
     pub expect: Expect,
 }
 
-/// Make some ranges of a pool a pool of their own.
+/// Moves some ranges of a pool to a new pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitPool {
     /// Name of the pool.
     pub name: Name,
     /// The new pool's name.
     pub into: Name,
-    /// Ranges of the old one that become the new one's.
+    /// Ranges that move from the old pool to the new one.
     pub ranges: Vec<AddressRange>,
-    /// Precondition on the old one.
+    /// Precondition on the old pool.
     pub expect: Expect,
 }
 
@@ -198,28 +198,29 @@ pub struct SplitPool {
 pub struct ConfirmEpoch {
     /// Number of the epoch.
     pub epoch: u64,
-    /// Pools to confirm; without it all pools, future ones included.
+    /// Pools to confirm; `None` confirms all pools, including future ones.
     pub pools: Option<Vec<Name>>,
 }
 
-/// Remove a resource.
+/// Deletes a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delete {
-    /// Of which kind.
+    /// Kind of the resource.
     pub kind: Kind,
     pub name: ResourceName,
     /// Precondition.
     pub expect: Expect,
-    /// If it is in use, drains it: it allocates nothing more and is deleted once it is empty. Pools only.
+    /// True to drain a pool in use: the pool allocates nothing more and is deleted once it is empty. Pools
+    /// only.
     pub drain: bool,
 }
 
-/// Several actions as one, if everything is as expected.
+/// Actions that are applied as one, if all preconditions hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
     /// Preconditions, checked before the first step.
     pub preconditions: Vec<Precondition>,
-    /// Actions, in this order. No transactions inside.
+    /// Actions in the order of their application. Transactions can't be nested.
     #[serde(deserialize_with = "shallow_steps")]
     pub steps: Vec<Action>,
 }
@@ -245,7 +246,7 @@ fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Actio
 /// Precondition of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Precondition {
-    /// Of which kind.
+    /// Kind of the resource.
     pub kind: Kind,
     pub name: ResourceName,
     /// Precondition on it.

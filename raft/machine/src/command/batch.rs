@@ -14,18 +14,18 @@ const BATCH_VERSION: u8 = 1;
 const BEGINNING_BYTES_MAX: usize = 3 * 10 + 3;
 
 /// The commands of one log entry, encoded once by the leader that proposed them. Log, peers and cache carry
-/// the bytes; only `apply` looks inside.
+/// the bytes; only `apply` decodes them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch(Bytes);
 
-/// A batch opened.
+/// Decoded contents of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The leadership that it belongs to.
+    /// Leadership that the entry belongs to.
     pub leadership: Leadership,
     /// Log time of the proposal, in milliseconds; ignored in an entry that begins a leadership.
     pub log_time_ms: u64,
-    /// The leader's wall clock then, in milliseconds since 1970; a label.
+    /// Wall clock of the leader at the proposal, in milliseconds since 1970; a label.
     pub wall_ms: u64,
     /// The commands, in the order in which they are applied.
     pub commands: Vec<Command>,
@@ -34,12 +34,12 @@ pub struct Opened {
 /// The leadership that an entry belongs to. One Raft term may contain several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Leadership {
-    /// A new one, which has the entry's own log index for its number. The entry carries no commands.
+    /// A new leadership, whose number is the entry's own log index. The entry carries no commands.
     Begins {
-        /// Log time from here on in which no lease and no prefix ends.
+        /// Log time after this entry during which no lease and no prefix ends, in milliseconds.
         grace_ms: u64,
     },
-    /// The one with this number. If another one has begun meanwhile, the entry has no effect.
+    /// The leadership with this number. If another one has begun since, the entry has no effect.
     Number(u64),
 }
 
@@ -52,14 +52,14 @@ impl Batch {
     /// Encodes the contents of one entry.
     ///
     /// # Errors
-    /// Never for the types of this crate; the codec's signature has it.
+    /// Never for the types of this crate; only the codec's signature has an error.
     pub fn seal(opened: &Opened) -> Result<Self, Unreadable> {
         postcard::to_extend(opened, vec![BATCH_VERSION])
             .map(|bytes| Self(bytes.into()))
             .map_err(|error| Unreadable(error.to_string()))
     }
 
-    /// Decodes it.
+    /// Decodes the contents.
     ///
     /// # Errors
     /// For an unknown version or damaged bytes.

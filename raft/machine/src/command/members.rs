@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Text;
 
-/// A member as the log's membership has it. Founders are in the membership from the first entry on and in no
-/// row; with the first change of the members all that are known become rows.
+/// Member in the membership of the Raft log. Founders are in the membership from the first entry on, but in
+/// no row; the first change of the members writes a row for each known member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownMember {
     pub id: u64,
@@ -19,11 +19,11 @@ pub struct KnownMember {
     pub votes: bool,
 }
 
-/// Take a new member in.
+/// Adds a new member as a learner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinMember {
     pub name: Name,
-    /// The id of its data directory, by which it is known again when it repeats itself.
+    /// Id of the member's data directory, which identifies a repeated request.
     pub disk_id: Text,
     pub peer_address: Text,
     pub client_url: Text,
@@ -34,11 +34,11 @@ pub struct JoinMember {
 /// Promotes and removes members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeMembers {
-    /// Members that get a vote, by id.
+    /// Members to promote to voters, by id.
     pub promote: Vec<u64>,
-    /// Members that go, by id.
+    /// Members to remove, by id.
     pub remove: Vec<u64>,
-    /// Voters that the caller saw, by id and in order; with others it isn't done.
+    /// Voters that the caller saw, by id and in order; the change is refused if the voters differ.
     pub voters: Vec<u64>,
     /// Present members.
     pub known: Vec<KnownMember>,

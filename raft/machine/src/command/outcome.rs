@@ -33,7 +33,7 @@ pub struct Applied {
 /// Answer of a command to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// A resource is as wanted.
+    /// A resource has the requested state.
     Stored {
         /// True if it is new.
         created: bool,
@@ -66,9 +66,9 @@ pub enum Answer {
     },
     /// The steps of a transaction, each with its answer.
     Steps(Vec<Answer>),
-    /// Time has passed.
+    /// Log time has passed.
     Expired {
-        /// Rows cleared away.
+        /// Number of deleted rows.
         rows: u64,
     },
     /// The oldest part of the journal was trimmed.
@@ -76,14 +76,14 @@ pub enum Answer {
         /// Number of trimmed segments.
         segments: u64,
     },
-    /// The level is at least what was wanted.
+    /// The level is at least the requested one.
     Level {
         /// The present level.
         level: u32,
     },
-    /// The open segment of the journal was looked at.
+    /// The open segment of the journal was checked.
     Sealed {
-        /// Its number, if it was old enough.
+        /// Number of the segment, if it was old enough and is now sealed.
         segment: Option<u64>,
     },
     /// Pools were confirmed.
@@ -93,7 +93,7 @@ pub enum Answer {
         /// Number of pools that still wait.
         waiting: u64,
     },
-    /// The members are as wanted.
+    /// The members are as requested.
     Members {
         /// Ids of the members that joined or changed; empty if nothing changed.
         ids: Vec<u64>,
@@ -105,23 +105,23 @@ pub enum Answer {
         /// Prefixes of the request, level by level; the last one is the requested one.
         prefixes: Vec<GivenPrefix>,
     },
-    /// A prefix has no owner any more.
+    /// A prefix was released.
     PrefixReleased {
         /// Released CIDRs, as far as they are free already.
         cidrs: Vec<IpNet>,
         /// True if the release continues with later commands.
         ending: bool,
     },
-    /// Leases last longer.
+    /// Leases were renewed.
     Renewed {
         /// Renewed leases, the first [`RESPONSE_ADDRESSES_MAX`], oldest first.
         leases: Vec<Renewed>,
         /// Number of further ones.
         more: u64,
     },
-    /// It waits for addresses.
+    /// The request waits for addresses.
     Pending(Pending),
-    /// A node was heard.
+    /// A heartbeat was recorded.
     Heard {
         /// The node's present boot.
         boot: ReportedBoot,
@@ -132,12 +132,12 @@ pub enum Answer {
     OrphansReleased {
         /// Released addresses, the first [`RESPONSE_ADDRESSES_MAX`].
         addresses: Vec<IpAddr>,
-        /// Number of orphans that were left alone.
+        /// Number of orphans that stay, because the agent hasn't observed their present state.
         stale: u64,
     },
     /// A prefix request waits for a block.
     PrefixPending {
-        /// True if it waited already.
+        /// True if the request waited already.
         repeated: bool,
         pending: Box<PendingPrefix>,
     },
@@ -152,18 +152,18 @@ pub enum Answer {
     Reclaimed {
         /// Released addresses, the first [`RESPONSE_ADDRESSES_MAX`].
         addresses: Vec<IpAddr>,
-        /// Number of allocations that were left alone.
+        /// Number of allocations that were not reclaimed.
         stale: u64,
     },
     /// Pods were reported.
     PodsReported,
     /// Exactly the listed prefixes are delegated, or wait.
     PrefixesSet {
-        /// In the order of the list.
+        /// Prefixes in the order of the list.
         prefixes: Vec<ListedPrefix>,
         /// Waiting requests that were withdrawn and prefixes that were released, each by owner.
         released: Vec<UnlistedPrefix>,
-        /// True if prefixes that were released are still being cleared away with later commands.
+        /// True if later commands delete the rest of the released prefixes.
         ending: bool,
     },
     /// Addresses were allocated to many endpoints, now or by earlier requests.
@@ -172,40 +172,40 @@ pub enum Answer {
     AllocationsReleased {
         /// Released addresses.
         addresses: Vec<IpAddr>,
-        /// Number of listed allocations that were gone already.
+        /// Number of listed allocations that were released already.
         gone: u64,
     },
 }
 
 impl Answer {
-    /// A resource is new.
+    /// Returns the answer for a new resource.
     pub(crate) fn created(revision: u64, resource: Stored) -> Self {
         Self::Stored { created: true, revision, resource: Box::new(resource) }
     }
 
-    /// Addresses were released.
+    /// Returns the answer for released addresses.
     pub(crate) fn released(addresses: Vec<IpAddr>) -> Self {
         let (addresses, more) = listed(addresses);
         Self::Released { addresses, more, late: false }
     }
 
-    /// Orphans were released.
+    /// Returns the answer for released orphans.
     pub(crate) fn orphans_released(addresses: Vec<IpAddr>, stale: u64) -> Self {
         Self::OrphansReleased { addresses: listed(addresses).0, stale }
     }
 
-    /// Allocations of a node were reclaimed.
+    /// Returns the answer for reclaimed allocations of a node.
     pub(crate) fn reclaimed(addresses: Vec<IpAddr>, stale: u64) -> Self {
         Self::Reclaimed { addresses: listed(addresses).0, stale }
     }
 
-    /// Leases last longer.
+    /// Returns the answer for renewed leases.
     pub(crate) fn renewed(leases: Vec<Renewed>) -> Self {
         let (leases, more) = listed(leases);
         Self::Renewed { leases, more }
     }
 
-    /// A resource was already as wanted.
+    /// Returns the answer for a resource that already had the requested state.
     pub(crate) fn unchanged(meta: &Meta, resource: Stored) -> Self {
         Self::Stored { created: false, revision: meta.revision, resource: Box::new(resource) }
     }
@@ -222,13 +222,13 @@ fn listed<T>(mut all: Vec<T>) -> (Vec<T>, u64) {
 /// A request that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// True if it waited already.
+    /// True if the request waited already.
     pub repeated: bool,
     /// Reason as a word.
     pub why: WaitReason,
     /// Cause with names and numbers.
     pub cause: Box<Cause>,
-    /// Since when, as a label.
+    /// Wall time since which the request waits; a label.
     pub since_wall_ms: u64,
 }
 
@@ -257,7 +257,7 @@ pub struct PendingPrefix {
     pub why: WaitReason,
     /// Cause with names and numbers.
     pub cause: Box<Cause>,
-    /// Since when, as a label.
+    /// Wall time since which the request waits; a label.
     pub since_wall_ms: u64,
     /// Principal of the request.
     pub created_by: Text,
@@ -267,21 +267,21 @@ pub struct PendingPrefix {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListedPrefix {
     Delegated(GivenPrefix),
-    /// Its request waits.
+    /// The request for the prefix waits.
     Waiting(PendingPrefix),
 }
 
 /// Prefix that a list left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnlistedPrefix {
-    /// Its id, or that of its request.
+    /// Id of the prefix, or of the waiting request.
     pub id: PrefixId,
     pub owner: ObjectName,
-    /// Its addresses; none of a request that waited.
+    /// CIDR of the prefix; none for a request that waited.
     pub cidr: Option<IpNet>,
 }
 
-/// A lease as it stands once it is renewed.
+/// A lease after its renewal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renewed {
     pub allocation: AllocationId,
@@ -307,15 +307,15 @@ pub enum Stored {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenInterface {
     pub name: InterfaceName,
-    /// Attachment for which it was allocated; of several the newest, unless the caller is one of them.
+    /// Attachment of the addresses; of several the caller's own, else the newest.
     pub attachment: Option<AttachmentKey>,
-    /// The others that have it, too.
+    /// Other attachments of the same addresses.
     pub also_attached: Vec<AttachmentKey>,
-    /// True if it waits for the return of its endpoint.
+    /// True if the addresses are kept until their endpoint is re-created.
     pub kept: bool,
-    /// True if its endpoint lives, and it waits for its own ADD.
+    /// True if the endpoint exists, but the interface's own ADD is outstanding.
     pub preallocated: bool,
-    /// Its addresses, IPv4 first.
+    /// Addresses of the interface, IPv4 first.
     pub addresses: Vec<Given>,
 }
 
@@ -327,9 +327,9 @@ pub struct Given {
     pub address: IpNet,
     /// The router.
     pub gateway: Option<IpAddr>,
-    /// Further routes, the default route among them if the request asked for another one.
+    /// Further routes, including the default route if the request specified another one.
     pub routes: Vec<Route>,
-    /// True if the router gets no default route.
+    /// True if no default route through the gateway is configured.
     pub clean_gateway: bool,
     /// Name resolution.
     pub dns: Dns,
@@ -341,15 +341,15 @@ pub struct Given {
     pub pool: Name,
     /// True if a probe found no other holder on the wire.
     pub checked: bool,
-    /// True if it must be probed for other hosts before it is used.
+    /// True if the address must be probed for other hosts before it is used.
     pub probes_conflicts: bool,
-    /// True if its gateway must answer before it is used.
+    /// True if the gateway must answer a probe before the address is used.
     pub probes_gateway: bool,
     /// End of the lease, if it is leased.
     pub lease: Option<Lease>,
     /// The interface's hardware address.
     pub mac: Option<Text>,
-    /// Note on it.
+    /// Metadata of the allocation.
     pub metadata: AllocationMetadata,
 }
 

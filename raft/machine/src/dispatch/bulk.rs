@@ -31,7 +31,7 @@ impl Step<'_> {
             answer.repeated.extend(repeated.then_some(endpoint));
             self.list(endpoint, &ids, &mut answer, &mut pools);
         }
-        // Nothing that is encoded by postcard has no size.
+        // `serialized_size` doesn't fail for a value that postcard encodes.
         let bytes = serialized_size(&answer).unwrap_or(RESPONSE_BYTES_MAX + 1) as u64;
         if bytes > RESPONSE_BYTES_MAX as u64 {
             let steps = many.names().count() as u64;
@@ -47,24 +47,24 @@ impl Step<'_> {
         self.count_rows()?;
         match served {
             Served::Held { repeated, ids, .. } => {
-                // A repetition writes nothing, and costs a look all the same.
+                // A repetition writes nothing, but examining it costs work.
                 self.work.take(u64::from(repeated));
                 self.work.check()?;
                 self.check_routes(request, &ids)?;
                 Ok((repeated, ids))
             }
-            // Requests that may wait are refused before.
+            // Requests that may wait were refused earlier.
             Served::Waits(pending) => Err(Refusal::from(*pending.cause)),
         }
     }
 
-    /// Refuses addresses with other routes than those of their pools: the answer has no place for them.
+    /// Refuses addresses with other routes than those of their pools: the answer has no field for them.
     fn check_routes(&self, request: &Allocate, ids: &[AllocationId]) -> Result<(), Refusal> {
         let has_own = |id: &AllocationId| self.state.allocations.named(*id).route_config.is_some();
         refuse_if(ids.iter().any(has_own), || Cause::OwnRoutes { endpoint: request.endpoint.clone() })
     }
 
-    /// Lists the addresses of an endpoint, and each pool once. `pools` are those of the answer, by id.
+    /// Lists the addresses of an endpoint, and each pool once. `pools` has the ids of the answer's pools.
     fn list(&self, endpoint: u32, ids: &[AllocationId], answer: &mut AllocatedMany, pools: &mut Vec<PoolId>) {
         for id in ids {
             let row = self.state.allocations.named(*id);
@@ -78,7 +78,7 @@ impl Step<'_> {
         }
     }
 
-    /// Releases all listed allocations, or none. Those that are gone already are counted only.
+    /// Releases all listed allocations, or none. Already released ones are only counted.
     pub(super) fn release_allocations(&mut self, ids: &[AllocationId]) -> Result<Answer, Refusal> {
         let outer = self.work.begin_rows();
         let answer = self.on_draft(|step| step.release_each(ids))?;
@@ -91,7 +91,7 @@ impl Step<'_> {
         let mut endpoints = BTreeSet::new();
         for (number, id) in (0_u32..).zip(ids) {
             let Some(endpoint) = self.state.allocations.get(*id).map(|row| row.endpoint) else {
-                // It writes nothing, and costs a look all the same.
+                // An already released allocation writes nothing, but its lookup costs work.
                 self.work.take_reads(1);
                 self.work.check()?;
                 gone += 1;
@@ -101,7 +101,7 @@ impl Step<'_> {
             addresses.extend(released.map_err(|refusal| Refusal { step: Some(number), ..refusal })?);
             endpoints.insert(endpoint);
         }
-        // Once for each endpoint: all of its other allocations are examined.
+        // Count once for each endpoint, because all of its other allocations are examined.
         for endpoint in endpoints {
             let held = self.state.endpoints.get(endpoint).map_or(0, |row| row.allocations.len());
             self.work.take_reads(held);

@@ -20,7 +20,7 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
 /// Like [`apply`], for callers that read the journal and need no events.
 pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
     if at.leadership != state.leadership() {
-        // Measured by a restarted clock: not even log time may follow it.
+        // The time belongs to another leadership's clock: not even log time may follow it.
         let by = By::of(&command.origin);
         let nothing =
             Happened { revision: state.revision(), wall_ms: at.wall_ms, by, due: 0, whats: Vec::new() };
@@ -30,7 +30,7 @@ pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happ
     (outcome, happened)
 }
 
-/// The same, with a look at what the action meets.
+/// Like [`carry_out`], and returns what `look` reads before the action is applied.
 pub(crate) fn carry_out_looking<Seen>(
     state: &mut State,
     at: At,
@@ -70,7 +70,7 @@ pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>
 }
 
 impl Step<'_> {
-    /// Applies an action, or returns the kept answer of a repetition; with the revision after it.
+    /// Applies an action, or returns the kept answer of a repetition, with the revision after it.
     fn answer(&mut self, terms: &Terms, action: &Action, expired: u64) -> (u64, Outcome) {
         if let Err(refusal) = self.check_terms(action) {
             return (self.state.revision(), Err(refusal));
@@ -82,9 +82,9 @@ impl Step<'_> {
             return (self.state.revision(), outcome);
         }
         let (revision, outcome) = self.run(action, expired);
-        // Another write was first. The refusal is final, since revisions never recur; and a client that
-        // merges a change with its last read may merge it again under the same key. A pod is reported a
-        // moment later.
+        // Two refusals aren't kept. A revision mismatch is final, since revisions never recur, but a client
+        // that merges its change with a new read may repeat the request under the same key. An unreported pod
+        // is reported a moment later.
         let is_repeated = |code| matches!(code, Code::RevisionMismatch | Code::PodUnreported);
         if !outcome.as_ref().is_err_and(|refusal| is_repeated(refusal.code())) {
             self.keep(asked, &outcome);
@@ -92,7 +92,7 @@ impl Step<'_> {
         (revision, outcome)
     }
 
-    /// Refuses expired requests and unauthorised callers. Not kept for a repetition.
+    /// Refuses expired requests and unauthorised callers. These refusals aren't kept for repetitions.
     fn check_terms(&self, action: &Action) -> Result<(), Refusal> {
         if let Some(not_after_ms) = self.origin.not_after_ms
             && self.state.log_time_ms() > not_after_ms
@@ -118,7 +118,7 @@ impl Step<'_> {
             single => self.single(single),
         });
         match answer.as_ref().map_err(|refusal| refusal.cause.as_ref()) {
-            // Or the next ADD of that boot would be refused for the same reason.
+            // Without this record the next ADD of the same boot would be refused for the same reason.
             Err(Cause::BootUnconfirmed { attachment, started }) => self.hear_refused(attachment, started),
             Err(Cause::ClaimMismatch { node, endpoint, claimed }) => {
                 self.state.tick();

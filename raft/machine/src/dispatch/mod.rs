@@ -1,4 +1,4 @@
-//! Dispatch of commands to what carries them out.
+//! Dispatch of commands to the code that carries them out.
 
 mod bulk;
 mod carry_out;

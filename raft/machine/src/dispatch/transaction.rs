@@ -36,7 +36,7 @@ impl Step<'_> {
             let step = u32::try_from(number).ok();
             let done = self.single(action).and_then(|answer| self.count_rows().map(|()| answer));
             let answer = done.map_err(|refusal| Refusal { step, ..refusal })?;
-            // Nothing that is encoded by postcard has no size.
+            // `serialized_size` doesn't fail for a value that postcard encodes.
             bytes = bytes.saturating_add(serialized_size(&answer).unwrap_or(RESPONSE_BYTES_MAX + 1));
             if bytes > RESPONSE_BYTES_MAX {
                 let (done, steps) = (number as u64 + 1, transaction.steps.len() as u64);
@@ -49,7 +49,7 @@ impl Step<'_> {
 }
 
 impl Step<'_> {
-    /// Refuses a precondition on what the caller may not read: its refusal tells names and revisions.
+    /// Refuses a precondition on a resource that the caller may not read: its refusal would reveal data.
     fn permit_precondition(&self, kind: Kind, name: &ResourceName) -> Result<(), Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         check_permission(grant, &self.origin.principal, Verb::Read, kind.target())?;

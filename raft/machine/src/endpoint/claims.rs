@@ -1,4 +1,4 @@
-//! Claims that wait, as rows: written, withdrawn and turned to other pools.
+//! Rows of waiting claims: writing, withdrawing and redirecting to other pools.
 
 use crate::apply::step::Step;
 use crate::command::{Allocate, Cause};
@@ -26,7 +26,7 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Writes what an endpoint waits for, or that it waits no longer.
+    /// Writes or removes the waiting claim of an endpoint.
     pub(crate) fn put_waiting(&mut self, endpoint: EndpointId, waiting: Option<Waiting>) {
         let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
         let mut touched = Vec::new();
@@ -43,7 +43,7 @@ impl Step<'_> {
         }
     }
 
-    /// Changes what an endpoint is or has, and with it how much of a quota it would have to get.
+    /// Changes an endpoint, and updates how much of each awaited quota its claim needs.
     pub(crate) fn with_its_needs(&mut self, endpoint: EndpointId, change: impl FnOnce(&mut Self)) {
         if self.state.index.waiting.is_empty() {
             return change(self);
@@ -70,7 +70,7 @@ impl Step<'_> {
         cause: Box<Cause>,
     ) {
         let Some(old) = self.state.waiting(endpoint).cloned() else { return };
-        // The cause alone, with its counts, is no reason to write anything.
+        // A change of the cause's counts alone isn't worth a write.
         if (&missing, why) == (&old.missing, old.why) {
             return;
         }
@@ -107,14 +107,14 @@ impl Step<'_> {
         }
     }
 
-    /// Turns claims that wait for a drained pool to the pool that stands in for it, too.
+    /// Adds the replacement of a drained pool as a target of the claims that wait for the drained pool.
     pub(crate) fn wait_for_stand_in(&mut self, drained: PoolId) {
         let to = self.state.pools.get(drained).and_then(|pool| pool.spec.drains_to.as_ref());
         let Some(to) = to.and_then(|to| self.state.find::<Pool>(to)) else { return };
         self.wait_for_both(drained, to);
     }
 
-    /// Turns claims that wait for one pool to another one, too.
+    /// Adds another pool as a target of the claims that wait for one pool.
     pub(crate) fn wait_for_both(&mut self, one: PoolId, other: PoolId) {
         for (endpoint, waiting) in self.state.waiting_for(one) {
             let mut missing = waiting.missing.clone();

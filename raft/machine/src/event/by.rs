@@ -9,7 +9,7 @@ use crate::value::Text;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct By {
     pub principal: Text,
-    /// Interface that it came through.
+    /// Interface through which the command arrived.
     pub via: Via,
     /// Names the request in logs, events and answers.
     pub request_id: Text,
@@ -27,7 +27,7 @@ impl By {
         }
     }
 
-    /// Origin of an event that only time has brought about, though it came along with a caller's command.
+    /// Returns the origin of an event that only the passage of log time caused, whatever the command.
     pub(crate) fn of_time(&self) -> Self {
         Self {
             principal: Text::identifier("task/expire"),

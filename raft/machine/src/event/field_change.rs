@@ -19,13 +19,13 @@ pub use crate::value::field_name::FieldName;
 /// Characters shown of what two long values have in common.
 const COMMON_CHARS: usize = 16;
 
-/// A value as the API takes it; only this module makes one. Empty for nothing, cut to a bounded length.
+/// A value in the notation of the API. Empty for no value, cut to a bounded length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Notation(Box<str>);
 
 impl Notation {
-    /// The characters.
+    /// Returns the text of the value.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -42,9 +42,9 @@ impl Display for Notation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldChange {
     pub field: FieldName,
-    /// Its former value.
+    /// Former value of the field.
     pub from: Notation,
-    /// Its value now.
+    /// New value of the field.
     pub to: Notation,
 }
 
@@ -57,21 +57,21 @@ pub(crate) trait Fields {
     fn fields(&self) -> Vec<Field>;
 }
 
-/// Only what changes while the secret stays: how long it lives.
+/// Only fields that change without the secret: the expiry.
 impl Fields for Token {
     fn fields(&self) -> Vec<Field> {
         vec![(FieldName::ExpiresAt, optional(self.expires_wall_ms.map(Timestamp).as_ref()))]
     }
 }
 
-/// Only what a request changes without allocating.
+/// Only fields that a request changes without allocating.
 impl Fields for Endpoint {
     fn fields(&self) -> Vec<Field> {
         vec![(FieldName::Uid, optional(self.uid.as_ref()))]
     }
 }
 
-/// The fields that differ.
+/// Returns the fields that differ.
 pub(crate) fn changes<Spec: Fields>(old: &Spec, new: &Spec) -> Vec<FieldChange> {
     let differ = |((field, from), (_, to)): (Field, Field)| {
         (from != to).then(|| {
@@ -82,7 +82,7 @@ pub(crate) fn changes<Spec: Fields>(old: &Spec, new: &Spec) -> Vec<FieldChange> 
     old.fields().into_iter().zip(new.fields()).filter_map(differ).collect()
 }
 
-/// Both values short enough to keep; of long ones the part from where they differ.
+/// Returns both values in full if short; of long values, the part where they begin to differ.
 fn shortened(from: &str, to: &str) -> (Notation, Notation) {
     let long = |text: &str| text.chars().count() > FIELD_CHANGE_CHARS_MAX;
     let skipped = if long(from) || long(to) {

@@ -19,23 +19,23 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// One thing that has happened: named by the revision of its command and its place in it.
+/// One change, identified by the revision of its command and its position in that command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// The revision after the command.
     pub revision: u64,
-    /// Its place among the command's events, from 0.
+    /// Position among the command's events, from 0.
     pub number: u32,
-    /// The wall time that the entry brought along.
+    /// Wall time that the log entry carries; a label.
     pub wall_ms: u64,
-    /// Its origin.
+    /// Origin of the event.
     pub by: By,
     /// The event itself.
     pub kind: EventKind,
 }
 
 impl Event {
-    /// Its name among all events.
+    /// Returns the id of the event.
     #[must_use]
     pub fn id(&self) -> EventId {
         EventId { revision: self.revision, number: self.number }
@@ -49,9 +49,9 @@ pub struct Holding {
     pub network: Name,
     pub address: IpAddr,
     pub pool: Name,
-    /// Its holder.
+    /// Endpoint that holds the address.
     pub endpoint: EndpointKey,
-    /// The interface that has it.
+    /// Interface that holds the address.
     pub interface: InterfaceName,
     /// Node of the endpoint, or of the added or removed attachment.
     pub node: Option<ObjectName>,
@@ -64,7 +64,7 @@ pub struct Holding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegation {
     pub network: Name,
-    /// Its addresses.
+    /// CIDR of the block.
     pub cidr: IpNet,
     /// Pool of the prefix.
     pub pool: Name,
@@ -88,13 +88,13 @@ pub struct AwaitedPrefix {
 pub enum EventKind {
     /// A resource is new.
     Created {
-        /// Of which kind.
+        /// Kind of the resource.
         kind: Kind,
         name: ResourceName,
     },
     /// A resource's spec has changed.
     Changed {
-        /// Of which kind.
+        /// Kind of the resource.
         kind: Kind,
         name: ResourceName,
         /// Changed fields with old and new values.
@@ -102,7 +102,7 @@ pub enum EventKind {
     },
     /// A resource was deleted.
     Deleted {
-        /// Of which kind.
+        /// Kind of the resource.
         kind: Kind,
         name: ResourceName,
     },
@@ -125,29 +125,29 @@ pub enum EventKind {
     /// The readiness of a pool changed.
     PoolReady {
         pool: Name,
-        /// Its readiness now.
+        /// New readiness of the pool.
         readiness: Readiness,
     },
     /// The oldest part of the journal was trimmed.
     JournalTrimmed {
         /// Newest trimmed segment.
         through: u64,
-        /// Number of segments that went.
+        /// Number of trimmed segments.
         segments: u64,
         events: u64,
         /// Bytes in them, before compression.
         bytes: u64,
     },
-    /// All members behave by the rules of another level from here on.
+    /// All members apply the rules of another level from this event on.
     LevelRaised {
         /// New feature level.
         level: u32,
     },
     /// A backup was restored: nothing is allocated until it is confirmed.
     EpochBegun {
-        /// Its number.
+        /// Number of the epoch.
         epoch: u64,
-        /// The revision that the backup was at.
+        /// Revision of the backup.
         from_revision: u64,
     },
     /// A pool was confirmed after a restore.
@@ -158,14 +158,14 @@ pub enum EventKind {
     Member {
         id: u64,
         name: Name,
-        /// Its desired standing now.
+        /// New desired standing of the member.
         standing: MemberStanding,
     },
-    /// Ranges of a pool became a pool of their own, with its held and cooling addresses.
+    /// Ranges of a pool moved to a new pool, with their held and cooling addresses.
     PoolSplit {
-        /// The pool that had them.
+        /// Pool that had the ranges.
         pool: Name,
-        /// The new one.
+        /// New pool.
         into: Name,
         /// Ranges that moved.
         ranges: Vec<AddressRange>,
@@ -174,23 +174,23 @@ pub enum EventKind {
     Delegated {
         /// The block.
         of: Delegation,
-        /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
+        /// Id of the prefix from which the block is cut; none if it is cut from the pool itself.
         parent: Option<PrefixId>,
     },
-    /// An owner has a block no longer.
+    /// An owner lost a block.
     TakenBack {
         /// The block.
         of: Delegation,
-        /// The id of the prefix with which it ended; its own if it ended by itself.
+        /// Id of the prefix whose end ended this one; the prefix's own id if it ended by itself.
         with: PrefixId,
         /// True for a release; false for a missing refresh.
         released: bool,
     },
-    /// An address that its endpoint has already got one more attachment.
+    /// An address that its endpoint already holds got one more attachment.
     Attached(Holding),
-    /// An address lost an attachment, and its endpoint holds it all the same.
+    /// An address lost an attachment, but its endpoint still holds the address.
     Detached(Holding),
-    /// An endpoint waits for addresses, or for another reason than before.
+    /// An endpoint waits for addresses, or the reason for waiting changed.
     Waits {
         endpoint: EndpointKey,
         /// Reason.
@@ -207,10 +207,10 @@ pub enum EventKind {
     /// The readiness of a node changed, according to its agent.
     NodeReady {
         node: NodeKey,
-        /// Its readiness now.
+        /// New readiness of the node.
         readiness: AgentReadiness,
     },
-    /// A prefix request waits for a block, or for another reason than before.
+    /// A prefix request waits for a block, or the reason for waiting changed.
     PrefixWaits {
         of: AwaitedPrefix,
         /// Reason.
@@ -236,12 +236,12 @@ pub enum EventKind {
         /// Node whose agent found the address unused; none for an operator.
         by: Option<NodeKey>,
     },
-    /// Another station than before answers for an allocated address.
+    /// A different station than before answers for an allocated address.
     Collided {
         of: Holding,
         /// Station of the endpoint.
         mac: MacAddress,
-        /// The other one.
+        /// The other station.
         other: MacAddress,
         /// Node whose agent found it.
         by: NodeKey,
@@ -253,7 +253,7 @@ pub enum EventKind {
         /// First contradicted claim.
         claimed: Claimed,
     },
-    /// A host has another uid and the same addresses: it was installed again, or named its first uid.
+    /// A host got another uid and kept its addresses: it was reinstalled, or reported its first uid.
     EndpointChanged {
         endpoint: EndpointKey,
         /// Changed fields with old and new values.
@@ -321,7 +321,7 @@ pub const NAMES: &[(&str, &str)] = &[
 ];
 
 impl EventKind {
-    /// Its name, one of [`NAMES`].
+    /// Returns the name of the event, one of [`NAMES`].
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -359,14 +359,14 @@ impl EventKind {
         }
     }
 
-    /// The kind of its object: the first word of its name.
+    /// Returns the kind of the event's object: the first word of the event's name.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         let name = self.name();
         name.split_once('.').map_or(name, |(kind, _)| kind)
     }
 
-    /// The holding that it is about.
+    /// Returns the holding that the event concerns.
     #[must_use]
     pub fn holding(&self) -> Option<&Holding> {
         match self {
@@ -379,7 +379,7 @@ impl EventKind {
         }
     }
 
-    /// The address that it is about.
+    /// Returns the address that the event concerns.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         match self {
@@ -390,7 +390,7 @@ impl EventKind {
         }
     }
 
-    /// The network of its address, or the network that it is about.
+    /// Returns the network of the event's address, or the network that the event concerns.
     #[must_use]
     pub fn network(&self) -> Option<Name> {
         match self {
@@ -402,7 +402,7 @@ impl EventKind {
         }
     }
 
-    /// The pool of its address, or the pool that it is about.
+    /// Returns the pool of the event's address, or the pool that the event concerns.
     #[must_use]
     pub fn pool(&self) -> Option<Name> {
         match self {
@@ -418,7 +418,7 @@ impl EventKind {
         }
     }
 
-    /// The resource of a kind that it is about.
+    /// Returns the resource of a kind that the event concerns.
     fn resource(&self, of: Kind) -> Option<Name> {
         match self {
             EventKind::Created { kind, name }
@@ -432,7 +432,7 @@ impl EventKind {
         }
     }
 
-    /// The endpoint that it is about.
+    /// Returns the endpoint that the event concerns.
     #[must_use]
     pub fn endpoint(&self) -> Option<&EndpointKey> {
         match self {

@@ -1,8 +1,8 @@
 //! Journal: every event in log order, as frames of a hash chain, cut into segments at log positions.
 //!
-//! The state carries the chain's newest value and one row per sealed segment, never the bytes: they are
-//! handed to the store once. So digest and snapshot vouch for a history that they don't hold. Events carry no
-//! secrets, and no hashes of secrets: history is readable for ever.
+//! The state carries the chain's newest value and one row per sealed segment, never the frames: frames are
+//! handed to the store once. So digest and snapshot authenticate a history that they don't contain. Events
+//! carry no secrets, and no hashes of secrets, because the history stays readable for ever.
 
 use crate::event::{By, Event, EventKind};
 use crate::state::table::encode_onto;
@@ -27,7 +27,7 @@ pub struct Happened {
 }
 
 impl Happened {
-    /// Encodes some of the events as one frame; `first_number` is that of the first.
+    /// Encodes some of the events as one frame; `first_number` is the number of the first event.
     pub(crate) fn encode(&self, first_number: u32, whats: &[EventKind]) -> Vec<u8> {
         let Self { revision, wall_ms, by, due, whats: _ } = self;
         // The fields of a [`Frame`], which are encoded like the struct.
@@ -37,7 +37,7 @@ impl Happened {
         encode_onto(bytes, &frame)
     }
 
-    /// The same as events.
+    /// Converts the changes to events.
     #[must_use]
     pub fn into_events(self) -> Vec<Event> {
         let Self { revision, wall_ms, by, due, whats } = self;

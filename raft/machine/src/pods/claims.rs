@@ -15,8 +15,8 @@ impl State {
         self.reported_realm(realm).is_some_and(|(_, row)| row.until_ms > self.log_time_ms())
     }
 
-    /// Request of a node with the labels of its pod. None if it is not verified: pools select by what the
-    /// request says.
+    /// Request of a node with the labels of its pod. None if the realm isn't verified or the endpoint is no
+    /// pod: pools then select by the claims of the request.
     ///
     /// # Errors
     /// `pod-unreported` for an unknown pod, `claim-mismatch` for a claim that the reported pod contradicts.
@@ -45,7 +45,7 @@ impl State {
     }
 }
 
-/// First claim of a request that its pod contradicts. A claim that is left out contradicts nothing.
+/// First claim of a request that its pod contradicts. An omitted claim is no contradiction.
 fn contradicted(pod: &ReportedPod, node: &NodeKey, request: &Allocate) -> Option<Claimed> {
     if pod.node != node.name {
         return Some(Claimed::Node);
@@ -65,7 +65,7 @@ fn contradicted(pod: &ReportedPod, node: &NodeKey, request: &Allocate) -> Option
     (!pod.controllers.iter().any(is_same)).then_some(Claimed::Controller)
 }
 
-/// Claim of a request for an endpoint that is no pod. Pools could select by it, and nothing proves it.
+/// Claim of a request for an endpoint that is no pod. Pools could select by the claim, which has no proof.
 fn of_no_pod(request: &Allocate) -> Option<Claimed> {
     if let Some((key, _)) = request.labels.first_key_value() {
         return Some(Claimed::Label { key: key.excerpt() });

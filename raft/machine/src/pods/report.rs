@@ -12,7 +12,7 @@ use ipam_api::name::Name;
 use std::ops::Bound;
 
 impl Step<'_> {
-    /// Writes what is new in a report.
+    /// Writes the changes that a report contains.
     pub(crate) fn report_pods(&mut self, report: &ReportPods) -> Result<Answer, Refusal> {
         let ReportPods { realm, pods, gone, complete } = report;
         let is_new = |pod: &&ReportedPod| self.state.reported_pod(realm, &pod.uid).is_none();

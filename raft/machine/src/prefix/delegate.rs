@@ -20,7 +20,7 @@ impl Step<'_> {
         Ok(self.write_prefixes(request, &plan))
     }
 
-    /// Writes what was planned.
+    /// Writes the plan of a delegation.
     pub(super) fn write_prefixes(&mut self, request: &Delegate, plan: &Plan) -> Answer {
         self.refresh_prefixes(plan, request);
         let mut ids = plan.known.clone();
@@ -83,7 +83,7 @@ impl Step<'_> {
         id
     }
 
-    /// Lets what is there live on. A little longer is not worth writing down.
+    /// Refreshes the existing prefixes. A slightly later end isn't worth a write.
     fn refresh_prefixes(&mut self, plan: &Plan, request: &Delegate) {
         let above = plan.above.iter().map(|id| (*id, None));
         let known = plan.known.iter().zip(&request.levels).map(|(id, level)| (*id, level.ttl_ms));
@@ -103,14 +103,14 @@ impl Step<'_> {
         }
         for (id, row) in later {
             self.state.write(id, row);
-            // A claim may have met it at its end, before a new leadership gave it more time.
+            // A claim may have found the prefix ended, before the grace of a new leadership extended it.
             self.turn_claims_for_block_of(id.into());
         }
     }
 }
 
 impl State {
-    /// A prefix with all that its owner needs to know.
+    /// Returns a prefix with the data that its owner needs.
     #[must_use]
     pub fn given_prefix(&self, id: PrefixId) -> Option<GivenPrefix> {
         let row = self.prefixes.get(id)?;

@@ -1,8 +1,8 @@
 //! End of prefixes by release or expiry, with everything below them.
 //!
-//! All of it ends at one instant: from then on nothing below is refreshed or divided. Rows are removed from
-//! the bottom up, a bounded number with every command, so a block is free only after everything in it is
-//! gone.
+//! A prefix and everything below it end at the same instant: from then on, nothing below is refreshed or
+//! divided. Rows are removed from the bottom up, a bounded number with every command, so a block becomes free
+//! only after everything in it was removed.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Refusal};
@@ -45,8 +45,8 @@ impl Step<'_> {
         cidrs
     }
 
-    /// Removes one prefix: the lowest one below `selector_key`, or that one itself. If blocks of it cool,
-    /// it removes one of these instead, and returns none.
+    /// Removes one prefix: the lowest one below `selector_key`, or that prefix itself. If blocks of the
+    /// prefix cool, removes one of these blocks instead, and returns none.
     pub(crate) fn clear_below(&mut self, selector_key: PrefixId) -> Option<IpNet> {
         let released = self.state.prefixes.get(selector_key).is_some_and(|row| row.released);
         let below = |id: &PrefixId| self.state.prefixes_below((*id).into()).next();
@@ -64,7 +64,8 @@ impl Step<'_> {
         self.withdraw_prefix_claims_from(id.into());
         let is_of_prefix = row.parent != row.pool.into();
         if is_of_prefix {
-            // Before claims are turned: one of the same owner takes the address.
+            // The block cools before claims are redirected, since a claim of the same owner may take the
+            // address.
             self.cool_block(&row);
         }
         self.turn_claims_for_block_of(id.into());
@@ -90,7 +91,7 @@ impl Step<'_> {
             let id = self.state.new_id();
             self.cool(id, network, pool, address, cooling_ms);
         } else if !self.state.has_ended(parent.prefix()) {
-            // A parent that has ended allocates nothing more, and would first have to be cleared of it.
+            // A block of an ended parent doesn't cool: its row would only delay the parent's removal.
             let id = self.state.new_id();
             let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
             let (parent, owner) = (parent.prefix(), row.owner.clone());
@@ -109,7 +110,7 @@ impl Step<'_> {
 }
 
 impl State {
-    /// A prefix as events show it.
+    /// Returns a prefix in the form that events show.
     pub(crate) fn delegation(&self, prefix: PrefixId, row: &Prefix) -> Delegation {
         let pool = self.pools.named(row.pool).spec.name.clone();
         let network = self.name_of_network(row.network);

@@ -1,7 +1,7 @@
 //! Lists of prefixes: exactly these owners of a realm have prefixes directly below a pool or a prefix.
 //!
-//! What is listed is delegated or waits; what isn't is released or withdrawn. Additions come first, so that a
-//! new owner gets a block that is free already, and not the one of an owner that is gone.
+//! Listed prefixes are delegated or wait; all others are released or withdrawn. Additions come first, so that
+//! a new owner gets a block that is already free, and not the block of a removed owner.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Delegate, ListedPrefix, Refusal, SetPrefixes, UnlistedPrefix};
@@ -15,7 +15,7 @@ use postcard::experimental::serialized_size;
 use std::collections::BTreeSet;
 
 impl Step<'_> {
-    /// Delegates what is listed or lets it wait, and ends the rest. On a draft: a refusal may come late.
+    /// Delegates or queues the listed prefixes, and ends all others. On a draft: a refusal may come late.
     pub(crate) fn change_prefixes(&mut self, request: &SetPrefixes) -> Result<Ended, Refusal> {
         let (source, _) = self.state.open_source(&request.from, self.search()?)?;
         for level in &request.prefixes {
@@ -33,12 +33,12 @@ impl Step<'_> {
         let Ended { source, released, ending } = ended;
         let mut prefixes = Vec::with_capacity(request.prefixes.len());
         for level in &request.prefixes {
-            // The pool is gone if it was drained, and the last of its prefixes was not listed.
+            // The pool no longer exists if it was drained and the last of its prefixes was not listed.
             let prefix = self.state.listed_prefix(source, &request.realm, &level.owner);
             prefixes.push(prefix.ok_or(Cause::PoolGone)?);
         }
         let answer = Answer::PrefixesSet { prefixes, released, ending };
-        // Nothing that is encoded by postcard has no size.
+        // `serialized_size` doesn't fail for a value that postcard encodes.
         let bytes = serialized_size(&answer).unwrap_or(RESPONSE_BYTES_MAX + 1);
         if bytes > RESPONSE_BYTES_MAX {
             return Err(Cause::PrefixListSize { bytes: bytes as u64 }.into());
@@ -52,7 +52,7 @@ impl Step<'_> {
         let mut unlisted = Unlisted::default();
         for (id, row) in self.state.prefixes_of_realm(source, &request.realm) {
             self.work.take(1);
-            // What was released before is only being cleared away.
+            // A prefix that was released before is only waiting for its deletion.
             unlisted.ending |= row.released;
             if !row.released && !listed.contains(&row.owner.name) {
                 unlisted.prefixes.push(id);
@@ -70,11 +70,11 @@ impl Step<'_> {
         Ok(unlisted)
     }
 
-    /// Ends what a list leaves out.
+    /// Ends the prefixes and waiting requests that a list leaves out.
     fn end_unlisted(&mut self, source: ParentId, unlisted: Unlisted) -> Result<Ended, Refusal> {
         let Unlisted { prefixes, claims, mut ending } = unlisted;
         let mut released = Vec::with_capacity(prefixes.len() + claims.len());
-        // Claims first: they end with a pool, if the end of its last prefix removes it.
+        // Claims end first: the end of the last prefix may delete the pool, and its claims with it.
         for id in claims {
             let owner = self.state.prefix_claims.named(id).owner.name.clone();
             self.withdraw_prefix_claim(id);
@@ -94,7 +94,7 @@ impl Step<'_> {
     }
 }
 
-/// Source of a list, and what the list has ended.
+/// Source of a list, and the prefixes and requests that the list has ended.
 pub(crate) struct Ended {
     source: ParentId,
     released: Vec<UnlistedPrefix>,
@@ -107,7 +107,7 @@ pub(crate) struct Ended {
 struct Unlisted {
     prefixes: Vec<PrefixId>,
     claims: Vec<PrefixClaimId>,
-    /// True if prefixes that were released before are still being cleared away.
+    /// True if prefixes that were released before are still being deleted.
     ending: bool,
 }
 

@@ -18,16 +18,16 @@ pub(crate) struct Plan {
     pub(crate) pool: PoolId,
     /// Parent of the first level: a pool or a prefix.
     pub(crate) source: ParentId,
-    /// Prefixes above the first level, the lowest first. They live on, too.
+    /// Prefixes above the first level, the lowest first. They are refreshed, too.
     pub(crate) above: Vec<PrefixId>,
-    /// Levels that are there already.
+    /// Existing levels.
     pub(crate) known: Vec<PrefixId>,
-    /// The others, each cut from the one before it.
+    /// New levels, each cut from the level before it.
     pub(crate) fresh: Vec<IpNet>,
 }
 
 impl State {
-    /// Finds what is there, and a block for each level that isn't.
+    /// Finds the existing prefixes, and a block for each missing level.
     pub(super) fn plan_prefixes(&self, request: &Delegate, search: Search<'_>) -> Result<Plan, Refusal> {
         let (source, pool) = self.open_source(&request.from, search)?;
         let mut plan = Plan {
@@ -96,7 +96,7 @@ impl State {
         if let Some(row) = self.prefixes.get(parent.prefix()) {
             let division = self.index.divided.get(&parent.prefix()).cloned();
             let division = division.unwrap_or_else(|| Division::none_of(row.cidr, row.keep_edges).into());
-            // As with addresses of pools.
+            // Only a single address may be cooling, as in pools.
             let may_cool = length == row.cidr.max_prefix_len();
             return lowest_in(row.cidr, &division.free, length).or_else(|refusal| {
                 let offered = self.prefix_cooling_offered(parent.prefix()).filter(|_| may_cool);
@@ -110,7 +110,7 @@ impl State {
         let bits = space.family.bits();
         check_fits(length, bits)?;
         let free = space.free.lowest_block(bits - length).map(|first| space.family.address(first));
-        // As with addresses. A shorter prefix would need neighbours that cool together.
+        // Only a single address may be cooling: a shorter prefix would need neighbours that cool together.
         let may_cool = length == bits && self.cooling_to_spare(&row.spec, space) > 0;
         let block = free.or_else(|| self.cooling_offered(space, work).next().filter(|_| may_cool));
         work.check()?;

@@ -25,7 +25,7 @@ impl Step<'_> {
         }
     }
 
-    /// Delegates a listed prefix or lets it wait. The request of an owner that waits becomes the listed one.
+    /// Delegates or queues a listed prefix. The listed request replaces a waiting one of the same owner.
     pub(crate) fn delegate_listed(&mut self, listed: Delegate, source: ParentId) -> Result<(), Refusal> {
         let waiting = self.state.prefix_claim_for(&listed, source);
         let Some((id, claim)) = waiting.map(|(id, claim)| (id, claim.clone())) else {
@@ -39,7 +39,8 @@ impl Step<'_> {
             Err(refusal) if !self.work.is_exceeded() => self.wait_for_prefix(&request, refusal).map(drop),
             Err(refusal) => Err(refusal),
             Ok(_) => {
-                // The owner has what is listed; a request of other terms is not listed any more.
+                // The owner holds the listed prefix; its waiting request had other terms and is no longer
+                // listed.
                 if self.state.prefix_claims.get(id).is_some() {
                     self.withdraw_prefix_claim(id);
                 }
@@ -63,7 +64,7 @@ impl Step<'_> {
         if why != claim.why {
             self.emit(EventKind::PrefixWaits { of: self.state.awaited_prefix(id, &claim), why });
         }
-        // It is served with the permissions of the caller that stated it last.
+        // The claim is served with the permissions of the caller that stated it last.
         let restated = PrefixClaim {
             request,
             credential: self.credential.clone(),
@@ -78,7 +79,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Lets a request wait that was refused; or the refusal, if waiting wouldn't help.
+    /// Queues a refused request, or returns the refusal if waiting wouldn't help.
     fn wait_for_prefix(&mut self, request: &Delegate, refusal: Refusal) -> Result<Answer, Refusal> {
         let Some((source, pool)) = self.state.source_of(&request.from) else { return Err(refusal) };
         let missing = self.state.missing_block(request, (source, pool), &refusal);
@@ -129,7 +130,7 @@ impl Step<'_> {
         });
         let Err(refusal) = served else { return };
         if self.serving.work.is_exceeded() && spent > 0 {
-            // The others before it used up what there was; the next command begins with it.
+            // Earlier claims used up the work budget; the next command begins with this claim.
             return;
         }
         let missing = self.state.missing_block(&claim.request, (claim.source(), claim.pool), &refusal);
@@ -147,7 +148,7 @@ impl Step<'_> {
 }
 
 impl Delegate {
-    /// Listed request in place of one that waits. Without a length, the terms of the waiting one stay.
+    /// Replaces a waiting request by the listed one. Without a length, the waiting request's terms stay.
     fn over(mut self, waiting: &Self) -> Self {
         for (level, old) in self.levels.iter_mut().zip(&waiting.levels) {
             if level.length.is_none() {
@@ -178,7 +179,7 @@ impl State {
                 (*why == closed.into()).then_some(MissingBlock { of, need: 1, ..next })
             }
             Cause::NoBlock { .. } | Cause::NoBlockInPrefix { .. } | Cause::PrefixEnded { .. } => {
-                // What is refused with a free block is refused for good.
+                // A request that is refused despite a free block is refused for good.
                 let is_missing = next.need > self.room(&next.of);
                 is_missing.then_some(next)
             }
@@ -186,7 +187,7 @@ impl State {
         }
     }
 
-    /// A prefix request that waits, as its caller sees it.
+    /// Returns a waiting prefix request in the form that its caller sees.
     #[must_use]
     pub fn pending_prefix(&self, id: PrefixClaimId) -> Option<PendingPrefix> {
         let claim = self.prefix_claims.get(id)?;

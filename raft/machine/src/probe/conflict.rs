@@ -1,4 +1,4 @@
-//! Conflicts at ADD: an address that a foreign host uses is quarantined, and another one takes its place.
+//! Conflicts at ADD: an address that a foreign host uses is quarantined, and another one replaces it.
 
 use crate::apply::step::Step;
 use crate::event::{EventKind, Reason};
@@ -55,7 +55,7 @@ impl Step<'_> {
             self.move_to(row, address);
         }
         self.release_in_conflict(id);
-        // The pool is gone with its last address if it was terminating.
+        // A terminating pool was deleted together with its last address.
         if self.state.pools.get(row.pool).is_some() {
             self.quarantine((row.network, row.pool), row.address, mac, by);
         }

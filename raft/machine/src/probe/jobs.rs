@@ -1,7 +1,7 @@
 //! Jobs of a prober: the addresses that it is to probe next, derived from the state alone.
 //!
-//! Every member derives the same jobs, and keeps nothing of them: an agent that fails loses its subnets when
-//! it is silent, or with the next term at the latest. Order: quarantines that are due, addresses of silent
+//! Every member derives the same jobs, and stores none of them: an agent that fails loses its subnets once it
+//! is silent, or with the next term at the latest. Order: quarantines that are due, addresses of silent
 //! nodes, addresses next in line, and a sweep of all allocated ones.
 
 use crate::state::id::{AllocationId, NetworkId, PoolId, SubnetId};
@@ -24,7 +24,7 @@ const LINK_PROOFS: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sweep {
     pub subnet: SubnetId,
-    /// Last address of the batch before.
+    /// Last address of the previous batch.
     pub after: Option<IpAddr>,
 }
 
@@ -64,14 +64,14 @@ impl State {
         self.is_probed(id) && self.is_prober(node, (id, row), self.prober_term())
     }
 
-    /// Jobs of a node, at most `limit`. Its agent begins each sweep, at [`Sweep::START`]: the log time of an
-    /// idle cluster moves with the heartbeats, and could never be that of a sweep.
+    /// Jobs of a node, at most `limit`. The agent starts each sweep at [`Sweep::START`]. Log time can't
+    /// schedule sweeps: in an idle cluster it advances only with heartbeats.
     #[must_use]
     pub fn probe_jobs(&self, node: &NodeKey, sweep: Option<Sweep>, limit: usize) -> ProbeJobs {
         let mut jobs = ProbeJobs::default();
         let Some((_, report)) = self.report_of(node) else { return jobs };
         let seen = self.subnets_on_links_of(report);
-        // Each kind leaves room for the kinds behind it.
+        // Each kind leaves room for the following kinds.
         let quarantines = self.quarantines_for(node, &seen).take(limit.div_ceil(4));
         jobs.addresses.extend(quarantines.map(|row| (row.network, row.address)));
         self.add_suspects(&mut jobs, node, &seen, limit.div_ceil(2));
@@ -148,8 +148,8 @@ impl State {
         all
     }
 
-    /// Next address of a pool for an allocation in the place of another: a checked one, if it has one. A pool
-    /// that is closed has none.
+    /// Next address of a pool for a replacement allocation: a checked address, if there is one. A closed pool
+    /// has none.
     pub(crate) fn next_address(&self, pool: PoolId) -> Option<IpAddr> {
         if self.closed_reason(pool, &self.pools.named(pool).spec).is_some() {
             return None;
@@ -182,8 +182,8 @@ impl State {
 
     /// Allocations of silent nodes that this node heard before and whose next silent round is due.
     ///
-    /// Another silent node is the first one in each round, so that nodes whose addresses can't be judged keep
-    /// no others from it.
+    /// Each round starts with another silent node, so that nodes whose addresses can't be judged don't block
+    /// the others.
     fn suspects_for<'a>(
         &'a self,
         node: &'a NodeKey,
@@ -218,7 +218,7 @@ impl State {
         (!is_early && seen.iter().any(|(id, _)| *id == subnet)).then_some(subnet)
     }
 
-    /// The gateway, and addresses on other living nodes that this node heard: they prove that its link works.
+    /// The gateway, and addresses on other live nodes that this node heard: they prove that its link works.
     fn answering(&self, node: &NodeKey, id: SubnetId, row: &Subnet) -> Vec<(NetworkId, IpAddr)> {
         let occupied = self.occupied(row.network, AddressRange::of_cidr(row.spec.cidr)).take(EXAMINED_MAX);
         let answering = occupied.filter(|(_, occupant)| {

@@ -1,4 +1,4 @@
-//! Neighbors: the stations that answer for allocated addresses, and the silence of those of a silent node.
+//! Neighbors: stations that answer for allocated addresses, and their silence on silent nodes.
 
 use crate::apply::step::Step;
 use crate::event::{EventKind, Reason};
@@ -48,7 +48,7 @@ impl Step<'_> {
         Effect::Recorded
     }
 
-    /// The neighbor after one more silent round. Nothing if the round proves nothing.
+    /// Returns the neighbor after one more silent round, or none if the round proves nothing.
     fn silent_once_more(&self, mut row: Neighbor, of: &Allocation, node: &NodeKey) -> Option<Neighbor> {
         let of_node = self.state.node_of(of)?;
         if !self.state.is_suspect(of) || !row.heard_by.contains(node) || row.attachment != of.attachment {
@@ -90,8 +90,8 @@ impl State {
         (mac, second): (MacAddress, Option<MacAddress>),
         by: &NodeKey,
     ) -> Neighbor {
-        // All is learned anew with each attachment: a container has an interface of its own, and the probers
-        // that heard it on another node may not hear it on this one.
+        // Neighbors are learned anew with each attachment: a container has an interface of its own, and the
+        // probers that heard it on another node may not hear it on this one.
         let old = old.filter(|old| old.attachment == row.attachment);
         let known = old.map(|old| old.mac);
         let own = row.mac.as_ref().and_then(|mac| mac.parse().ok()).or(known).unwrap_or(mac);
@@ -118,8 +118,8 @@ impl State {
         }
     }
 
-    /// The other station and its time after an answer. The first one stands until none has answered for some
-    /// time: stations that answer in turn, or change their MAC address, are one collision.
+    /// Returns the colliding station and its time after an answer. The first station stays until none has
+    /// answered for some time: stations that answer in turn, or change their MAC address, are one collision.
     fn colliding(
         &self,
         old: Option<&Neighbor>,
@@ -130,7 +130,7 @@ impl State {
         let known = old.and_then(|old| Some((old.other?, old.other_ms)));
         let other = stations.find(|mac| *mac != own);
         match (known, other) {
-            // Noted again in time for it not to end, and not with each answer.
+            // The time is refreshed before the collision would end, but not with each answer.
             (Some((known, at_ms)), Some(_)) if at_ms.saturating_add(COLLISION_MS / 2) <= now_ms => {
                 (Some(known), now_ms)
             }

@@ -1,4 +1,4 @@
-//! Results that say something new: only these are worth a log entry.
+//! Probe results that could change the state: only these are worth a log entry.
 
 use crate::command::ProbeResult;
 use crate::state::id::{AllocationId, NetworkId};

@@ -20,11 +20,11 @@ const CHECKS_PER_POOL_MAX: usize = 2 * PROBED_AHEAD_MAX;
 /// Effect of one result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It changed the state.
+    /// The result changed the state.
     Recorded,
     /// A conflict above the bound of the node.
     Refused,
-    /// It said nothing new.
+    /// The result changed nothing.
     Nothing,
 }
 
@@ -115,7 +115,7 @@ impl Step<'_> {
                 let is_prober = self.state.is_prober_at(node, network, address);
                 self.probe_again(node, id, (is_prober, !result.macs.is_empty()))
             }
-            // Its last holder may still answer; its own ADD probes it.
+            // The last holder may still answer; the next ADD probes the address itself.
             Some(Occupant::Cooling(_)) => Effect::Nothing,
             None => self.take_result_of_free(node, (network, address), result),
         }
@@ -130,7 +130,7 @@ impl Step<'_> {
     ) -> Effect {
         let Some(pool) = self.state.pool_at(network, address) else { return Effect::Nothing };
         let is_free = self.state.space_of(pool).free.is_free(number(address));
-        // Probers only: any other node could check or quarantine any address.
+        // Only probers are trusted here: otherwise any node could check or quarantine any address.
         if !is_free
             || !self.state.probing(pool).conflicts()
             || !self.state.is_prober_at(node, network, address)
@@ -147,8 +147,8 @@ impl Step<'_> {
         }
     }
 
-    /// Records that a free address is unused. Returns false if the check that it has is good for longer than
-    /// half of its time, or if the pool has enough of them for addresses that are free.
+    /// Records that a free address is unused. Returns false if the present check is valid for longer than
+    /// half of its time, or if the pool has enough checks of free addresses.
     fn check_address(&mut self, network: NetworkId, pool: PoolId, address: IpAddr) -> bool {
         if !self.state.is_check_due(pool, number(address)) {
             return false;
@@ -173,9 +173,9 @@ impl Step<'_> {
         true
     }
 
-    /// Probe of a quarantined address. An answer to another agent confirms the quarantine. Silence ends it,
-    /// if this agent can judge: it heard the host before, or the report was never confirmed, or no agent that
-    /// heard the host is left.
+    /// Records a probe of a quarantined address. An answer to another agent confirms the quarantine. Silence
+    /// ends it, if this agent can judge: it heard the host before, or the report was never confirmed, or no
+    /// agent that heard the host is left.
     fn probe_again(
         &mut self,
         node: &NodeKey,
@@ -187,7 +187,7 @@ impl Step<'_> {
         let is_due = self.state.is_recheck_due(&row);
         let is_other = row.reported_by != *node;
         let confirms = is_prober && is_other && row.confirmed_by.is_none();
-        // No other node keeps a quarantine up, or ends it.
+        // Only probers and witnesses of the foreign host prolong or end a quarantine.
         if !is_prober && !row.is_heard_by(node) {
             return Effect::Nothing;
         }

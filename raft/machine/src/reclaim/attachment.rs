@@ -1,14 +1,15 @@
-//! No late grant: requests of an attachment that come too late, and the memory that tells them.
+//! No late grant: requests that arrive too late for their attachment, detected by stored releases.
 //!
-//! Requests carry the start of their process on their machine's boot clock. A release buries its attachment:
-//! an ADD that began before it is refused whenever it arrives. One that began after it is granted, with the
-//! same container id or not (cnitool and Nomad reuse ids).
+//! Requests carry the start of their process on their machine's boot clock. A release leaves a tombstone of
+//! its attachment: an ADD that began before the release is refused whenever it arrives. An ADD that began
+//! after the release is granted, with the same container id or not (cnitool and Nomad reuse ids).
 //!
-//! Clocks of two boots don't compare, and a request of a dead boot may arrive after the first of the living
-//! one. So a DEL is proof of a living boot, which deletes the sandboxes that the boot before it left: all
-//! boots heard of before it are past. An ADD proves nothing. It makes no other boot's DEL late, and it is
-//! refused where another boot has released its attachment, until an earlier process of its own boot was heard
-//! (ADR 20). Boots that the node's agent has reported need no proof: it numbers them.
+//! Clocks of two boots can't be compared, and a request of an earlier boot may arrive after the first request
+//! of the present one. So a DEL proves that its boot is the present one, because a boot deletes the sandboxes
+//! that the previous boot left: all boots seen before the DEL are past. An ADD proves nothing. It makes no
+//! other boot's DEL late, and it is refused where another boot has released its attachment, until an earlier
+//! process of its own boot was seen (ADR 20). Boots that the node's agent has reported need no proof: the
+//! agent numbers them.
 
 use crate::apply::step::Step;
 use crate::command::{Cause, Refusal, Started};
@@ -39,7 +40,7 @@ impl State {
                 && !self.is_present_after(&node, &started.boot_id, &release.boot_id)
         });
         let boots = self.boots_of(&key.realm, &key.node).map(|(_, row)| row);
-        // A copy of this very request is no proof that its boot lives.
+        // A copy of the same request doesn't prove that its boot is the present one.
         if is_of_another && !boots.is_some_and(|row| row.have_confirmed(started)) {
             return Err(Cause::BootUnconfirmed { attachment: key.clone(), started: started.clone() }.into());
         }
@@ -89,7 +90,7 @@ impl BootHistory {
 }
 
 impl Step<'_> {
-    /// Remembers that an attachment was released.
+    /// Writes the tombstone of a released attachment, in place of an earlier one.
     pub(super) fn write_tombstone(&mut self, key: &AttachmentKey, started: &Started) {
         let (node, is_news) = self.hear(key, started, true);
         let earlier = self.state.tombstone(key);
@@ -119,8 +120,8 @@ impl Step<'_> {
         }
     }
 
-    /// Records a repeated ADD that began later than the one before it. The attachment belongs to it from now
-    /// on, so a delayed DEL from between the two doesn't release it.
+    /// Records a repeated ADD that began later than the recorded one. The attachment then belongs to the
+    /// later ADD, so a delayed DEL from between the two ADDs doesn't release the attachment.
     pub(crate) fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
         let Some((id, row)) = self.state.attachment(key) else { return };
         if self.state.order(key, started, &row.started) != Some(Ordering::Greater) {
@@ -139,14 +140,14 @@ impl Step<'_> {
         }
     }
 
-    /// The boots of a node to write to; none under a new id where it has no row.
+    /// Returns the boots of a node for changes; an empty history with a new id if the node has no row.
     pub(crate) fn boots_or_none(&mut self, realm: &Name, node: &ObjectName) -> (BootHistoryId, BootHistory) {
         let known = self.state.boots_of(realm, node).map(|(id, row)| (id, row.clone()));
         known.unwrap_or_else(|| (self.state.new_id(), BootHistory::of(realm.clone(), node.clone())))
     }
 
-    /// Remembers the boot of a request; the node's id, and whether anything changed. The caller moves the
-    /// revision.
+    /// Records the boot of a request. Returns the id of the node's row, and true if the row changed. The
+    /// caller raises the revision.
     pub(crate) fn hear(
         &mut self,
         key: &AttachmentKey,

@@ -30,7 +30,7 @@ impl State {
 }
 
 impl Step<'_> {
-    /// Takes one of its attachments from an allocation that outlives it.
+    /// Removes an attachment from an allocation that outlives it.
     pub(crate) fn detach(&mut self, id: AllocationId, attachment: AttachmentId, reason: Reason) {
         let mut row = self.state.allocations.named(id).clone();
         let gone = self.state.attachments.named(attachment).key.node.clone();

@@ -1,6 +1,6 @@
-//! Expiry by log time: cooling, leases, checks, tombstones and prefixes.
+//! Expiry by log time: cooling, leases, checks, tombstones, kept answers, prefixes and reported pods.
 //!
-//! Every command expires a bounded number, in order, so that no command has to clear an hour's backlog.
+//! Every command deletes a bounded number of rows, in order, so that no command faces an hour's backlog.
 
 use crate::apply::step::Step;
 use crate::event::EventKind;
@@ -9,7 +9,7 @@ use crate::state::row::{Replay, Tombstone};
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 
 impl Step<'_> {
-    /// Clears away what has passed, a bounded number at once; how many rows.
+    /// Deletes a bounded number of expired rows, and returns how many.
     pub(crate) fn expire(&mut self) -> u64 {
         let (now, leases_until_ms) = (self.state.log_time_ms(), self.state.ended_until_ms());
         let mut rows = 0;

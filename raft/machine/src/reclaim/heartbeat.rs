@@ -15,7 +15,7 @@ use ipam_api::name::ResourceName;
 use std::cmp::Ordering;
 
 impl Step<'_> {
-    /// Records a heartbeat. One of an earlier boot than the present one changes nothing.
+    /// Records a heartbeat. A heartbeat of an earlier boot than the present one changes nothing.
     pub(crate) fn hear_node(&mut self, heartbeat: &Heartbeat) -> Result<Answer, Refusal> {
         let old = self.state.report_of(&heartbeat.node).map(|(id, row)| (id, row.clone()));
         match old {
@@ -73,7 +73,7 @@ impl Step<'_> {
             row.past.drain(..surplus);
         }
         if row == old {
-            // Twice at one moment is once; the wall clock is a label and no reason.
+            // A repetition at the same log time changes nothing; the wall clock is a label and doesn't count.
             return Ok(self.heard(&heartbeat.node, &row));
         }
         self.state.tick();
@@ -115,8 +115,8 @@ impl Step<'_> {
         Answer::Heard { boot: row.boot.clone(), inventory: self.state.inventory(node) }
     }
 
-    /// Deletes a node with the report of its agent. The report stays while leases depend on it: without it
-    /// they would end at once, though their node may live.
+    /// Deletes a node with the report of its agent. The report stays while leases depend on it: without the
+    /// report they would end at once, although their node may be alive.
     pub(crate) fn delete_node(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
         let answer = self.delete_described::<Node>(name, expect)?;
         let node = name.parts().map(|(realm, name)| NodeKey { realm, name });
@@ -129,7 +129,7 @@ impl Step<'_> {
 }
 
 impl NodeReport {
-    /// Returns true for a heartbeat of an earlier boot, or of one that the agent has numbered anew too low.
+    /// Returns true for a heartbeat of an earlier boot, or of a boot that the agent has renumbered too low.
     fn is_late(&self, heartbeat: &Heartbeat) -> bool {
         let boot = &heartbeat.boot;
         boot.id != self.boot.id && (boot.number <= self.boot.number || self.past.contains(&boot.id))

@@ -1,4 +1,4 @@
-//! End of an incarnation whose workload is gone, as the orchestrator reports.
+//! End of an incarnation whose workload no longer exists, as the orchestrator reports.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, EndIncarnation};
@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 impl Step<'_> {
     /// Ends the attachments of an incarnation as DELs would, but without tombstones, and its claim.
     ///
-    /// A wanted sticky endpoint keeps its addresses without an attachment, so that a later scale-down can
-    /// release them. Held and leased allocations stay.
+    /// A sticky endpoint that isn't scaled down keeps its addresses without an attachment, so that a later
+    /// scale-down can release them. Held and leased allocations stay.
     pub(crate) fn end_incarnation(&mut self, end: &EndIncarnation) -> Answer {
         let Some(id) = self.state.observed_incarnation(end) else {
             return Answer::reclaimed(Vec::new(), 1);
@@ -37,7 +37,7 @@ impl Step<'_> {
 impl State {
     /// Incarnation with the observed uid, if the caller has observed all of its attached allocations.
     ///
-    /// Nothing during a live migration: the uid does not tell which of two workloads is gone.
+    /// None during a live migration: the uid does not tell which of two workloads has ended.
     fn observed_incarnation(&self, end: &EndIncarnation) -> Option<EndpointId> {
         let id = self.incarnation_with(&end.endpoint, &end.uid)?;
         let is_observed = |id| {

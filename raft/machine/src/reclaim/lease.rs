@@ -12,7 +12,7 @@ use crate::state::id::AllocationId;
 use crate::state::row::{Allocation, Lease};
 
 impl Step<'_> {
-    /// A lease that begins now.
+    /// Returns a lease that begins now.
     pub(crate) fn new_lease(&self, ttl_ms: u64) -> Lease {
         let local_ms = if SeededBug::LocalLease.is_on() { crate::seeded::local_number() } else { 0 };
         Lease {
@@ -32,14 +32,14 @@ impl Step<'_> {
         Ok(Answer::renewed(ids.iter().filter_map(renewed).collect()))
     }
 
-    /// Lets leases last for another while from now. No event: what matters to history is when one has ended.
+    /// Renews leases from now on. Renewals have no event: the history records only the ends of leases.
     pub(crate) fn renew_all(&mut self, ids: &[AllocationId], ttl_ms: Option<u64>) {
         let mut changed = false;
         for id in ids {
             let Some(row) = self.state.allocations.get(*id) else { continue };
             let Some(old) = &row.lease else { continue };
             let lease = self.new_lease(ttl_ms.unwrap_or(old.ttl_ms));
-            // Twice at one moment is once; the wall clock is a label and no reason.
+            // A repetition at the same log time changes nothing; the wall clock is a label and doesn't count.
             if (old.ttl_ms, old.until_ms) == (lease.ttl_ms, lease.until_ms) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Reclaim of attached allocations whose node is gone, or silent on the servers and on the wire.
+//! Reclaim of attached allocations whose node no longer exists, or is silent to servers and probers.
 //!
 //! Each allocation is named by its id, and everything is checked again on the state that the command meets.
 
@@ -42,7 +42,7 @@ impl Step<'_> {
         Ok(Answer::reclaimed(addresses, stale))
     }
 
-    /// Removes the attachments of a node from an allocation, and frees it if none is left. Kept ones stay.
+    /// Removes the attachments of a node from an allocation. Frees it if none is left, unless it is kept.
     fn leave_node(&mut self, id: AllocationId, node: &NodeKey, reason: Reason) -> Vec<IpAddr> {
         let row = self.state.allocations.named(id).clone();
         let mut addresses = Vec::new();
@@ -75,8 +75,8 @@ impl State {
         }
     }
 
-    /// Number of living nodes on its link that heard an address before, and of the silent rounds on which all
-    /// of them agree. Without a witness the silence proves nothing.
+    /// Number of live nodes on the link that heard an address before, and of silent rounds. All of these
+    /// nodes have observed each of these rounds. Without a witness the silence proves nothing.
     fn silence_of(&self, id: AllocationId, node: &NodeKey) -> (usize, u32) {
         let row = self.allocations.named(id);
         // An attachment that was never heard may be behind a firewall, or routed.
@@ -103,7 +103,7 @@ impl State {
     pub fn suspects(&self, grace_ms: u64, after: Option<SuspectPlace>) -> impl Iterator<Item = Suspect<'_>> {
         let nodes = self.silent_nodes_from(grace_ms, after.map(|place| place.node));
         let rows = nodes.flat_map(move |(node, report)| {
-            // The allocations of the attachment that the place names may not be finished.
+            // The attachment at the position may have further allocations.
             let before = after
                 .filter(|place| place.node == node)
                 .map(|place| place.attachment.get().saturating_sub(1));
@@ -138,7 +138,7 @@ fn is_proof(witnesses: usize, rounds: u32) -> bool {
     SeededBug::HastyReclaim.is_on() || witnesses > 0 && rounds >= SILENT_ROUNDS
 }
 
-/// Place of a suspect in the order of all. It stays the same while the node is silent.
+/// Position of a suspect in the order of all suspects. The position is constant while the node is silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SuspectPlace {
     /// Log time of the newest heartbeat of the node, and the number of its report.
@@ -153,9 +153,9 @@ pub struct Suspect<'a> {
     pub place: SuspectPlace,
     pub report: &'a NodeReport,
     pub allocation: AllocationId,
-    /// Number of living nodes that heard the address before.
+    /// Number of live nodes that heard the address before.
     pub witnesses: usize,
-    /// Number of silent rounds on which all of them agree.
+    /// Number of silent rounds that all of these nodes have observed.
     pub rounds: u32,
     /// True if the allocation may be reclaimed.
     pub is_due: bool,

@@ -1,4 +1,4 @@
-//! Orphans: attachments whose containers are gone, as the agent of their node reports.
+//! Orphans: attachments whose containers no longer exist, as the agent of their node reports.
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Orphan, ReleaseOrphans};
@@ -10,8 +10,8 @@ use ipam_api::access::NodeKey;
 use ipam_api::node_report::OrphanEvidence;
 
 impl Step<'_> {
-    /// Releases orphans as a DEL would, but without a tombstone: no DEL has proved a boot. Those that the
-    /// agent has not observed as they are stay.
+    /// Releases orphans as a DEL would, but without a tombstone: no DEL has proved a boot. Orphans whose
+    /// present allocations the agent has not observed stay.
     pub(crate) fn release_orphans(&mut self, request: &ReleaseOrphans) -> Answer {
         let (mut addresses, mut stale) = (Vec::new(), 0);
         for orphan in &request.orphans {

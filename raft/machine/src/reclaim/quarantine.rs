@@ -26,7 +26,7 @@ impl Step<'_> {
         mac: MacAddress,
         by: &NodeKey,
     ) {
-        // Its check is refuted.
+        // The foreign host refutes the check of the address.
         self.state.use_check(pool, address);
         let id = self.state.new_id();
         let row = Quarantine {
@@ -57,7 +57,7 @@ impl Step<'_> {
         self.refresh_readiness(row.pool);
     }
 
-    /// The same for an address that is allocated next.
+    /// Ends a quarantine without a revision of its own, for an address that is allocated next.
     pub(crate) fn lift_quarantine(&mut self, id: QuarantineId, by: Option<&NodeKey>) -> Arc<Quarantine> {
         let row = self.state.end_quarantine(id);
         let (network, pool) = (self.state.name_of_network(row.network), self.state.name_of_pool(row.pool));

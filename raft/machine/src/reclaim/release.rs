@@ -13,8 +13,8 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 
 impl Step<'_> {
-    /// CNI DEL. Releasing what isn't there succeeds, and is remembered all the same: the ADD may still be
-    /// on its way.
+    /// Carries out a CNI DEL. Releasing a missing attachment succeeds, and leaves a tombstone all the same:
+    /// the ADD may still arrive.
     ///
     /// An adopted endpoint has addresses without an attachment of its runtime. Its DEL releases them, too.
     pub(crate) fn release_attachment(
@@ -28,7 +28,8 @@ impl Step<'_> {
             && self.state.order(key, started, &row.started) == Some(Ordering::Less)
             && !SeededBug::LateRelease.is_on()
         {
-            // A late DEL of an earlier container with the same id: the living one keeps its addresses.
+            // A late DEL of an earlier container with the same id doesn't release the live container's
+            // addresses.
             return Answer::Released { addresses: Vec::new(), more: 0, late: true };
         }
         self.write_tombstone(key, started);

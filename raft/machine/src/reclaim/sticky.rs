@@ -10,7 +10,7 @@ use ipam_api::resource::ScaleDown;
 use std::net::IpAddr;
 
 impl Step<'_> {
-    /// Applies a controller's number of replicas: releases the addresses of the others unless kept.
+    /// Applies a controller's number of replicas: releases addresses of surplus endpoints unless kept.
     pub(crate) fn scale_controller(&mut self, scale: &ScaleController) -> Answer {
         let addresses = self.release_unwanted(scale);
         self.scale_pools(scale);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Row that consists of a spec and its history.
 pub(crate) trait Described: Named + Indexed {
-    /// Spec of a caller.
+    /// Spec as a caller writes it.
     type Spec: Fields + Clone + PartialEq;
 
     fn new(meta: Meta, spec: Self::Spec) -> Self;
@@ -51,7 +51,7 @@ macro_rules! described {
 
 described! {
     Network(NetworkSpec);
-    // Boots of a node are remembered apart from its description, and nothing that operators do forgets them.
+    // Boots of a node are stored apart from its description, and no write of an operator deletes them.
     Node(NodeSpec);
     Namespace(NamespaceSpec);
     HostPolicy(HostPolicySpec);
@@ -83,7 +83,7 @@ impl Step<'_> {
         }))
     }
 
-    /// Deletes a resource that no other one names.
+    /// Deletes a resource that no other resource names.
     pub(crate) fn delete_described<T: Named + Indexed>(
         &mut self,
         name: &ResourceName,

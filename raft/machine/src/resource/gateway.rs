@@ -41,7 +41,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Refuses a subnet's new gateway if it is held, or if a pool would allocate a gateway after it.
+    /// Refuses a subnet's new gateway if it is held, or if a pool would then allocate another pool's gateway.
     pub(super) fn check_gateway_of_subnet(&self, old: &Subnet, new: Option<IpAddr>) -> Result<(), Refusal> {
         self.check_can_be_gateway(old, new)?;
         let Some(former) = within_subnet(old.spec.gateway, old) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Split of a pool: some ranges become a pool of their own, with the held and cooling addresses.
+//! Split of a pool: some ranges move to a new pool, with the held and cooling addresses.
 //!
 //! Nothing is released or allocated: endpoints hold their addresses under the same ids, in the new pool.
 
@@ -34,7 +34,7 @@ impl Step<'_> {
         let Plan { id, old, subnet, remaining, split_off, moving } = plan;
         let new_id = self.state.new_id();
         let row = Pool { meta: self.new_meta(new_id), spec: split_off, ..old.clone() };
-        // They leave the old pool before it shrinks, or their cooling would end.
+        // Addresses leave the old pool before it shrinks; otherwise their cooling would end.
         self.leave(id, new_id, &moving);
         self.rewrite_pool(id, Pool { spec: remaining, ..old }, false);
         self.state.index_pool(new_id, &row, &subnet);
@@ -98,7 +98,7 @@ impl Step<'_> {
             PoolSpec { ranges: left, exclude: without(&old.spec.exclude, &wanted), ..old.spec.clone() };
         within(Counted::RemainingExclusions, remaining.exclude.len(), RANGES_MAX)?;
         let part = allocatable(&old.spec, &subnet.spec).intersection(&wanted);
-        // All that is cut from a prefix would have to move with it, however much that is.
+        // Everything cut from a prefix would have to move with it: an unbounded number of rows.
         self.state.check_not_delegated(id, name, &part)?;
         let moving = self.moving(&subnet, &part)?;
         Ok(Plan { id, old: old.clone(), subnet, remaining, split_off, moving })
@@ -114,7 +114,7 @@ impl Step<'_> {
         Err(Cause::TooManyToMove.into())
     }
 
-    /// Takes addresses out of a pool's account, and writes another pool into their rows.
+    /// Removes addresses from a pool's counts, and writes another pool into their rows.
     fn leave(&mut self, id: PoolId, new_id: PoolId, moving: &[(u128, Occupant)]) {
         for (_, occupant) in moving {
             let state = &mut *self.state;
@@ -138,7 +138,7 @@ impl Step<'_> {
         }
     }
 
-    /// Takes addresses into a new pool's account.
+    /// Adds addresses to the counts of a new pool.
     fn enter(&mut self, new_id: PoolId, moving: &[(u128, Occupant)]) {
         let space = self.state.space_mut(new_id);
         for (address, occupant) in moving {
@@ -155,7 +155,7 @@ impl Step<'_> {
         }
     }
 
-    /// The cursor of the new pool continues the old one's, if that lies in its ranges.
+    /// Copies the cursor of the old pool to the new one, if the cursor lies in the new pool's ranges.
     fn take_over_use(&mut self, id: PoolId, new_id: PoolId) {
         let cursor = self.state.pool_states.get(id).and_then(|row| row.cursor);
         let space = self.state.space(new_id);

@@ -61,7 +61,7 @@ impl Block {
         Block { start: self.start | (1 << (self.order - 1)), order: self.order - 1 }
     }
 
-    /// The smallest aligned block with both in it.
+    /// Returns the smallest aligned block that contains both.
     fn join(self, other: Block) -> Block {
         let differing = 128 - (self.start ^ other.start).leading_zeros();
         let order = u8::try_from(differing).unwrap_or(u8::MAX).max(self.order).max(other.order);
@@ -245,7 +245,7 @@ impl Node {
         }
     }
 
-    /// The same taken block, in a form that allows to free a part.
+    /// Returns the taken block in a form of which a part can be freed.
     fn taken_in_parts(&self) -> Kind {
         if self.order <= LEAF_ORDER {
             return Kind::Leaf(u64::MAX);
@@ -263,7 +263,7 @@ impl Node {
         node
     }
 
-    /// Restores what a branch promises after one of its halves changed.
+    /// Restores the invariants of a branch after one of its halves changed.
     fn settle(&mut self) {
         let half_order = self.order - 1;
         if let Kind::Branch { low, high, widest } = &mut self.kind {

@@ -131,7 +131,7 @@ impl Space {
         let count = |ranges: RangeSet| -> u128 {
             ranges.ranges().flat_map(|range| occupied(range.first(), range.last())).map(size).sum()
         };
-        // Only of what this pool owns: an address that it excludes may be another pool's.
+        // Only owned addresses count: an address that this pool excludes may belong to another pool.
         let (old, new) =
             (self.allocatable.intersection(&self.reserved), shape.allocatable.intersection(&shape.reserved));
         self.occupied_reserved += count(new.minus(&old));
@@ -148,13 +148,13 @@ impl Space {
         self.offered = Arc::new(offered);
     }
 
-    /// An address becomes occupied.
+    /// Marks an address as occupied.
     pub(crate) fn occupy(&mut self, address: u128) {
         self.free.take(address, address);
         self.occupied_reserved += u128::from(self.reserved.contains(address));
     }
 
-    /// An address is occupied no longer.
+    /// Marks an address as no longer occupied.
     pub(crate) fn vacate(&mut self, address: u128) {
         if self.offered.contains(address) {
             self.free.give(address, address);
@@ -162,7 +162,7 @@ impl Space {
         self.occupied_reserved -= u128::from(self.reserved.contains(address));
     }
 
-    /// A block of its free addresses becomes a prefix's.
+    /// Moves a block of free addresses to a prefix.
     pub(crate) fn delegate(&mut self, first: u128, last: u128) {
         let left_free = u128::from(last > first && SeededBug::OverlappingPrefix.is_on());
         self.free.take(first, last - left_free);
@@ -170,7 +170,7 @@ impl Space {
         self.occupied_reserved += self.reserved_within(first, last);
     }
 
-    /// A block is a prefix's no longer.
+    /// Returns the block of a prefix to the pool.
     pub(crate) fn take_back(&mut self, first: u128, last: u128) {
         for (first, last) in self.offered.within(first, last) {
             self.free.give(first, last);

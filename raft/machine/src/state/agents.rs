@@ -16,11 +16,11 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Subnets of one link that are probed.
+/// Maximum number of probed subnets per link.
 const SUBNETS_PER_LINK_MAX: usize = 1024;
 
 impl Silence {
-    /// Returns true if its newest round still proves something.
+    /// Returns true if the newest probe round is recent enough to be evidence.
     pub(crate) fn is_recent(&self, now_ms: u64) -> bool {
         self.last_ms.saturating_add(SILENCE_VALID_MS) >= now_ms
     }
@@ -58,7 +58,7 @@ impl State {
         row.node.clone().map(|name| NodeKey { realm, name })
     }
 
-    /// Those of the allocations that exist.
+    /// Returns those of the listed allocations that still exist.
     pub(crate) fn present_of(&self, ids: &[AllocationId]) -> Vec<AllocationId> {
         ids.iter().copied().filter(|id| self.allocations.get(*id).is_some()).collect()
     }
@@ -75,7 +75,8 @@ impl State {
         self.silent_nodes_from(grace_ms, None).map(|(_, report)| report)
     }
 
-    /// The same from a place on, with the places: log time of the newest heartbeat, and number of the report.
+    /// Like [`Self::silent_nodes`], after a position. Each report comes with its position: log time of the
+    /// newest heartbeat, and number of the report.
     pub(crate) fn silent_nodes_from(
         &self,
         grace_ms: u64,
@@ -94,7 +95,7 @@ impl State {
         links.filter(|link| link.network == *network).any(|link| link.cidr.contains(&address))
     }
 
-    /// Nodes that were heard lately and that are on the link of a subnet.
+    /// Nodes on the link of a subnet whose agents were heard recently.
     pub(crate) fn nodes_on_link_of(&self, subnet: &Subnet) -> impl Iterator<Item = &NodeKey> {
         let cidr = subnet.spec.cidr;
         let lengths = 0..=cidr.prefix_len();
@@ -105,8 +106,8 @@ impl State {
         all.filter(|node| !self.is_silent(node, PROBER_SILENCE_MS_MAX))
     }
 
-    /// Returns true if the agent of a node probes a subnet in a term of the log time. Each term has another
-    /// choice, so that no subnet stays with a broken agent.
+    /// Returns true if the agent of a node probes a subnet in a term of the log time. Each term selects other
+    /// agents, so that no subnet stays with a broken agent.
     pub(crate) fn is_prober(&self, node: &NodeKey, (id, subnet): (SubnetId, &Subnet), term: u64) -> bool {
         let rank = |node: &NodeKey| {
             let seed = xxh3_64_with_seed(node.name.as_str().as_bytes(), term ^ id.get());
@@ -119,7 +120,7 @@ impl State {
             is_candidate |= other == node;
             if (rank(other), other) < own && !better.contains(&other) {
                 better.push(other);
-                // Most nodes are none, and find that out here.
+                // Most nodes are no probers; for them the search ends here.
                 if better.len() >= PROBERS_PER_SUBNET {
                     return false;
                 }

@@ -39,7 +39,7 @@ impl<T> ByAttachment<T> {
         change.in_set(&mut self.0, (Self::hash(key), id));
     }
 
-    /// Row whose key, according to `key_of`, is this one.
+    /// Returns the row whose key, according to `key_of`, equals `key`.
     pub(crate) fn find<'a>(
         &self,
         key: &AttachmentKey,
@@ -66,7 +66,7 @@ mod tests {
         };
         let (mine, other) = (key("eth0"), key("eth1"));
         let mut index = ByAttachment::default();
-        // As if both had one hash: it is only known which by the rows.
+        // Simulates a hash collision: only the rows distinguish the two attachments.
         index.change(&mine, Id::new(1), Change::Enter);
         index.change(&mine, Id::new(2), Change::Enter);
         let key_of = |id: Id<()>| Some(if id.get() == 1 { &other } else { &mine });

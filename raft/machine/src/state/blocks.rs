@@ -24,7 +24,7 @@ impl State {
         self.take_in_prefix(row.parent.prefix(), range, |division| &mut division.children);
     }
 
-    /// Takes addresses out of what is free in a prefix, as one more of what `count` counts.
+    /// Removes addresses from the free set of a prefix, and increments a count of its division.
     pub(super) fn take_in_prefix(
         &mut self,
         parent: PrefixId,
@@ -40,7 +40,7 @@ impl State {
         *count(division) += 1;
     }
 
-    /// Returns addresses to what is free in a prefix.
+    /// Returns addresses to the free set of a prefix, and decrements a count of its division.
     pub(super) fn give_in_prefix(
         &mut self,
         parent: PrefixId,
@@ -70,7 +70,7 @@ impl State {
             .collect()
     }
 
-    /// Returns true if a prefix, or one above it, is only being cleared away.
+    /// Returns true if a prefix, or one above it, has ended: its rows are only waiting for deletion.
     pub(crate) fn has_ended(&self, id: PrefixId) -> bool {
         let now = self.ended_until_ms();
         let ended = |id: &PrefixId| {
@@ -86,7 +86,7 @@ impl State {
         self.prefixes.get(id).map(|row| (id, row))
     }
 
-    /// Prefixes of one realm that are cut from a pool or a prefix, by owner. Others cost nothing.
+    /// Prefixes of one realm that are cut from a pool or a prefix, by owner. Other realms cost nothing.
     pub(crate) fn prefixes_of_realm<'a>(
         &'a self,
         parent: ParentId,
@@ -126,7 +126,7 @@ impl State {
         self.give_in_prefix(row.parent.prefix(), range, |division| &mut division.children);
     }
 
-    /// Takes all blocks out of what they are cut from, once all rows are there.
+    /// Removes all blocks from the free sets of their parents, once all rows are loaded.
     pub(crate) fn index_blocks(&mut self) -> Result<(), Damaged> {
         let all = self.prefixes.len();
         if self.index.blocks.len() != all || self.index.prefix_owners.len() != all {

@@ -36,7 +36,7 @@ impl State {
         fit.next().map(|number| space.family.address(number))
     }
 
-    /// Takes the check of an address that is allocated now; returns true if it was valid.
+    /// Deletes the check of an address that is being allocated; returns true if the check was valid.
     pub(crate) fn use_check(&mut self, pool: PoolId, address: IpAddr) -> bool {
         let space = self.space_of(pool);
         let Some(id) = space.checks.get(&number(address)).copied() else { return false };
@@ -45,16 +45,16 @@ impl State {
         is_valid
     }
 
-    /// A check of a pool that no allocation can use: its address is not free, or its time is over.
+    /// A check of a pool that no allocation can use: its address is not free, or the check has expired.
     pub(crate) fn unusable_check(&self, pool: PoolId) -> Option<CheckId> {
         let space = self.space_of(pool);
         let is_usable = |number: u128| space.free.is_free(number) && self.check_of(space, number).is_some();
         space.checks.iter().find(|(number, _)| !is_usable(**number)).map(|(_, id)| *id)
     }
 
-    /// Number from which on a pool allocates next.
+    /// Returns the address number from which on a pool allocates next.
     ///
-    /// Drawn addresses can't be foretold: a pool with probes allocates those behind its cursor.
+    /// Random picks can't be predicted: a random pool with probes allocates from its cursor on.
     pub(crate) fn next_from(&self, pool: PoolId) -> u128 {
         match self.pools.named(pool).spec.strategy {
             Strategy::Sequential => 0,
@@ -71,8 +71,8 @@ impl State {
         self.check_of(self.space_of(pool), number).is_none_or(|row| row.until_ms <= until_ms)
     }
 
-    /// Forgets the checks of addresses that a pool can't allocate now: they say nothing about the time until
-    /// it can again.
+    /// Deletes the checks of addresses that a pool can't allocate now. Once such an address is free again,
+    /// its old check would prove nothing.
     pub(crate) fn end_checks_of_unfree(&mut self, pool: PoolId) {
         let space = self.space_of(pool);
         let unfree = space.checks.iter().filter(|(number, _)| !space.free.is_free(**number));
@@ -80,7 +80,7 @@ impl State {
         unfree.into_iter().for_each(|check| self.end_check(check));
     }
 
-    /// Forgets a check.
+    /// Deletes a check.
     pub(crate) fn end_check(&mut self, id: CheckId) {
         let row = self.erase_named::<Check>(id);
         self.space_mut(row.pool).checks.remove(&number(row.address));

@@ -15,7 +15,7 @@ use ipam_api::{Family, RangeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Keys under which a request that names no pool finds this one; none if it is no default pool.
+/// Keys under which a request that names no pool finds this pool; none unless it is a default pool.
 pub(crate) fn default_keys(
     id: PoolId,
     pool: &PoolSpec,
@@ -28,7 +28,7 @@ pub(crate) fn default_keys(
 }
 
 impl State {
-    /// Derives the entries that follow from several tables, once all rows are there and checked.
+    /// Derives the entries that follow from several tables, once all rows are loaded and checked.
     pub(crate) fn index_across(&mut self) -> Result<(), Damaged> {
         let networks: Vec<NetworkId> = self.networks.iter().map(|(id, _)| id).collect();
         for network in networks {
@@ -85,7 +85,7 @@ impl State {
 
     // === The index of pools and reservations ===
 
-    /// The space of a pool that is a row.
+    /// Returns the space of a pool that has a row.
     pub(crate) fn space_of(&self, pool: PoolId) -> &Space {
         match self.space(pool) {
             Some(space) => space,
@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the space of a pool for changes.
     pub(crate) fn space_mut(&mut self, pool: PoolId) -> &mut Space {
         match self.index.spaces.get_mut(&pool) {
             Some(space) => Arc::make_mut(space),
@@ -117,7 +117,7 @@ impl State {
         self.write(id, row);
     }
 
-    /// Forgets a pool. `subnet` is the one that it is cut from.
+    /// Removes a pool from the index. `subnet` is the pool's subnet.
     pub(crate) fn unindex_pool(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
         self.change_pool(id, pool, subnet, Change::Leave);
         self.index.spaces.remove(&id);
@@ -157,7 +157,7 @@ impl State {
         });
     }
 
-    /// Rebuilds what the reservations of a network cover.
+    /// Rebuilds the set of addresses that the reservations of a network cover.
     pub(crate) fn index_reservations(&mut self, network: NetworkId) {
         let all: Vec<AddressRange> = self
             .reservations

@@ -1,4 +1,4 @@
-//! Endpoints: their attachments, addresses and claims, looked up.
+//! Lookups of endpoints, and of their attachments, addresses and claims.
 
 use crate::command::{Allocate, ReleaseAttachmentOf, ScaleController};
 use crate::state::id::{AllocationId, AttachmentId, BootHistoryId, EndpointId, Id, NetworkId, TombstoneId};
@@ -22,7 +22,7 @@ impl State {
         ids.filter_map(|id| self.attachments.get(id).map(|attachment| (id, attachment)))
     }
 
-    /// Returns true if the endpoint has got another address since, in the place of this one.
+    /// Returns true if the endpoint has received a newer address that replaces this allocation.
     fn is_replaced(&self, endpoint: &Endpoint, id: AllocationId, row: &Allocation) -> bool {
         let newer = endpoint.allocations.iter().filter(|other| **other > id);
         newer.map(|other| self.allocations.named(*other)).any(|other| {
@@ -82,13 +82,13 @@ impl State {
         Some((id, self.boots.named(id)))
     }
 
-    /// Policy for the unwanted addresses of an endpoint.
+    /// Policy for an address of a sticky endpoint that its controller no longer needs.
     pub(crate) fn scale_down(&self, sticky: &Sticky, row: &Allocation) -> ScaleDown {
         let of_pool = || self.pools.named(row.pool).spec.scale_down;
         sticky.scale_down.unwrap_or_else(of_pool)
     }
 
-    /// Selects the allocations that fit.
+    /// Selects the allocations that satisfy a predicate.
     pub(crate) fn those_that(
         &self,
         ids: &[AllocationId],
@@ -152,14 +152,14 @@ impl State {
 }
 
 impl Allocation {
-    /// Returns true if it is attached nowhere and would be: it waits for an ADD.
+    /// Returns true if the allocation has the lifecycle `attached` but no attachment: it awaits an ADD.
     pub(crate) fn awaits_attachment(&self) -> bool {
         self.attachment.is_none() && self.lifecycle == Lifecycle::Attached
     }
 }
 
 impl Allocate {
-    /// The node where the addresses will be.
+    /// Node on which the addresses will be used.
     pub(crate) fn place(&self) -> Option<&ObjectName> {
         self.node.as_ref().or(self.attachment.as_ref().map(|key| &key.node))
     }

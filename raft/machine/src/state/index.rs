@@ -28,9 +28,9 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Part of the index, made of the parts of several lanes.
+/// Part of the index, merged from the parts of several loading lanes.
 pub(crate) trait Part {
-    /// Merges the entries of other tables. Costs as much as the smaller part is large.
+    /// Merges the entries of other tables. The cost is proportional to the smaller part.
     fn take_in(&mut self, other: Self);
 }
 
@@ -95,9 +95,9 @@ index! {
     subnet_starts: Tree<(NetworkId, Family, u128), SubnetId>;
     /// Subnet, whether the pool is automatic, and the pool.
     pools_of_subnet: TreeSet<(SubnetId, bool, PoolId)>;
-    /// Automatic pools by what makes the endpoints that they are for.
+    /// Automatic pools by the controller of their application.
     applications: TreeSet<(ControllerKey, PoolId)>;
-    /// Automatic pools that requests of nodes made and that still exist: how many of each node.
+    /// Number of existing automatic pools that requests of each node created.
     automatic_of_node: Tree<NodeKey, usize>;
     /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
     owners: Tree<(NetworkId, Family, u128), (u128, PoolId)>;
@@ -116,7 +116,7 @@ index! {
     reserved: Tree<(NetworkId, Family), Arc<RangeSet>>;
     /// Ranges that reservations record for an endpoint.
     records: TreeSet<(NetworkId, Family, u128, u128, ReservationId)>;
-    /// The same reservations by the endpoint.
+    /// Reservations that record addresses, by their endpoint.
     records_of: TreeSet<(EndpointKey, ReservationId)>;
     /// Default pools by their selector keys, the most specific first.
     default_pools: TreeSet<DefaultKey>;
@@ -126,7 +126,7 @@ index! {
     endpoints: TreeSet<(EndpointKey, EndpointId)>;
     /// Incarnations of hosts by realm and name, in all namespaces.
     hosts: TreeSet<(Name, ObjectName, EndpointId)>;
-    /// Sticky endpoints by what makes them.
+    /// Sticky endpoints by their controller.
     controllers: TreeSet<(ControllerKey, EndpointId)>;
     attachments: ByAttachment<Attachment>;
     tombstones: ByAttachment<Tombstone>;
@@ -155,27 +155,27 @@ index! {
     cooling_until: TreeSet<(u64, CoolingId)>;
     /// Waiting claims by their place in line.
     waiting: Tree<u64, Waiter>;
-    /// Scarce resource, the number of addresses that it would have to have, and place in line.
+    /// Claims by scarce resource, number of addresses that they need of it, and place in line.
     waiting_for: TreeSet<(WaitTarget, u32, u64)>;
-    /// The first place in line that something could help now.
+    /// Place in line of the first claim that each resource could serve now.
     first_waiter_of: Tree<WaitTarget, u64>;
-    /// The same by place.
+    /// First claims that the resources could serve now, by place in line.
     ready_waiters: TreeSet<(u64, WaitTarget)>;
-    /// Numbers of addresses that namespaces and applications have.
+    /// Numbers of addresses that namespaces and applications hold.
     used: Tree<QuotaScope, QuotaUsage>;
     /// Ends of leases.
     leases: LeaseIndex;
     token_secrets: Tree<SecretHash, TokenId>;
     /// Tokens that expire, by the log time at which they do.
     token_ends: TreeSet<(u64, TokenId)>;
-    /// Tokens that speak for a node, by the node, the oldest first.
+    /// Tokens of nodes, by the node, the oldest first.
     node_tokens: TreeSet<(NodeKey, TokenId)>;
     replays: Tree<(Text, Text), ReplayId>;
     /// Kept answers of each principal, the oldest first.
     replays_of: TreeSet<(Text, ReplayId)>;
     /// Kept answers of each principal.
     replay_usage: Tree<Text, ReplayUsage>;
-    /// The same by bytes.
+    /// Principals by the bytes of their kept answers.
     replay_bytes_of: TreeSet<(u64, Text)>;
     /// Bytes of all kept answers.
     replay_bytes: u64;
@@ -187,7 +187,7 @@ index! {
     prefixes_owned: TreeSet<(ObjectName, Name, u64)>;
     /// Ends of prefixes.
     prefix_until: TreeSet<(u64, PrefixId)>;
-    /// Remains of prefixes that others are cut from.
+    /// Free addresses of prefixes from which others are cut.
     divided: Tree<PrefixId, Arc<Division>>;
     /// Prefix claims by their request.
     prefix_claims: Tree<PrefixPath, PrefixClaimId>;
@@ -197,15 +197,15 @@ index! {
     awaited_prefixes: TreeSet<(ParentId, PrefixOwner, PrefixClaimId)>;
     /// Cooling blocks by the prefix that they were cut from, the longest-cooling first.
     prefix_coolings_of: TreeSet<(PrefixId, PrefixCoolingId)>;
-    /// The same by address.
+    /// Cooling blocks by the prefix that they were cut from, and by address.
     prefix_cooling_at: Tree<(PrefixId, u128), PrefixCoolingId>;
-    /// The same by owner.
+    /// Cooling blocks by the prefix that they were cut from, and by owner.
     prefix_cooling_owners: Tree<(PrefixId, PrefixOwner), PrefixCoolingId>;
-    /// Ends of the cooling of these blocks.
+    /// Ends of the cooling times of blocks.
     prefix_cooling_until: TreeSet<(u64, PrefixCoolingId)>;
 }
 
-/// Network, family, what the pool is found by, how specific it is, its name and its id.
+/// Network, family, selector key, specificity, name and id of a default pool.
 pub(crate) type DefaultKey = (NetworkId, Family, SelectorKey, Rank, Name, PoolId);
 
 /// Use of the cluster by nodes that use it.

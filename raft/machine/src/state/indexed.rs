@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Direction of a change of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A row comes.
+    /// A row is added.
     Enter,
     /// A row is removed.
     Leave,
@@ -61,12 +61,12 @@ pub(crate) trait Indexed: InRows {
     /// Adds or removes the entries of a row.
     fn change(&self, _id: Self::Id, _index: &mut Index, _change: Change) {}
 
-    /// True if the row has the entries of `old`, the row that it replaces.
+    /// Returns true if the row has the same index entries as `old`, the row that it replaces.
     fn is_found_as(&self, _old: &Self) -> bool {
         false
     }
 
-    /// Lets names that many rows have share their memory. For tables that grow with the number of
+    /// Shares the memory of names that many rows contain. For tables that grow with the number of
     /// allocations.
     fn share_names(&mut self, _names: &mut SharedNames) {}
 }
@@ -140,7 +140,7 @@ impl State {
     }
 }
 
-/// Number of a count.
+/// Type of a count.
 pub(crate) trait Number:
     Copy + Display + PartialOrd + Add<Output = Self> + Sub<Output = Self>
 {
@@ -185,7 +185,7 @@ impl Indexed for Reservation {
         }
     }
 
-    /// Its name and its network are constant.
+    /// Name and network of a reservation are constant.
     fn is_found_as(&self, old: &Self) -> bool {
         let of = |row: &Self| row.spec.endpoint.clone().map(|key| (key, row.spec.addresses.clone()));
         of(self) == of(old)
@@ -208,7 +208,7 @@ impl Indexed for Subnet {
         }
     }
 
-    /// Its name, its network and its CIDR are constant.
+    /// Name, network and CIDR of a subnet are constant.
     fn is_found_as(&self, _: &Self) -> bool {
         true
     }
@@ -227,7 +227,7 @@ impl Indexed for Pool {
         }
     }
 
-    /// Its name and its subnet are constant.
+    /// Name and subnet of a pool are constant.
     fn is_found_as(&self, old: &Self) -> bool {
         let of = |pool: &Self| pool.automatic.as_ref().map(|automatic| automatic.controller.clone());
         self.spec.exclude.is_empty() == old.spec.exclude.is_empty() && of(self) == of(old)
@@ -254,7 +254,7 @@ impl Indexed for Endpoint {
         }
     }
 
-    /// Its key is constant.
+    /// The key of an endpoint is constant.
     fn is_found_as(&self, old: &Self) -> bool {
         self.waiting == old.waiting
             && self.controller == old.controller
@@ -278,7 +278,7 @@ impl Indexed for Attachment {
         index.inventories.change(node, id, self, change);
     }
 
-    /// Its key is constant.
+    /// The key of an attachment is constant.
     fn is_found_as(&self, old: &Self) -> bool {
         self.allocations == old.allocations
     }
@@ -297,7 +297,7 @@ impl Indexed for Allocation {
         }
     }
 
-    /// Its address and its source are constant. The index of leases follows from several tables.
+    /// Address and source of an allocation are constant. The index of leases follows from several tables.
     fn is_found_as(&self, _: &Self) -> bool {
         true
     }
@@ -345,7 +345,7 @@ impl Indexed for BootHistory {
         change.in_map(&mut index.boots, (self.realm.clone(), self.name.clone()), id);
     }
 
-    /// Its node is constant.
+    /// The node of a boot history is constant.
     fn is_found_as(&self, _: &Self) -> bool {
         true
     }
@@ -367,7 +367,7 @@ impl Indexed for NodeReport {
         }
     }
 
-    /// Its node is constant.
+    /// The node of a report is constant.
     fn is_found_as(&self, old: &Self) -> bool {
         self.heard_ms == old.heard_ms && self.links == old.links
     }
@@ -378,7 +378,7 @@ impl Indexed for ReportedPod {
         change.in_map(&mut index.pod_uids, (self.endpoint.realm.clone(), Text::clone(&self.uid)), id);
     }
 
-    /// Its realm and its uid are constant.
+    /// Realm and uid of a reported pod are constant.
     fn is_found_as(&self, _: &Self) -> bool {
         true
     }
@@ -401,7 +401,7 @@ impl Indexed for Quarantine {
         }
     }
 
-    /// Its address and its reporter are constant.
+    /// Address and reporter of a quarantine are constant.
     fn is_found_as(&self, old: &Self) -> bool {
         self.confirmed_by.is_none() == old.confirmed_by.is_none()
     }
@@ -472,7 +472,7 @@ impl Indexed for PrefixClaim {
         }
     }
 
-    /// Its request is constant.
+    /// Source and owners of a claim are constant, also when its request is replaced.
     fn is_found_as(&self, old: &Self) -> bool {
         self.missing == old.missing
     }

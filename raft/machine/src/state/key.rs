@@ -13,7 +13,7 @@ use crate::value::id::{EndpointId, NetworkId, ParentId, PoolId, PrefixClaimId};
 use crate::value::row::Endpoint;
 use crate::value::{Allocate, Controller, ControllerName, Text};
 
-/// By which a controller's endpoints are found.
+/// Key under which the index lists a controller's endpoints and automatic pools.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ControllerKey {
     pub(crate) realm: Name,
@@ -30,14 +30,14 @@ impl ControllerKey {
         }
     }
 
-    /// Of a sticky endpoint that has one.
+    /// Key of the controller of a sticky endpoint, if it has one.
     pub(crate) fn of(row: &Endpoint) -> Option<Self> {
         let controller = row.controller.as_deref().filter(|_| row.sticky.is_some())?;
         Some(Self::new(&row.key.realm, &row.key.namespace, controller))
     }
 }
 
-/// An application: what makes endpoints, in its realm and namespace.
+/// Application: a controller in its realm and namespace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Application<'a> {
     pub(crate) realm: &'a Name,
@@ -55,7 +55,7 @@ impl<'a> Application<'a> {
         ControllerKey::new(self.realm, self.namespace, self.controller)
     }
 
-    /// True for the application that a pool was made for, in any incarnation.
+    /// Returns true if a pool was created for this application, in any incarnation.
     pub(crate) fn has(&self, pool: &Automatic) -> bool {
         let (one, other) = (&self.controller, &pool.controller);
         (self.realm, self.namespace) == (&pool.realm, &pool.namespace)

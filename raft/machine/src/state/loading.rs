@@ -1,8 +1,8 @@
 //! State built from rows in any order.
 //!
-//! This is most of a start's work, as much for a core as reading the rows. It can be shared: tables that grow
-//! with the number of allocations have a lane each, which decodes their rows and derives what depends on them
-//! alone. Parts derived from several tables come last.
+//! Loading is most of the work of a start: it takes one core as long as reading the rows does. So several
+//! lanes share it: each lane decodes the rows of its tables and derives the entries that depend on these rows
+//! alone. Entries that follow from several tables are derived last.
 
 use crate::state::damaged::Damaged;
 use crate::state::row::{Allocation, Attachment, Cooling, Endpoint, Quarantine};
@@ -19,7 +19,7 @@ pub fn lane(table: u8) -> usize {
     match table {
         Endpoint::TABLE => 1,
         Attachment::TABLE => 2,
-        // Together: they share the addresses.
+        // One lane, because these tables share the index of addresses.
         Allocation::TABLE | Cooling::TABLE | Quarantine::TABLE => 3,
         _ => 0,
     }
@@ -42,7 +42,7 @@ impl Loading {
     /// Adds a row; rows may come in any order.
     ///
     /// # Errors
-    /// If it can't be decoded, or is a duplicate.
+    /// If the row can't be decoded, or is a duplicate.
     pub fn put(&mut self, key: RowKey, bytes: &[u8]) -> Result<(), Damaged> {
         let state = &mut self.state;
         match key.table {
@@ -57,7 +57,7 @@ impl Loading {
         }
     }
 
-    /// Makes what finds this lane's rows fast.
+    /// Derives the index entries of this lane's rows.
     #[must_use]
     pub fn indexed(mut self) -> Indexed {
         self.state.index_tables();

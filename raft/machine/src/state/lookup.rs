@@ -1,4 +1,4 @@
-//! Rows by name and by application, and an endpoint's view of them.
+//! Lookups of rows by name and by application.
 
 use crate::command::{
     InterfaceRequest, Kind, Metadata, NetworkSpec, Probing, Refusal, ScaleController, Text,
@@ -14,7 +14,7 @@ use ipam_api::Family;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 
 impl State {
-    /// The network that stands in where none is named.
+    /// Writes the network `default`, which applies where a request names no network.
     pub(crate) fn put_default_network(&mut self) {
         let revision = self.revision();
         let founder = Text::identifier("founding");
@@ -92,7 +92,7 @@ impl State {
         })
     }
 
-    /// Automatic pool to use in a subnet: one that is not being deleted, else the newest that was left.
+    /// Automatic pool to use in a subnet: one that is not being deleted, else the newest.
     pub(crate) fn present_pool(
         &self,
         key: &ControllerKey,
@@ -134,7 +134,7 @@ impl State {
         same.map(|(id, ..)| id).collect()
     }
 
-    /// The epoch that isn't confirmed yet, if the present one isn't.
+    /// Returns the present epoch, unless it is confirmed already.
     #[must_use]
     pub fn unconfirmed(&self) -> Option<&Epoch> {
         self.epochs.last().map(|(_, row)| row).filter(|row| row.ended_wall_ms.is_none())
@@ -152,7 +152,7 @@ impl State {
         if now < self.header.no_lease_ends_before_ms { 0 } else { now }
     }
 
-    /// Returns the log time at which a lease or prefix ends that isn't renewed.
+    /// Returns the log time at which a lease or prefix ends unless it is renewed.
     pub(crate) fn end_of_lease_ms(&self, until_ms: u64) -> u64 {
         until_ms.max(self.header.no_lease_ends_before_ms)
     }
@@ -163,12 +163,12 @@ impl Automatic {
         Application { realm: &self.realm, namespace: &self.namespace, controller: &self.controller }
     }
 
-    /// Key under which it is found.
+    /// Key under which the index lists the pool.
     pub(crate) fn key(&self) -> ControllerKey {
         ControllerKey::new(&self.realm, &self.namespace, &self.controller)
     }
 
-    /// Wanted number of addresses of the pool.
+    /// Desired number of addresses of the pool.
     pub(crate) fn wanted(&self) -> u128 {
         self.size.of(self.replicas).into()
     }

@@ -1,4 +1,4 @@
-//! Addresses of a subnet: pools that own them, gateways, reservations and what pools leave out.
+//! Addresses of a subnet: owning pools, gateways, reservations and exclusions of pools.
 
 use crate::command::PoolSpec;
 use crate::space::Space;
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Key of a pool's gateway, if a pool could have that address: link-local ones may be of no subnet.
+/// Key of a pool's gateway, if the gateway lies in the subnet; a link-local one need not.
 pub(crate) fn gateway_key(id: PoolId, pool: &PoolSpec, subnet: &Subnet) -> Option<GatewayKey> {
     let gateway = within_subnet(pool.gateway, subnet)?;
     Some((subnet.network, Family::of(gateway), number(gateway), id))
@@ -25,7 +25,7 @@ pub(crate) fn within_subnet(gateway: Option<IpAddr>, subnet: &Subnet) -> Option<
 }
 
 impl Index {
-    /// A pool owns its addresses from now on.
+    /// Registers a pool as the owner of its addresses.
     pub(crate) fn own(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
         let mut unassigned = self.unassigned.get_mut(&pool.subnet).map(Arc::make_mut);
         for range in owned(&pool.spec, subnet.spec.cidr).ranges() {
@@ -39,7 +39,7 @@ impl Index {
         }
     }
 
-    /// A pool owns nothing any more.
+    /// Removes a pool as the owner of its addresses.
     pub(crate) fn disown(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
         let mut unassigned = self.unassigned.get_mut(&pool.subnet).map(Arc::make_mut);
         for range in owned(&pool.spec, subnet.spec.cidr).ranges() {
@@ -82,7 +82,7 @@ impl State {
         self.index.gateways.range(from..=to).map(move |(_, _, number, id)| (family.address(*number), *id))
     }
 
-    /// Returns true if an address is a pool's gateway, and the last address from there on that is like it.
+    /// Returns whether an address is a pool's gateway, and the last address with the same result.
     pub(crate) fn gateway_stretch(&self, network: NetworkId, family: Family, at: u128) -> (bool, u128) {
         let (from, to) = ((network, family, at, Id::MIN), (network, family, u128::MAX, Id::MAX));
         match self.index.gateways.range(from..=to).next() {
@@ -125,7 +125,7 @@ impl State {
         self.index.reserved.get(&key).is_some_and(|set| set.contains(number))
     }
 
-    /// Ends the cooling of an address: it becomes free, or what its pool now specifies.
+    /// Ends the cooling of an address, which becomes free or gets the state that its pool now specifies.
     pub(crate) fn end_cooling(&mut self, id: CoolingId) -> Arc<Cooling> {
         let row = self.erase_named::<Cooling>(id);
         let space = self.space_mut(row.pool);

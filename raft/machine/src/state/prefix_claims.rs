@@ -108,7 +108,8 @@ impl State {
         for level in &request.levels {
             let owner = PrefixOwner { realm: request.realm.clone(), name: level.owner.clone() };
             match (self.prefix_of(parent, &owner), level.length) {
-                // It has to be cleared first; the claim is then turned to the block that it leaves.
+                // The ended prefix is deleted first; the claim is then redirected to the block that becomes
+                // free.
                 (Some((id, _)), _) if self.has_ended(id) => {
                     let of = WaitTarget::Block(id.into());
                     return Next::Block(MissingBlock { of, need: NEVER_ROOM, owner });

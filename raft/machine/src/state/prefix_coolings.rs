@@ -1,4 +1,4 @@
-//! Cooling blocks of prefixes: single addresses, taken in the prefix that they were cut from.
+//! Cooling blocks of prefixes: single addresses that are not free in their parent prefix.
 
 use crate::state::State;
 use crate::state::damaged::Damaged;
@@ -21,7 +21,7 @@ impl State {
         self.index.prefix_cooling_at.get(&(parent, number(address))).copied()
     }
 
-    /// Address of a prefix that cools for its last owner, if a block of this length can be it.
+    /// Cooling address that an owner last held in a prefix, if the requested block is a single address.
     pub(crate) fn own_block(&self, parent: ParentId, owner: &PrefixOwner, length: u8) -> Option<IpAddr> {
         let id = *self.index.prefix_cooling_owners.get(&(parent.prefix(), owner.clone()))?;
         let address = self.prefix_coolings.named(id).address;
@@ -54,7 +54,7 @@ impl State {
         row
     }
 
-    /// Takes all cooling addresses out of their prefixes, once all blocks are taken out.
+    /// Removes all cooling addresses from the free sets of their prefixes, after all blocks.
     pub(super) fn index_prefix_coolings(&mut self) -> Result<(), Damaged> {
         if self.index.prefix_cooling_at.len() != self.prefix_coolings.len() {
             return Err(Damaged("one address of a prefix cools twice".to_owned()));

@@ -29,8 +29,8 @@ impl State {
         row.heard_ms.saturating_add(QUARANTINE_RECHECK_MS) <= self.log_time_ms()
     }
 
-    /// Returns true if the silence of a quarantined address ends its quarantine when the node reports it: the
-    /// node heard the host, or no node that did is left.
+    /// Returns true if the quarantine ends when the node reports that nothing answers. The node must be a
+    /// witness of the foreign host, unless no witness is alive.
     pub(crate) fn may_judge(&self, node: &NodeKey, row: &Quarantine) -> bool {
         let is_alive = |witness: &NodeKey| {
             self.report_of(witness).is_some() && !self.is_silent(witness, PROBER_SILENCE_MS_MAX)
@@ -74,7 +74,7 @@ impl State {
         self.index.collisions.len()
     }
 
-    /// Ends the quarantine of an address: it becomes free, or what its pool now specifies.
+    /// Ends the quarantine of an address, which becomes free or gets the state that its pool now specifies.
     pub(crate) fn end_quarantine(&mut self, id: QuarantineId) -> Arc<Quarantine> {
         let row = self.erase_named::<Quarantine>(id);
         let space = self.space_mut(row.pool);

@@ -1,4 +1,4 @@
-//! Heads of waiting lines: for each pool and quota the first claim that it could help.
+//! Heads of waiting lines: for each resource the first claim that it could serve now.
 
 use crate::command::{NamespaceSpec, PoolSpec};
 use crate::space::Space;
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// Finds out again which claim a pool could help first.
+    /// Recomputes the first claim that a resource could serve.
     pub(crate) fn refresh_waiter(&mut self, of: &WaitTarget) {
         if self.index.waiting_for.is_empty() && self.index.first_waiter_of.is_empty() {
             return;
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The same for all that claims wait for.
+    /// Recomputes the first claim of each resource that claims wait for.
     pub(crate) fn refresh_all_waiters(&mut self) {
         let all: BTreeSet<WaitTarget> = self.index.waiting_for.iter().map(|(of, ..)| of.clone()).collect();
         for of in all.iter().chain(&self.index.first_waiter_of.keys().cloned().collect::<Vec<_>>()) {
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// The same for what a namespace's quota leaves, which has changed.
+    /// Recomputes the first claims of a namespace's quota, whose remainder has changed.
     pub(crate) fn refresh_waiters_of(&mut self, namespace: &NamespaceSpec) {
         let (realm, name) = (&namespace.realm, &namespace.name);
         let whole = QuotaScope::of_namespace(realm, name);
@@ -116,7 +116,8 @@ impl State {
         }
     }
 
-    /// The same for blocks of all prefixes of a pool, which now offers cooling addresses or no longer does.
+    /// Recomputes the first claims of all prefixes of a pool. The pool began or ceased to offer cooling
+    /// addresses.
     pub(crate) fn refresh_waiters_below(&mut self, pool: PoolId) {
         let (from, to) = (WaitTarget::Block(Id::MIN), WaitTarget::Block(Id::MAX));
         let blocks = self.index.waiting_for.range((from, 0, 0)..=(to, u32::MAX, u64::MAX));

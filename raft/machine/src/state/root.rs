@@ -1,4 +1,4 @@
-//! Everything the machine remembers, and what is derived from it to find things fast.
+//! The replicated state: the rows, and the index that is derived from them for fast lookups.
 
 use crate::space::Space;
 use crate::state::damaged::Damaged;
@@ -36,7 +36,7 @@ pub struct Header {
     pub epoch: u64,
     /// Rises with every change.
     pub counter: u64,
-    /// By which rules `apply` behaves; raised by an entry once all members know them.
+    /// Feature level: the rules that `apply` follows. An entry raises it once all members support them.
     pub level: u32,
     /// The log time of the newest command.
     pub log_time_ms: u64,
@@ -49,7 +49,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns true if revisions can be made of it: larger numbers never occur.
+    /// Returns true if epoch and counter fit into a revision; larger numbers never occur.
     pub(crate) fn makes_sense(&self) -> bool {
         self.epoch >> (REVISION_BITS - EPOCH_SHIFT) == 0 && self.counter >> EPOCH_SHIFT == 0
     }
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// Returns what the state knows of itself.
+    /// Returns the header of the state.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
@@ -183,7 +183,7 @@ impl State {
         self.index.token_ends.range(later).next().map(|(until, _)| *until)
     }
 
-    // === Finding things ===
+    // === Lookups ===
 
     /// A pool's addresses.
     #[must_use]
@@ -196,7 +196,7 @@ impl State {
         self.index.pools_of_subnet.range(all).map(|(_, _, pool)| *pool)
     }
 
-    /// The pools of a subnet that aren't made for one application.
+    /// The pools of a subnet that weren't created for one application.
     pub(crate) fn pools_for_all(&self, subnet: SubnetId) -> impl Iterator<Item = PoolId> {
         let all = (subnet, false, Id::MIN)..=(subnet, false, Id::MAX);
         self.index.pools_of_subnet.range(all).map(|(_, _, pool)| *pool)
@@ -223,7 +223,7 @@ impl State {
         subnet.spec.cidr.contains(&address).then_some((*id, subnet))
     }
 
-    /// The pool that owns an address: it lies in its ranges and is not excluded from them.
+    /// The pool that owns an address: the address lies in the pool's ranges and isn't excluded.
     #[must_use]
     pub fn pool_at(&self, network: NetworkId, address: IpAddr) -> Option<PoolId> {
         let family = Family::of(address);
@@ -246,7 +246,7 @@ impl State {
         self.index.occupants.range(network, range.first_address(), range.last_address())
     }
 
-    /// The incarnations of an endpoint, oldest first. A command that looks at all of them counts them.
+    /// The incarnations of an endpoint, oldest first. A command that examines all of them counts its work.
     pub fn incarnations(&self, key: &EndpointKey) -> impl Iterator<Item = EndpointId> {
         let all = (key.clone(), Id::MIN)..=(key.clone(), Id::MAX);
         self.index.endpoints.range(all).map(|(_, id)| *id)
@@ -275,7 +275,7 @@ impl State {
         self.index.endpoints.range((from, Bound::Unbounded)).map(|(key, id)| (key, *id))
     }
 
-    /// An attachment that lives.
+    /// Returns the live attachment with a key.
     #[must_use]
     pub fn attachment(&self, key: &AttachmentKey) -> Option<(AttachmentId, &Attachment)> {
         let id = self.index.attachments.find(key, |id| self.attachments.get(id).map(|row| &row.key))?;

@@ -17,18 +17,18 @@ pub use crate::value::quota::QuotaScope;
 pub use crate::value::row::*;
 pub use crate::value::{IdList, RareList, ReportedPod, ReportedRealm};
 
-/// The answer to a request that had a key.
+/// Kept answer to a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replay {
     /// Principal of the request.
     pub principal: Text,
-    /// Its key.
+    /// Idempotency key of the request.
     pub key: Text,
     /// Hash of the request.
     pub request: u128,
-    /// Its outcome.
+    /// Outcome of the request.
     pub outcome: Outcome,
-    /// The log time at which it is forgotten.
+    /// Log time at which the answer is deleted.
     pub until_ms: u64,
 }
 
@@ -80,7 +80,7 @@ macro_rules! rows {
                 }
             }
 
-            /// Takes a row in that is stored.
+            /// Decodes and adds a stored row.
             pub(super) fn load(
                 &mut self,
                 key: RowKey,
@@ -128,8 +128,8 @@ macro_rules! rows {
     };
 }
 
-// The header is table 0. Members have the ids that the log knows them by, segments and generations their
-// numbers. Numbers are part of the format of rows and snapshots and never move.
+// The header is table 0. Members have their Raft ids, segments and epochs their numbers. Table numbers are
+// part of the format of rows and snapshots and never change.
 rows! {
     /// Address spaces.
     networks: Network = 1, NetworkId, "network";
@@ -137,21 +137,21 @@ rows! {
     subnets: Subnet = 2, SubnetId, "subnet";
     /// Named sets of addresses.
     pools: Pool = 3, PoolId, "pool";
-    /// Addresses that are never given.
+    /// Addresses that no pool ever allocates.
     reservations: Reservation = 4, ReservationId, "reservation";
     /// Data of pools that changes with their use, by the pool's id.
     pool_states: PoolState = 5, PoolId, "pool state";
     /// Incarnations of endpoints.
     endpoints: Endpoint = 6, EndpointId, "endpoint";
-    /// Attachments that live.
+    /// Live attachments.
     attachments: Attachment = 7, AttachmentId, "attachment";
-    /// Addresses held.
+    /// Addresses held by endpoints.
     allocations: Allocation = 8, AllocationId, "allocation";
-    /// Releases remembered.
+    /// Tombstones: releases of attachments.
     tombstones: Tombstone = 9, TombstoneId, "tombstone";
-    /// Addresses that rest.
+    /// Cooling addresses.
     coolings: Cooling = 10, CoolingId, "cooling";
-    /// Boots of nodes that have asked.
+    /// Boots of nodes that have sent requests.
     boots: BootHistory = 11, BootHistoryId, "boots of a node";
     /// Credentials of callers.
     tokens: Token = 12, TokenId, "token";

@@ -6,7 +6,7 @@
 pub struct RowKey {
     /// Number of the table; 0 is the header.
     pub table: u8,
-    /// The row's id in it.
+    /// Id of the row in its table.
     pub id: u64,
 }
 
@@ -21,7 +21,7 @@ impl RowKey {
         [self.table, a, b, c, d, e, f, g, h]
     }
 
-    /// The reverse; nothing for bytes of another length.
+    /// Decodes a key; `None` for bytes of another length.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (table, id) = bytes.split_first()?;

@@ -105,7 +105,7 @@ impl State {
         self.index.used.get(scope).copied().unwrap_or_default()
     }
 
-    /// Counts addresses that an account has from now on, or no longer.
+    /// Adds addresses to an account, or subtracts them if `has` is false.
     fn count_for(&mut self, scope: QuotaScope, family: Family, has: bool, number: u64) {
         if number == 0 {
             return;
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// Counts an address that accounts have from now on, or no longer.
+    /// Adds an address to accounts, or subtracts it if `has` is false.
     pub(crate) fn count_address(&mut self, scopes: Vec<QuotaScope>, address: IpAddr, has: bool) {
         for scope in scopes {
             self.count_for(scope, Family::of(address), has, 1);
@@ -163,7 +163,7 @@ impl State {
         counted.count() as u64
     }
 
-    /// Counts what an endpoint has as that of the application that it is of now.
+    /// Moves the count of an endpoint's addresses to its present application.
     pub(crate) fn count_for_another(&mut self, old: &Endpoint, new: &Endpoint) {
         let (realm, namespace) = (&old.key.realm, &old.key.namespace);
         let scope = |row: &Endpoint| {
@@ -238,7 +238,7 @@ pub(crate) fn size(pool: &Pool, subnet: &Subnet) -> u64 {
 }
 
 impl Index {
-    /// Counts an automatic pool that begins to exist, or exists no longer.
+    /// Adds an automatic pool to the count of its node, or subtracts it if `is_there` is false.
     pub(crate) fn count_automatic(&mut self, automatic: &Automatic, is_there: bool) {
         let Some(node) = &automatic.created_by else { return };
         let mut count = self.automatic_of_node.get(node).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Pools by what their demands are and by name: the order in which requests find them.
+//! Pools by selector and by name: the order in which requests find them.
 
 use crate::command::{PoolSelectors, PoolSpec, Text};
 use crate::state::State;
@@ -15,19 +15,19 @@ fn key(pool: &PoolSpec, subnet: &Subnet) -> (Family, Rank, ResourceName) {
 }
 
 impl Index {
-    /// Finds a pool by its rank and name from now on.
+    /// Adds a pool to the index of ranks and names.
     pub(crate) fn name_pool(&mut self, id: PoolId, pool: &PoolSpec, subnet: &Subnet) {
         self.pool_names.insert(key(pool, subnet), id);
     }
 
-    /// Finds a pool by its rank and name no longer.
+    /// Removes a pool from the index of ranks and names.
     pub(crate) fn unname_pool(&mut self, pool: &PoolSpec, subnet: &Subnet) {
         self.pool_names.remove(&key(pool, subnet));
     }
 }
 
 impl PoolSelectors {
-    /// Anchors of the pool: one of its demands, the one that most likely tells it from others.
+    /// Index keys of a pool: those of the one selector that most likely distinguishes it from others.
     pub(crate) fn selector_keys(&self) -> Vec<SelectorKey> {
         let labels = |selector: &Selector, of: fn(Text, Text) -> SelectorKey| {
             let (key, values) = selector.telling()?;
@@ -74,7 +74,7 @@ impl PoolSelectors {
 }
 
 impl State {
-    /// Keys of default pools, from one anchor on.
+    /// Keys of default pools, from one selector key on.
     pub(crate) fn default_keys_from(
         &self,
         network: NetworkId,

@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// A subnet without addresses that a pool owns.
+/// Free set of a subnet in which no pool owns an address.
 pub(crate) fn all_unassigned(cidr: IpNet) -> FreeSet {
     let whole = AddressRange::of_cidr(cidr);
     let mut all = FreeSet::nothing_free(number(cidr.network()), cidr.max_prefix_len() - cidr.prefix_len());

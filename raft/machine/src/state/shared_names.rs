@@ -1,4 +1,4 @@
-//! Names that many rows have, in one memory for all of them.
+//! Sharing of names: equal names of many rows use the same memory.
 //!
 //! Commands and stored rows are decoded with memory for each name. A million rows name a few thousand nodes,
 //! namespaces and principals, so that most of this memory would be copies.
@@ -11,13 +11,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Recently written names by a part of their hash.
 ///
-/// It is no part of the rows' meaning, and bounded: a name takes the place of another one with the same part.
-/// Rows with the other one keep sharing it.
+/// The table isn't part of the rows' content, and it is bounded: a name replaces another one with the same
+/// part. Rows with the replaced name keep sharing its memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharedNames(Tree<u16, ArcStr>);
 
 impl SharedNames {
-    /// Lets a name take the memory of an equal one.
+    /// Replaces a name by an equal one that is shared already, or offers it for sharing.
     pub(crate) fn share(&mut self, name: &mut impl SharedText) {
         let [one, other, ..] = xxh3_64(name.text().as_bytes()).to_ne_bytes();
         let place = u16::from_ne_bytes([one, other]);
@@ -27,7 +27,7 @@ impl SharedNames {
         }
     }
 
-    /// Does the same with the names of an attachment that others have.
+    /// Shares the names of an attachment, except for the container id.
     pub(crate) fn share_attachment(&mut self, key: &mut AttachmentKey) {
         let AttachmentKey { realm, node, config, container_id: _, interface } = key;
         self.share(realm);

@@ -1,4 +1,4 @@
-//! Soundness of loaded rows: each row that another one names is there, and both are of one network.
+//! Soundness of loaded rows: each referenced row exists, and belongs to the same network.
 
 use crate::state::State;
 use crate::state::damaged::Damaged;
@@ -51,8 +51,8 @@ impl State {
         }
     }
 
-    /// Refuses an allocation or an attachment without its endpoint, and an endpoint or an attachment that
-    /// lists an allocation that isn't there or is another endpoint's.
+    /// Refuses contradictions between holders and allocations. Allocations and attachments have their
+    /// endpoint, and listed allocations exist and belong to the same endpoint.
     fn check_holders(&self) -> Result<(), Damaged> {
         for endpoint in self.allocations.iter().map(|(_, row)| row.endpoint) {
             self.endpoints.get(endpoint).ok_or_else(|| lost::<Endpoint>(endpoint))?;

@@ -57,11 +57,11 @@ pub(crate) struct Ledger {
     pub digest: u128,
     /// Keys of rows written or removed since the last call.
     pub touched: Vec<RowKey>,
-    /// Work of the store on the journal since the last call.
+    /// Journal operations for the store since the last call.
     pub journaled: Vec<Journaled>,
 }
 
-/// A copy has no news: touched rows and frames are told once, to the owner of the original.
+/// A clone has no pending changes: they are reported once, to the owner of the original.
 impl Clone for Ledger {
     fn clone(&self) -> Self {
         Self { digest: self.digest, touched: Vec::new(), journaled: Vec::new() }
@@ -69,7 +69,7 @@ impl Clone for Ledger {
 }
 
 impl Ledger {
-    /// Takes over what `before` has not told yet, to be told before one's own.
+    /// Takes over the unreported changes of `before`, which are reported first.
     pub(crate) fn follow(&mut self, before: &mut Self) {
         before.touched.append(&mut self.touched);
         before.journaled.append(&mut self.journaled);
@@ -85,7 +85,7 @@ impl<T: Row> Table<T> {
         self.rows.len()
     }
 
-    /// True without rows.
+    /// Returns true if the table has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -130,8 +130,8 @@ impl<T: Row> Table<T> {
 
     /// Writes a row; returns the one before it.
     ///
-    /// Commands refuse a row that no snapshot carries: a member with one could neither make a snapshot nor be
-    /// recovered from.
+    /// Commands refuse a row that is too large for a snapshot: a member with such a row could neither make a
+    /// snapshot nor be recovered from.
     pub(super) fn put(&mut self, id: T::Id, row: T, ledger: &mut Ledger) -> Option<Arc<T>> {
         let encoded = encode(&row);
         if encoded.len() > ROW_BYTES_MAX {
@@ -166,7 +166,7 @@ impl<T: Row> Table<T> {
         Some(row)
     }
 
-    /// Merges the rows of another table with other ids. Costs as much as the smaller one is large.
+    /// Merges the rows of another table with other ids. The cost is proportional to the smaller one.
     pub(super) fn take_in(&mut self, other: Self) {
         self.rows.take_in(other.rows);
     }
@@ -194,7 +194,7 @@ impl<T: Row> Table<T> {
         })?;
         row.share_names(names);
         let hashed = hash_input(key, &row, bytes.len());
-        // The digest covers bytes: a differently encoded row would give the same state another digest.
+        // The digest covers bytes: another encoding of the row would give an equal state another digest.
         if hashed.get(RowKey::BYTES..) != Some(bytes) {
             return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
         }
@@ -212,8 +212,7 @@ pub(crate) fn encode<T: Serialize>(row: &T) -> Vec<u8> {
     encode_onto(vec![ROW_VERSION], row)
 }
 
-/// Appends a value in postcard. The types of the machine (integers, text, lists, maps) are all such that it
-/// can't refuse them.
+/// Appends a value in postcard. All types of the machine (integers, text, lists, maps) can be encoded.
 pub(crate) fn encode_onto<T: Serialize>(bytes: Vec<u8>, value: &T) -> Vec<u8> {
     match postcard::to_extend(value, bytes) {
         Ok(bytes) => bytes,

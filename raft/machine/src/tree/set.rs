@@ -55,7 +55,7 @@ impl<T: Ord + Clone> TreeSet<T> {
         self.0.remove(item).is_some()
     }
 
-    /// Adds the items of another set. Costs as much as the smaller one is large.
+    /// Adds the items of another set. The cost is proportional to the smaller one.
     pub(crate) fn take_in(&mut self, other: Self) {
         self.0.take_in(other.0);
     }

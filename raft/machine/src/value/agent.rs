@@ -39,21 +39,21 @@ pub struct AgentReadiness {
     pub problem: Option<AgentProblem>,
 }
 
-/// Attachments of a node whose containers are gone.
+/// Attachments of a node whose containers no longer exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseOrphans {
     pub node: NodeKey,
     pub orphans: Vec<Orphan>,
 }
 
-/// Attachment whose container is gone.
+/// Attachment whose container no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orphan {
     /// `name` of the network configuration.
     pub config: ObjectName,
     pub container_id: ObjectName,
     pub interface: InterfaceName,
-    /// Ids of the allocations that the agent observed on it.
+    /// Ids of the attachment's allocations that the agent observed.
     pub allocations: Vec<AllocationId>,
     pub evidence: OrphanEvidence,
 }

@@ -15,16 +15,16 @@ use crate::value::{Controller, ScaleController};
 pub struct AutomaticPool {
     /// Number of addresses of each pool.
     pub size: PoolSize,
-    /// Number of wanted replicas.
+    /// Desired number of replicas.
     pub replicas: u32,
-    /// True if they go with the application, once they are empty.
+    /// True if the pools are deleted with the application, once they are empty.
     pub reclaim: bool,
 }
 
 /// Rules for automatic pools of a subnet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AutomaticRules {
-    /// Addresses that they may have; all of the subnet if none are named.
+    /// Addresses that automatic pools may contain; all of the subnet if empty.
     pub ranges: Vec<AddressRange>,
     /// Addresses that no automatic pool contains.
     pub exclude: Vec<AddressRange>,
@@ -33,7 +33,7 @@ pub struct AutomaticRules {
 }
 
 impl AutomaticRules {
-    /// Addresses of one pool at most.
+    /// Maximum number of addresses of one pool.
     #[must_use]
     pub fn max_size(&self) -> u32 {
         self.max_size.unwrap_or(AUTOMATIC_MAX_SIZE_DEFAULT)

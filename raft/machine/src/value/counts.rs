@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 /// Numbers of addresses by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// All ranges.
+    /// Addresses of all ranges.
     pub size: u128,
-    /// Held by endpoints, or in delegated prefixes.
+    /// Addresses held by endpoints, or in delegated prefixes.
     pub allocated: u128,
     /// Cooling addresses.
     pub cooling: u128,
-    /// Used by a stranger.
+    /// Addresses that foreign hosts use.
     pub quarantined: u128,
-    /// Kept by reservations.
+    /// Addresses that reservations cover.
     pub reserved: u128,
-    /// Excluded, gateway and edges included.
+    /// Excluded addresses, including gateways and edges.
     pub excluded: u128,
     /// Addresses free for allocation.
     pub free: u128,
 }
 
 impl Counts {
-    /// Both together.
+    /// Adds the counts of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Counts {
     }
 }
 
-/// As JSON carries them: saturated, and saying so.
+/// Counts in the form of JSON: saturated, with a flag.
 impl From<Counts> for ipam_api::resource::Counts {
     fn from(counts: Counts) -> Self {
         let mut saturated = false;

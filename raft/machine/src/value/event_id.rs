@@ -1,4 +1,4 @@
-//! Names of events: the place of each in the log.
+//! Ids of events: the position of each event in the log.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use ipam_api::{Code, Problem};
 use serde::{Deserialize, Serialize};
 
-/// Names an event: the revision of its command, and its place in it.
+/// Id of an event: the revision of its command, and its position in that command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EventId {
     /// The revision after the command.
     pub revision: u64,
-    /// Its place among the command's events, from 0.
+    /// Position among the command's events, from 0.
     pub number: u32,
 }
 

@@ -36,7 +36,7 @@ pub struct HostPolicyInterface {
     pub ipv4_pools: Vec<Name>,
     /// IPv6 pools to try.
     pub ipv6_pools: Vec<Name>,
-    /// True if its routers get no default route.
+    /// True if no default route through the gateways is configured.
     pub clean_gateway: bool,
 }
 

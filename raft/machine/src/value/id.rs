@@ -36,30 +36,30 @@ pub type CheckId = Id<Check>;
 pub type BootHistoryId = Id<BootHistory>;
 pub type TokenId = Id<Token>;
 pub type PrefixId = Id<Prefix>;
-/// Id of a prefix request that waits; also its place in the queue.
+/// Id of a waiting prefix request; also its place in the queue.
 pub type PrefixClaimId = Id<PrefixClaim>;
 /// Id of a cooling block of a prefix.
 pub type PrefixCoolingId = Id<PrefixCooling>;
-/// Id of a pool or a prefix: of that which a prefix is cut from. Ids never repeat, so that it is one of the
-/// two only.
+/// Id of the pool or the prefix that a prefix is cut from. Ids never repeat, so a number belongs to only one
+/// of the two.
 pub type ParentId = Id<Parent>;
 
 /// A pool or a prefix.
 pub enum Parent {}
 
 impl<T> Id<T> {
-    /// Below all others.
+    /// Lowest id, below the ids of all rows.
     pub const MIN: Self = Self::new(0);
-    /// Above all others.
+    /// Highest id, above the ids of all rows.
     pub const MAX: Self = Self::new(u64::MAX);
 
-    /// The id with a number: that of the revision which made the row.
+    /// Returns the id with a number: the revision that created the row.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number, PhantomData)
     }
 
-    /// Its number.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -79,7 +79,7 @@ impl From<PrefixId> for ParentId {
 }
 
 impl PrefixId {
-    /// As the id of a prefix claim. No row has it if this is a prefix.
+    /// Converts to the id of a prefix claim. No row has that id if this is the id of a prefix.
     #[must_use]
     pub(crate) fn claim(self) -> PrefixClaimId {
         Id::new(self.0)
@@ -87,13 +87,13 @@ impl PrefixId {
 }
 
 impl ParentId {
-    /// As the id of a prefix. No row has it if this is a pool.
+    /// Converts to the id of a prefix. No row has that id if this is the id of a pool.
     #[must_use]
     pub(crate) fn prefix(self) -> PrefixId {
         Id::new(self.0)
     }
 
-    /// As the id of a pool. No row has it if this is a prefix.
+    /// Converts to the id of a pool. No row has that id if this is the id of a prefix.
     #[must_use]
     pub(crate) fn pool(self) -> PoolId {
         Id::new(self.0)

@@ -1,4 +1,4 @@
-//! Lists of ids in rows that have mostly one.
+//! Lists of ids in rows, most of which have one id.
 
 use std::fmt::{self, Debug};
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::value::id::Id;
 
-/// Ids, mostly one, which takes no memory of its own. Its encoding is that of a `Vec`.
+/// List of ids, in which a single id takes no memory of its own. The encoding is that of a `Vec`.
 pub struct IdList<T>(Ids<T>);
 
 enum Ids<T> {

@@ -7,11 +7,11 @@ use crate::value::words::words;
 /// Precondition of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expect {
-    /// Nothing in particular.
+    /// No precondition.
     Anything,
-    /// It doesn't exist.
+    /// The resource doesn't exist.
     Absent,
-    /// It exists in this revision.
+    /// The resource exists in this revision.
     Revision(u64),
 }
 
@@ -39,7 +39,7 @@ words! {
 }
 
 impl Kind {
-    /// True for kinds that another system names, within its realm.
+    /// Returns true for kinds that another system names, within its realm.
     #[must_use]
     pub fn is_in_realm(self) -> bool {
         matches!(self, Kind::Node | Kind::Namespace)

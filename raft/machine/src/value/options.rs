@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct AllocateOptions {
     /// TTL of a lease, in log time; none for other lifecycles.
     pub ttl_ms: Option<u64>,
-    /// True if they exist already, and are only recorded.
+    /// True if the addresses are in use already, and are only recorded.
     pub adopt: bool,
-    /// True to give a host's incarnation the uid of this request.
+    /// True to assign the uid of this request to the incarnation of a host.
     pub take_over: bool,
     /// True to wait while the pools are exhausted.
     pub wait: bool,
-    /// Note on them.
+    /// Metadata of the allocations.
     pub metadata: AllocationMetadata,
 }
 
@@ -25,16 +25,16 @@ pub struct AllocateOptions {
 pub struct AllocationMetadata {
     /// Name of the machine in DNS.
     pub hostname: Option<Text>,
-    /// A sentence.
+    /// Description of the allocation.
     pub description: Text,
 }
 
-/// Let leases last longer.
+/// Renewal of leases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renew {
     /// Leases to renew.
     pub which: Leases,
-    /// Duration from now, in log time; by default that of each lease before.
+    /// Duration from now, in log time; by default the present TTL of each lease.
     pub ttl_ms: Option<u64>,
 }
 
@@ -43,6 +43,6 @@ pub struct Renew {
 pub enum Leases {
     /// Lease of one allocation; a newer one of the same address has another id.
     Allocation(AllocationId),
-    /// All of an endpoint, in all its incarnations.
+    /// All leases of an endpoint, in all its incarnations.
     Endpoint(EndpointKey),
 }

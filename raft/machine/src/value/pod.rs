@@ -11,7 +11,7 @@ use crate::value::{Controller, Text};
 /// Pod that has a node, as its API server shows it. Claims of the node must not contradict it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedPod {
-    /// Uid by which the node knows the pod.
+    /// Uid of the pod, by which its node identifies it.
     pub uid: Text,
     /// Endpoint of the pod, as its node names it.
     pub endpoint: EndpointKey,
@@ -21,12 +21,12 @@ pub struct ReportedPod {
     pub controllers: Vec<Controller>,
 }
 
-/// Report of the pods of a realm: those that are new or have changed, and those that are gone.
+/// Report of the pods of a realm: new, changed and deleted ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportPods {
     pub realm: Name,
     pub pods: Vec<ReportedPod>,
-    /// Uids of pods that are gone.
+    /// Uids of deleted pods.
     pub gone: Vec<Text>,
     /// True if the watcher has reported all pods: claims of nodes are verified from now on.
     pub complete: bool,

@@ -5,7 +5,7 @@ use ipam_api::name::{Name, ObjectName};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// Delegate a block of addresses to an owner, or refresh the one that it has.
+/// Delegation of a block of addresses to an owner, or refresh of the owner's present block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegate {
     /// Source of the first level.
@@ -16,15 +16,15 @@ pub struct Delegate {
     pub levels: Vec<PrefixLevel>,
 }
 
-/// Exactly these prefixes: they are delegated or wait, and all others are released.
+/// Complete list of prefixes: they are delegated or wait, and all others are released.
 ///
-/// The others are those of the realm that are cut from the source itself.
+/// The others are the realm's prefixes that are cut from the source itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetPrefixes {
     pub from: PrefixSource,
     /// The realm of the owners.
     pub realm: Name,
-    /// Each owner once.
+    /// Requested prefixes, each owner once.
     pub prefixes: Vec<PrefixLevel>,
 }
 
@@ -40,7 +40,7 @@ pub enum PrefixSource {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixLevel {
     pub owner: ObjectName,
-    /// Its length; without one it must be there already.
+    /// Length of the prefix; without a length the prefix must already exist.
     pub length: Option<u8>,
     /// True if its first and its last address are never allocated.
     pub keep_edges: bool,
@@ -49,26 +49,26 @@ pub struct PrefixLevel {
     pub ttl_ms: Option<u64>,
 }
 
-/// A prefix with all that its owner needs to know.
+/// Prefix with the data that its owner needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenPrefix {
     pub id: PrefixId,
-    /// Its addresses.
+    /// CIDR of the prefix.
     pub cidr: IpNet,
     pub network: Name,
     pub subnet: Name,
     /// Pool at the root of its tree.
     pub pool: Name,
-    /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
+    /// Id of the parent prefix; none if the prefix is cut from the pool itself.
     pub parent: Option<PrefixId>,
-    /// The owners from the pool down to this one.
+    /// Owners from the pool down to this prefix.
     pub path: Vec<ObjectName>,
     /// The realm of its owner.
     pub realm: Name,
     pub owner: ObjectName,
     /// True if its first and its last address are never allocated.
     pub keep_edges: bool,
-    /// Its lifetime without being refreshed.
+    /// TTL without a refresh, in log time.
     pub ttl_ms: Option<u64>,
     /// Log time until it ends, unless it is refreshed.
     pub ends_in_ms: Option<u64>,

@@ -23,7 +23,7 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// The present values, and for absent ones those of the level above.
+    /// Returns the present values, and for absent ones those of the level above.
     pub(crate) fn or(self, above: Self) -> Self {
         Self {
             conflicts: self.conflicts.or(above.conflicts),
@@ -78,7 +78,7 @@ pub struct EndQuarantine {
     pub address: IpAddr,
 }
 
-/// Release of attached allocations whose node is gone or silent.
+/// Release of attached allocations whose node is silent or no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reclaim {
     pub node: NodeKey,
@@ -90,7 +90,7 @@ pub struct Reclaim {
 /// Reason of a reclaim. Variants are only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReclaimReason {
-    /// The orchestrator or an operator states that the node is gone.
+    /// The orchestrator or an operator states that the node no longer exists.
     NodeGone,
     /// The node is silent, and probers have found the addresses silent for several rounds.
     NodeSilent {

@@ -11,22 +11,22 @@ use crate::value::{Controller, Text};
 /// Limits of a namespace and its applications. A missing limit doesn't bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
-    /// Of all endpoints of the namespace together.
+    /// Limits of all endpoints of the namespace together.
     pub whole: AddressLimits,
     /// Limits of each application without its own.
     pub per_application: AddressLimits,
-    /// Of these applications.
+    /// Limits of individual applications.
     pub applications: BTreeMap<ControllerName, AddressLimits>,
 }
 
 impl Quota {
-    /// True if it bounds nothing.
+    /// Returns true if the quota limits nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Limit of one application for a family, and true if it is its own.
+    /// Limit of one application for a family, and true if the quota names that application.
     #[must_use]
     pub fn of_application(&self, application: &ControllerName, family: Family) -> Option<(u64, bool)> {
         let own = self.applications.get(application).and_then(|limits| limits.of(family));
@@ -58,7 +58,7 @@ impl AddressLimits {
 /// Name of a controller, in any incarnation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ControllerName {
-    /// Its API group, without a version.
+    /// API group of the controller, without a version.
     pub group: Text,
     pub kind: Text,
     pub name: ObjectName,
@@ -88,6 +88,6 @@ impl std::fmt::Display for ControllerName {
 pub struct QuotaScope {
     pub realm: Name,
     pub namespace: ObjectName,
-    /// Controller of the endpoints; without it all of the namespace are counted.
+    /// Controller of the endpoints; none counts all endpoints of the namespace.
     pub application: Option<ControllerName>,
 }

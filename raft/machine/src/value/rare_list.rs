@@ -1,11 +1,11 @@
-//! Lists in rows that have mostly none.
+//! Lists in rows, most of which are empty.
 
 use std::ops::Deref;
 use std::slice;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// List that is empty as a rule, and then takes one word only. Its encoding is that of a `Vec`.
+/// List that is usually empty, and then takes only one word. The encoding is that of a `Vec`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RareList<T>(Option<Box<Items<T>>>);
 

@@ -70,7 +70,7 @@ impl From<Refusal> for Problem {
 }
 
 impl Cause {
-    /// Names and numbers for programs.
+    /// Adds names and numbers for programs.
     fn show(&self, shown: &mut ipam_api::problem::Context) {
         match self {
             Cause::Changed { current, by, fields, .. } => {

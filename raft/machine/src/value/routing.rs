@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 pub struct Routing {
     /// Further routes: each belongs to the interface whose subnet contains its gateway.
     pub routes: Vec<Route>,
-    /// Interfaces whose gateways get no default route.
+    /// Interfaces without default routes through their gateways.
     pub clean: Vec<InterfaceName>,
     /// The only interface with a default route, if set.
     pub default_interface: Option<InterfaceName>,
 }
 
 impl Routing {
-    /// True if it specifies nothing.
+    /// Returns true if no route is specified.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.routes.is_empty() && self.clean.is_empty() && self.default_interface.is_none()
     }
 
-    /// True if an interface's gateways get no default route.
+    /// Returns true if an interface has no default routes through its gateways.
     #[must_use]
     pub fn is_clean(&self, interface: &InterfaceName) -> bool {
         self.clean.contains(interface)
@@ -33,8 +33,8 @@ impl Routing {
 /// Routes of an allocation, from its request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteConfig {
-    /// Routes of its own, through its subnet.
+    /// Routes through the subnet of the allocation.
     pub routes: Vec<Route>,
-    /// True if its gateway gets no default route.
+    /// True if no default route through the gateway is configured.
     pub clean_gateway: bool,
 }

@@ -38,7 +38,7 @@ pub(crate) fn allocatable(pool: &PoolSpec, subnet: &SubnetSpec) -> RangeSet {
     owned(pool, subnet.cidr).minus(&RangeSet::new(Family::of(subnet.cidr.addr()), &never))
 }
 
-/// Edge addresses of a subnet, which hosts don't have. IPv4: network and broadcast address; IPv6:
+/// Edge addresses of a subnet, which hosts can't use. IPv4: network and broadcast address; IPv6:
 /// subnet-router address.
 pub(crate) fn edges(cidr: IpNet) -> Vec<IpAddr> {
     match cidr {

@@ -1,4 +1,4 @@
-//! Specs: resources and addresses that callers want, and releases.
+//! Specs of resources, and requests to allocate and release addresses.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -20,11 +20,11 @@ use crate::value::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
     pub description: Text,
-    /// For selecting.
+    /// Labels for selectors.
     pub labels: BTreeMap<Text, Text>,
-    /// For other programs.
+    /// Annotations for other programs.
     pub annotations: BTreeMap<Text, Text>,
-    /// Manager that keeps the resource in another place.
+    /// Name of the external manager of the resource.
     pub managed_by: Option<Text>,
 }
 
@@ -43,7 +43,7 @@ pub struct NetworkSpec {
 pub struct SubnetSpec {
     pub name: Name,
     pub network: Name,
-    /// Its addresses.
+    /// CIDR of the subnet.
     pub cidr: IpNet,
     /// The router's address.
     pub gateway: Option<IpAddr>,
@@ -55,9 +55,9 @@ pub struct SubnetSpec {
     pub routes: Vec<Route>,
     /// Name resolution of its hosts.
     pub dns: Dns,
-    /// Automatic pools that may be cut from it; without it none are.
+    /// Rules for automatic pools of the subnet; without them no automatic pool is created.
     pub automatic: Option<AutomaticRules>,
-    /// Probes that its addresses need, over the network's.
+    /// Probes that addresses need; they override the network's.
     pub probing: Probing,
     /// Metadata of operators.
     pub metadata: Metadata,
@@ -82,13 +82,13 @@ pub struct Dns {
 pub struct PoolSpec {
     pub name: Name,
     pub subnet: Name,
-    /// Its network, if the caller named one: it must be the subnet's.
+    /// Network of the pool, if the caller named one: it must be the subnet's.
     pub network: Option<Name>,
-    /// Its addresses; none: all of the subnet.
+    /// Addresses of the pool; empty for all of the subnet.
     pub ranges: Vec<AddressRange>,
-    /// Addresses that it doesn't allocate.
+    /// Addresses that the pool doesn't allocate.
     pub exclude: Vec<AddressRange>,
-    /// Strategy of its choice.
+    /// Strategy for the choice of an address.
     pub strategy: Strategy,
     /// Cooling time of a freed address, in log time.
     pub cooling_ms: u64,
@@ -100,23 +100,23 @@ pub struct PoolSpec {
     pub allow_edges: bool,
     /// The router's address, in place of the subnet's.
     pub gateway: Option<IpAddr>,
-    /// Further routes, over the subnet's.
+    /// Further routes; they override the subnet's.
     pub routes: Vec<Route>,
-    /// True if requests that name no pool may use it.
+    /// True if requests that name no pool may use this one.
     pub default: bool,
     /// Selectors of the requests that it serves.
     pub selectors: PoolSelectors,
-    /// Policy for addresses of endpoints that aren't wanted any more, unless the endpoint has one.
+    /// Policy for addresses of endpoints that were scaled down, unless the endpoint has its own policy.
     pub scale_down: ScaleDown,
-    /// True if it allocates nothing for now.
+    /// True if the pool allocates nothing for now.
     pub disabled: bool,
-    /// True if it is deleted once it is empty.
+    /// True if the pool is deleted once it is empty.
     pub terminating: bool,
-    /// Pool that replaces it: it allocates nothing more, and its requesters use that one.
+    /// Pool that replaces this one. This pool allocates nothing more, and its requesters use the replacement.
     pub drains_to: Option<Name>,
-    /// True if it is deleted with its application. Automatic pools only.
+    /// True if the pool is deleted with its application. Automatic pools only.
     pub reclaim: Option<bool>,
-    /// Probes that its addresses need, over the subnet's.
+    /// Probes that addresses need; they override the subnet's.
     pub probing: Probing,
     /// Metadata of operators.
     pub metadata: Metadata,
@@ -151,7 +151,7 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// Name that tells it from other nodes.
+    /// Name of the resource, unique among nodes.
     #[must_use]
     pub fn resource_name(&self) -> ResourceName {
         ResourceName::in_realm(&self.realm, &self.name)
@@ -172,7 +172,7 @@ pub struct NamespaceSpec {
 }
 
 impl NamespaceSpec {
-    /// Name that tells it from other namespaces.
+    /// Name of the resource, unique among namespaces.
     #[must_use]
     pub fn resource_name(&self) -> ResourceName {
         ResourceName::in_realm(&self.realm, &self.name)
@@ -189,7 +189,7 @@ pub struct PoolPatterns {
 }
 
 impl PoolPatterns {
-    /// True if it names none.
+    /// Returns true if no pool is named.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ipv4.is_empty() && self.ipv6.is_empty()
@@ -212,7 +212,7 @@ pub struct ReservationSpec {
     pub network: Name,
     /// Addresses that are never allocated.
     pub addresses: Vec<AddressRange>,
-    /// Endpoint whose addresses they are, without an allocation.
+    /// Endpoint that uses the addresses without an allocation.
     pub endpoint: Option<EndpointKey>,
     /// Metadata of operators.
     pub metadata: Metadata,
@@ -221,15 +221,15 @@ pub struct ReservationSpec {
 /// Allocation request of one endpoint: all addresses, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocate {
-    /// Endpoint that gets them.
+    /// Endpoint that requests the addresses.
     pub endpoint: EndpointKey,
     /// Uid of its incarnation, if its external system has one.
     pub uid: Option<Text>,
     /// The endpoint's labels.
     pub labels: BTreeMap<Text, Text>,
-    /// The node where they will be.
+    /// Node where the addresses will be used.
     pub node: Option<ObjectName>,
-    /// The attachment that they belong to.
+    /// Attachment that the addresses belong to.
     pub attachment: Option<AttachmentKey>,
     /// Stickiness of the endpoint.
     pub stickiness: Stickiness,
@@ -237,11 +237,11 @@ pub struct Allocate {
     pub lifecycle: Lifecycle,
     /// The interfaces that need addresses.
     pub interfaces: Vec<InterfaceRequest>,
-    /// The pools that the endpoint's application has for itself, where interfaces name subnets.
+    /// Automatic pools of the endpoint's application, where interfaces name subnets.
     pub automatic_pool: Option<AutomaticPool>,
     /// Start time of the requesting process. Required with an attachment.
     pub started: Option<Started>,
-    /// In which manner.
+    /// Options of the allocation.
     pub options: AllocateOptions,
     /// Routes of the interfaces.
     pub routing: Routing,
@@ -257,13 +257,13 @@ pub struct InterfaceRequest {
     pub pools: PoolPatterns,
     /// Default pools, if neither the request nor the namespace names any.
     pub default_pools: PoolPatterns,
-    /// Wanted families; empty for those of the available pools.
+    /// Requested families; empty for those of the available pools.
     pub families: Vec<Family>,
     /// Requested addresses.
     pub addresses: Vec<IpAddr>,
-    /// Its hardware address.
+    /// Hardware address of the interface.
     pub mac: Option<Text>,
-    /// Its network attachment; without it the attachment's configuration, on its own interface.
+    /// Network attachment of the interface; without one the CNI configuration of the request's attachment.
     pub network_attachment: Option<NetworkAttachment>,
     /// Addresses of the host's interface that it is connected to; without any, all pools are permitted. Not
     /// in the encoding of a request: [`OnLinks`](super::OnLinks) has them.
@@ -278,7 +278,7 @@ impl InterfaceRequest {
         self.addresses.iter().copied().find(|address| Family::of(*address) == family)
     }
 
-    /// True if it needs an address of a family for which a pool exists.
+    /// Returns true if the interface requests a family. An empty list requests each family with a pool.
     #[must_use]
     pub fn takes(&self, family: Family) -> bool {
         self.families.is_empty() || self.families.contains(&family)
@@ -323,11 +323,11 @@ pub struct ReleaseAttachment {
 pub struct ReleaseAttachmentOf {
     pub release: ReleaseAttachment,
     pub endpoint: EndpointKey,
-    /// Its incarnation.
+    /// Uid of the incarnation.
     pub uid: Text,
 }
 
-/// 802.1Q ids end here (4095 is reserved).
+/// Maximum 802.1Q id; 4095 is reserved.
 pub(crate) const VLAN_MAX: u16 = ipam_api::limits::VLAN_ID_MAX;
-/// Bytes of a boot id; Linux writes a UUID of 36.
+/// Maximum size of a boot id in bytes; Linux writes a UUID of 36.
 pub(crate) const BOOT_ID_BYTES_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! Sticky endpoints: their part of a request, and the number that a controller wants.
+//! Sticky endpoints: their part of a request, and the number of a controller's replicas.
 
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::ScaleDown;
@@ -12,10 +12,10 @@ const STABLE_NAMES: [&str; 3] = ["StatefulSet", "VirtualMachine", "VirtualMachin
 const PASSING_NAMES: [&str; 6] =
     ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController"];
 
-/// Controller that makes endpoints and counts them, in their realm and namespace.
+/// Controller that creates and counts endpoints, in their realm and namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Controller {
-    /// Its API group, without a version.
+    /// API group of the controller, without a version.
     pub group: Text,
     pub kind: Text,
     pub name: ObjectName,
@@ -24,19 +24,19 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// True if it promises its endpoints' names.
+    /// Returns true if the controller keeps the names of its endpoints stable.
     #[must_use]
     pub fn has_stable_names(&self) -> bool {
         STABLE_NAMES.contains(&&*self.kind)
     }
 
-    /// True if its endpoints' names are never reused.
+    /// Returns true if names of the controller's endpoints are never reused.
     #[must_use]
     pub fn has_passing_names(&self) -> bool {
         PASSING_NAMES.contains(&&*self.kind)
     }
 
-    /// True unless their uids name different incarnations.
+    /// Returns true unless the uids of the two name different incarnations.
     #[must_use]
     pub fn may_be(&self, other: &Self) -> bool {
         match (&self.uid, &other.uid) {
@@ -51,14 +51,14 @@ impl Controller {
 pub struct Stickiness {
     /// Controller of the endpoint.
     pub controller: Option<Controller>,
-    /// True to keep its addresses; by default its controller tells.
+    /// True to keep the endpoint's addresses; by default the kind of the controller decides.
     pub sticky: Option<bool>,
     /// Policy after a scale-down; by default that of the pools.
     pub scale_down: Option<ScaleDown>,
 }
 
 impl Stickiness {
-    /// True if the endpoint is sticky.
+    /// Returns true if the endpoint is sticky.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         let by_nature = || self.controller.as_ref().is_some_and(Controller::has_stable_names);
@@ -73,19 +73,19 @@ pub struct ScaleController {
     pub namespace: ObjectName,
     /// Key of the controller.
     pub controller: Controller,
-    /// Number of wanted endpoints.
+    /// Desired number of endpoints.
     pub replicas: u32,
     /// First ordinal of the endpoints' names.
     pub start: u32,
 }
 
 impl ScaleController {
-    /// True if it wants an endpoint of this name. Of endpoints without ordinals it wants all or none.
+    /// Returns true if the scaling keeps an endpoint of this name. Without ordinals it keeps all or none.
     #[must_use]
     pub fn wants(&self, endpoint: &ObjectName) -> bool {
         let number = endpoint.as_str().strip_prefix(self.controller.name.as_str());
         let number = number.and_then(|rest| rest.strip_prefix('-'));
-        // As a number is written: no sign, no zeros before it.
+        // A number has neither a sign nor leading zeros.
         let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with("0");
         let number =
             number.filter(|text| *text == "0" || digits(text)).and_then(|text| text.parse::<u64>().ok());

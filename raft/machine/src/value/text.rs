@@ -1,9 +1,9 @@
 //! Text of rows, events and outcomes: words of requests and identifiers, no sentence of this program.
 //!
-//! **Invariant:** members with different programs write the same bytes. So code of the machine never makes a
-//! `Text` out of wording of its own: [`Text::given`] is for what comes from outside and `cargo xtask test
-//! --only tidy` refuses it within `raft/machine/src/`; `Text::identifier` is for the few identifiers that the
-//! machine itself gives.
+//! **Invariant:** members with different programs write the same bytes. So code of the machine never creates
+//! a `Text` from wording of its own: [`Text::given`] is for text from outside, and `cargo xtask test --only
+//! tidy` refuses it within `raft/machine/src/`; `Text::identifier` is for the few identifiers that the
+//! machine itself assigns.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -41,7 +41,7 @@ impl Text {
         }
     }
 
-    /// The characters.
+    /// Returns the text as a string slice.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

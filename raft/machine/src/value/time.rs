@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The only time that rules know, with the labels that an entry brings along.
+/// Log time, the only time that the rules use, with the labels of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct At {
     /// Log time in milliseconds.

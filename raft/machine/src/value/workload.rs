@@ -1,11 +1,11 @@
-//! Workloads that are gone, as the log carries them.
+//! Workloads that no longer exist, as the log carries them.
 
 use crate::value::Text;
 use crate::value::id::AllocationId;
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
 
-/// End of an incarnation whose workload is gone, as its orchestrator observed.
+/// End of an incarnation whose workload no longer exists, as its orchestrator observed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndIncarnation {
     pub endpoint: EndpointKey,

@@ -1,5 +1,4 @@
-//! Explanations: the answer to a request, computed by the allocating code, with recorded choices. It works on
-//! a draft.
+//! Explanations: the outcome of a request with its choices, computed on a draft by the allocating code.
 
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
@@ -45,15 +44,15 @@ pub struct Explained {
     pub more: bool,
     /// Default pools that are not even tried, by reason.
     pub skipped: Vec<Skipped>,
-    /// Pool and address that it would get.
+    /// Pool and address that the interface would get.
     pub given: Option<(Name, IpAddr)>,
-    /// True if its endpoint has that already and takes it along, in any order of pools.
+    /// True if the endpoint already holds the address and reuses it, in any order of pools.
     pub kept: bool,
-    /// Refusal, if it would get none.
+    /// Refusal, if the interface would get no address.
     pub refused: Option<Refusal>,
 }
 
-/// One pool that came into question.
+/// Candidate pool with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Considered {
     pub pool: Name,
@@ -62,11 +61,11 @@ pub struct Considered {
     pub counts: Counts,
     /// Milliseconds of log time until its next cooling ends.
     pub next_free_ms: Option<u64>,
-    /// Addresses of its subnet that no pool has: the first such range.
+    /// First range of the subnet's addresses that no pool owns.
     pub unassigned: Option<AddressRange>,
 }
 
-/// Fate of a candidate.
+/// Outcome of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CandidateOutcome {
     /// Rejected for the caller, or closed now.
@@ -74,23 +73,23 @@ pub enum CandidateOutcome {
         /// Reason.
         why: RejectReason,
     },
-    /// It has nothing left.
+    /// The pool has no address left.
     Exhausted,
-    /// It doesn't have the requested address.
+    /// The pool doesn't have the requested address.
     Unavailable,
-    /// Address that it would allocate without the pools before it.
+    /// Address that the pool would allocate if no pool came before it.
     Gives(IpAddr),
 }
 
-/// Answer of [`crate::dispatch::apply`] with its choices, without effect. Only an allocation has choices.
+/// Returns the answer of [`crate::dispatch::apply`] with its choices. Only an allocation has choices.
 #[must_use]
 pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     let mut draft = state.clone();
     let (outcome, _, choices) =
         carry_out_looking(&mut draft, at, command, |step| match (&command.action, step.rights) {
             (Action::Allocate(request) | Action::AllocateOnLinks(OnLinks(request)), Ok((grant, _))) => {
-                // Apart from the work of the request itself, which must be refused when that alone is too
-                // much.
+                // The choices have a work budget of their own: the request itself is refused only for its own
+                // work.
                 let work = Work::default();
                 let search = Search { grant, work: &work };
                 if step.state.check_machine(request, search).is_err() {
@@ -128,7 +127,7 @@ fn prepared_choices(step: &Step<'_>, request: &Allocate, search: Search<'_>) -> 
     }
 }
 
-/// Returns the choices of each interface. Where one family is refused the others are looked at all the same.
+/// Returns the choices of each interface. A refusal of one family doesn't stop the others.
 fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explained> {
     let mut all = Vec::new();
     let mut picked: Vec<Pick> = Vec::new();

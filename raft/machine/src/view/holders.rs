@@ -12,16 +12,16 @@ use crate::state::{Occupant, State};
 /// Numbers of addresses that each namespace holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// Realm, namespace, and how many; the most first, then by name.
+    /// Realm, namespace and number of addresses; the largest number first, then by name.
     pub namespaces: Vec<(Name, ObjectName, u64)>,
     /// Addresses that were counted.
     pub counted: u64,
-    /// True if these are all.
+    /// True if all held addresses were counted.
     pub complete: bool,
 }
 
 impl State {
-    /// Holders of a pool's addresses. Of a pool with very many only the lowest are counted.
+    /// Holders of a pool's addresses. In a pool with very many, only the lowest addresses are counted.
     #[must_use]
     pub fn holders_of(&self, pool: PoolId) -> Option<Holders> {
         let network = self.subnets.named(self.pools.get(pool)?.subnet).network;

@@ -36,16 +36,16 @@ words! {
     }
 }
 
-/// Addresses in a row that are all in one state.
+/// Consecutive addresses in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The number of the first.
+    /// Number of the first address.
     pub first: u128,
-    /// The number of the last.
+    /// Number of the last address.
     pub last: u128,
-    /// Their state.
+    /// State of the addresses.
     pub standing: Standing,
-    /// The pool that owns them.
+    /// Pool that owns the addresses.
     pub pool: Option<PoolId>,
     /// True if a reservation covers held or cooling addresses: they are never allocated again.
     pub reserved: bool,
@@ -61,7 +61,7 @@ impl Run {
 /// Query of a map.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
-    /// From which number on.
+    /// Number of the first address.
     pub from: u128,
     /// Maximum number of runs.
     pub limit: usize,
@@ -78,7 +78,7 @@ pub struct MapPage {
     pub next: Option<u128>,
 }
 
-/// A page that is being written.
+/// Page that is being written.
 struct Draft {
     page: MapPage,
     wanted: Wanted,
@@ -104,7 +104,7 @@ impl Draft {
         }
     }
 
-    /// Takes a run in. Returns false if the page is full.
+    /// Adds a run to the page. Returns false if the page is full.
     fn add(&mut self, run: Run) -> bool {
         let unwanted = self.wanted.only.is_some_and(|only| only != run.standing);
         let full = self.page.runs.len() >= self.wanted.limit;
@@ -120,7 +120,7 @@ impl Draft {
     }
 }
 
-/// A pool, as its map is made.
+/// Pool whose map is written.
 struct Mapped<'a> {
     state: &'a State,
     network: NetworkId,
@@ -181,7 +181,7 @@ impl Mapped<'_> {
 }
 
 impl State {
-    /// A part of the map of a pool: of all of its ranges.
+    /// Returns a page of the map of a pool, over all of its ranges.
     #[must_use]
     pub fn map_of_pool(&self, pool: PoolId, wanted: Wanted) -> Option<MapPage> {
         let mapped = self.mapped(pool, self.pools.get(pool)?, wanted.only);
@@ -195,7 +195,7 @@ impl State {
         Some(draft.page)
     }
 
-    /// A part of the map of a subnet: of all of its addresses, whether pools have them or not.
+    /// Returns a page of the map of a subnet, over all addresses, owned by a pool or not.
     #[must_use]
     pub fn map_of_subnet(&self, subnet: SubnetId, wanted: Wanted) -> Option<MapPage> {
         let row = self.subnets.get(subnet)?;
@@ -274,7 +274,7 @@ impl State {
         occupied.next().map(|(address, occupant)| (number(address), occupant))
     }
 
-    /// The first prefix of a pool with something between two numbers: its ends.
+    /// Ends of the first prefix of a pool that overlaps the range between two numbers.
     fn next_block(&self, pool: PoolId, from: u128, to: u128) -> Option<(u128, u128)> {
         let mut blocks = blocks_within(&self.index.blocks, pool.into(), from, to);
         blocks.next().map(|(first, (last, _))| (first, last))

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::store::{SharedState, SnapshotFile};
 use crate::sync::held;
 
-/// Time in which the log must come to the entry of a snapshot.
+/// Time limit for applying the log up to the last entry of the received snapshot.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Requested snapshot.
@@ -28,7 +28,8 @@ impl Awaited {
         come.try_recv().ok()
     }
 
-    /// Takes a received snapshot if one was requested and this member has applied as much; else returns it.
+    /// Hands a received snapshot to the waiting request. Returns the snapshot if no request waits, or if this
+    /// member doesn't apply the log up to its last entry in time.
     pub(in super::super) async fn take(
         &self,
         state: &SharedState,

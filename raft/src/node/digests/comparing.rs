@@ -1,4 +1,4 @@
-//! The rounds of comparison: what follows for this member from the verdict over its state.
+//! Comparison rounds: this member compares its state with the others' and acts on the verdict.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::store::Quarantine;
 use crate::sync::held;
 use crate::transport::Report;
 
-/// Time for handing leadership over, or for adding an entry to compare at.
+/// Time limit for a leadership transfer, and for adding an entry with a checkpoint.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Compares checkpoints while the member runs.
@@ -36,12 +36,12 @@ pub(in super::super) async fn run(lifecycle: Arc<Lifecycle>, integrity: Arc<Inte
     }
 }
 
-/// Memory from round to round.
+/// State kept between rounds.
 #[derive(Default)]
 struct Comparing {
     rebuilds: u32,
     undecided_since: Option<Instant>,
-    /// The last entry applied when nothing more had come, and since when.
+    /// Index of the last applied entry, and the instant since which no further entry was applied.
     idle_since: Option<(u64, Instant)>,
 }
 
@@ -99,7 +99,7 @@ impl Comparing {
             format!("at log entry {index} its state differs from that of {names}; it is being made again");
         integrity.trust.quarantine(Quarantine::quarantined(why)).await;
         Counters::add(&integrity.counters.divergences);
-        // It must not lead until its state is right, since a leader answers from its state.
+        // A member with a wrong state must not lead, since a leader answers from its state.
         running.elections.allow(false);
         if matches!(leader(&running.raft), Leader::Me) {
             hand_over(running, integrity.timing, Instant::now() + PATIENCE, |_| true).await;
@@ -114,15 +114,15 @@ impl Comparing {
             )));
             return;
         }
-        // What is here is tried once: it costs the others nothing.
+        // The own snapshot and log are tried once: this costs the other members nothing.
         let own = self.rebuilds == 1 && rebuilding::from_own(integrity, running, index, right).await;
         if !own {
             rebuilding::from_peers(integrity, running, fellows).await;
         }
     }
 
-    /// As the leader, adds an entry to compare at. It does so when a suspect member can't be compared yet,
-    /// and when applied entries have stayed uncompared for long.
+    /// Adds an entry for a new checkpoint if this member leads. It does so when a suspect member can't be
+    /// compared yet, and when applied entries have stayed uncompared for long.
     async fn prompt(&mut self, integrity: &Integrity, running: &Running, reports: &BTreeMap<u64, Report>) {
         let mine = reports.get(&running.me.member_id).and_then(|report| report.checkpoints.last());
         let applied = integrity.state.applied().map_or(0, |applied| applied.index);
@@ -138,7 +138,7 @@ impl Comparing {
         };
         let waits = reports.values().any(|report| report.waits && !is_comparable(report));
         if (idle || waits) && matches!(leader(&running.raft), Leader::Me) {
-            // Whether it comes about shows in the next round.
+            // A failure is harmless: the next round tries again.
             let _ = timeout(PATIENCE, running.raft.write_blank()).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Integrity of this member's state: its own trust in it, and the reports of the members.
+//! Integrity of the state: this member's trust in its own state, and the reports of all members.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ impl Integrity {
         }
     }
 
-    /// The statement of this member about itself.
+    /// Returns this member's report about its quarantine, program version and level.
     pub(in super::super) fn peer_report(&self) -> PeerReport {
         PeerReport {
             quarantine: self.trust.quarantine_reason(),

@@ -1,39 +1,39 @@
-//! The verdict over one member's state, out of the checkpoints of all. Pure.
+//! Verdict on one member's state, computed from the checkpoints of all members without side effects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::store::Checkpoint;
 
-/// The verdict of the checkpoints over one member.
+/// Verdict on the state of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// There is no log index at which it can be compared with a majority.
+    /// No log index allows a comparison of the member with a majority.
     Nothing,
     /// A majority of the voters has the same state.
     Agrees,
     /// A majority agrees on another state.
     Odd {
-        /// At this log entry.
+        /// Index of the log entry.
         index: u64,
         /// The digest of the majority.
         right: u128,
-        /// The members that have it.
+        /// Voters with the digest of the majority.
         fellows: Vec<u64>,
     },
-    /// Some differ, and the silent ones could decide.
+    /// Members differ, and the voters without a report could still form a majority.
     Undecided {
-        /// At this log entry.
+        /// Index of the log entry.
         index: u64,
     },
-    /// Members differ, and no state can get a majority, even with the silent ones.
+    /// Members differ, and no state can reach a majority, even with the voters without a report.
     Split {
-        /// At this log entry.
+        /// Index of the log entry.
         index: u64,
     },
 }
 
-/// Judges one member. Its newest comparison with a majority counts; a disagreement that is newer still and
-/// not decided counts more than that it agreed before.
+/// Judges one member. The newest checkpoint with a majority decides. A newer disagreement without a majority
+/// overrides an earlier agreement.
 pub(super) fn judge(
     member: u64,
     voters: &BTreeSet<u64>,

@@ -2,7 +2,7 @@
 //! has no special role in it.
 //!
 //! **Invariant:** a member whose state a majority contradicts, or may contradict, serves no client until the
-//! state was made again and the majority agrees with it.
+//! majority agrees with its state again.
 
 mod awaited;
 mod comparing;

@@ -12,15 +12,16 @@ use super::integrity::Integrity;
 use crate::store::Source;
 use crate::transport::{Answer, Purpose, Request};
 
-/// Time for a member to build a snapshot and to send it.
+/// Time limit for a member to build and send a snapshot.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(600);
-/// Makes the state again out of what is here. False unless that was another state at the entry in question.
+/// Rebuilds the state from this member's own snapshot and log. Returns true if the rebuilt state has the
+/// right digest at the disputed entry.
 pub(super) async fn from_own(integrity: &Integrity, running: &Running, index: u64, right: u128) -> bool {
     if let Err(why) = rebuild(integrity, running, Source::Own).await {
         tracing::warn!(why, "the state can't be made again from this member's own snapshot and log");
         return false;
     }
-    // A snapshot after that entry may be of the wrong state.
+    // A snapshot taken after the disputed entry may hold the wrong state.
     integrity.state.checkpoints().iter().any(|noted| noted.index == index && noted.digest == right)
 }
 
@@ -60,15 +61,15 @@ async fn from_peer(
 
 async fn rebuild(integrity: &Integrity, running: &Running, source: Source) -> Result<(), String> {
     let log = running.log.clone();
-    // In the state machine's own task, so that no entries are handed out meanwhile. Those that lag are
-    // applied first.
+    // The rebuild runs in the state machine's task, so that openraft hands out no entries meanwhile. Entries
+    // that lag are applied first.
     let rebuilt = running.raft.with_state_machine(move |machine| Box::pin(machine.rebuild(log, source)));
     rebuilt.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     Counters::add(&integrity.counters.states_rebuilt);
     Ok(())
 }
 
-/// Response to a member that requests a snapshot: builds a present one, and sends it.
+/// Builds a current snapshot and sends it to the member that requested it.
 pub(in super::super) async fn send_snapshot(
     integrity: &Integrity,
     running: &Running,

@@ -10,11 +10,12 @@ use super::super::running::Running;
 use super::integrity::Integrity;
 use crate::transport::{Answer, Purpose, Report, Request};
 
-/// Time for the report of a member.
+/// Time limit for the reports of the other members.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Reports of all answering members, this one included. They use the journal's connections: a member of an
-/// older version closes the connection on an unknown request, which must not affect others.
+/// Collects the reports of all members that answer, this one included. The requests use the journal's
+/// connections: a member of an older version closes the connection on an unknown request, which must not
+/// affect votes and heartbeats.
 pub(super) async fn ask_all(integrity: &Integrity, running: &Running) -> BTreeMap<u64, Report> {
     let deadline = Instant::now() + PATIENCE;
     let others = running.members().into_iter().filter(|(id, _)| *id != running.me.member_id);
@@ -26,7 +27,7 @@ pub(super) async fn ask_all(integrity: &Integrity, running: &Running) -> BTreeMa
         }
     });
     let mut reports: BTreeMap<u64, Report> = join_all(answers).await.into_iter().flatten().collect();
-    // Last, so that it isn't older than the others' reports.
+    // The own report is taken last, so that it isn't older than the others' reports.
     reports.insert(running.me.member_id, integrity.report());
     reports
 }

@@ -1,4 +1,4 @@
-//! A member's trust in its own state, and its silence without it.
+//! Trust of a member in its own state; without it the member serves no requests.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(in super::super) struct Trust {
 }
 
 impl Trust {
-    /// As the directory has it.
+    /// Loads the quarantine from the data directory, if there is one.
     pub(in super::super) fn load(dir: PathBuf, state: SharedState) -> Result<Self, StoreError> {
         let quarantine = Quarantine::load(&dir)?;
         if let Some(quarantine) = &quarantine {
@@ -30,24 +30,24 @@ impl Trust {
         &self.dir
     }
 
-    /// The reason for which this member doesn't serve, if it doesn't.
+    /// Returns the reason why this member doesn't serve, if any.
     pub(in super::super) fn quarantine_reason(&self) -> Option<String> {
         let broken = self.state.broken().map(|broken| broken.to_string());
         broken
             .or_else(|| Some(format!("its state is quarantined: {}", self.quarantine.borrow().as_ref()?.why)))
     }
 
-    /// True if it doesn't serve.
+    /// Returns true if this member doesn't serve.
     pub(in super::super) fn is_quarantined(&self) -> bool {
         self.quarantine_reason().is_some()
     }
 
-    /// True if another comparison could end the quarantine.
+    /// Returns true if another comparison could end the quarantine.
     pub(in super::super) fn waits(&self) -> bool {
         self.quarantine.borrow().as_ref().is_some_and(|quarantine| !quarantine.halted)
     }
 
-    /// Serves no request from now on.
+    /// Quarantines the state: this member serves no request from now on.
     pub(super) async fn quarantine(&self, quarantine: Quarantine) {
         let known = self.quarantine.borrow().clone();
         if known.as_ref() == Some(&quarantine) {
@@ -58,13 +58,13 @@ impl Trust {
             "the state of this member is quarantined; it serves no requests"
         );
         self.quarantine.send_replace(Some(quarantine.clone()));
-        // Without the file a start would serve from this state until the next comparison.
+        // Without the file, a restarted member would serve this state until the next comparison.
         if let Err(error) = self.on_disk(move |dir| quarantine.save(dir)).await {
             tracing::error!(%error, "the quarantine can't be written down");
         }
     }
 
-    /// Serves again, if it didn't.
+    /// Ends the quarantine, if there is one: this member serves again.
     pub(super) async fn restore(&self, elections: &Elections) {
         if self.quarantine.borrow().is_none() {
             return;
@@ -78,7 +78,7 @@ impl Trust {
         tracing::info!("this member's state is that of the majority; it serves again");
     }
 
-    /// Writes where it may block: heartbeats wait for no disk.
+    /// Writes on a thread that may block, because heartbeats must not wait for the disk.
     async fn on_disk(
         &self,
         write: impl FnOnce(&Path) -> Result<(), StoreError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The campaign of a member, and the moment at which it begins.
+//! Election campaigns of a member, and the times at which they begin.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::types::{Types, Vote};
 /// Terms that one campaign tries; each but the first follows a vote for a lower candidate.
 const TERMS_MAX: usize = 3;
 
-/// The part of the timer that other tasks reach.
+/// Part of the election timer that other tasks access.
 #[derive(Debug)]
 pub(in super::super) struct Elections {
     start: Instant,
-    /// The last sign of life of a leader, in milliseconds since the start.
+    /// Time of the last append of a leader, in milliseconds since the start; 0 if there was none.
     heard_ms: AtomicU64,
     allowed: AtomicBool,
 }
@@ -38,7 +38,7 @@ impl Elections {
         Self { start: Instant::now(), heard_ms: AtomicU64::new(0), allowed: AtomicBool::new(true) }
     }
 
-    /// Notes an append of a leader when it arrives: its answer waits for the disk.
+    /// Records an append of a leader on arrival, since the answer to it waits for the disk.
     pub(in super::super) fn heard(&self, raft: &RaftHandle, leader: &Vote) {
         if *leader >= raft.server_metrics().borrow_watched().vote {
             self.heard_ms.store(as_ms(self.start.elapsed()).max(1), Relaxed);
@@ -56,7 +56,7 @@ impl Elections {
     }
 }
 
-/// The end of a campaign.
+/// Result of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Campaign {
     Won,
@@ -68,7 +68,7 @@ enum Campaign {
     Late,
 }
 
-/// The task.
+/// Task that runs the campaigns of this member.
 pub(in super::super) struct Candidate {
     pub(in super::super) raft: RaftHandle,
     pub(in super::super) peers: Peers,
@@ -94,7 +94,7 @@ impl View {
             vote: metrics.vote,
             leader: metrics.current_leader,
             me,
-            // A member whose removal isn't committed may be the only one with that entry.
+            // A member whose removal isn't committed may be the only one that has the entry of the removal.
             voter: voters.contains(&me) || metrics.committed_membership_config.voter_ids().any(|id| id == me),
             alone: voters.len() == 1 && voters.contains(&me),
         }
@@ -151,11 +151,11 @@ impl Candidate {
         }
     }
 
-    /// One campaign; nothing when raft has ended.
+    /// Runs one campaign; returns none if raft has ended.
     async fn campaign(&self, timer: &Timer, view: &View) -> Option<Campaign> {
         let mut own = self.own().await?;
-        // The metrics follow the disk, and keep a leadership that ended with the process: its leader id
-        // decides.
+        // The metrics lag behind the disk, and still show a leadership that ended with an earlier process:
+        // only the leader ids are compared.
         if own.vote.leader_id() != view.vote.leader_id() {
             return Some(Campaign::Overtaken);
         }
@@ -163,7 +163,7 @@ impl Candidate {
         if !view.alone {
             let asked = VoteRequest::new(vote, own.last_log_id);
             let patience = ms(self.timing.election_min_ms);
-            // A lease that runs here runs at the others.
+            // A leader's lease that is valid here is also valid at the other voters.
             if !self.raft.pre_vote(asked.clone()).await.ok()?.vote_granted
                 || !self.ask_voters(Request::PreVote, asked, own.vote, patience).await?
             {
@@ -192,7 +192,8 @@ impl Candidate {
                 if own.vote == before.vote {
                     break;
                 }
-                // A vote for a lower candidate, which gives way to this one.
+                // Meanwhile this member voted for a lower candidate. Its own candidacy continues in the next
+                // term.
                 if terms == TERMS_MAX {
                     return Some(Campaign::Overtaken);
                 }
@@ -214,7 +215,7 @@ impl Candidate {
         Some(ended)
     }
 
-    /// Waits until this member leads, or has another vote than its own.
+    /// Waits until this member leads, or has a higher vote for another member.
     async fn decided(&self, vote: &Vote, me: u64) -> Option<Campaign> {
         let mut changes = self.raft.server_metrics();
         loop {
@@ -229,7 +230,7 @@ impl Candidate {
         }
     }
 
-    /// Vote and last log entry of this member. A pre-vote changes neither.
+    /// Returns the vote and the last log entry of this member. A pre-vote changes neither.
     async fn own(&self) -> Option<VoteResponse<Types>> {
         let me = self.peers.my_id();
         self.raft.pre_vote(VoteRequest::new(Vote::new(0, me), None)).await.ok()
@@ -276,8 +277,8 @@ impl Candidate {
         Some(false)
     }
 
-    /// Takes over a higher term that exists in the cluster, or this member would be refused for ever. The
-    /// vote in it is for no member: a candidate of that term may still get one.
+    /// Adopts a higher term of the cluster; otherwise this member would be refused for ever. The adopted vote
+    /// names no member, so that a candidate of that term can still get this member's vote.
     async fn adopt(&self, higher: &Vote) -> Option<()> {
         let last_log_id = self.own().await?.last_log_id;
         let vote = Vote::new(higher.leader_id().term, 0);
@@ -295,7 +296,7 @@ impl Candidate {
     }
 
     fn flush_ms(&self) -> u64 {
-        // A flush under way that is longer already counts as well.
+        // A flush in progress counts as well, once it takes longer than the median.
         let outstanding_ms = as_ms(self.counters.store.flush.outstanding());
         self.counters.store.flush.median_ms().max(outstanding_ms)
     }

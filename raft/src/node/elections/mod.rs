@@ -1,11 +1,11 @@
-//! Elections: the time of a campaign, and the campaign.
+//! Elections: the election timer, and the campaigns that it starts.
 //!
-//! openraft's own timer is off. Its timeouts are fixed at start, and on a disk whose fsync takes as long as
-//! they do a candidate gives up before the votes are on the voters' disks: the next term then costs the same
-//! fsyncs again, and no leader is ever elected. So this member asks for votes itself, with the time that the
-//! disks need, and repeats a request with the same term. Its raft campaigns once a majority has the vote on
-//! disk: the requests that openraft sends then are answered without an fsync. A vote counts for openraft only
-//! by those answers.
+//! openraft's own timer is off. Its timeouts are fixed at start. If an fsync takes longer than such a
+//! timeout, a candidate gives up before the votes are on the voters' disks; the next term costs the same
+//! fsyncs again, and no leader is ever elected. So this member requests the votes itself, with a timeout that
+//! follows the measured fsyncs. A repeated request names the same term, and finds the votes on disk. Once a
+//! majority has the vote on disk, this member starts openraft's election in that term. The voters answer
+//! openraft's requests without an fsync, and only these answers count as votes for openraft.
 
 mod campaign;
 mod timer;

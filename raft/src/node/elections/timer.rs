@@ -1,18 +1,19 @@
 //! The election timer: the length of each wait.
 //!
-//! It follows from settings, measured fsyncs, failures and a random number. The wait for a silent leader does
-//! not depend on the disk, since a heartbeat is sent and received without one. Everything that waits for
-//! votes does: a vote counts once it is on a disk.
+//! The waits follow from settings, measured fsyncs, failed elections and a random number. The wait for a
+//! silent leader doesn't depend on the disk, since heartbeats are sent and received without it. Waits for
+//! votes depend on the disk, since a vote counts once it is on disk.
 
 use ipam_api::limits::ELECTION_TIMEOUT_MS_MAX;
 
 use super::super::config::Timing;
 
 /// Fsyncs between a request for a vote and the first heartbeat of the new leader.
-/// They are a flush under way at the voter, the vote, a flush under way at the candidate, and its own vote.
+/// Two at the voter, for a flush under way and for the vote; two at the candidate, for a flush under way and
+/// for its own vote.
 const FLUSHES: u64 = 4;
 
-/// The settings, and the elections that failed since a leader was known.
+/// Settings, and the number of failed elections since a leader was last known.
 #[derive(Debug)]
 pub(super) struct Timer {
     timing: Timing,
@@ -24,17 +25,17 @@ impl Timer {
         Self { timing, failures: 0 }
     }
 
-    /// Counts an election that voters wanted and that gave no leader.
+    /// Counts an election that passed the pre-vote and produced no leader in time.
     pub(super) fn fail(&mut self) {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// Forgets the failures: a leader is known.
+    /// Resets the number of failures, once a leader is known.
     pub(super) fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// The time for votes to reach the disks, for a flush of this length.
+    /// Returns the time limit for votes to reach the disks, given the duration of a flush.
     pub(super) fn timeout_ms(&self, flush_ms: u64) -> u64 {
         let least = self.timing.election_min_ms;
         let needed = flush_ms.saturating_mul(FLUSHES).max(least);
@@ -42,13 +43,13 @@ impl Timer {
         backed_off.min(ELECTION_TIMEOUT_MS_MAX.max(least))
     }
 
-    /// The wait of a start. A member without rivals has none.
+    /// Returns the wait after a start: zero if this member is the only voter.
     pub(super) fn start_ms(&self, alone: bool, random: u64) -> u64 {
         if alone { 0 } else { below(self.timing.election_min_ms, random) }
     }
 
-    /// The wait after a sign of life of the leader: its lease at the voters and the election timeout.
-    /// openraft has the upper setting for the lease.
+    /// Returns the wait after the leader's last message: its lease at the voters and the election timeout.
+    /// openraft uses the upper setting as the lease.
     pub(super) fn silence_ms(&self, random: u64) -> u64 {
         self.timing.election_max_ms.saturating_add(self.retry_ms(random))
     }
@@ -60,8 +61,8 @@ impl Timer {
         least.saturating_add(below(most.saturating_sub(least), random))
     }
 
-    /// The wait after a vote for another member, and after an election that failed.
-    /// Its random part is in the proportion of the settings.
+    /// Returns the wait after a vote for another member, and after a failed election. The random part scales
+    /// with the timeout, in the ratio of the settings.
     pub(super) fn vote_ms(&self, flush_ms: u64, random: u64) -> u64 {
         let Timing { election_min_ms: least, election_max_ms: most, .. } = self.timing;
         let timeout_ms = self.timeout_ms(flush_ms);

@@ -14,7 +14,7 @@ use ipam_machine::State;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// The origin of a backup, as it names it.
+/// Origin of a backup, as recorded in its header.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) cluster: String,
@@ -30,7 +30,7 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Captures the present state. Not for async threads. Not for async threads.
+    /// Captures the present state. Blocks, so it must not be called on async threads.
     ///
     /// # Errors
     /// If part of the history is missing or can't be read.
@@ -44,7 +44,7 @@ impl Backup {
         let point = Instant { applied, membership, ..shared.live().point() };
         let mut segments = Vec::new();
         if history {
-            // What was sealed a moment ago may still be in memory only.
+            // A segment that was sealed a moment ago may still be in memory only.
             journal.files().write_out(shared, false)?;
             segments = journal.files().open_all(&point.state)?;
         }
@@ -71,11 +71,11 @@ impl Backup {
         &self.header
     }
 
-    /// Writes it, and checks on the way that the history is what the state vouches for. It takes a while: not
-    /// for async threads. Returns its seal.
+    /// Writes the backup, verifies each segment of the history, and returns the seal. Blocks for a long time,
+    /// so it must not be called on async threads.
     ///
     /// # Errors
-    /// When it can't be written, or a segment isn't whole. What was written then is no backup, and shows it.
+    /// If the backup can't be written, or a segment is damaged. A partial output has no seal.
     pub fn write(self, to: impl Write) -> io::Result<[u8; blake3::OUT_LEN]> {
         let Self { header, point, segments } = self;
         let mut writer = Writer::begin(BufWriter::with_capacity(BUFFER_BYTES, to), &header)?;

@@ -7,21 +7,21 @@ use tokio::time::Instant;
 
 use crate::durations::{Durations, as_ms};
 
-/// Number of recent flushes for the median: a single slow one has no influence.
+/// Number of recent flushes for the median, which a single slow flush doesn't influence.
 const RECENT: usize = 9;
 
 /// Counters since the start of the process.
 #[derive(Debug, Default)]
 pub(crate) struct StoreCounters {
-    /// Time from handing a group to the disk until it is on it.
+    /// Time from handing a group of log entries to the disk until they are on disk.
     pub(crate) fsync: Durations,
-    /// Time to apply the entries that come under one lock.
+    /// Time to apply the entries between two publications of the state.
     pub(crate) apply: Durations,
-    /// Rows that were put aside and made afresh.
+    /// Starts at which the rows were set aside and rebuilt.
     pub(crate) rows_rebuilt: AtomicU64,
     /// Snapshots that this member made.
     pub(crate) snapshots_built: AtomicU64,
-    /// Snapshots that were due and couldn't be made of the state.
+    /// Snapshots that were due and could not be built from the state.
     pub(crate) snapshots_failed: AtomicU64,
     /// The present write of the log.
     pub(crate) flush: Flush,
@@ -60,12 +60,12 @@ impl Flush {
         self.begun_ms.store(self.now_ms().saturating_add(1), Relaxed);
     }
 
-    /// It has it, or has refused it.
+    /// Records the end of a write, successful or not.
     pub(in crate::store) fn end(&self) {
         self.begun_ms.store(0, Relaxed);
     }
 
-    /// For how long the disk has owed an answer.
+    /// Returns how long the current write has taken; zero without one.
     pub(crate) fn outstanding(&self) -> Duration {
         match self.begun_ms.load(Relaxed) {
             0 => Duration::ZERO,
@@ -81,7 +81,7 @@ impl Flush {
         }
     }
 
-    /// Stands still like a slow disk.
+    /// Waits like a slow disk.
     #[cfg(feature = "testing")]
     pub(in crate::store) fn linger(&self) {
         crate::threads::pause(Duration::from_millis(self.delay_ms.load(Relaxed)));

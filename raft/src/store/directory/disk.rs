@@ -1,4 +1,4 @@
-//! The few things about files that every part of the store must get right.
+//! File operations that every part of the store must get right.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use crate::simulation;
 
-/// Makes names in a directory durable: a file's fsync doesn't cover the entry that leads to it.
+/// Makes names in a directory durable: a file's fsync doesn't cover its directory entry.
 pub(in crate::store) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Makes a directory, if it isn't there, with all that leads to it, and makes every new name durable.
+/// Creates a directory with its parents, if missing, and makes every new name durable.
 pub(in crate::store) fn create_dir(dir: &Path) -> io::Result<()> {
     create_dir_and(dir, sync_dir)
 }
 
 fn create_dir_and(dir: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
-    // From the top, so that at any instant all that is there has a durable name.
+    // Parents come first, so that every existing directory has a durable name at any instant.
     for new in missing(dir).into_iter().rev() {
         match fs::create_dir(new) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && new.is_dir() => {}
@@ -28,12 +28,12 @@ fn create_dir_and(dir: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> 
     Ok(())
 }
 
-/// The absent ones of the directories that lead to `dir`, it included, from the bottom.
+/// Returns the missing directories on the path to `dir`, itself included, the deepest first.
 fn missing(dir: &Path) -> Vec<&Path> {
     dir.ancestors().take_while(|place| !place.as_os_str().is_empty() && !place.is_dir()).collect()
 }
 
-/// The directory that has the name of this one.
+/// Returns the directory that has the entry of this one.
 fn parent(dir: &Path) -> &Path {
     match dir.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -56,7 +56,7 @@ pub(in crate::store) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     sync_dir(parent(to))
 }
 
-/// The result of what was done with a file that need not be there; nothing if it isn't.
+/// Turns the error of a missing file into none.
 pub(in crate::store) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -64,8 +64,8 @@ pub(in crate::store) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>
     }
 }
 
-/// The id of the machine's present boot. While it lasts, the page cache lasts: what was written is there,
-/// synced or not.
+/// Returns the id of the machine's current boot. Until the next boot the page cache survives: written data is
+/// there, synced or not.
 pub(in crate::store) fn boot_id(dir: &Path) -> String {
     if let Some(simulation) = simulation::present() {
         return (simulation.boot_id)(dir);

@@ -36,7 +36,7 @@ impl Durable {
         self.change(|point| point.snapshot = last);
     }
 
-    /// The log writes nothing more: waiters fail.
+    /// Marks the log as ended: it writes nothing more, and waiters fail.
     pub(in crate::store) fn end(&self) {
         self.change(|point| point.ended = true);
     }
@@ -50,7 +50,7 @@ impl Durable {
     /// Waits until log or snapshot hold everything up to `applied`; false if they never will.
     pub(in crate::store) async fn wait_for(&self, applied: Option<LogId>) -> bool {
         loop {
-            // Before the look, so that no change is missed.
+            // Registered before the check, so that no change is missed.
             let changed = self.changed.notified();
             {
                 let point = held(&self.point);

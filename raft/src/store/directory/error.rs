@@ -9,7 +9,7 @@ use ipam_machine::level::UnknownLevel;
 /// Unusable data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process has it.
+    /// Another process has locked the directory.
     #[error(
         "another ipamd (pid {pid}) uses {}: stop it, or give this one a data directory of its own",
         dir.display()
@@ -17,10 +17,10 @@ pub enum StoreError {
     Locked {
         /// The directory.
         dir: PathBuf,
-        /// The process that holds it, as it wrote into the lock file; `?` if it wrote nothing.
+        /// Pid from the lock file of the process that holds the directory; `?` if the file has none.
         pid: String,
     },
-    /// It belongs to another member.
+    /// The directory belongs to another member.
     #[error(
         "{} belongs to the member {found:?}, but this one is called {wanted:?}: correct the name in the \
          configuration, or point it at another data directory",
@@ -34,10 +34,10 @@ pub enum StoreError {
         /// Name of the requesting member.
         wanted: String,
     },
-    /// The state in it breaks an invariant of the machine.
+    /// The state in the directory breaks an invariant of the machine.
     #[error("the state in the data directory can't be right, and isn't served: {0}")]
     Broken(#[from] Broken),
-    /// Damaged contents that nothing else here can replace.
+    /// The contents are damaged, and no other file of the directory can replace them.
     #[error(
         "{} is damaged: {what}. This member can no longer vouch for what it acknowledged, so it doesn't start. \
          If a majority of the others is healthy, move this data directory away (keep it until all is well), let a \
@@ -50,7 +50,7 @@ pub enum StoreError {
         /// The sign of the damage.
         what: String,
     },
-    /// It was written by a newer version.
+    /// A file was written by a newer version.
     #[error(
         "{} has version {version}, this ipamd reads up to {newest}: start the newer ipamd again",
         path.display()
@@ -62,7 +62,7 @@ pub enum StoreError {
         /// The newest version known here.
         newest: u32,
     },
-    /// The state in it follows rules that this program doesn't know.
+    /// The state has a level that this program doesn't know.
     #[error("{}: {source}", dir.display())]
     Level {
         /// The directory.
@@ -87,12 +87,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// For `map_err`: an error of the operating system with the path that it was about.
+    /// Returns a function for `map_err` that adds the path to an error of the operating system.
     pub(in crate::store) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 
-    /// For `map_err`: there was no thread to be had.
+    /// Converts the error of a thread that can't be started; for `map_err`.
     pub(crate) fn thread(error: io::Error) -> Self {
         Self::Stopped(format!("a thread can't be started: {error}"))
     }

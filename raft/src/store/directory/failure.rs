@@ -1,11 +1,11 @@
-//! Reasons for which an open store stops to serve.
+//! Reasons why an open store stops serving.
 
 use std::panic::resume_unwind;
 
 use ipam_machine::Broken;
 use tokio::sync::watch;
 
-/// The reason for which a store stops to serve: the process must end.
+/// Reason why a store stops serving: the process must end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoreFailure {
     /// Files can't be written or read any more, or a thread of the store has panicked.

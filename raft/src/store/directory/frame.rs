@@ -2,7 +2,7 @@
 //!
 //! `kind u8, version u8, length u32, crc32 of these six, body, crc32 of the body`, numbers in big-endian
 //! order. The head has a checksum of its own because its length is used before the body can be checked: a
-//! flipped length would otherwise look like a file that ends early, which is forgiven.
+//! flipped length would otherwise look like a file that ends early, which is tolerated.
 
 use std::io::{self, Read, Write};
 
@@ -11,7 +11,7 @@ use ipam_api::limits::STORE_FRAME_BYTES_MAX;
 const HEAD: usize = 10;
 const SUM: usize = 4;
 
-/// No frame is longer. Guards memory against a length that is wrong in spite of its sum.
+/// Maximum bytes of a body. Protects memory from a wrong length whose checksum is valid.
 pub(in crate::store) const BODY_BYTES_MAX: usize = STORE_FRAME_BYTES_MAX;
 
 /// A frame as it was read.
@@ -49,7 +49,7 @@ pub(in crate::store) fn read(mut from: impl Read, kind: u8) -> io::Result<Frame>
     if length > BODY_BYTES_MAX {
         return Err(invalid(format!("a frame claims {length} bytes")));
     }
-    // Grows with what is there: the length alone reserves nothing.
+    // The buffer grows with the received bytes: the length alone reserves nothing.
     let mut body = Vec::new();
     (&mut from).take(length as u64).read_to_end(&mut body)?;
     if body.len() < length {
@@ -79,7 +79,7 @@ pub(in crate::store) fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-/// A postcard error as an error of the disk: what was read isn't what was written.
+/// Converts a postcard error to an I/O error: the bytes aren't those that were written.
 pub(in crate::store) fn codec(error: postcard::Error) -> io::Error {
     invalid(error.to_string())
 }

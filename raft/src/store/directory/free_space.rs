@@ -19,25 +19,25 @@ use super::disk;
 use crate::sync::held;
 use crate::{simulation, threads};
 
-/// Interval between two looks.
+/// Interval between two checks of the disk.
 const LOOK: Duration = Duration::from_millis(250);
-/// Looks until a ballast that couldn't be made is tried again.
+/// Checks until a failed allocation of the ballast is retried.
 const LOOKS_OFF: u32 = 240;
-/// Bytes beyond what once was too little that make enough again, in parts of what counts as low.
+/// Divisor of `low_bytes` for the hysteresis: a low disk needs that many more bytes to have enough again.
 const SWING: u64 = 8;
 /// Space that a write needs beyond its own bytes, for metadata of the file system. It is small, or a
 /// neighbour that fills the disk would get more of the ballast than the store.
 const SPARE_BYTES: u64 = 256 << 10;
 /// Bytes that a start writes.
 pub(in crate::store) const START_BYTES: u64 = 1 << 20;
-/// The part of free bytes and ballast that is kept from entries, in parts of what counts as low.
+/// Divisor of `low_bytes`: below that sum of free bytes and ballast, entries of other members are refused.
 const KEPT: u64 = 4;
 
-/// From when on a disk counts as full.
+/// Limits below which a disk counts as full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskLimits {
-    /// Free bytes below which only changes that shrink the state are accepted; below half of them none. Those
-    /// of another snapshot come on top.
+    /// Free bytes below which only changes that shrink the state are accepted; below half of it none are. The
+    /// size of the next snapshot is added to the first limit.
     pub low_bytes: u64,
     /// The size of the ballast file; 0 for none.
     pub ballast_bytes: u64,
@@ -50,18 +50,18 @@ impl Default for DiskLimits {
 }
 
 impl DiskLimits {
-    /// A disk that is never full before it is.
+    /// Limits before monitoring starts.
     const NONE: Self = Self { low_bytes: 0, ballast_bytes: 0 };
 }
 
 /// Free space on a disk, as a class. Members exchange its index: variants are appended only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FreeSpace {
-    /// For nothing.
+    /// No change is accepted.
     Nothing,
-    /// For what makes the state smaller.
+    /// Only changes that shrink the state are accepted.
     Little,
-    /// For everything.
+    /// All changes are accepted.
     Enough,
 }
 
@@ -91,12 +91,12 @@ impl FreeSpace {
     }
 }
 
-/// The disk as it was when it was last looked at.
+/// Disk space at the last check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskSpace {
     /// Bytes that are free.
     pub free_bytes: u64,
-    /// Bytes that must be, for everything to be let in.
+    /// Free bytes that are required for accepting all changes.
     pub needed_bytes: u64,
     /// Resulting class.
     pub room: FreeSpace,
@@ -106,7 +106,7 @@ pub struct DiskSpace {
 #[derive(Debug)]
 pub(crate) struct Headroom {
     dir: PathBuf,
-    /// The file of the current snapshot: the next one needs as much.
+    /// The file of the current snapshot: the next snapshot needs as much space.
     snapshot: PathBuf,
     limits: OnceLock<DiskLimits>,
     space: Mutex<DiskSpace>,
@@ -117,7 +117,7 @@ pub(crate) struct Headroom {
 }
 
 impl Headroom {
-    /// Knows the directory, and whether an earlier run left a ballast there.
+    /// Creates the monitor of a data directory, with the ballast that an earlier run left.
     pub(in crate::store) fn new(dir: &Path, snapshot: PathBuf) -> Self {
         let bytes = fs::metadata(ballast_path(dir)).map_or(0, |file| file.len());
         Self {
@@ -130,7 +130,7 @@ impl Headroom {
         }
     }
 
-    /// Starts monitoring, while another handle exists.
+    /// Starts monitoring, which continues as long as another handle exists.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -150,7 +150,7 @@ impl Headroom {
         threads::start("ipamd-disk", looking).map(drop)
     }
 
-    /// The disk as it was when it was last looked at.
+    /// Returns the disk space at the last check.
     pub(crate) fn space(&self) -> DiskSpace {
         *held(&self.space)
     }
@@ -160,11 +160,11 @@ impl Headroom {
         self.space().room
     }
 
-    /// True if entries that another member proposed still go in. They do for some time after nothing new is
-    /// let in here: where this member is needed for a majority, it can't be one without them.
+    /// Returns true if entries that another member proposed are still accepted. They are accepted longer than
+    /// new proposals, because a majority may depend on this member.
     ///
-    /// The disk isn't asked, since heartbeats wait for the caller. Each growth of the log on such a disk is a
-    /// look, and other writers don't get the ballast.
+    /// The result is that of the last check, since heartbeats wait for the caller. On such a disk, each
+    /// growth of the log is a check as well, and other writers can't use the ballast.
     pub(crate) fn takes_entries(&self) -> bool {
         let space = self.space();
         let ballast = self.ballast_bytes.load(Relaxed);
@@ -188,11 +188,11 @@ impl Headroom {
             tracing::warn!(left, "the disk is full: giving up some of the ballast");
             self.give_up(left);
         }
-        // Not only at the next look: a quick neighbour fills a disk in less.
+        // The next check would be too late: another writer may fill the disk before.
         self.judge(*off);
     }
 
-    /// The same for a snapshot that is about to be written: it will be about as large as the last one.
+    /// Makes room for a snapshot that is about to be written, of about the size of the last one.
     pub(in crate::store) fn make_room_for_snapshot(&self) {
         self.make_room(self.snapshot_bytes());
     }
@@ -221,14 +221,14 @@ impl Headroom {
 
     fn judge(&self, off: u32) -> FreeSpace {
         let before = self.room();
-        // Without an answer of the disk the last one stays valid.
+        // If the disk doesn't answer, the last result stays valid.
         let Ok(free) = free_bytes(&self.dir) else { return before };
         let limits = self.limits();
         let there = self.ballast_bytes.load(Relaxed);
         let missing = if off > 0 { 0 } else { limits.ballast_bytes.saturating_sub(there) };
         let snapshot = self.snapshot_bytes();
         let needed = limits.low_bytes.saturating_add(snapshot);
-        // Space released by the ballast isn't available for new writes.
+        // Space that the ballast will occupy again isn't available for new writes.
         let room = FreeSpace::judge(free.saturating_sub(missing), needed, limits, before);
         let needed = needed.saturating_add(missing);
         *held(&self.space) = DiskSpace { free_bytes: free, needed_bytes: needed, room };
@@ -280,7 +280,7 @@ fn free_bytes(dir: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Makes a file that really has its bytes, durably.
+/// Creates a file with allocated blocks, durably.
 fn make(path: &Path, bytes: u64) -> io::Result<()> {
     let made = File::options().create(true).truncate(false).write(true).open(path).and_then(|file| {
         fallocate(&file, FallocateFlags::empty(), 0, bytes)?;

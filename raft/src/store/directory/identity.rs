@@ -9,20 +9,20 @@ use super::error::StoreError;
 use super::json_file::{self, StoredJson, VERSION};
 use crate::simulation::random_id;
 
-/// The tie of a directory to one member of one cluster. Made with the directory; a directory without it is a
-/// new one, and never takes up an old member's id.
+/// Identity of a directory, which ties it to one member of one cluster. The file is created with the
+/// directory. A directory without it is new, and never gets the id of an earlier member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Version of this file.
     pub version: u32,
-    /// Made at random with the directory: tells a wiped disk from the one that was there before.
+    /// Random id, created with the directory: distinguishes a wiped disk from its predecessor.
     pub disk_id: String,
     /// The member's name, as in all configurations.
     pub name: String,
-    /// The cluster it belongs to, once it belongs to one.
+    /// Id of the cluster that the directory belongs to, if any.
     #[serde(default)]
     pub cluster_id: Option<String>,
-    /// Its id in the log's membership, once it has one. Never reused.
+    /// Id of the member in the log's membership, if any. Never reused.
     #[serde(default)]
     pub member_id: Option<u64>,
     /// True once the founding of its cluster has begun. Set before the first step, so that a start after a
@@ -69,10 +69,10 @@ impl Identity {
         json_file::load(dir)
     }
 
-    /// Puts it on disk, durably.
+    /// Writes the identity to disk, durably.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// If the file can't be written.
     pub fn save(&self, dir: &Path) -> Result<(), StoreError> {
         disk::create_dir(dir).map_err(StoreError::io(dir))?;
         json_file::save(dir, self)

@@ -12,7 +12,7 @@ use super::error::StoreError;
 /// The newest version of such files that this build reads, and the one it writes.
 pub(in crate::store) const VERSION: u32 = 1;
 
-/// The content of such a file.
+/// Content of a JSON file in the data directory.
 pub(in crate::store) trait StoredJson: Serialize + DeserializeOwned {
     /// The file's name in the data directory.
     const FILE: &'static str;
@@ -42,10 +42,10 @@ pub(in crate::store) fn load<N: StoredJson>(dir: &Path) -> Result<Option<N>, Sto
     }
 }
 
-/// Puts it on disk, durably.
+/// Writes the file to disk, durably.
 ///
 /// # Errors
-/// When it can't be written.
+/// If the file can't be written.
 pub(in crate::store) fn save<N: StoredJson>(dir: &Path, note: &N) -> Result<(), StoreError> {
     let path = dir.join(N::FILE);
     let mut content = serde_json::to_vec_pretty(note)

@@ -10,16 +10,16 @@ use rustix::io::Errno;
 use super::disk;
 use super::error::StoreError;
 
-/// Holds the directory until it is dropped or the process ends, however it ends.
+/// Lock of a data directory, until it is dropped or the process ends for any reason.
 #[derive(Debug)]
 pub struct DirLock {
     _file: File,
 }
 
-/// Takes a data directory for this process; makes it if need be.
+/// Locks a data directory for this process; creates the directory if missing.
 ///
 /// # Errors
-/// When another process has it, or when the directory can't be made or written.
+/// If another process has locked the directory, or the directory can't be created or written.
 pub fn lock_dir(dir: &Path) -> Result<DirLock, StoreError> {
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
     let path = dir.join("lock");
@@ -35,7 +35,7 @@ pub fn lock_dir(dir: &Path) -> Result<DirLock, StoreError> {
         }
         Err(error) => return Err(StoreError::io(&path)(error.into())),
     }
-    // Only for the message above; the lock itself is the kernel's.
+    // The content only serves the message above; the lock itself is the kernel's.
     let written =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     written.map_err(StoreError::io(&path))?;

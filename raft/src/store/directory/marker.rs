@@ -1,8 +1,8 @@
-//! Marker: a small fsynced file that records the least content of log and rows.
+//! Marker: a small fsynced file that records how much of log and rows must exist.
 //!
 //! No checksum can see that a file was cut at a record's border, or that sled went back to an older page. The
 //! marker can: a log or row store that ends before it is damaged, not torn. It is written at the pace of the
-//! row store, not per append, so what lies between it and the end of the log can't be told from a torn write.
+//! row store, not per append, so damage between its position and the log's end looks like a torn write.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,21 +21,21 @@ const VERSION: u8 = 1;
 pub(in crate::store) struct LogMark {
     /// Bytes ever written to the log. Unlike an index it never falls, not even when entries are truncated.
     pub(in crate::store) end: u64,
-    /// Its last entry then.
+    /// Last entry of the log at that position.
     pub(in crate::store) last: Option<LogId>,
-    /// The vote then.
+    /// Vote at that position.
     pub(in crate::store) vote: Option<Vote>,
 }
 
-/// The content of the file.
+/// Content of the marker file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct Marker {
-    /// The boot that wrote it.
+    /// Id of the boot in which the marker was written.
     pub(in crate::store) boot_id: String,
-    /// Everything was closed in good order after it; nothing has been written since.
+    /// True if everything was closed cleanly, and nothing has been written since.
     pub(in crate::store) clean: bool,
     pub(in crate::store) log: LogMark,
-    /// Up to where the row store holds the state.
+    /// Last entry whose effect is in the row store.
     pub(in crate::store) rows_applied: Option<LogId>,
 }
 
@@ -61,7 +61,7 @@ impl Marker {
             .map_err(|error| StoreError::damaged(&path, error.to_string()))
     }
 
-    /// Puts it on disk, durably.
+    /// Writes the marker to disk, durably.
     pub(in crate::store) fn write(&self, dir: &Path) -> Result<(), StoreError> {
         let path = Self::path(dir);
         let body = postcard::to_stdvec(self).map_err(|error| StoreError::io(&path)(frame::codec(error)))?;

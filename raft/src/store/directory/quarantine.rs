@@ -8,7 +8,7 @@ use super::disk;
 use super::error::StoreError;
 use super::json_file::{self, StoredJson, VERSION};
 
-/// The reason for which a member doesn't serve from the state that it has.
+/// Reason why a member doesn't serve its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Quarantine {
     /// Version of this file.
@@ -20,12 +20,12 @@ pub(crate) struct Quarantine {
 }
 
 impl Quarantine {
-    /// This member differs, or may differ, from a majority that agrees.
+    /// Creates the flag of a member that differs, or may differ, from a majority that agrees.
     pub(crate) fn quarantined(why: String) -> Self {
         Self { version: VERSION, halted: false, why }
     }
 
-    /// No majority agrees.
+    /// Creates the flag for a cluster in which no majority agrees.
     pub(crate) fn halted(why: String) -> Self {
         Self { version: VERSION, halted: true, why }
     }
@@ -38,15 +38,15 @@ impl Quarantine {
         json_file::load(dir)
     }
 
-    /// Puts it on disk, durably.
+    /// Writes the flag to disk, durably.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// If the file can't be written.
     pub(crate) fn save(&self, dir: &Path) -> Result<(), StoreError> {
         json_file::save(dir, self)
     }
 
-    /// Takes it back: the state is the majority's.
+    /// Removes the flag: the state is the majority's.
     ///
     /// # Errors
     /// When the file can't be removed.

@@ -1,4 +1,4 @@
-//! The owner of a directory, and its one user.
+//! Ownership of a data directory by one member and one process.
 
 use std::fs;
 

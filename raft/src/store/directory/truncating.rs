@@ -49,8 +49,8 @@ pub(in crate::store) fn remove_file(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// File that is read by some while another replaces it. The replaced file is freed after its last reader has
-/// closed it.
+/// File that may be replaced while it is read. The replaced file is freed after its last reader has closed
+/// it.
 #[derive(Debug)]
 pub(in crate::store) struct Replaceable {
     path: PathBuf,
@@ -62,7 +62,7 @@ impl Replaceable {
         Self { path, replaced: OnceLock::new() }
     }
 
-    /// Lets another take its name. Where that fails it is still the one that counts, and is left alone.
+    /// Replaces the file by a call of `with`. If that fails, the file stays current and isn't freed.
     pub(in crate::store) fn replace(&self, with: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         // A file that can't be opened is missing, or is removed at once.
         let old = writable(&self.path).ok();
@@ -86,7 +86,7 @@ fn writable(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).open(path)
 }
 
-/// Frees a file on a thread of its own. Without a thread, closing the file frees all of it at once.
+/// Frees a file on a separate thread. Without a thread, closing the file frees all of it at once.
 fn free_behind(file: File) {
     let freeing = async move {
         background::step_back();
@@ -108,7 +108,7 @@ fn free(file: &File) {
     }
 }
 
-/// The lengths that a file has on its way out.
+/// Returns the lengths to which a file is truncated, step by step.
 fn steps(length: u64) -> impl Iterator<Item = u64> {
     let shorter = |left: &u64| (*left > 0).then(|| left.saturating_sub(STEP_BYTES));
     std::iter::successors(shorter(&length), move |left| shorter(left))

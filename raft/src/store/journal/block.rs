@@ -13,7 +13,7 @@ use ipam_machine::journal::{Chain, Frame, link};
 
 const LENGTH: usize = 4;
 
-/// Frames in order, each after its length.
+/// Frames in order, each with its length before it.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// An empty one; `first` is the event that will come first.
+    /// Creates an empty block; `first` is the first event that it will hold.
     pub(super) fn new(first: EventId, before: Chain) -> Self {
         Self { bytes: Vec::new(), frames: 0, first, before, keys: OnceLock::new() }
     }
@@ -74,12 +74,12 @@ impl Block {
         self.first
     }
 
-    /// The chain before its first frame.
+    /// Returns the chain before the first frame of the block.
     pub(super) fn before(&self) -> Chain {
         self.before
     }
 
-    /// Its frames, as they are stored.
+    /// Returns the frames as they are stored.
     pub(super) fn raw(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
@@ -89,12 +89,12 @@ impl Block {
         })
     }
 
-    /// Its frames, read.
+    /// Returns the decoded frames.
     pub(super) fn decoded(&self) -> impl Iterator<Item = io::Result<Frame>> {
         self.raw().map(decode)
     }
 
-    /// The keys by which it is found, sorted.
+    /// Returns the index keys of the block, sorted.
     pub(super) fn keys(&self) -> &[u64] {
         self.keys.get_or_init(|| {
             let mut keys = BTreeSet::new();
@@ -111,7 +111,7 @@ impl Block {
     }
 }
 
-/// Under which number something is looked up. Part of the format of segments.
+/// Returns the index key of a value. Part of the format of segments.
 pub(super) fn key(word: &str, value: &str) -> u64 {
     let mut text = String::with_capacity(word.len() + 1 + value.len());
     text.push_str(word);

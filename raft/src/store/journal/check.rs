@@ -23,13 +23,14 @@ pub struct JournalReport {
     pub open_frames: u64,
     /// The oldest and the newest event of sealed segments that are whole.
     pub span: Option<(EventId, EventId)>,
-    /// The open segment's file ends within a frame, as it may after a crash: the log brings it again.
+    /// True if the open segment's file ends within a frame, as it may after a crash; the log replaces the
+    /// rest.
     pub torn: bool,
     /// Damage, file by file.
     pub damaged: Vec<DamagedFile>,
 }
 
-/// A file that isn't as it was written, or isn't there.
+/// A file that is damaged or missing.
 #[derive(Debug)]
 pub struct DamagedFile {
     /// The file.
@@ -48,10 +49,10 @@ struct Found {
 /// Checks the journal in the data directory of a stopped member.
 ///
 /// # Errors
-/// If it is missing or can't be read, or the member runs.
+/// If the journal is missing or can't be read, or the member runs.
 pub fn check_journal(data_dir: &Path) -> Result<JournalReport, StoreError> {
     let dir = data_dir.join("journal");
-    // Before anything is made here: this must be the directory of a member.
+    // The journal is searched before the lock is created, since the directory must belong to a member.
     let found = find(&dir).map_err(StoreError::io(&dir))?;
     let _alone = lock_dir(data_dir)?;
     let mut report = JournalReport::default();
@@ -77,7 +78,7 @@ fn find(dir: &Path) -> io::Result<Found> {
     Ok(found)
 }
 
-/// Checks the sealed segments, alone and as successors of the ones before; returns the whole ones.
+/// Checks each sealed segment and that it follows its predecessor; returns the intact ones.
 fn check_sealed(found: &Found, report: &mut JournalReport) -> BTreeMap<u64, Segment> {
     let mut whole = BTreeMap::new();
     for (number, path) in &found.sealed {
@@ -120,7 +121,7 @@ fn read_sealed(number: u64, path: &Path) -> io::Result<Segment> {
     sealed.segment(number).cloned()
 }
 
-/// Checks an open segment's file: its frames, and that they are in a chain with what is around them.
+/// Checks an open segment's file: its frames, and that their chain follows the preceding segment.
 fn check_open(number: u64, path: &Path, sealed: &BTreeMap<u64, Segment>, report: &mut JournalReport) {
     let previous = number.checked_sub(1).and_then(|previous| sealed.get(&previous));
     let same = sealed.get(&number);
@@ -131,7 +132,8 @@ fn check_open(number: u64, path: &Path, sealed: &BTreeMap<u64, Segment>, report:
         Ok(chunks) => {
             report.open_frames = chunks.frames;
             report.torn |= chunks.torn;
-            // It was sealed while the file remained: then its contents are a prefix of the segment.
+            // The segment was sealed while this file remained: its contents are a prefix of the sealed
+            // segment.
             let same = same.filter(|same| chunks.frames == same.frames && chunks.chain != same.chain);
             if same.is_some() {
                 report.damaged(path, "it isn't what was sealed of it".to_owned());

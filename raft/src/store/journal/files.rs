@@ -39,7 +39,7 @@ struct OpenFile {
 }
 
 impl JournalFiles {
-    /// Opens the directory, and removes what was never finished.
+    /// Opens the directory, and removes unfinished files.
     pub(in crate::store) fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let dir = data_dir.join("journal");
         disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
@@ -58,15 +58,15 @@ impl JournalFiles {
         Ok(Self { dir, writing: Mutex::new(None), here: Mutex::new(here) })
     }
 
-    /// The open segment of a state, as its file has it. What the file has beyond that comes again with the
-    /// log.
+    /// Loads the open segment of a state from its file. Later frames in the file are ignored, since the
+    /// replay of the log adds them again.
     pub(in crate::store) fn load_open(&self, head: &JournalHead) -> io::Result<Vec<Arc<Block>>> {
         if head.open.frames == 0 {
             return Ok(Vec::new());
         }
         let blocks = match disk::if_there(fs::read(self.open_path(head.segment)))? {
             Some(content) => read_chunks(&content, head)?,
-            // It was sealed, and the rows don't know yet.
+            // The segment was sealed after the rows were written.
             None => {
                 let sealed = Sealed::open_any(&self.path_of(head.segment))?;
                 (0..sealed.blocks()).map(|number| sealed.block(number)).collect::<io::Result<_>>()?
@@ -75,12 +75,12 @@ impl JournalFiles {
         rebuild(head, blocks.iter().flat_map(Block::raw))
     }
 
-    /// Forgets files that the state knows nothing of: they are written again when it does.
+    /// Forgets segments that the state doesn't have yet; they are written again once it has them.
     pub(in crate::store) fn fit(&self, state: &State) {
         held(&self.here).retain(|number| state.segments.get(*number).is_some());
     }
 
-    /// Writes down what is in memory and not yet here; with `sync`, durably.
+    /// Writes the part of the journal that is only in memory; with `sync`, durably.
     pub(in crate::store) fn write_out(&self, source: &dyn JournalSource, sync: bool) -> io::Result<()> {
         let mut writing = held(&self.writing);
         let (recent, oldest) = source.to_write();
@@ -110,7 +110,7 @@ impl JournalFiles {
         self.trim(oldest)
     }
 
-    /// Writes down what is sealed and not yet here.
+    /// Writes the sealed segments that are only in memory.
     pub(in crate::store) fn write_sealed(&self, recent: &Recent) -> io::Result<()> {
         for waiting in recent.sealed.iter().filter(|waiting| !self.has(waiting.number)) {
             let Waiting { number, segment, blocks } = waiting;
@@ -120,7 +120,7 @@ impl JournalFiles {
         Ok(())
     }
 
-    /// Looks again for segments that a state knows, and that were here before it did.
+    /// Registers the segments of a state whose files are present and match.
     pub(in crate::store) fn look_again(&self, state: &State) {
         for (number, segment) in state.segments.iter() {
             if Sealed::open(&self.path_of(number), number, segment).is_ok() {
@@ -139,12 +139,12 @@ impl JournalFiles {
         Ok(())
     }
 
-    /// True if a sealed segment is here.
+    /// Returns true if the file of a sealed segment is present.
     pub(in crate::store) fn has(&self, number: u64) -> bool {
         held(&self.here).contains(&number)
     }
 
-    /// Opens a sealed segment. A damaged one is set aside, so that it is fetched again.
+    /// Opens a sealed segment; fails if its file isn't the segment that the state has.
     pub(super) fn sealed(&self, number: u64, segment: &Segment) -> io::Result<Sealed> {
         Sealed::open(&self.path_of(number), number, segment)
     }
@@ -196,12 +196,13 @@ impl JournalFiles {
         fs::metadata(self.incoming_path(number)).map_or(0, |metadata| metadata.len())
     }
 
-    /// Adds a piece that a peer has sent; it follows what has come.
+    /// Appends a piece that a peer has sent to the pieces received before.
     pub(crate) fn add_piece(&self, number: u64, piece: &[u8]) -> io::Result<()> {
         OpenOptions::new().append(true).create(true).open(self.incoming_path(number))?.write_all(piece)
     }
 
-    /// Checks every received byte against the state, and keeps the segment if it is whole; else deletes it.
+    /// Checks every received byte against the state. Keeps the segment if it is intact, else deletes the
+    /// file.
     pub(crate) fn accept(&self, number: u64, segment: &Segment) -> io::Result<()> {
         let path = self.incoming_path(number);
         let whole = Sealed::open(&path, number, segment).and_then(|sealed| sealed.verify());
@@ -229,7 +230,7 @@ impl JournalFiles {
 }
 
 impl OpenFile {
-    /// Makes the file afresh, with all that is there by now.
+    /// Creates the file with all frames of the open segment so far.
     fn create(path: PathBuf, recent: &Recent) -> io::Result<Self> {
         let aside = path.with_extension("new");
         let file = File::create(&aside)?;
@@ -246,7 +247,7 @@ impl OpenFile {
         Ok(open)
     }
 
-    /// Appends what has come since.
+    /// Appends the frames that were added since the last write.
     fn append(&mut self, recent: &Recent) -> io::Result<()> {
         let mut content = Vec::new();
         for (number, block) in recent.open.iter().enumerate().skip(self.block) {
@@ -280,9 +281,9 @@ pub(super) fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<
 /// The content of an open segment's file.
 pub(super) struct OpenChunks {
     pub(super) frames: u64,
-    /// Chain after the last of them.
+    /// Chain after the last frame.
     pub(super) chain: Chain,
-    /// It ends within a chunk.
+    /// True if the file ends within a chunk.
     pub(super) torn: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Doors for fuzz targets: segments of the journal, sealed and open.
+//! Access for fuzz targets: segments of the journal, sealed and open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const BEFORE: Chain = [7; 32];
 /// Opens a sealed segment and reads all of it; returns the bytes of its blocks if it is whole.
 ///
 /// # Errors
-/// If it is damaged.
+/// If the segment is damaged.
 pub fn sealed(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     let sealed = Sealed::open_any(path)?;
     let _ = sealed.first_of(0);
@@ -29,13 +29,13 @@ pub fn sealed(path: &Path) -> io::Result<Vec<Vec<u8>>> {
     read.into_iter().map(|block| block.map(|block| block.bytes().to_vec())).collect()
 }
 
-/// Writes these blocks as a sealed segment, if they are blocks; true then.
+/// Writes these bytes as a sealed segment; returns false if they are no valid blocks.
 ///
 /// # Errors
 /// If the disk fails.
 pub fn seal(path: &Path, bytes: &[Vec<u8>]) -> io::Result<bool> {
     if bytes.is_empty() {
-        // A segment is sealed because of what is in it.
+        // An empty segment is never sealed.
         return Ok(false);
     }
     let (mut chain, mut blocks) = (BEFORE, Vec::new());
@@ -58,10 +58,10 @@ pub fn pretend(path: &Path, blocks: &[Vec<u8>], pages: &[Vec<u8>], footer: &[u8]
     fs::write(path, sealed::pretended(blocks, pages, footer)?)
 }
 
-/// Reads the file of an open segment; the blocks that the state would know, if it vouches for `frames`.
+/// Reads the file of an open segment; returns its blocks if the state vouches for `frames` frames.
 ///
 /// # Errors
-/// When it is damaged.
+/// If the file is damaged.
 pub fn open(content: &[u8], frames: u64) -> io::Result<Vec<Vec<u8>>> {
     let mut head = JournalHead::default();
     (head.open.before, head.open.frames) = (BEFORE, frames);

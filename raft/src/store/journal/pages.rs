@@ -19,14 +19,14 @@ pub(crate) struct Journal {
     files: Arc<JournalFiles>,
 }
 
-/// A segment, wherever it is.
+/// A segment, in memory or on disk.
 struct Piece<'a> {
     number: u64,
     segment: &'a Segment,
     blocks: Option<&'a [Arc<Block>]>,
 }
 
-/// The blocks of a piece that may hold what is wanted, in the order of the page.
+/// Blocks of a segment that may contain matching events, in the order of the page.
 type Blocks<'a> = Box<dyn Iterator<Item = io::Result<Arc<Block>>> + 'a>;
 
 impl Journal {
@@ -47,7 +47,7 @@ impl Journal {
         missing.map(|(number, segment)| (number, segment.clone())).collect()
     }
 
-    /// Reads a page. It takes a while: not for async threads.
+    /// Reads a page. Blocks, so it must not be called on async threads.
     pub(crate) fn page(&self, query: &EventQuery) -> Result<EventPage, JournalError> {
         let view = self.source.view();
         let place =
@@ -77,7 +77,7 @@ impl Journal {
         })
     }
 
-    /// Reads a piece; returns false when the page is full.
+    /// Reads a segment; returns false when the page is full.
     fn read(&self, piece: &Piece<'_>, walk: &mut Walk<'_>) -> Result<bool, JournalError> {
         let Segment { first, last, .. } = *piece.segment;
         walk.segments += 1;
@@ -148,19 +148,19 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The place of the reading of a page.
+/// Progress of reading a page.
 struct Walk<'q> {
     query: &'q EventQuery,
     place: EventId,
     events: Vec<Event>,
-    /// The last event that was looked at, wanted or not.
+    /// The last event that was examined, matching or not.
     seen: Option<EventId>,
     blocks: usize,
     segments: usize,
 }
 
 impl Walk<'_> {
-    /// True if a segment lies after the position, and may contain matching events.
+    /// Returns true if a segment lies after the position, and may contain matching events.
     fn wants(&self, segment: &Segment) -> bool {
         let EventFilter { since_ms, until_ms, .. } = &self.query.filter;
         self.reaches(Some(segment.first), None)
@@ -169,12 +169,12 @@ impl Walk<'_> {
             && until_ms.is_none_or(|until_ms| segment.from_wall_ms <= until_ms)
     }
 
-    /// True if events between these two, the second excluded, may lie after the position.
+    /// Returns true if events between these two, the second excluded, may lie after the position.
     fn reaches(&self, first: Option<EventId>, next: Option<EventId>) -> bool {
         if self.query.reverse {
             first.is_none_or(|first| first < self.place)
         } else {
-            // The next block's first event follows the last of this one at once.
+            // The first event of the next block directly follows the last event of this one.
             next.is_none_or(|next| next > self.place)
         }
     }
@@ -186,7 +186,7 @@ impl Walk<'_> {
         items
     }
 
-    /// Takes what is wanted of a block; false when the page is full.
+    /// Adds the matching events of a block; returns false when the page is full.
     fn take(&mut self, block: &Block) -> io::Result<bool> {
         if self.blocks >= EVENT_PAGE_BLOCKS_MAX {
             return Ok(false);

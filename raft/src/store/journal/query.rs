@@ -19,20 +19,20 @@ pub struct EventFilter {
     pub pool: Option<Name>,
     /// Network of the event or of its address.
     pub network: Option<Name>,
-    /// The address that they are about.
+    /// Address of the event.
     pub address: Option<IpAddr>,
-    /// The endpoint that they are about.
+    /// Endpoint of the event.
     pub endpoint: Option<EndpointKey>,
     /// Principal of the request.
     pub principal: Option<String>,
-    /// Not older than this wall time, in milliseconds.
+    /// Earliest wall time of an event, in milliseconds.
     pub since_ms: Option<u64>,
-    /// Not newer than this wall time, in milliseconds.
+    /// Latest wall time of an event, in milliseconds.
     pub until_ms: Option<u64>,
 }
 
 impl EventFilter {
-    /// True if an event is wanted.
+    /// Returns true if an event matches the filter.
     #[must_use]
     pub fn wants(&self, event: &Event) -> bool {
         fn fits<T: PartialEq + ?Sized>(wanted: Option<&T>, found: Option<&T>) -> bool {
@@ -49,7 +49,7 @@ impl EventFilter {
             && self.until_ms.is_none_or(|until_ms| event.wall_ms <= until_ms)
     }
 
-    /// The number under which the index has what is rarest among what is wanted.
+    /// Returns the index key of the most selective field of the filter, if any field is indexed.
     pub(super) fn key(&self) -> Option<u64> {
         if let Some(address) = self.address {
             return Some(key("address", &address.to_string()));
@@ -67,54 +67,55 @@ impl EventFilter {
 pub struct EventQuery {
     /// Position after which (before which, if reversed) the page begins. By default the oldest (newest) end.
     pub after: Option<EventId>,
-    /// The newest first.
+    /// True for the newest events first.
     pub reverse: bool,
-    /// Events of the page at most.
+    /// Maximum number of events in the page.
     pub limit: usize,
-    /// The wanted events.
+    /// Filter of the events.
     pub filter: EventFilter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventPage {
     pub events: Vec<Event>,
-    /// The place to go on from, if there may be more. A page may be short, or empty, and yet not the last.
+    /// Position from which the next page continues, if there may be more events. A page may be short or even
+    /// empty without being the last one.
     pub next: Option<EventId>,
-    /// The oldest event that is kept, if any is.
+    /// The oldest event that is still kept, if any.
     pub oldest: Option<EventId>,
     /// Wall time from which on all events are kept, in milliseconds; none if none were trimmed.
     pub complete_since_ms: Option<u64>,
-    /// The revision up to which the page knows everything.
+    /// Revision up to which the page is complete.
     pub revision: u64,
 }
 
-/// The reason for which the journal doesn't answer.
+/// Reason why the journal doesn't answer a query.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The wanted events are no longer kept.
+    /// The requested events are no longer kept.
     #[error("events before {oldest} are no longer kept")]
     Compacted {
-        /// The oldest event that is.
+        /// The oldest event that is still kept.
         oldest: EventId,
     },
-    /// This member has it not yet.
+    /// This member doesn't have the segment yet.
     #[error(
         "this member is still fetching events {} to {} from the others; ask another member, or repeat", .from, .until
     )]
     Missing {
-        /// From here.
+        /// First event of the segment.
         from: EventId,
-        /// To here.
+        /// Last event of the segment.
         until: EventId,
     },
-    /// This member's copy isn't as it was written.
+    /// This member's copy of the segment is damaged.
     #[error(
         "this member's copy of events {from} to {until} is damaged ({what}) and is being replaced; ask another"
     )]
     Damaged {
-        /// From here.
+        /// First event of the segment.
         from: EventId,
-        /// To here.
+        /// Last event of the segment.
         until: EventId,
         /// The sign of the damage.
         what: io::Error,
@@ -122,9 +123,9 @@ pub enum JournalError {
     /// The system refuses to read this member's copy.
     #[error("this member can't read events {from} to {until} ({what}); ask another member, or repeat")]
     Unreadable {
-        /// From here.
+        /// First event of the segment.
         from: EventId,
-        /// To here.
+        /// Last event of the segment.
         until: EventId,
         /// Error of the system.
         what: io::Error,

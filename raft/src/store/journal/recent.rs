@@ -23,7 +23,7 @@ pub(crate) struct Recent {
     /// The number of the open segment.
     pub(super) number: u64,
     pub(super) open: Vec<Arc<Block>>,
-    /// Increases when a snapshot replaces all of it.
+    /// Number that increases when a snapshot replaces the whole journal.
     pub(super) install_count: u64,
 }
 
@@ -33,7 +33,7 @@ impl Recent {
         Self { sealed: Vec::new(), number: head.segment, open, install_count: 0 }
     }
 
-    /// The same in the place of `old`.
+    /// Continues the install count of `old`, which this journal replaces.
     pub(crate) fn after(self, old: &Self) -> Self {
         Self { install_count: old.install_count.wrapping_add(1), ..self }
     }

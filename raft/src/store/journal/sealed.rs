@@ -23,12 +23,12 @@ const VERSION: u8 = 1;
 const BLOCK: u8 = 0xE1;
 const INDEX: u8 = 0xE2;
 const FOOTER: u8 = 0xE3;
-/// Offset of the footer, its length, a sum over both, and the magic again.
+/// Bytes of the trailer: offset and length of the footer, their checksum, and the magic again.
 const TRAILER: usize = 24;
 /// Entries of one page of the index, of 12 bytes each.
 const PAGE_ENTRIES: usize = 512;
 const ENTRY: usize = 12;
-/// LZ4 makes no more than 255 bytes of one.
+/// Maximum bytes that LZ4 decompresses from one byte.
 const LZ4_RATIO_MAX: usize = 255;
 
 /// A place in the file.
@@ -61,7 +61,7 @@ struct Footer {
     pages: Vec<PagePlace>,
 }
 
-/// Writes a segment aside, makes it durable, and puts it in its place.
+/// Writes a segment file durably and atomically.
 pub(super) fn write(path: &Path, number: u64, segment: &Segment, blocks: &[Arc<Block>]) -> io::Result<()> {
     let mut content = MAGIC.to_vec();
     let mut footer = Footer { number, segment: segment.clone(), blocks: Vec::new(), pages: Vec::new() };
@@ -158,7 +158,7 @@ impl Sealed {
         Ok(sealed)
     }
 
-    /// Opens a segment that may be any.
+    /// Opens any segment, without a comparison with the state.
     pub(super) fn open_any(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -179,14 +179,14 @@ impl Sealed {
         self.footer.number
     }
 
-    /// File and its length in bytes.
+    /// Returns the length of the file in bytes, and its content.
     pub(in crate::store) fn bytes(&self) -> io::Result<(u64, impl Read)> {
         let mut file = &self.file;
         file.rewind()?;
         Ok((file.metadata()?.len(), file))
     }
 
-    /// Its content, if it is the segment of this number.
+    /// Returns the description of the segment, if it has this number.
     pub(super) fn segment(&self, number: u64) -> io::Result<&Segment> {
         if self.footer.number == number {
             return Ok(&self.footer.segment);
@@ -225,7 +225,7 @@ impl Sealed {
         Ok(block)
     }
 
-    /// The blocks where something may be, in order.
+    /// Returns the blocks that may contain a key, in order.
     pub(super) fn find(&self, key: u64) -> io::Result<Vec<usize>> {
         let pages = &self.footer.pages;
         // The page before the first that begins with the key, or later, may end with it.

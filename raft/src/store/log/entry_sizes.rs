@@ -1,7 +1,7 @@
 //! Bytes of the log between two entries.
 //!
-//! The log itself knows how many bytes were ever written to it, and which entry was the last then. Remembered
-//! every so often this tells, about as exactly as it matters, where each entry stands.
+//! The log knows how many bytes were ever written to it, and which entry was the last one then. Samples of
+//! both, about one per [`STEP_BYTES`], locate each entry accurately enough.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ pub(crate) struct EntrySizes {
 }
 
 impl EntrySizes {
-    /// `begin` is the first byte that is still there, `purged` the entry before it.
+    /// Creates the handle. `begin` is the first byte that the log still has, `purged` the entry before it.
     pub(in crate::store) fn new(durable: Arc<Durable>, begin: u64, purged: Option<LogId>) -> Self {
         let mut marks = Marks::default();
         marks.note(purged.map_or(0, |purged| purged.index), begin);
         Self { durable, marks }
     }
 
-    /// Looks how far the log is by now.
+    /// Adds a mark for the current end of the log.
     pub(crate) fn look(&mut self) {
         let log = self.durable.log();
         if let Some(last) = log.last {
@@ -35,18 +35,18 @@ impl EntrySizes {
     }
 }
 
-/// Entries and where they end, both ascending; the last is where the log is now. Never empty once one is
-/// noted.
+/// Entries and the positions of their ends, both ascending; the last mark is the end of the log. Never empty
+/// once a mark is noted.
 #[derive(Debug, Default)]
 pub(crate) struct Marks(VecDeque<(u64, u64)>);
 
 impl Marks {
     fn note(&mut self, index: u64, byte: u64) {
-        // What was cut off may be written again, elsewhere.
+        // Entries that were cut off may be written again, at another position.
         while self.0.len() > 1 && self.0.back().is_some_and(|(last, _)| *last >= index) {
             self.0.pop_back();
         }
-        // The newest moves along until it is far enough from the one before it.
+        // The newest mark moves along until it is far enough from the mark before it.
         if let [.., (_, before), _] = *self.0.make_contiguous()
             && byte.saturating_sub(before) < STEP_BYTES
         {
@@ -84,7 +84,7 @@ impl Marks {
     }
 }
 
-/// As much of `whole` as `part` is of `of`.
+/// Returns the part of `whole` that corresponds to `part` of `of`.
 fn share(part: u64, of: u64, whole: u64) -> u64 {
     let share = u128::from(part) * u128::from(whole) / u128::from(of.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
@@ -100,11 +100,11 @@ mod tests {
         assert_eq!((marks.byte_at(5), marks.index_at(5)), (0, 0));
         marks.note(100, 1000);
         assert_eq!((marks.byte_at(500), marks.index_at(5000)), (1000, 100), "nothing was written yet");
-        // What an earlier run has left: known at its ends alone.
+        // For entries of an earlier run, only the positions of both ends are known.
         marks.note(300, 1000 + 2 * STEP_BYTES);
         assert_eq!(marks.byte_at(200), 1000 + STEP_BYTES);
         assert_eq!(marks.index_at(1000 + STEP_BYTES), 200);
-        // Large entries are told from small ones.
+        // Large entries are distinguished from small ones.
         marks.note(310, 1000 + 12 * STEP_BYTES);
         assert_eq!(marks.byte_at(305), 1000 + 7 * STEP_BYTES);
         assert_eq!(marks.byte_at(310), 1000 + 12 * STEP_BYTES);

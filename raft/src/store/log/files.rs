@@ -4,7 +4,7 @@
 //! until it is full. The others are complete and on disk; one whose entries are all purged is removed.
 //!
 //! The last file ends with zeros, which later records overwrite: a sync of overwritten bytes doesn't have to
-//! write the file's length and the place of its blocks. Its time is about 0.7 times that of an append.
+//! write the file's length and its block map. Such a sync takes about 0.7 times as long as after an append.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -24,15 +24,15 @@ use crate::types::{Entry, LogId};
 
 /// Bytes at which a file is full.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// The smallest page of a kernel. Larger ones are multiples of it.
+/// The smallest page of a kernel. Larger pages are multiples of it.
 pub(super) const PAGE_BYTES: usize = 4096;
 static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
-/// Bytes of zeros by which the last file grows. A disk may be almost full, so they are few.
+/// Bytes of zeros by which the last file grows. The number is small, since a disk may be almost full.
 const GROWTH_BYTES: u64 = 128 << 10;
 /// Memory that the buffer keeps for the next write.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
-/// The log's files, with all that is known about their content.
+/// The log's files, with an index of their content.
 #[derive(Debug)]
 pub(in crate::store) struct LogFiles {
     dir: PathBuf,
@@ -56,7 +56,7 @@ pub(in crate::store) struct LogFiles {
 pub(super) struct LogFile {
     pub(super) file: File,
     pub(super) path: PathBuf,
-    /// Position of its first byte.
+    /// Position of the file's first byte.
     pub(super) begin: u64,
 }
 
@@ -90,17 +90,17 @@ impl LogFiles {
         &self.state
     }
 
-    /// Position of the first byte that is still there.
+    /// Returns the position of the first byte that the files still have.
     pub(in crate::store) fn begin(&self) -> u64 {
         self.closed.front().map_or(self.open.begin, |closed| closed.file.begin)
     }
 
-    /// Their directory.
+    /// Returns the directory of the files.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Bytes ever added.
+    /// Returns the number of bytes ever added.
     pub(in crate::store) fn end(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
@@ -111,12 +111,12 @@ impl LogFiles {
         length.saturating_sub(self.open_bytes)
     }
 
-    /// Adds a record, which [`write`](Self::write) takes to the disk.
+    /// Adds a record to the buffer; [`write`](Self::write) takes it to the disk.
     ///
     /// # Errors
     /// If the record can't follow, or the disk refuses a new file. The log is unusable then.
     pub(in crate::store) fn add(&mut self, record: &Record) -> io::Result<()> {
-        // A file begins with a checkpoint, and the file before it is on disk.
+        // A file begins with a checkpoint and needs no `Synced` record there: the file before it is on disk.
         if self.buffer.is_empty() && self.synced == self.written && self.written > self.open.begin {
             Record::Synced(self.written).encode(&mut self.buffer)?;
         }
@@ -141,7 +141,7 @@ impl LogFiles {
         Ok(())
     }
 
-    /// Writes zeros where the records will be, and behind them.
+    /// Extends the file with zeros for the added records and for later ones.
     fn grow(&mut self) -> io::Result<()> {
         let length = self.open_bytes + self.growth();
         while self.open_bytes < length {
@@ -168,7 +168,8 @@ impl LogFiles {
     /// Completes the open file, and begins the next one.
     fn begin_file(&mut self) -> io::Result<()> {
         self.write_out()?;
-        // A closed file ends with its last record. The next one's existence shows that it is on disk.
+        // A closed file ends with its last record. The existence of the next file shows that this one is on
+        // disk.
         self.open.file.set_len(self.written - self.open.begin)?;
         self.open.sync()?;
         self.synced = self.written;
@@ -193,7 +194,7 @@ impl LogFiles {
         if self.closed.len() < before { disk::sync_dir(&self.dir) } else { Ok(()) }
     }
 
-    /// Index of the first entry that is there.
+    /// Returns the index of the first entry that the files still have.
     pub(super) fn first_index(&self) -> Option<u64> {
         self.places.first()
     }
@@ -201,7 +202,7 @@ impl LogFiles {
     /// Reads entries of a range, of about `bytes_max` bytes in memory, but at least one if there is any.
     ///
     /// # Errors
-    /// If a file can't be read, or isn't what was written.
+    /// If a file can't be read, or differs from the written records.
     pub(in crate::store) fn read(&self, range: Range<u64>, bytes_max: usize) -> io::Result<Vec<Entry>> {
         let mut left = bytes_max;
         let mut entries = Vec::new();
@@ -263,7 +264,7 @@ impl LogFile {
         simulation::sync(&self.file, &self.path)
     }
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     pub(super) fn open(path: PathBuf, begin: u64) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
         Ok(Self { file, path, begin })

@@ -1,4 +1,4 @@
-//! The Raft log: its files, the thread that writes them, and what is forgiven when they are opened.
+//! The Raft log: its files, the thread that writes them, and the recovery from torn writes.
 
 mod entry_sizes;
 mod files;

@@ -1,8 +1,8 @@
 //! Opening of the log, with a distinction between torn writes and damage.
 //!
 //! The last file ends with zeros. A crash leaves at most one unfinished write before them, of unacknowledged
-//! records. It is cut off. Everything else that can't be read is damage, and so is an end before the marker,
-//! however clean: acknowledged records are missing.
+//! records, which is cut off. Everything else that can't be read is damage. An end before the marker's
+//! position is damage too, even if it is clean, because acknowledged records are missing.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,7 +17,7 @@ use super::view::next;
 use crate::simulation;
 use crate::store::directory::{LogMark, Marker, StoreError, disk};
 
-/// The log, open, and how far it reaches.
+/// The open log, and the position that it reaches.
 pub(in crate::store) struct Opened {
     pub(in crate::store) files: LogFiles,
     pub(in crate::store) mark: LogMark,
@@ -41,7 +41,7 @@ pub(in crate::store) fn open(dir: &Path, marker: &Marker, same_boot: bool) -> Re
         let read = reading.read(file, &content).map_err(|what| StoreError::damaged(&dir, what))?;
         let Some(unread) = read else { continue };
         if number < newest {
-            // It was synced long ago, before the next one began.
+            // This file was synced before the next one was created, so it can't be torn.
             return Err(StoreError::damaged(&dir, unread.to_string()));
         }
         match judge(&unread, &content, marker, same_boot) {
@@ -128,7 +128,7 @@ impl Reading {
         file.sync_all()
     }
 
-    /// The log, ready for more. A new file begins where none is, or where the last one was created in vain.
+    /// Returns the log, ready for appends. Creates a file if there is none, and completes an empty last one.
     fn finish(self, dir: &Path) -> io::Result<LogFiles> {
         let Self { closed, last, end, state, places } = self;
         let last = match last {
@@ -145,8 +145,8 @@ impl Reading {
     }
 }
 
-/// Makes the page cache of the last run durable before it is relied on. openraft takes all entries that it
-/// finds in the log for flushed.
+/// Makes the page cache of the last run durable before the log relies on it. openraft takes all entries that
+/// it finds in the log for flushed.
 fn sync(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -155,7 +155,7 @@ fn sync(dir: &Path) -> io::Result<()> {
     disk::sync_dir(dir)
 }
 
-/// Compares what opened with what must be there.
+/// Compares the opened log with the marker.
 fn check(mark: &LogMark, first_due: u64, first: Option<u64>, marker: &Marker) -> Result<(), String> {
     let due = &marker.log;
     if mark.end < due.end {
@@ -193,12 +193,12 @@ fn judge(unread: &Unread, content: &[u8], marker: &Marker, same_boot: bool) -> E
     let rest = content.get(unread.offset..).unwrap_or_default();
     let Some(last) = rest.iter().rposition(|byte| *byte != 0) else { return End::Zeros };
     let torn = if same_boot {
-        // The death of a process ends a write at the end of a page, and leaves all that was written.
+        // The death of a process ends a write at a page boundary, and loses nothing that was written.
         let end = (unread.offset + last + 1).next_multiple_of(PAGE_BYTES).min(content.len());
         let written = content.get(unread.offset..end).unwrap_or_default();
         Record::decode(&mut &*written).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
     } else {
-        // The death of a machine may leave any pages of the last write, and no later write.
+        // The death of a machine may leave any subset of the pages of the last write, and no later write.
         !Record::has_later_write(unread.at, rest)
     };
     if torn { End::Torn } else { End::Damaged(unread.to_string()) }

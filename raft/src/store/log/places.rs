@@ -24,7 +24,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// Follows a record that stands at a position.
+    /// Updates the positions for a record at a position.
     pub(super) fn note(&mut self, record: &Record, at: Range<u64>) {
         match record {
             Record::Append(entry) => {

@@ -23,20 +23,21 @@ const SYNCED: u32 = 6;
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
-/// One record. The first one of a file is a checkpoint, so that earlier files can be removed.
+/// Record of the log. The first record of a file is a checkpoint, so that earlier files can be removed.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::store) enum Record {
     Vote(Vote),
     Append(Entry),
     /// Everything up to this entry is committed.
     Commit(LogId),
-    /// Nothing after this entry counts any more.
+    /// All entries after this one are removed from the log.
     TruncateAfter(Option<LogId>),
-    /// Nothing up to this entry is needed any more.
+    /// All entries up to this one are purged.
     PurgeUpto(LogId),
-    /// The result of all records before this one.
+    /// The state of the log after all earlier records.
     Checkpoint(LogState),
-    /// All bytes before this record were on disk when it was written. It names its position in the log.
+    /// All bytes before this record were on disk when it was written. The value is the record's position in
+    /// the log.
     Synced(u64),
 }
 
@@ -59,7 +60,7 @@ impl Record {
     /// Writes the record at the end of `to`.
     ///
     /// # Errors
-    /// If its payload is longer than a frame may be.
+    /// If the payload is longer than a frame may be.
     pub(in crate::store) fn encode(&self, to: &mut Vec<u8>) -> io::Result<()> {
         let begin = to.len();
         to.extend(self.tag().to_be_bytes());
@@ -78,7 +79,7 @@ impl Record {
                 for log_id in [&state.last, &state.committed, &state.purged] {
                     write_option(to, log_id.as_ref(), write_log_id);
                 }
-                // The place of data that raft-log keeps for its users.
+                // The field that raft-log keeps for user data.
                 to.push(0);
             }
             Self::Synced(position) => to.extend(position.to_be_bytes()),

@@ -7,7 +7,7 @@ use super::view::next;
 use crate::store::directory::frame::invalid;
 use crate::types::{LogId, Vote};
 
-/// The result of all records up to one.
+/// State of the log after a number of records.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::store) struct LogState {
     pub(in crate::store) vote: Option<Vote>,

@@ -20,10 +20,10 @@ use crate::sync::held;
 use crate::threads::{self, Thread};
 use crate::types::{Entry, LogId, Types, Vote};
 
-/// The newest entries, for replication, in memory.
+/// Maximum bytes of the newest entries that stay in memory for replication.
 const TAIL_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of one message to a lagging peer, roughly.
+/// Approximate bytes of one message to a lagging peer.
 const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// Handle on the log; clones share it. Nothing here touches the disk: `append` returns once its entries are
@@ -66,7 +66,7 @@ impl LogStore {
         Ok((Self { view, commands }, thread))
     }
 
-    /// Writes what waits and stops the thread.
+    /// Writes all queued records, and stops the thread.
     pub(in crate::store) async fn close(&self) -> io::Result<()> {
         self.ask(|done| Command::Close { done }).await
     }
@@ -103,7 +103,7 @@ impl LogStore {
         let Some(cold) = found.cold else { return Ok(found.hot) };
         let end = cold.end;
         let mut entries = self.ask(|done| Command::Read { range: cold, bytes_max, done }).await?;
-        // A reading that stopped short must not be followed by what comes after the gap.
+        // If the read stopped early, appending the entries in memory would leave a gap.
         if entries.last().is_none_or(|last| last.log_id.index + 1 == end) {
             entries.extend(found.hot);
         }
@@ -155,7 +155,8 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), io::Error> {
-        // Written with the next entries: a write of its own would wake the thread for each entry once more.
+        // The index is written with the next entries: a separate write would wake the thread once more per
+        // entry.
         let mut view = self.writable()?;
         view.committed = view.committed.max(committed);
         Ok(())

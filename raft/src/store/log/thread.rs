@@ -100,7 +100,7 @@ impl LogThread {
             Ok(closing) => {
                 drop(self);
                 for done in closing {
-                    // The closer has given up.
+                    // An error means that the closer has given up.
                     let _gone = done.send(Ok(()));
                 }
             }
@@ -117,7 +117,7 @@ impl LogThread {
             }
             let closing = self.write(group)?;
             if syncs {
-                // A disk that stalls meanwhile shows, as in a write.
+                // The removal counts as a flush, so that a disk that stalls meanwhile is detected.
                 self.counters.flush.begin();
                 let removed = self.files.remove_purged();
                 self.counters.flush.end();
@@ -162,7 +162,7 @@ impl LogThread {
     /// Writes a group, and answers it. Returns the answers that wait for the end of the thread.
     fn write(&mut self, mut group: Group) -> io::Result<Vec<Answer<()>>> {
         if group.sync {
-            // Zeros that are there are overwritten without more space.
+            // Overwriting existing zeros needs no more space.
             let growth = self.files.growth();
             if growth > 0 {
                 self.headroom.make_room(growth);
@@ -204,9 +204,9 @@ impl LogThread {
             }
             Command::Vote { vote, done } => {
                 group.votes.push((vote, done));
-                // The vote on disk has won, which is a note on it: a majority has the vote even if the note
-                // is lost, and no entry of that leader is on disk before the note. An election has one fsync
-                // less on each side.
+                // This record only marks the vote on disk as committed, so it needs no sync: a majority has
+                // the vote even if the mark is lost, and no entry of that leader is on disk before the mark.
+                // This saves one fsync per election on each side.
                 let known = self.files.state().vote.map(|known| known.leader_id);
                 if vote.committed && known == Some(vote.leader_id) {
                     group.is_written = true;
@@ -243,7 +243,7 @@ impl LogThread {
         Ok(())
     }
 
-    /// Records the committed index, on the way of other records. It isn't needed for safety and only shortens
+    /// Records the committed index together with other records. It isn't needed for safety and only shortens
     /// the replay at a start.
     fn commit(&mut self) -> io::Result<()> {
         let state = self.files.state();
@@ -256,7 +256,7 @@ impl LogThread {
         Ok(())
     }
 
-    /// Notes what is durable from now on.
+    /// Publishes the part of the log that is now durable.
     fn synced(&self, group: &Group) {
         if let Some(begun) = group.begun {
             let took = begun.elapsed();
@@ -327,7 +327,7 @@ impl Group {
     }
 }
 
-/// Puts a command where it will be refused with its group.
+/// Adds a command to a group that is to be refused.
 fn refuse(command: Command, group: &mut Group) {
     match command {
         Command::Append { done, .. } => group.appends.push(done),

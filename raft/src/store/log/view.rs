@@ -1,4 +1,4 @@
-//! The log as its readers see it: all that was handed to it, written or not.
+//! The log as its readers see it: all appended entries, written or not.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub(super) struct View {
     passed_on: u64,
     pub(super) vote: Option<Vote>,
     pub(super) committed: Option<LogId>,
-    /// The reason for which nothing can be written any more.
+    /// Reason why nothing can be written any more.
     pub(super) failed: Option<String>,
 }
 
@@ -33,7 +33,7 @@ struct Held {
     append: u64,
 }
 
-/// The places of a range of entries.
+/// Entries of a range, by location.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Entries that only the log's thread can read; they come first.
@@ -96,7 +96,7 @@ impl View {
         true
     }
 
-    /// Forgets everything up to `upto`; false if that is forgotten already.
+    /// Forgets all entries up to `upto`; returns false if they are forgotten already.
     pub(super) fn purge(&mut self, upto: LogId) -> bool {
         if Some(upto) <= self.purged {
             return false;
@@ -136,7 +136,7 @@ pub(in crate::store) fn next(log_id: Option<LogId>) -> u64 {
     log_id.map_or(0, |log_id| log_id.index.saturating_add(1))
 }
 
-/// Roughly what an entry takes up in memory.
+/// Returns the approximate size of a payload in memory, in bytes.
 pub(in crate::store) fn payload_size(payload: &Payload) -> usize {
     let variable = match payload {
         EntryPayload::Normal(batch) => batch.size(),

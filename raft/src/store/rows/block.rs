@@ -8,7 +8,7 @@ use std::iter;
 use ipam_machine::{RowKey, State};
 
 const VERSION: u8 = 2;
-/// Ids of a block. More of them make a block of new rows cheaper, and one with a single change dearer.
+/// Ids of a block. With more of them, new rows cost less and a single change costs more.
 pub(super) const IDS: u64 = 16;
 /// Bytes of an id in its block and of the length of a row.
 const ROW_HEAD_BYTES: usize = 5;
@@ -18,12 +18,12 @@ const SUM_BYTES: usize = 4;
 /// An encoded row.
 pub(in crate::store) type EncodedRow = (RowKey, Vec<u8>);
 
-/// Rows of neighbouring ids, or none of them.
+/// Rows of neighbouring ids; an empty block stands for deleted rows.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::store) struct Block {
     /// Table, and the first id.
     pub(in crate::store) key: RowKey,
-    /// In the order of their ids.
+    /// Rows in the order of their ids.
     pub(in crate::store) rows: Vec<EncodedRow>,
 }
 
@@ -34,7 +34,7 @@ impl Block {
         Self { key, rows: keys.filter_map(|key| Some((key, state.row(key)?))).collect() }
     }
 
-    /// Key, version, rows, and a checksum over all of these: a block under another's key is damage too.
+    /// Encodes version, rows and a checksum that covers the key too: a block under another key is damage.
     pub(in crate::store) fn seal(&self) -> Vec<u8> {
         let size = self.rows.iter().map(|(_, row)| ROW_HEAD_BYTES + row.len()).sum::<usize>();
         let mut body = Vec::with_capacity(1 + size + SUM_BYTES);
@@ -93,7 +93,7 @@ pub(super) fn all(state: &State) -> impl Iterator<Item = Block> {
     })
 }
 
-/// A body with its checksum.
+/// Appends the checksum to a body.
 pub(in crate::store) fn with_sum(key: RowKey, mut body: Vec<u8>) -> Vec<u8> {
     let sum = sum(key, &body);
     body.extend_from_slice(&sum);

@@ -24,9 +24,9 @@ use crate::types::{LogId, StoredMembership};
 use ipam_machine::{Broken, State};
 
 const POINT_KIND: u8 = 0xC1;
-/// Version of point and blocks. Directories with another one are rebuilt.
+/// Version of point and blocks. Directories with another version are rebuilt.
 const POINT_VERSION: u8 = 2;
-/// Shorter than any block's key, so it can't be one.
+/// Key of the point, which is shorter than any block's key.
 const POINT_KEY: &[u8] = b"p";
 const CACHE_BYTES: u64 = 32 << 20;
 /// Blocks of one write. sled copies a node for every one, frees none of the copies before the end of the
@@ -37,11 +37,11 @@ const BATCH_BLOCKS: usize = 128;
 /// disk.
 const SYNC_BLOCKS: usize = 4 * BATCH_BLOCKS;
 
-/// Tries for a lock of sled's own; the directory's lock is held already.
+/// Attempts to get sled's own lock; the lock of the data directory is held already.
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Up to where the rows hold the state.
+/// Position of the rows: the last applied entry, with membership and digest of that state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct Point {
     pub(in crate::store) applied: Option<LogId>,
@@ -52,7 +52,7 @@ pub(in crate::store) struct Point {
 /// The row store, open.
 pub(in crate::store) struct Rows {
     db: sled::Db,
-    /// sled's file a second time, since its own flush doesn't sync.
+    /// Second handle on sled's file, since sled's own flush doesn't sync.
     file: File,
 }
 
@@ -204,7 +204,7 @@ impl Rows {
     }
 }
 
-/// sled panics where others return an error. An invariant that the machine finds broken is no fault of sled.
+/// Turns a panic of sled into an error. A broken invariant of the machine is no fault of sled, and unwinds.
 fn unharmed<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         if panic.is::<Broken>() {

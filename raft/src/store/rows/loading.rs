@@ -1,4 +1,5 @@
-//! State built from rows as they are read: this thread reads and checks sums, one per lane decodes.
+//! State built from rows as they are read. The calling thread reads and verifies, one thread per lane
+//! decodes.
 //!
 //! Undecoded rows wait in their encoding: a sixth of their decoded size, shrinking as the state grows, so
 //! that a start needs no more memory than the state itself.
@@ -12,10 +13,10 @@ use crate::progress::Progress;
 use crate::store::spoil::{BREAKING_TO_LOAD, break_if_named};
 use ipam_machine::{Damaged, Indexed, LANES, Loading, RowKey, State, lane};
 
-/// Bytes that change hands together.
+/// Bytes of rows that are handed to a lane at once.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// The find of the reader: a row; nothing after the last.
+/// Result of the reader: a row; none after the last.
 pub(super) type Found<E> = Result<Option<(RowKey, Vec<u8>)>, E>;
 
 /// Concatenated rows.

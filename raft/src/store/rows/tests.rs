@@ -144,7 +144,7 @@ async fn a_near_snapshot_is_begun_with_and_the_rows_wait_for_it() {
     let digest = store.shared.with(State::digest);
     kill(store).await;
     let rows_at = || Rows::open_at(dir.path()).unwrap().1.applied;
-    // Meanwhile nothing is written to them, and no change is lost.
+    // Meanwhile nothing is written to the rows, and no change is lost.
     let mut store = open(dir.path()).await.unwrap();
     assert_eq!(store.shared.applied(), Some(log_id(1, 249)));
     apply(&mut store, entries(1, 250..280)).await;
@@ -158,7 +158,7 @@ async fn a_near_snapshot_is_begun_with_and_the_rows_wait_for_it() {
     let digest = store.shared.with(State::digest);
     kill(store).await;
     assert_eq!(rows_at(), Some(log_id(1, 309)));
-    // They are complete: without the snapshot they are the only source.
+    // The rows are complete: without the snapshot they are the only source.
     fs::remove_dir_all(dir.path().join("snapshot")).unwrap();
     let store = open(dir.path()).await.unwrap();
     assert_eq!(store.shared.applied(), Some(log_id(1, 309)));
@@ -206,7 +206,7 @@ async fn rows_never_get_ahead_of_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).await.unwrap();
     run(&mut store, entries(1, 0..5)).await;
-    // Committed by the others, but never on this disk.
+    // The entries are committed by the other members, but never reach this disk.
     apply(&mut store, entries(1, 5..9)).await;
     stop(store).await;
     assert!(Marker::read(dir.path()).unwrap().unwrap().rows_applied <= Some(log_id(1, 4)));
@@ -264,7 +264,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Memory of this process that is in use.
+/// Returns the resident memory of this process, in MiB.
 fn resident_mib() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

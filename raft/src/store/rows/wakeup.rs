@@ -14,9 +14,9 @@ const SOON: u8 = 2;
 
 /// A wakeup of the thread.
 pub(in crate::store) enum Wakeup {
-    /// Something has changed; it may wait for more.
+    /// A change that may wait for more changes.
     Changed,
-    /// Much has changed, or something that shouldn't wait.
+    /// A large change, or one that shouldn't wait.
     Soon,
     /// Write now and confirm.
     #[cfg(test)]
@@ -50,7 +50,7 @@ impl Notifier {
         self.raise(SOON, Wakeup::Soon);
     }
 
-    /// Sends nothing if the thread knows already: it would make a round of its own for every message.
+    /// Sends nothing if a wakeup is pending, since the thread runs one round per message.
     fn raise(&self, level: u8, wakeup: Wakeup) {
         if self.pending.fetch_max(level, Ordering::AcqRel) < level {
             self.send(wakeup);

@@ -32,7 +32,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(in crate::store) struct SnapshotDir {
     dir: PathBuf,
-    /// Held while a file takes the current one's place: the newer stays, in whichever order they come.
+    /// Locked while a file becomes the current one, so that an older snapshot never replaces a newer one.
     newest: Mutex<Newest>,
 }
 
@@ -45,7 +45,7 @@ struct Newest {
 }
 
 impl SnapshotDir {
-    /// Opens the directory, and removes what was never finished.
+    /// Opens the directory, and removes unfinished snapshots.
     pub(in crate::store) fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let dir = path(data_dir);
         disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
@@ -66,7 +66,7 @@ impl SnapshotDir {
         Ok(Self { dir, newest: Mutex::new(newest) })
     }
 
-    /// Up to where the current snapshot reaches.
+    /// Returns the last entry in the current snapshot.
     pub(in crate::store) fn last(&self) -> Option<LogId> {
         held(&self.newest).last
     }
@@ -94,9 +94,8 @@ impl SnapshotDir {
         file.map(|file| read(buffered(file))).transpose().map_err(|error| damaged(&path, &error))
     }
 
-    /// Writes a snapshot of a state and makes it current unless a newer has arrived. Returns the current one.
-    /// Takes its time, so that no other writer has to. Nothing if it isn't wanted any more when it is
-    /// written.
+    /// Writes a snapshot of a state at a limited rate, and makes it current unless a newer one has arrived.
+    /// Returns the current snapshot, or none if `is_wanted` returns false after the write.
     pub(in crate::store) fn build(
         &self,
         point: &Instant,
@@ -115,7 +114,7 @@ impl SnapshotDir {
         self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone")).map(Some)
     }
 
-    /// Makes a snapshot that came from elsewhere the current one, and returns what is in it.
+    /// Makes a received snapshot the current one, and returns its content.
     pub(in crate::store) fn install(&self, mut snapshot: SnapshotFile, meta: &Meta) -> io::Result<Instant> {
         let instant = match snapshot.held.take() {
             Some(held) => *held,
@@ -197,7 +196,7 @@ fn damaged(path: &Path, error: &io::Error) -> StoreError {
     StoreError::damaged(path, error.to_string())
 }
 
-/// A file on its way; removed again unless it takes its place.
+/// Temporary file; removed when it is dropped, unless it became the current snapshot.
 #[derive(Debug)]
 struct Aside {
     path: PathBuf,
@@ -214,7 +213,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         if !self.kept {
-            // It may not exist; a leftover is removed at the next start.
+            // The file may not exist; a leftover is removed at the next start.
             let _gone = truncating::remove_file(&self.path);
         }
     }
@@ -230,10 +229,10 @@ pub(crate) struct SnapshotFile {
     length: u64,
     meta: Meta,
     aside: Option<Aside>,
-    /// Held while it is read, if it is or was the current one.
+    /// Keeps the file allocated while it is read, if it is or was the current one.
     #[expect(dead_code, reason = "held, not read")]
     kept: Option<Arc<Replaceable>>,
-    /// Its content, if that was read already.
+    /// The content, if it was read already.
     held: Option<Box<Instant>>,
 }
 
@@ -248,7 +247,7 @@ impl SnapshotFile {
     /// Prepares to receive a snapshot into a data directory.
     ///
     /// # Errors
-    /// When the file can't be made.
+    /// If the file can't be created.
     pub(crate) async fn incoming(data_dir: &Path) -> io::Result<IncomingSnapshot> {
         let aside = Aside::new(&path(data_dir));
         let path = aside.path.clone();
@@ -256,12 +255,12 @@ impl SnapshotFile {
         Ok(IncomingSnapshot { file: Arc::new(file), aside, unsynced: 0 })
     }
 
-    /// Its length in bytes.
+    /// Returns the length of the snapshot in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Up to which entry it holds the state, and the membership then.
+    /// Returns the last entry in the snapshot, and the membership at that entry.
     pub(crate) fn meta(&self) -> &Meta {
         &self.meta
     }
@@ -284,7 +283,7 @@ impl SnapshotFile {
     }
 }
 
-/// Snapshot being received. Dropped before it is sealed, it leaves no file.
+/// Snapshot that is being received. If it is dropped before it is sealed, no file remains.
 #[derive(Debug)]
 pub(crate) struct IncomingSnapshot {
     file: Arc<File>,
@@ -296,7 +295,7 @@ impl IncomingSnapshot {
     /// Adds a piece.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// If the piece can't be written.
     pub(crate) async fn write_piece(&mut self, piece: Bytes) -> io::Result<()> {
         self.unsynced += piece.len() as u64;
         // One sync of all of it at the end would delay the log, which shares the disk.

@@ -25,7 +25,7 @@ const VERSION: u8 = 1;
 const HEADER: u8 = 0xD1;
 const ROWS: u8 = 0xD2;
 const END: u8 = 0xD3;
-/// A block of the journal's open segment; sealed ones are fetched when the state is there.
+/// A block of the journal's open segment; sealed segments are fetched after the state.
 const JOURNAL: u8 = 0xD4;
 const FRAME_BYTES_MAX: usize = 256 << 10;
 
@@ -36,13 +36,13 @@ pub(in crate::store) struct Header {
     pub(in crate::store) digest: u128,
 }
 
-/// Content that no disk could take: a defect of this program, and no reason for a member to stop.
+/// Content that exceeds the format's limits: a defect of this program, and no reason for a member to stop.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::store) struct Unwritable(String);
 
 impl Unwritable {
-    /// Refuses what is larger than it may be.
+    /// Checks content against its maximum size.
     fn check(bytes: usize, bytes_max: usize, what: impl FnOnce() -> String) -> io::Result<()> {
         match bytes <= bytes_max {
             true => Ok(()),
@@ -53,7 +53,7 @@ impl Unwritable {
         }
     }
 
-    /// True if an error is of that kind, and not the disk's.
+    /// Returns true for [`Unwritable`] and for a panic of the snapshot thread, which are no disk errors.
     pub(in crate::store) fn is(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>() || inner.is::<Panicked>())
     }
@@ -68,7 +68,7 @@ impl From<Unwritable> for io::Error {
 /// Writes a snapshot.
 ///
 /// # Errors
-/// When the disk refuses it; [`Unwritable`] when something in it doesn't fit.
+/// If the disk refuses a write; [`Unwritable`] if part of the content exceeds its limit.
 pub(in crate::store) fn write(to: impl Write, instant: &Instant) -> io::Result<()> {
     let Instant { state, journal, .. } = instant;
     let mut to = Sealing { inner: to, seal: blake3::Hasher::new() };
@@ -118,14 +118,14 @@ pub(super) fn read_header(mut from: impl Read) -> io::Result<Header> {
     postcard::from_bytes(&header).map_err(frame::codec)
 }
 
-/// Reads all of it and checks that it is whole, without building a state.
+/// Reads the whole snapshot and checks that it is complete, without building a state.
 pub(in crate::store) fn verify(from: impl Read) -> io::Result<Header> {
     let mut rows = Rows::begin(from)?;
     while rows.next_row()?.is_some() {}
     Ok(rows.header)
 }
 
-/// Reads the state in it, and checks that it is whole and the one that was written.
+/// Loads the state, and checks that the snapshot is complete and its digest right.
 pub(in crate::store) fn load(from: impl Read + Send, progress: &Progress) -> io::Result<Instant> {
     let mut rows = Rows::begin(from)?;
     let state = loading::load(|| rows.next_row(), |damaged| frame::invalid(damaged.0), progress)?;
@@ -208,7 +208,7 @@ fn body(frame: frame::Frame) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Takes the seal of all that passes.
+/// Reader or writer that computes the seal of all bytes that pass.
 struct Sealing<I> {
     inner: I,
     seal: blake3::Hasher,

@@ -1,4 +1,4 @@
-//! Snapshots: whole or refused.
+//! Snapshots: installed if intact, else refused.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,7 @@ async fn a_snapshot_travels_and_lasts() {
     assert_eq!(receiver.shared.with(State::digest), digest);
     assert_eq!(files(to.path()), ["current"]);
     receiver.log.purge(log_id(1, 499)).await.unwrap();
-    // More than a start would rather read from the log.
+    // A start would rather load a snapshot than apply that many entries.
     run(&mut receiver, entries(1, 500..800)).await;
     write_behind(&receiver).await;
     let digest = receiver.shared.with(State::digest);
@@ -166,7 +166,7 @@ async fn a_snapshot_that_is_read_stays_whole_when_another_takes_its_place() {
     stop(store).await;
 }
 
-/// To openraft an error of the builder is the end of the member, and no start would help.
+/// An error of the builder would make openraft end the member, and a restart wouldn't help.
 #[tokio::test]
 async fn a_state_of_which_no_snapshot_can_be_made_ends_nothing() {
     let dir = tempfile::tempdir().unwrap();

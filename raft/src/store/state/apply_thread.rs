@@ -22,7 +22,7 @@ use crate::types::Types;
 /// Commands after which the state is published, at the next end of an entry.
 const COMMANDS_PER_PUBLICATION_MAX: usize = 256;
 
-/// The end of a change, once it is published.
+/// Completion callback of a change, called after the publication.
 pub(super) type Tell = Box<dyn FnOnce() + Send>;
 /// Change of the state outside the log.
 type Change = Box<dyn FnOnce(&mut Live) -> Tell + Send>;
@@ -31,7 +31,7 @@ type Change = Box<dyn FnOnce(&mut Live) -> Tell + Send>;
 pub(super) enum Job {
     /// Apply entries, and publish their effect.
     Apply {
-        /// In the order of the log.
+        /// Entries in the order of the log.
         entries: Vec<EntryResponder<Types>>,
         /// The answer once all is published; nothing for entries that no client waits for.
         done: Option<oneshot::Sender<io::Result<()>>>,
@@ -70,8 +70,8 @@ impl ApplyThread {
                 let lagged = job.lagging();
                 let is_applied = self.execute(job);
                 queue.note_applied(lagged);
-                // An entry is missing in the state, or the machine was changing it: neither the state before
-                // nor the one after. Nothing later is applied or published.
+                // An entry is missing in the state, or an invariant broke while the machine changed the
+                // state. Nothing later is applied or published.
                 if !is_applied || self.board.broken().is_some() {
                     return;
                 }
@@ -91,7 +91,7 @@ impl ApplyThread {
                         let _gone = done.send(applied);
                     }
                     (Ok(()), None) => {}
-                    // Raft isn't told by an answer, so the member is.
+                    // No answer reports the error to raft, so the member fails here.
                     (Err(error), None) => {
                         self.board.fail(StoreFailure::Disk(format!("an entry can't be applied: {error}")));
                     }
@@ -121,7 +121,7 @@ impl ApplyThread {
             if commands >= COMMANDS_PER_PUBLICATION_MAX || entries.peek().is_none() {
                 self.board.publish(&mut self.live, std::mem::take(&mut commands));
                 self.counters.apply.observe(begun.elapsed());
-                // After the publication: an acknowledged write is in every state that is read later.
+                // Answers follow the publication: an acknowledged write is in every state that is read later.
                 for (responder, outcomes) in answers.drain(..) {
                     responder.send(outcomes);
                 }

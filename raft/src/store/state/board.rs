@@ -1,4 +1,4 @@
-//! The place where the thread that applies publishes, and where all others look.
+//! Published state: written by the apply thread, read by all other threads.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,7 +13,7 @@ use ipam_machine::{Broken, RowKey};
 /// Number of unwritten commands at which the rows are written at once.
 const UNWRITTEN_COMMANDS_MAX: usize = 20_000;
 
-/// The published state: the thread that applies puts it there, and all others look there.
+/// The published state, and the changes that the rows lack.
 pub(super) struct Board {
     pub(super) published: watch::Sender<Arc<Live>>,
     /// The newest revision that has events.
@@ -66,14 +66,14 @@ impl Board {
     /// Calls the machine. A broken invariant stops the member, whether in the state or in a copy of it.
     pub(super) fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, Broken> {
         Broken::catch(call).inspect_err(|broken| {
-            // First of all, or a reader comes meanwhile.
+            // The invariant is recorded first, so that no reader uses the state meanwhile.
             let _known = self.broken.set(broken.clone());
             report(broken);
             self.fail(StoreFailure::Broken(broken.clone()));
         })
     }
 
-    /// The invariant that the state breaks: nothing may be read or written from it then.
+    /// Returns the broken invariant, if any: nothing may be read or written from the state then.
     pub(super) fn broken(&self) -> Option<&Broken> {
         self.broken.get()
     }

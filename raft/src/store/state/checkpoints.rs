@@ -1,4 +1,4 @@
-//! Points of comparison of replicas: the state's digest at places that follow from the log alone.
+//! Checkpoints: digests of the state at log entries that are the same on all replicas.
 
 use std::collections::VecDeque;
 
@@ -12,9 +12,9 @@ use ipam_machine::State;
 pub(crate) struct Checkpoint {
     /// The log entry.
     pub(crate) index: u64,
-    /// The revision after it.
+    /// Revision of the state after the entry.
     pub(crate) revision: u64,
-    /// The digest after it.
+    /// Digest of the state after the entry.
     pub(crate) digest: u128,
 }
 
@@ -24,8 +24,9 @@ pub(crate) struct Checkpoint {
 pub(super) struct Checkpoints(VecDeque<Checkpoint>);
 
 impl Checkpoints {
-    /// True if members compare themselves after an entry. Entries without commands are compared as well: each
-    /// leader begins with one, and can add one when a member waits for the next comparison.
+    /// Returns true if members compare their states after an entry. Entries without commands are compared as
+    /// well: each leader begins with such an entry, and adds another when a member waits for the next
+    /// comparison.
     pub(super) fn is_due(index: u64, carries_commands: bool) -> bool {
         !carries_commands || index.is_multiple_of(CHECKPOINT_EVERY_ENTRIES)
     }

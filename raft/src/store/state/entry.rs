@@ -24,7 +24,7 @@ pub(super) struct Ready {
     responder: Option<ApplyResponder<Types>>,
 }
 
-/// The recipient of outcomes, with them.
+/// Recipient of outcomes, with the outcomes.
 type Recipient = (ApplyResponder<Types>, Outcomes);
 
 enum Work {
@@ -61,7 +61,7 @@ impl Ready {
     /// Returns the number of commands, and the recipients of their outcomes.
     ///
     /// # Errors
-    /// If the entry doesn't follow the last one: the state would lack those in between for good.
+    /// If the entry doesn't follow the last one: the state would lack the entries in between for ever.
     pub(super) fn apply(self, live: &mut Live) -> io::Result<(usize, Option<Recipient>)> {
         let (index, due) = (self.log_id.index, next(live.applied));
         if index != due {

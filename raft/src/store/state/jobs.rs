@@ -17,12 +17,12 @@ use crate::store::log::payload_size;
 use crate::sync::held;
 use crate::types::Types;
 
-/// Time for which an entry waits for others, from when the thread is free on.
+/// Time for which an entry waits for others, once the thread is free.
 const LAG: Duration = Duration::from_millis(10);
 /// Entries that may lag, waiting or handed to the thread and not applied yet. More are applied at once, and
 /// their sender waits for that.
 const LAGGING_ENTRIES_MAX: usize = 4096;
-/// The same in bytes: a single entry may have megabytes.
+/// Bytes of entries that may lag: a single entry may have megabytes.
 const LAGGING_BYTES_MAX: usize = 8 << 20;
 
 /// The sending end; the thread ends with the last one.
@@ -31,7 +31,7 @@ pub(super) struct JobSender(Arc<Queue>);
 /// The thread's end; once it is dropped, senders fail.
 pub(super) struct JobReceiver(Arc<Queue>);
 
-/// A reader that waits for the thread: nothing lags as long as it lives.
+/// A reader that waits for the thread; no entry lags during the lifetime of this value.
 pub(super) struct Waiting<'a>(&'a Queue);
 
 /// The thread that applies has ended.
@@ -49,14 +49,15 @@ struct State {
     jobs: VecDeque<Job>,
     /// Entries at the end of the queue that may lag.
     lagging: Vec<EntryResponder<Types>>,
-    /// Size of these, of their like before other jobs, and of those that the thread has and hasn't applied.
+    /// Size of all entries that lag: at the end of the queue, before other jobs, and taken but not yet
+    /// applied.
     unapplied: Size,
     readers: usize,
-    /// A job must not wait.
+    /// True if a job must not wait.
     is_urgent: bool,
     is_closed: bool,
     has_ended: bool,
-    /// The thread sleeps.
+    /// True while the thread sleeps.
     is_asleep: bool,
 }
 
@@ -147,7 +148,7 @@ impl JobSender {
 }
 
 impl JobReceiver {
-    /// Waits for jobs, and takes all of them; none once all senders are gone.
+    /// Waits for jobs, and takes all of them; none once all senders are dropped.
     pub(super) async fn take(&self) -> Option<VecDeque<Job>> {
         let idle = |state: &State| state.jobs.is_empty() && state.lagging.is_empty() && !state.is_closed;
         while self.sleeps_while(idle) {
@@ -164,7 +165,7 @@ impl JobReceiver {
         (!jobs.is_empty()).then_some(jobs)
     }
 
-    /// Notes that the thread sleeps, if this is true.
+    /// Records whether the thread sleeps, which it does while the condition holds.
     fn sleeps_while(&self, condition: impl FnOnce(&State) -> bool) -> bool {
         let mut state = held(&self.0.state);
         state.is_asleep = condition(&state);
@@ -217,7 +218,7 @@ impl Drop for JobReceiver {
     fn drop(&mut self) {
         let mut state = held(&self.0.state);
         state.has_ended = true;
-        // Their senders see that the answers never come.
+        // Dropping the jobs tells their senders that no answer will come.
         let jobs = std::mem::take(&mut state.jobs);
         drop(state);
         drop(jobs);

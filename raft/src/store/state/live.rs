@@ -17,14 +17,14 @@ pub(crate) struct Live {
     pub(in crate::store) membership: StoredMembership,
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) recent: Recent,
-    /// Changes when another state is put in the place of the present one.
+    /// Number that changes when another state replaces the present one.
     pub(super) install_count: u64,
-    /// It was put in the place of one that was wrong.
+    /// True if this state has replaced a wrong one.
     pub(super) corrects: bool,
 }
 
 impl Live {
-    /// The state of an instant, to go on from.
+    /// Continues from the state of an instant.
     pub(super) fn of(instant: Instant) -> Self {
         let Instant { state, applied, membership, journal } = instant;
         let recent = Recent::new(&state.header().journal, journal);
@@ -42,7 +42,7 @@ impl Live {
         }
     }
 
-    /// Takes what the state has written down since the last call into the journal.
+    /// Moves the state's new journal frames into the recent journal.
     pub(super) fn keep_journal(&mut self) {
         let journaled = self.state.take_journaled();
         self.recent.take(journaled);

@@ -23,8 +23,8 @@ pub(crate) enum Source {
 }
 
 impl MachineStore {
-    /// Makes the state again up to where it is applied, and puts it in the place of the present one. openraft
-    /// must be kept from handing out entries meanwhile. The rows of the present one are put aside.
+    /// Rebuilds the state up to the applied entry, and replaces the present one. The caller must keep
+    /// openraft from handing out entries meanwhile. The rows of the replaced state are set aside.
     ///
     /// # Errors
     /// When snapshot or log can't be read, or don't reach each other; then nothing has changed.

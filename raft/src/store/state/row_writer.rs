@@ -22,7 +22,7 @@ use crate::store::rows::{self, Point, Rows, Wakeup, put_aside};
 /// The longest lag of rows and marker.
 const LAG: Duration = Duration::from_millis(250);
 
-/// After the row store has failed this many rounds pass before it is tried afresh.
+/// Rounds that pass after a failure of the row store before it is created again.
 const ROUNDS_OFF: u32 = 64;
 
 /// The thread's state.
@@ -36,9 +36,9 @@ pub(in crate::store) struct Behind {
     pub(in crate::store) marker: Marker,
     /// Its present content.
     pub(in crate::store) marked: Marker,
-    /// The row store, unless it has to be made afresh.
+    /// The row store; none if it has to be rebuilt.
     pub(in crate::store) rows: Option<Rows>,
-    /// Number of the state in the rows: it changes when a snapshot replaces the state as a whole.
+    /// Install count of the state in the rows; it changes when a snapshot replaces the state as a whole.
     pub(in crate::store) install_count: u64,
     /// Rounds until the row store is tried again.
     pub(in crate::store) off: u32,
@@ -101,15 +101,15 @@ impl Behind {
             self.write_journal(&shared);
             return None;
         }
-        // A start from a snapshot continues behind the rows; until it reaches their position they would match
-        // neither.
+        // After a start from a snapshot the state may be behind the rows. Until it reaches their position,
+        // rows written now would match neither.
         let same = self.fits(&shared.live());
         if same && shared.applied() < self.marker.rows_applied {
             self.write_journal(&shared);
             return None;
         }
         let taken = shared.take_for_rows();
-        // Before the rows, which must never be ahead of it.
+        // The journal comes first, since the rows must never be ahead of it.
         if !self.write_journal(&shared) {
             return None;
         }
@@ -118,12 +118,12 @@ impl Behind {
         (!is_written).then_some(taken)
     }
 
-    /// True if the rows hold an earlier instant of this state.
+    /// Returns true if the rows hold an earlier instant of this state.
     fn fits(&self, live: &Live) -> bool {
         self.rows.is_some() && self.install_count == live.install_count
     }
 
-    /// Writes rows. The log, or a snapshot, has all that they hold on disk.
+    /// Writes rows whose content is already on disk, in the log or a snapshot.
     fn write_rows(&mut self, taken: Taken) {
         let Taken { live, touched } = taken;
         let same = self.fits(&live);

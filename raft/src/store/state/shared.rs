@@ -34,8 +34,8 @@ pub(crate) struct SharedState {
     inner: Arc<Inner>,
 }
 
-/// The same for the row writer. It must not keep the state alive: the state wakes it, and once no other
-/// handle on it is left, nothing will.
+/// Weak handle on the applied state, for the row writer. A strong handle would keep the state alive for ever,
+/// since the row writer ends only after the state, which sends its wakeups, is dropped.
 pub(in crate::store) struct WeakState(Weak<Inner>);
 
 impl WeakState {
@@ -92,7 +92,7 @@ impl SharedState {
         (live.state.clone(), live.applied)
     }
 
-    /// Looks at the last published state.
+    /// Reads the last published state.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.live().state)
     }
@@ -102,7 +102,7 @@ impl SharedState {
         self.live().applied
     }
 
-    /// Waits for the first published state for which something holds.
+    /// Waits for the first published state that meets a condition.
     ///
     /// # Errors
     /// When the thread that applies has ended.
@@ -114,7 +114,7 @@ impl SharedState {
         found.map_err(|_| ended())
     }
 
-    /// The newest revision that has events; raised by each publication that has brought some.
+    /// Watches the newest revision that has events.
     pub(crate) fn events(&self) -> watch::Receiver<u64> {
         self.inner.board.events.subscribe()
     }
@@ -188,8 +188,8 @@ impl SharedState {
         threads::blocking(move || drop((before, published))).await.map_err(io::Error::other)
     }
 
-    /// Calls the machine on a copy of the state. A broken invariant stops this member: the state has the
-    /// same.
+    /// Calls the machine on a copy of the state. A broken invariant stops this member, since its state breaks
+    /// the same invariant.
     ///
     /// # Errors
     /// The invariant that was found broken.
@@ -197,7 +197,7 @@ impl SharedState {
         self.inner.board.guard(call)
     }
 
-    /// Does the same with work that waits in between, or calls the machine on another thread.
+    /// Runs asynchronous work with the same check as [`guard`](Self::guard), also on other threads.
     ///
     /// # Errors
     /// The invariant that was found broken.
@@ -213,17 +213,17 @@ impl SharedState {
     /// Like `guard`, for openraft and other callers with errors of their own.
     ///
     /// # Errors
-    /// Those of the work, and the invariant that was found broken.
+    /// The errors of the work, and the invariant that was found broken.
     pub(crate) async fn guard_io<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
         self.guard_work(work).await.map_err(io::Error::other)?
     }
 
-    /// The invariant that the state breaks: nothing may be read or written from it then.
+    /// Returns the broken invariant, if any: nothing may be read or written from the state then.
     pub(crate) fn broken(&self) -> Option<Broken> {
         self.inner.board.broken().cloned()
     }
 
-    /// Refuses to go on with a state that breaks an invariant.
+    /// Checks that no invariant of the state was found broken.
     ///
     /// # Errors
     /// The broken invariant.
@@ -231,7 +231,7 @@ impl SharedState {
         self.inner.board.broken().map_or(Ok(()), |broken| Err(io::Error::other(broken.clone())))
     }
 
-    /// The newest places at which this state can be compared with others'.
+    /// Returns the newest checkpoints, at which this state can be compared with others'.
     pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
         self.live().checkpoints.all()
     }

@@ -22,7 +22,7 @@ const CHUNK_ENTRIES_MAX: usize = 256;
 
 type Membership = crate::types::StoredMembership;
 
-/// Applies what is committed, builds and installs snapshots.
+/// State machine of openraft: applies committed entries, builds and installs snapshots.
 #[derive(Clone)]
 pub(crate) struct MachineStore {
     pub(in crate::store) shared: SharedState,
@@ -70,14 +70,14 @@ impl RaftStateMachine<Types> for MachineStore {
         let (machine, meta) = (self.clone(), meta.clone());
         let shared = self.shared.clone();
         let received = background::run(move || {
-            // What is sealed and only in memory would have to be fetched again.
+            // Sealed segments that are only in memory would be lost with the replaced state.
             machine.journal.write_out(&machine.shared, true)?;
             let instant = machine.snapshots.install(snapshot, &meta)?;
             machine.journal.fit(&instant.state);
             machine.durable.set_snapshot(instant.applied);
             Ok(instant)
         });
-        // Whole states are large, and openraft's tasks keep this future in theirs.
+        // The future is boxed because it holds whole states, and openraft's tasks contain it.
         self.shared.guard_io(Box::pin(async move { shared.replace(received.await?).await })).await
     }
 
@@ -90,7 +90,7 @@ impl RaftStateMachine<Types> for MachineStore {
 /// Builds a snapshot of the state at the instant at which the builder was made.
 pub(crate) struct Builder {
     point: Instant,
-    /// Number of that state, among those that replaced each other.
+    /// Install count of that state.
     install_count: u64,
     machine: MachineStore,
 }
@@ -106,7 +106,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
             headroom.make_room_for_snapshot();
             loop {
                 shared.check_unbroken()?;
-                // The log may be purged of what a durable snapshot holds, and that holds no sealed segments.
+                // The log may be purged up to a durable snapshot, which has no sealed segments.
                 journal.write_out(&shared, true)?;
                 let is_present = || shared.live().install_count == install_count && shared.broken().is_none();
                 if let Some(file) = snapshots.build(&point, bytes_per_second, is_present)? {

@@ -85,7 +85,7 @@ async fn without_a_snapshot_the_log_alone_makes_it_again() {
     stop(store).await;
 }
 
-/// Keeps the thread that applies from later jobs until the result is dropped.
+/// Blocks the apply thread until the result is dropped.
 fn hold(store: &Store) -> mpsc::Sender<()> {
     let (release, until) = mpsc::channel();
     let (begun, begins) = mpsc::channel();
@@ -227,7 +227,7 @@ async fn failure_after(third: Command) -> Option<StoreFailure> {
     for entry in all {
         let item = Ok((entry, None));
         let _refused = store.machine.apply(stream::iter([item])).await;
-        // Each entry is a job of its own.
+        // Each entry is a separate job.
         let _ended = store.shared.settle().await;
     }
     assert_eq!(store.shared.applied(), Some(log_id(1, 1)));

@@ -22,14 +22,14 @@ async fn with_network(dir: &Path, name: &str) -> Store {
     store
 }
 
-/// The same, with a snapshot.
+/// A store with such a network, and with a snapshot.
 async fn with_snapshot(dir: &Path) -> Store {
     let mut store = with_network(dir, BREAKING_TO_LOAD).await;
     store.machine.get_snapshot_builder().await.build_snapshot().await.unwrap();
     store
 }
 
-/// Checks that the store tells its member the broken invariant, and has no state to read any more.
+/// Checks that the store reports the broken invariant, and that its state can't be read any more.
 async fn assert_ended(store: &mut Store, detail: &str) {
     let failed = store.failed.wait_for(Option::is_some).await.unwrap().clone();
     let Some(StoreFailure::Broken(broken)) = failed else { panic!("{failed:?}") };

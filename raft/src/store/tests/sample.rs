@@ -36,7 +36,7 @@ pub(in crate::store) fn vote(term: u64, committed: bool) -> Vote {
     Vote { leader_id: LeaderId { term, node_id: 1 }, committed }
 }
 
-/// A command that leaves a trace in the state, another for each number: rows come, change and go.
+/// A command that changes the state differently for each number: rows are created, changed and deleted.
 pub(in crate::store) fn command(number: u64) -> Command {
     let name = |number: u64| Name::new(&format!("network-{}", number % 40)).unwrap();
     let action = if number % 7 == 6 {
@@ -64,7 +64,7 @@ pub(in crate::store) fn entry(term: u64, index: u64) -> Entry {
     Entry { log_id: log_id(term, index), payload }
 }
 
-/// An entry that makes a network of this name.
+/// An entry that creates a network of this name.
 pub(in crate::store) fn network(index: u64, name: &str) -> Entry {
     let mut command = command(0);
     let Action::PutNetwork(put) = &mut command.action else { panic!("another command") };
@@ -137,7 +137,7 @@ pub(in crate::store) async fn read_all(log: &mut LogStore) -> Vec<Entry> {
     log.try_get_log_entries(..).await.unwrap()
 }
 
-/// Waits until rows and marker are where the state is.
+/// Waits until rows and marker have reached the state.
 pub(in crate::store) async fn write_behind(store: &Store) {
     let (done, wait) = oneshot::channel();
     store.closer.notifier.send(Wakeup::Flush(done));

@@ -1,9 +1,9 @@
 //! Probes of an ADD: no address reaches the plugin that another station uses, or whose gateway is silent.
 //!
-//! The cluster says which addresses need a probe. A conflict is reported: the cluster quarantines the address
-//! and replaces it, and the same ADD, repeated, has the replacement. An agent that is killed at any step
-//! loses nothing: the attachment is in the journal, and a repeated ADD is told to probe again until a report
-//! has reached the cluster.
+//! The cluster specifies which addresses need a probe. A conflict is reported: the cluster quarantines the
+//! address and replaces it, and a repetition of the same ADD returns the replacement. An agent that is killed
+//! at any step loses nothing: the attachment is in the journal, and a repeated ADD requires the probe again
+//! until a report has reached the cluster.
 
 mod problem;
 #[cfg(test)]
@@ -46,9 +46,9 @@ pub struct Add<'a> {
     pub body: &'a Map<String, Value>,
     /// Interface of the host that the main plugin connects the container to.
     pub link: Option<&'a InterfaceName>,
-    /// True if the main plugin gives the gateway's address to the node itself, after this ADD.
+    /// True if the main plugin assigns the gateway's address to the node itself, after this ADD.
     pub node_is_gateway: bool,
-    /// End of the plugin's time.
+    /// Deadline of the plugin.
     pub until: Instant,
 }
 
@@ -81,10 +81,10 @@ pub fn addresses<'a>(allocated: &'a Allocated, key: &Key) -> impl Iterator<Item 
     allocated.interfaces.iter().filter(move |one| one.name == own).flat_map(|one| &one.addresses)
 }
 
-/// Makes the probes that the answer to an ADD asks for; returns the answer whose addresses may be used.
+/// Makes the probes that the answer to an ADD requires; returns the answer whose addresses may be used.
 ///
 /// # Errors
-/// The reason why no addresses may be used. They are released, unless a repetition of the ADD can go on.
+/// The reason why no addresses may be used. They are released, unless a repetition of the ADD can continue.
 pub async fn probed(add: &Add<'_>, wire: &impl Wire, answer: Answer) -> Result<Answer, Problem> {
     let allocated: Allocated = answer.read()?;
     if !add.node.config.probes || add.addresses(&allocated).all(|one| one.probes.is_none()) {
@@ -134,12 +134,12 @@ async fn settle(
             return Err(conflict.incomplete(interface, if *is_ipv4 { "IPv4" } else { "IPv6" }));
         }
     }
-    // Only now: an address that another host has would give the gateway a wrong neighbour.
+    // Gateways are probed last: an address in conflict would put a wrong neighbour into the gateway's cache.
     gateways(add, wire, &links, &allocated).await?;
     Ok(answer)
 }
 
-/// Returns true if the ADD requests this address, for which no other one can stand in.
+/// Returns true if the ADD requests this very address, so that no other address can replace it.
 fn is_requested(body: &Map<String, Value>, address: IpAddr) -> bool {
     let interfaces = body.get("interfaces").and_then(Value::as_array).into_iter().flatten();
     let requested = interfaces.filter_map(|one| one.get("addresses")?.as_array()).flatten();
@@ -204,13 +204,13 @@ async fn conflicts(
     Ok((results, conflict))
 }
 
-/// Reports that all addresses were silent. Without the cluster they stay unchecked, and are used.
+/// Reports that all addresses were silent. If the report fails, they stay unchecked, and are used.
 async fn report_silence(add: &Add<'_>, results: Vec<ProbeResult>) {
     if results.is_empty() {
         return;
     }
     let request = ProbesRequest { results, ..ProbesRequest::default() };
-    // The rest is for the gateways and the answer.
+    // The rest of the time is reserved for the gateways and the answer.
     if let Err(problem) = report(add.node, &request, add.left() / 2).await {
         tracing::warn!(attachment = %add.key, %problem, "probed addresses stay unchecked in the cluster");
     }
@@ -224,7 +224,7 @@ async fn report_conflict(
 ) -> Result<(), Failure> {
     let Conflict { address, mac, interface } = conflict;
     tracing::warn!(attachment = %add.key, %address, %mac, %interface, "another station uses an address");
-    // From now on only the cluster knows what the attachment holds.
+    // From now on, only the cluster knows the allocations of the attachment.
     let replacing = Record::Replacing(add.key.clone());
     add.node.journal.write(replacing).await.map_err(|error| conflict.unreported(&error.into()))?;
     let request = ProbesRequest { results, ..ProbesRequest::default() };
@@ -249,7 +249,7 @@ async fn gateways(
     let mut by_interface: BTreeMap<&str, BTreeSet<IpAddr>> = BTreeMap::new();
     let is_foreign = |given: &&GivenAddress| given.probes.gateway && !add.node_is_gateway;
     for given in add.addresses(allocated).filter(is_foreign) {
-        // A probe never hears the host itself.
+        // A probe gets no answer from the host itself.
         let Some(gateway) = given.gateway.filter(|gateway| !links.has_address(*gateway)) else { continue };
         if let Some((interface, _)) = links.of_add(add.link, given.address.addr()) {
             by_interface.entry(interface).or_default().insert(gateway);
@@ -272,14 +272,14 @@ async fn gateways(
 
 async fn note(add: &Add<'_>, record: Record) {
     if let Err(error) = add.node.journal.write(record).await {
-        // The inventory reads it from the cluster.
+        // The inventory later reads the replacement from the cluster.
         tracing::warn!(attachment = %add.key, %error, "a replaced address is not in the journal");
     }
 }
 
 /// Releases the attachment as a DEL would, through the journal.
 ///
-/// The release has the start of the ADD itself: it reaches no later ADD of the attachment.
+/// The release carries the start of this ADD, so it does not affect a later ADD of the attachment.
 async fn withdraw(add: &Add<'_>) {
     let Add { node, key, started, .. } = add;
     let phase = node.journal.attachments().get(key).map(|entry| entry.phase.clone());

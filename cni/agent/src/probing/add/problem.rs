@@ -14,7 +14,7 @@ use crate::probe::ProbeError;
 pub(super) struct Conflict {
     pub(super) address: IpAddr,
     pub(super) mac: MacAddress,
-    /// Interface of this host that heard the station.
+    /// Interface of this host that received the station's answer.
     pub(super) interface: String,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Conflict {
 pub(super) enum Failure {
     /// The addresses must not be used: the attachment is released.
     Unusable(Problem),
-    /// A repetition may go on: the attachment stays, for a repetition or a DEL.
+    /// A repetition can continue: the attachment is kept, for the repetition or a DEL.
     Unfinished(Problem),
 }
 
@@ -34,12 +34,12 @@ impl Conflict {
         Problem::new(Code::AddressConflict, detail)
     }
 
-    /// The cluster may not know of the conflict.
+    /// Failure if the cluster may lack a record of the conflict.
     pub(super) fn unreported(&self, problem: &Problem) -> Failure {
         unusable(self.problem(&format!("the cluster has not recorded the conflict: {problem}")))
     }
 
-    /// The cluster doesn't believe this node.
+    /// Failure if the cluster does not accept the conflict, since this node has reported too many.
     pub(super) fn refused(&self) -> Failure {
         let problem = self.problem(
             "the cluster has not recorded the conflict, since this node has reported too many that no other \
@@ -48,24 +48,24 @@ impl Conflict {
         unusable(problem.help("Find the host with this MAC address, or exclude its address from the pool."))
     }
 
-    /// All replacements were in conflict, too.
+    /// Failure if all replacements were in conflict, too.
     pub(super) fn last(&self) -> Failure {
         unusable(self.problem(&format!(
             "this is conflict {CONFLICTS_PER_ADD_MAX} of the ADD, the last that is tolerated"
         )))
     }
 
-    /// The ADD requests this very address.
+    /// Failure if the ADD requests this very address.
     pub(super) fn requested(&self) -> Failure {
         unusable(self.problem("the ADD requests this address, so no other one replaces it"))
     }
 
-    /// The cluster has no replacement.
+    /// Failure if the cluster has no replacement.
     pub(super) fn without_replacement(&self, problem: &Problem) -> Failure {
         unusable(self.problem(&format!("the cluster did not replace it: {problem}")))
     }
 
-    /// The cluster has replaced less than it took.
+    /// Failure if the cluster returned fewer addresses than before the replacement.
     pub(super) fn incomplete(&self, interface: &InterfaceName, family: &str) -> Failure {
         unusable(self.problem(&format!("without it, {interface} has too few {family} addresses")))
     }
@@ -90,7 +90,8 @@ pub(super) fn out_of_time() -> Failure {
 }
 
 fn unusable(mut problem: Problem) -> Failure {
-    // The release buries this process's ADD, so the plugin must not repeat it. The runtime starts another.
+    // The release ends the ADD of this process, so the plugin must not repeat it. The runtime starts a new
+    // one.
     problem.retry = Retry::After;
     Failure::Unusable(problem)
 }

@@ -1,4 +1,4 @@
-//! ADDs with silent and with used addresses, before a cluster and a wire that play along or fail.
+//! ADDs with silent and with used addresses, with a cluster and a wire that work or fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::fakes::{FOREIGN, FakeCluster, FakeWire, OWN, body, key};
 use crate::journal::Phase;
 use crate::node::Node;
 
-/// Time that a plugin has where nothing is lost.
+/// Time limit of the plugin in tests without lost messages.
 const LONG: Duration = Duration::from_secs(20);
-/// Time that a plugin has where the cluster doesn't answer reports.
+/// Time limit of the plugin in tests in which the cluster doesn't answer reports.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// All IPv4 addresses that the cluster gives at first, and as replacements.
+/// All IPv4 addresses that the cluster allocates at first, and as replacements.
 const ALWAYS: [&str; 6] = ["10.0.0.1", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.7"];
 
 struct Test {
@@ -32,7 +32,7 @@ impl Test {
         Self { cluster, node, _dir: dir }
     }
 
-    /// ADD of a process; the addresses that its plugin gets.
+    /// ADD of a process; returns the addresses that its plugin gets.
     async fn add(&self, wire: &FakeWire, at_us: u64, budget: Duration) -> Result<Vec<String>, Problem> {
         self.add_on(wire, Some("br0"), at_us, budget).await
     }
@@ -62,7 +62,7 @@ impl Test {
             .map(|entry| (entry.phase.clone(), entry.allocations.clone()))
     }
 
-    /// The ADD failed, and nothing of it is left.
+    /// Checks that the ADD failed and left nothing behind.
     #[track_caller]
     fn is_released(&self, problem: &Problem, code: Code) {
         assert_eq!(problem.code, code, "{problem}");
@@ -184,7 +184,7 @@ async fn ipv4_addresses_of_a_container_behind_a_bridge_are_announced() {
     let mac = "02:00:00:00:00:07".parse().ok();
     let container = Container { link: "br0".parse().ok(), mac, ..Container::default() };
     add(test.node.clone(), wire.clone(), request, container, LONG).await.unwrap();
-    // It is sent on a task of its own.
+    // The announcement is sent on a task of its own.
     while !wire.probes().contains(&"Announce br0 02:00:00:00:00:07 10.0.0.1".to_owned()) {
         tokio::task::yield_now().await;
     }
@@ -245,7 +245,7 @@ async fn a_conflict_without_a_report_is_released_later() {
     assert!(matches!(phase, Phase::Deleting { .. }), "{phase:?}");
     assert_eq!(allocations, [101, 102]);
     assert_eq!(test.cluster.model().held().len(), 2);
-    // The next ADD delivers the release before it asks for addresses.
+    // The next ADD delivers the release before it requests addresses.
     test.cluster.model().is_lost = false;
     assert_eq!(test.add(&FakeWire::with(&["10.0.0.1"]), 2, LONG).await.unwrap(), ["10.0.0.3", "2001:db8::4"]);
     assert_eq!(test.cluster.model().releases.len(), 1);

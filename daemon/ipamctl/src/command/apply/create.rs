@@ -39,7 +39,7 @@ pub(crate) async fn create(session: &Session, arguments: &CreateArguments) -> Re
 }
 
 impl FileArguments {
-    /// Documents of the files. A thread of its own reads them: Ctrl-C must end the wait for standard input.
+    /// Documents of the files. A separate thread reads them, so that Ctrl-C ends the wait for standard input.
     pub(super) async fn read(&self, session: &Session) -> Result<Vec<Document>, Failure> {
         let manager = session.writing.manager.clone();
         let paths = self.files.clone();

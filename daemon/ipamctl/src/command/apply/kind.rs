@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::client::resource_type::ResourceType;
 
-/// A kind of resource; in the order in which they stand on each other.
+/// Kind of resource, in an order in which each kind depends only on earlier kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Network,
@@ -20,7 +20,7 @@ pub(super) enum Kind {
     HostPolicy,
 }
 
-/// An expression about the type of the API that a kind stands for.
+/// Evaluates an expression with the API type of a kind.
 macro_rules! of_resource_type {
     ($kind:expr, $resource_type:ident => $value:expr) => {
         of_resource_type!(
@@ -38,11 +38,11 @@ macro_rules! of_resource_type {
     };
 }
 
-/// A spec as JSON, all its fields in it.
+/// Spec as a JSON object with all of its fields.
 pub(super) type Spec = Map<String, Value>;
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub(super) const ALL: [Kind; 7] = [
         Kind::Network,
         Kind::Subnet,
@@ -53,12 +53,12 @@ impl Kind {
         Kind::HostPolicy,
     ];
 
-    /// The word for one.
+    /// Singular of the kind.
     pub(super) fn word(self) -> &'static str {
         of_resource_type!(self, N => N::WORD)
     }
 
-    /// Their place in the API.
+    /// Path of the collection in the API.
     pub(super) fn path(self) -> &'static str {
         of_resource_type!(self, N => N::PATH)
     }
@@ -74,8 +74,8 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| bare(kind.word()) == singular)
     }
 
-    /// The kind of a resource that doesn't say it: lists have none in their items. Most have a field that the
-    /// others don't; networks and nodes are told only as the servers show them.
+    /// Infers the kind of a resource without `kind`, such as a list item, from fields unique to the kind.
+    /// Networks and nodes are recognized only in the form that the servers return.
     pub(super) fn guess(has: impl Fn(&str) -> bool) -> Option<Self> {
         Some(if has("cidr") {
             Kind::Subnet
@@ -96,7 +96,7 @@ impl Kind {
         })
     }
 
-    /// `network, subnet, … and namespace`.
+    /// Names of all kinds as in a sentence: separated by commas, with `and` before the last.
     pub(super) fn words() -> String {
         let words = Self::ALL.map(Self::word);
         match words.split_last() {
@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// Reads a resource strictly, with all defaults said.
+    /// Parses a resource strictly, and adds all defaults.
     pub(super) fn read(self, json: &[u8]) -> Result<(ResourceName, Spec), Problem> {
         of_resource_type!(self, N => whole::<N>(json))
     }

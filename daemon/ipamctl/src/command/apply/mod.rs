@@ -1,4 +1,4 @@
-//! `ipamctl apply` and `ipamctl diff`: what files say, in one step, all or none.
+//! `ipamctl apply` and `ipamctl diff`: resources in files, applied in one transaction.
 
 mod create;
 mod documents;

@@ -1,4 +1,4 @@
-//! Policies of kubernetes-nmstate, read as documents of our own.
+//! Conversion of kubernetes-nmstate policies to host policy documents.
 
 use ipam_api::problem::{Code, Problem};
 
@@ -7,16 +7,16 @@ use crate::output::data::Data;
 
 /// Beginning of the `apiVersion` of all resources of kubernetes-nmstate.
 const API_GROUP: &str = "nmstate.io/";
-/// The kind that is taken over.
+/// Kind that is converted.
 const POLICY: &str = "NodeNetworkConfigurationPolicy";
 
 /// Fields of a policy, with their names in a host policy.
 const FIELDS: [(&str, &str); 3] =
     [("capture", "capture"), ("desiredState", "desired_state"), ("maxUnavailable", "max_unavailable")];
 
-/// The same as a document of our own; none if `data` isn't a policy of kubernetes-nmstate.
+/// Converts a policy to a host policy document; none if `data` isn't from kubernetes-nmstate.
 ///
-/// The fields are those of `spec`, or stand beside `metadata`.
+/// The fields are in `spec`, or next to `metadata`.
 pub(super) fn translated(data: &Data) -> Result<Option<Data>, Problem> {
     let text = |field: &str| data.get(field).map(Data::cell).unwrap_or_default();
     if !text("apiVersion").starts_with(API_GROUP) {
@@ -48,7 +48,7 @@ pub(super) fn translated(data: &Data) -> Result<Option<Data>, Problem> {
     Ok(Some(Data::Map(own)))
 }
 
-/// Labels as a selector. Numbers and flags are the texts that they look like.
+/// Converts labels to a selector. Numbers and booleans are converted to text.
 fn selector(labels: &Data) -> Result<String, Problem> {
     let Data::Map(labels) = labels else {
         return Err(Problem::new(Code::InvalidField, "nodeSelector is an object of labels"));

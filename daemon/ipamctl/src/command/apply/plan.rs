@@ -1,4 +1,4 @@
-//! Changes after which the servers have what the files say.
+//! Changes that make the servers match the files.
 
 use std::collections::BTreeMap;
 
@@ -9,41 +9,41 @@ use super::documents::Document;
 use super::kind::{Kind, Spec};
 use crate::output::diff::{self, Difference, ranges};
 
-/// A resource as the servers have it.
+/// Present resource of the servers.
 #[derive(Debug, Clone)]
 pub(super) struct Current {
     pub(super) kind: Kind,
     pub(super) name: ResourceName,
     pub(super) spec: Spec,
     pub(super) revision: u64,
-    /// Addresses held in it.
+    /// Number of addresses held in the resource.
     pub(super) held: u64,
 }
 
 impl Current {
-    /// The manager that keeps it in another place.
+    /// Manager of the resource.
     pub(super) fn managed_by(&self) -> Option<&str> {
         self.spec.get("managed_by").and_then(Value::as_str)
     }
 }
 
-/// One thing to do, or to know.
+/// Change of one resource, or the decision to keep it.
 #[derive(Debug, Clone)]
 pub(super) enum Change {
-    /// It isn't there yet.
+    /// The resource doesn't exist yet.
     Create(Document),
-    /// It is there and differs.
+    /// The resource exists and differs.
     Update { document: Document, current: Current, differences: Vec<Difference> },
-    /// It is no longer in the files.
+    /// The resource is absent from the files, and is deleted.
     Delete(Current),
-    /// The same, but addresses of it are held: it goes away with the last one.
+    /// The pool is absent from the files, and is deleted when its last address is released.
     Drain(Current),
-    /// It is no longer in the files, and stays.
+    /// The resource is absent from the files, and stays.
     Keep(Current),
 }
 
 impl Change {
-    /// The word for it.
+    /// Name of the action.
     pub(super) fn action(&self) -> &'static str {
         match self {
             Change::Create(_) => "create",
@@ -54,7 +54,7 @@ impl Change {
         }
     }
 
-    /// The resource that it is about.
+    /// Resource that the change concerns.
     pub(super) fn resource(&self) -> (Kind, &ResourceName) {
         match self {
             Change::Create(document) | Change::Update { document, .. } => (document.kind, &document.name),
@@ -62,7 +62,7 @@ impl Change {
         }
     }
 
-    /// The place in the files that wants it, if it is there.
+    /// Position of the resource in the files; none if the files lack it.
     pub(super) fn place(&self) -> Option<&str> {
         match self {
             Change::Create(document) | Change::Update { document, .. } => Some(&document.place),
@@ -71,13 +71,13 @@ impl Change {
     }
 }
 
-/// All that has to change, in the order in which it can be done: what goes makes room for what comes.
+/// All changes in the order of their execution. Removals come first, since they free addresses and names.
 #[derive(Debug, Default)]
 pub(super) struct Plan(pub(super) Vec<Change>);
 
 impl Plan {
-    /// Compares files with what there is. What `manager` has and the files haven't is kept or, with `prune`,
-    /// goes.
+    /// Compares files with the present resources. A resource of `manager` that the files lack is kept, or
+    /// removed with `prune`.
     pub(super) fn of(
         documents: Vec<Document>,
         current: &[Current],
@@ -128,7 +128,7 @@ impl Plan {
         self.steps().count()
     }
 
-    /// The transaction that does all of it, or nothing.
+    /// Transaction with all changes, all or none.
     pub(super) fn transaction(&self) -> Value {
         let (mut conditions, mut steps) = (Vec::new(), Vec::new());
         for change in &self.0 {
@@ -143,7 +143,7 @@ impl Plan {
                     "method": "PUT",
                     "path": path,
                     "body": document.spec,
-                    // What the file was made from counts, if it says: then it must not undo what came after.
+                    // A revision in the file takes precedence: later changes must not be overwritten.
                     "if_match": document.revision.unwrap_or(current.revision).to_string(),
                 })),
                 Change::Delete(current) => {
@@ -167,8 +167,8 @@ fn goes_away(pool: &Current) -> bool {
     pool.spec.get("terminating") == Some(&Value::Bool(true))
 }
 
-/// Order of changes. Removals come first, the highest kind before the others. Then come new and different
-/// resources, the lowest kind first, and of one kind those that only give addresses away before those that take them.
+/// Order of changes. Removals come first, dependents before the kinds that they depend on. Updates and
+/// creations follow, dependents last. Within a kind, updates that add no ranges precede all other changes.
 fn order(change: &Change) -> (u8, u8, bool, ResourceName) {
     let (kind, name) = change.resource();
     let (rank, name) = (kind as u8, name.clone());
@@ -185,7 +185,7 @@ fn grows(document: &Document, current: &Current) -> bool {
     new.iter().any(|range| !old.iter().any(|known| known.contains(range)))
 }
 
-/// The fields in which they differ. The network of a pool is its subnet's, also where a file doesn't say it.
+/// Fields in which a document differs. A pool document without a network has the network of its subnet.
 fn differences(document: &Document, current: &Current) -> Vec<Difference> {
     let mut found = diff::between(&current.spec, &document.spec);
     found.retain(|one| !(document.kind == Kind::Pool && one.field == "network" && one.to.is_null()));

@@ -75,7 +75,7 @@ pub(super) struct FileArguments {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Makes it so.
+/// Runs `apply`.
 pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result<(), Failure> {
     let files = &arguments.files;
     let (plan, revision) = compare(session, files, arguments.prune).await?;
@@ -90,7 +90,7 @@ pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result
         session.print(&view::text(&plan))?;
     }
     if changes == 0 {
-        // What a transaction without steps would answer.
+        // Same document as the answer to a transaction without steps.
         let nothing = json!({"results": [], "revision": revision});
         if !session.data(nothing.to_string().as_bytes())? {
             session.say("the cluster matches the files; nothing was changed");
@@ -111,7 +111,7 @@ pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result
     session.done(&answer, &names(&plan), &sentence)
 }
 
-/// Says what would change.
+/// Runs `diff`.
 pub(crate) async fn diff(session: &Session, arguments: &DiffArguments) -> Result<(), Failure> {
     let (plan, _) = compare(session, &arguments.files, false).await?;
     let json = view::json(&plan).to_string();
@@ -128,8 +128,8 @@ fn names(plan: &Plan) -> String {
     plan.steps().map(|change| named(change.resource())).collect::<Vec<_>>().join("\n")
 }
 
-/// Reads the files, and of the servers' resources the kinds that they name, or all where a manager may have
-/// some that the files don't. The revision is that of what was read last.
+/// Compares the files with the servers' resources. Reads the kinds in the files, or all kinds for a manager.
+/// Returns the plan and the revision of the last list.
 async fn compare(session: &Session, files: &FileArguments, prune: bool) -> Result<(Plan, u64), Failure> {
     let manager = session.writing.manager.as_deref();
     let documents = files.read(session).await?;
@@ -160,7 +160,7 @@ async fn list(session: &Session, kind: Kind) -> Result<(Vec<Current>, u64), Fail
     Ok((found, listed.revision))
 }
 
-/// The failure of a field that this program doesn't know: it would take the field away.
+/// Failure for a field that this program doesn't know, because a write would remove the field.
 fn newer(problem: Problem) -> Failure {
     Failure::usage(
         format!("the servers use a field unknown to this version of ipamctl: {}", problem.detail),
@@ -168,7 +168,7 @@ fn newer(problem: Problem) -> Failure {
     )
 }
 
-/// Refuses steps that the servers would refuse, before any call.
+/// Refuses changes to resources of other managers before any request, as the servers would.
 fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
     if take_over {
         return Ok(());
@@ -186,7 +186,7 @@ fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says which file a refused step is from.
+/// Adds the file and the position of a refused step to the failure.
 fn about_step(mut failure: Failure, plan: &Plan) -> Failure {
     let Failure::Refused(refusal) = &mut failure else { return failure };
     let step = refusal.problem.context.as_ref().and_then(|context| context.step);
@@ -195,7 +195,7 @@ fn about_step(mut failure: Failure, plan: &Plan) -> Failure {
     let Some((step, change)) = found else { return failure };
     let (kind, name) = change.resource();
     let place = change.place().map(|place| format!(" of {place}")).unwrap_or_default();
-    // The number of the step means nothing to the reader of a file.
+    // The step number means nothing to the user, so it is removed.
     let detail = &refusal.problem.detail;
     let detail = detail.strip_prefix(&format!("steps[{step}]: ")).unwrap_or(detail);
     refusal.problem.detail = format!("{} {name}{place}: {detail}", kind.word());
@@ -203,7 +203,7 @@ fn about_step(mut failure: Failure, plan: &Plan) -> Failure {
     failure
 }
 
-/// Asks before something goes.
+/// Asks for confirmation of removals.
 async fn ask(session: &Session, plan: &Plan) -> Result<(), Failure> {
     let going: Vec<&Current> = plan
         .0

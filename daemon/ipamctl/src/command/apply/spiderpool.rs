@@ -1,4 +1,4 @@
-//! Spiderpool's subnets, as `kubectl get spidersubnets` prints them, read as documents of our own.
+//! Conversion of Spiderpool's subnets, as `kubectl get spidersubnets` prints them, to subnet documents.
 
 use std::net::IpAddr;
 
@@ -17,10 +17,10 @@ use crate::output::data::Data;
 /// Beginning of the `apiVersion` of all of Spiderpool's resources.
 const API_GROUP: &str = "spiderpool.spidernet.io/";
 
-/// The one kind that is taken over.
+/// Kind that is converted.
 const SUBNET: &str = "SpiderSubnet";
 
-/// Other kinds, with the document that says the same.
+/// Other kinds, each with the kind of document to use instead.
 const OTHERS: [(&str, Kind); 2] = [("SpiderIPPool", Kind::Pool), ("SpiderReservedIP", Kind::Reservation)];
 
 /// Metadata that the Kubernetes API server and `kubectl` write.
@@ -64,7 +64,7 @@ struct SpiderSubnetSpec {
     exclude: Vec<AddressRange>,
     #[serde(default)]
     gateway: Option<IpAddr>,
-    /// In versions before 1.0; 0 is no VLAN.
+    /// Field of versions before 1.0; 0 is no VLAN.
     #[serde(default)]
     vlan: u16,
     #[serde(default)]
@@ -78,7 +78,7 @@ struct Route {
     gw: IpAddr,
 }
 
-/// The same as a document of our own; none if `data` isn't Spiderpool's.
+/// Converts a SpiderSubnet to a subnet document; none if `data` isn't Spiderpool's.
 pub(super) fn translated(data: &Data) -> Result<Option<Data>, Problem> {
     let text = |field: &str| data.get(field).map(Data::cell).unwrap_or_default();
     if !text("apiVersion").starts_with(API_GROUP) {
@@ -109,7 +109,8 @@ fn subnet(data: &Data) -> Result<Value, Problem> {
     labels.retain(|label, _| !label.starts_with(annotations::PREFIX));
     let routes: Vec<Value> =
         spec.routes.iter().map(|route| json!({"destination": route.dst, "gateway": route.gw})).collect();
-    // Without `ips` a SpiderSubnet gives pools nothing; our rules without ranges would give all of the subnet.
+    // A SpiderSubnet without `ips` provides no addresses, but automatic rules without ranges would cover the
+    // whole subnet.
     let automatic = (!spec.ips.is_empty()).then(|| json!({"ranges": spec.ips, "exclude": spec.exclude}));
     let annotations = match foreign.as_str() == name.as_str() {
         true => Labels::new(),
@@ -128,7 +129,7 @@ fn subnet(data: &Data) -> Result<Value, Problem> {
     }))
 }
 
-/// `data` without some fields, and its metadata without those of Kubernetes.
+/// Copies `data` without some fields, and without the metadata of Kubernetes.
 fn without(data: &Data, left_out: &[&str]) -> Data {
     let Data::Map(fields) = data else { return data.clone() };
     let kept = fields.iter().filter(|(field, _)| !left_out.contains(&field.as_str()));
@@ -141,7 +142,7 @@ fn without(data: &Data, left_out: &[&str]) -> Data {
     )
 }
 
-/// The problem with the resource and the field that it is about.
+/// Adds the resource and the field to a problem.
 fn about(name: &str, problem: Problem) -> Problem {
     let field = problem.errors.first().map(|FieldError { pointer, .. }| pointer.trim_start_matches('/'));
     let field = field.map(|field| format!("{}: ", field.replace('/', "."))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Files against a server that only pretends.
+//! Tests of files against a fake server.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn managed(name: &str, held: u64) -> Value {
     pool
 }
 
-/// A server with the pools `web` and, of manager argocd, `old` and `older`.
+/// Answers of a server with the pool `web`, and the pools `old` and `older` of manager argocd.
 fn answers(method: &str, path: &str, _: usize) -> Option<(u16, Value)> {
     let mut web = pool("web", 0);
     web.as_object_mut().unwrap().remove("weight");
@@ -165,7 +165,7 @@ async fn a_refused_step_is_said_with_its_file() {
     assert!(said.starts_with(&expected) && said.contains("Nothing was changed."), "{said}");
 }
 
-/// Two SpiderSubnets as `kubectl get spidersubnets -o yaml` prints them, and a document of our own.
+/// Two SpiderSubnets as `kubectl get spidersubnets -o yaml` prints them, and an ipamd document.
 const SPIDER_SUBNETS: &str = r#"apiVersion: v1
 items:
 - apiVersion: spiderpool.spidernet.io/v2beta1
@@ -256,7 +256,7 @@ async fn spider_subnets_become_subnets_beside_our_own_documents() {
             json!({}),
         ]
     );
-    // Without `ips` nothing may be cut from it, regardless of its exclusions.
+    // Without `ips`, the SpiderSubnet allows no automatic pools, regardless of its exclusions.
     let second = body(1, &["name", "gateway", "vlan", "routes", "automatic"]);
     assert_eq!(second, [json!("lan-12-v6"), Value::Null, Value::Null, Value::Null, Value::Null]);
 }

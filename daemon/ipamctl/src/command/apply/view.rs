@@ -7,7 +7,7 @@ use super::plan::{Change, Plan};
 use crate::output::diff::{self, Difference, addresses, ranges, shown};
 use crate::output::text;
 
-/// One line a change, and one for each further field that differs.
+/// One line per change, and one for each further field that differs.
 pub(super) fn text(plan: &Plan) -> String {
     let wide = plan.0.iter().map(|change| title(change).chars().count()).max().unwrap_or_default();
     let mut lines = String::new();

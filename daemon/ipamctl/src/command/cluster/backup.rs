@@ -1,4 +1,4 @@
-//! `ipamctl cluster backup`: all of the state into a file, and whether such a file is whole.
+//! `ipamctl cluster backup`: writes the whole state to a file, and verifies backup files.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Write as _};
@@ -42,7 +42,7 @@ pub(crate) struct BackupArguments {
     without_history: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Result<(), Failure> {
     let file = &arguments.file;
     if arguments.verify {
@@ -59,7 +59,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
     let begun = Instant::now();
     let aside = Aside::beside(file)?;
     fetch(session, &aside, !arguments.without_history).await?;
-    // What the disk has, and not what the network brought.
+    // Verify the file on disk, not the received bytes.
     let path = aside.path.clone();
     let checked = examine(&path).await?.map_err(|error| {
         Problem::new(Code::Unreachable, format!("the response is not a complete backup: {error}"))
@@ -79,7 +79,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
     Ok(())
 }
 
-/// Writes what the first server that can sends, and makes it durable.
+/// Downloads the backup from the first server that can send it, and syncs the file.
 async fn fetch(session: &Session, aside: &Aside, history: bool) -> Result<(), Failure> {
     let path = with_all("/v1/cluster/backup", [("history", (!history).then(|| "false".to_owned()))]);
     let call = Call::get(path).within(session.reading.timeout);
@@ -127,7 +127,7 @@ async fn verify(session: &Session, file: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Reads all of a file on a thread of its own: Ctrl-C must end the wait.
+/// Verifies a file on a separate thread, because Ctrl-C must end the wait.
 async fn examine(file: &Path) -> Result<Result<Checked, Unusable>, Failure> {
     let opened = File::open(file).map_err(|error| unread(file, &error))?;
     let work = tokio::task::spawn_blocking(move || check(BufReader::with_capacity(1 << 20, opened)));
@@ -155,7 +155,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A file beside the wanted one; removed unless it takes its place.
+/// Temporary file next to the destination; removed unless it is moved there.
 struct Aside {
     path: PathBuf,
     file: File,
@@ -171,12 +171,12 @@ impl Aside {
         Ok(Self { path, file, kept: false })
     }
 
-    /// Puts it where it is wanted, whole and durable; in the place of another file only if that was said.
+    /// Moves the file to its destination durably; replaces an existing file only with `force`.
     fn take_place(mut self, wanted: &Path, force: bool) -> Result<(), Failure> {
         let flags = if force { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, &self.path, CWD, wanted, flags) {
             Err(Errno::EXIST) => return Err(is_there(wanted)),
-            // Not every file system can tell; it was looked at before.
+            // Some file systems lack RENAME_NOREPLACE; `run` has already checked for an existing file.
             Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&self.path, wanted),
             done => done.map_err(io::Error::from),
         }
@@ -191,7 +191,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         if !self.kept {
-            // The error has no receiver; the name of the file describes it.
+            // `drop` can't return the error; the file's name describes the remnant.
             let _ = fs::remove_file(&self.path);
         }
     }

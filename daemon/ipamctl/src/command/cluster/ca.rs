@@ -125,7 +125,7 @@ fn init(
     name: Option<String>,
     how: &CertificateOptions,
 ) -> Result<(), Failure> {
-    // Two CAs of one name are hard to tell apart when one of them isn't believed.
+    // A random suffix distinguishes CAs of the same name when a certificate isn't trusted.
     let tell_apart: String = uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect();
     let name = name.unwrap_or_else(|| format!("ipamd CA {tell_apart}"));
     let made = certificates::authority(&name, how.days.unwrap_or(3650)).map_err(not_issued)?;
@@ -198,7 +198,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", error, help))
 }
 
-/// Writes both files whole, the key first, for this user alone.
+/// Writes key and certificate atomically, the key first. Only this user can read the key.
 fn write(
     session: &Session,
     made: &Issued,

@@ -1,4 +1,4 @@
-//! Certificates as they are made here: ECDSA P-256, valid from an hour ago, and good for exactly what they are for.
+//! Certificates: ECDSA P-256, valid from one hour ago, and restricted to their purpose.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, date_time_ymd,
 };
 
-/// Clocks differ: a certificate that is new here is not yet valid for a clock that is behind.
+/// Backdating of certificates, so that a host whose clock is behind accepts a new one.
 const BACKDATED: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Names under which a member is reached on its own machine.
@@ -38,7 +38,7 @@ impl From<Problem> for NotIssued {
     }
 }
 
-/// A new CA.
+/// Creates a CA.
 pub(crate) fn authority(name: &str, days: u32) -> Result<Issued, NotIssued> {
     let key = new_key()?;
     let mut params = valid_for(days)?;
@@ -49,7 +49,7 @@ pub(crate) fn authority(name: &str, days: u32) -> Result<Issued, NotIssued> {
     Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// A certificate for an identity, by a CA. A member answers at `addresses` too.
+/// Issues a certificate for an identity. A member's certificate is also valid for `addresses`.
 pub(crate) fn issue(
     authority: &Issued,
     identity: &Identity,
@@ -97,7 +97,7 @@ fn valid_for(days: u32) -> Result<CertificateParams, NotIssued> {
     Ok(params)
 }
 
-/// A host's name, which is no name of ours: that would make the certificate valid for another identity, too.
+/// Checks a host name. An ipamd identity is refused, because the certificate would be valid for it, too.
 fn host(name: &str) -> Result<&str, NotIssued> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     if name.is_empty() || name.len() > 253 || !name.chars().all(plain) || name.ends_with(".ipamd.internal") {

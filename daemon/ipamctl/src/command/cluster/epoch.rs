@@ -1,4 +1,4 @@
-//! `ipamctl cluster epoch`: what a restore has begun, and letting pools give again.
+//! `ipamctl cluster epoch`: the state after a restore, and the confirmation of restored pools.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   ipamctl cluster epoch confirm --all --confirm 7f3c-91aa";
 
 const PATH: &str = "/v1/cluster/epoch";
-/// Pools that are named on the screen.
+/// Maximum number of pools that the output names.
 const NAMED_MAX: usize = 20;
 
 /// Verbs of epochs.
@@ -35,7 +35,7 @@ pub(crate) enum Verb {
     },
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) async fn run(session: &Session, verb: Option<Verb>) -> Result<(), Failure> {
     match verb {
         None => {

@@ -13,7 +13,7 @@ use crate::output::text;
 
 const PATH: &str = "/v1/cluster/members";
 
-/// `members`.
+/// Lists the members.
 pub(super) async fn list(session: &Session) -> Result<(), Failure> {
     let answer = session.read(PATH).await?;
     let members: Members = answer.read()?;
@@ -41,32 +41,32 @@ fn table(members: &[Member]) -> Table {
         .table()
 }
 
-/// `transfer-leader`.
+/// Transfers leadership.
 pub(super) async fn transfer_leader(session: &Session, to: Option<Name>) -> Result<(), Failure> {
     let call = Call::post("/v1/cluster/transfer-leader").json(&TransferRequest { to })?;
     change(session, call, "leader", "leadership was transferred").await
 }
 
-/// `promote`.
+/// Promotes a learner.
 pub(super) async fn promote(session: &Session, name: &Name) -> Result<(), Failure> {
     let call = Call::post(format!("{PATH}/{name}/promote"));
     change(session, call, name.as_str(), &format!("{name} has a vote")).await
 }
 
-/// `remove`.
+/// Removes a member.
 pub(super) async fn remove(session: &Session, name: &Name) -> Result<(), Failure> {
     let done = format!("{name} was removed; it refuses to start again with its old data");
     change(session, Call::delete(format!("{PATH}/{name}")), name.as_str(), &done).await
 }
 
-/// `replace`.
+/// Replaces a member with a learner.
 pub(super) async fn replace(session: &Session, old: &Name, new: Name) -> Result<(), Failure> {
     let done = format!("{new} replaced {old}; {old} refuses to start again with its old data");
     let call = Call::post(format!("{PATH}/{old}/replace")).json(&ReplaceRequest { with: new })?;
     change(session, call, old.as_str(), &done).await
 }
 
-/// Finds out what a change would do, says so, asks where it may hurt, and does it.
+/// Previews a change, prints its effect, asks for confirmation where necessary, and executes the change.
 async fn change(session: &Session, call: Call, name: &str, done: &str) -> Result<(), Failure> {
     let preview = session.preview(call.clone()).await?;
     let plan: MemberChange = preview.read()?;
@@ -82,7 +82,7 @@ async fn change(session: &Session, call: Call, name: &str, done: &str) -> Result
         Danger::Moderate => confirm::moderate(session, &summary(&plan), "Go on?").await?,
         Danger::Severe => confirm::severe(session, name, &summary(&plan)).await?,
     }
-    // The same again finds that it is so already.
+    // A repetition finds the completed steps done.
     let again = Again::Same("run the same command again; completed steps are not repeated".to_owned());
     let answer = session.write(call.repeatable().slow(), again).await?;
     let changed: MemberChange = answer.read()?;

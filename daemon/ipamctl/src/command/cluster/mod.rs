@@ -1,4 +1,4 @@
-//! `ipamctl cluster`: what concerns the members rather than the addresses.
+//! `ipamctl cluster`: members, leadership, certificates and backups.
 
 mod backup;
 mod ca;

@@ -67,7 +67,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// True if no server is asked.
+    /// True if the command sends no request to a server.
     pub(crate) fn is_offline(&self) -> bool {
         match self {
             Verb::Ca(_) => true,

@@ -1,4 +1,4 @@
-//! `ipamctl explain --endpoint …`: what a request would get, and why.
+//! `ipamctl explain --endpoint …`: the addresses that a request would get, with the reasons.
 
 use ipam_api::Code;
 use ipam_api::client::Call;
@@ -10,7 +10,7 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text;
 
-/// Asks, shows, and ends with 1 where it would be refused.
+/// Explains a request. If it would be refused, the exit code is that of the refusal.
 pub(super) async fn run(
     session: &Session,
     arguments: &RequestArguments,

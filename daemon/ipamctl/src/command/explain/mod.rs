@@ -1,6 +1,6 @@
-//! `ipamctl explain`: what a resource's fields mean, and which address a request would get, and why.
+//! `ipamctl explain`: descriptions of resource fields, and addresses that a request would get.
 //!
-//! The words are those of the API's own source, so that they can't say anything else than what is the case.
+//! The descriptions are the doc comments in the API's source, so that they always match the API.
 
 mod choice;
 mod run;

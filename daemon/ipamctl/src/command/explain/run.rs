@@ -51,7 +51,7 @@ pub(crate) struct ExplainArguments {
 }
 
 impl ExplainArguments {
-    /// True if no server is asked.
+    /// True if the command sends no request to a server.
     pub(crate) fn is_offline(&self) -> bool {
         self.path.is_some()
     }
@@ -88,7 +88,7 @@ fn field(session: &Session, named: &str) -> Result<(), Failure> {
     show(session, &path, &found)
 }
 
-/// A type with its fields and, for a resource, the two islands.
+/// Type with its fields and, for a resource, the read-only objects `meta` and `status`.
 fn explained(name: &str, status: &str) -> Shape {
     let mut shape = source::shape(name).unwrap_or_default();
     if !status.is_empty() {
@@ -140,7 +140,7 @@ fn show(session: &Session, path: &str, shape: &Shape) -> Result<(), Failure> {
                 .text("TYPE", |field| source::words(&field.kind))
                 .text("MEANS", |field| &field.says)
                 .table();
-            // Sentences may be longer than the terminal is wide: leaving them out would leave nothing.
+            // A description may exceed the terminal's width; omitting its column would leave nothing.
             text += &format!("\n{}", table.render(session.headers, None));
         }
         Ok(text)

@@ -1,4 +1,4 @@
-//! Types and what is written over them, read out of the API's source.
+//! Parser for types and their doc comments in the API's source.
 
 /// Source of the resources.
 const SOURCE: &str = concat!(
@@ -21,11 +21,11 @@ const SOURCE: &str = concat!(
 /// Type with its description and its fields.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Shape {
-    /// Its doc comment.
+    /// Doc comment of the type.
     pub(super) says: String,
-    /// Its type in words; empty for a resource.
+    /// Description of the type in words; empty for a resource.
     pub(super) kind: String,
-    /// Its fields, in order.
+    /// Fields in the order of the source.
     pub(super) fields: Vec<Field>,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Shape {
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     pub(super) name: String,
-    /// Its type, as the source writes it.
+    /// Type as written in the source.
     pub(super) kind: String,
-    /// Its doc comment.
+    /// Doc comment of the field.
     pub(super) says: String,
 }
 
-/// A type by its name.
+/// Finds a type by its name.
 pub(super) fn shape(name: &str) -> Option<Shape> {
     let head = format!("pub struct {name} {{");
     let mut says = String::new();
@@ -67,7 +67,7 @@ pub(super) fn shape(name: &str) -> Option<Shape> {
     None
 }
 
-/// Keeps what is written over the next thing: what stands there without a gap.
+/// Collects the doc comment of the next item. A line that is neither comment nor attribute clears it.
 fn collect(line: &str, says: &mut String) {
     let line = line.trim();
     if let Some(words) = line.strip_prefix("///") {
@@ -89,7 +89,7 @@ pub(super) fn inner(kind: &str) -> &str {
     }
 }
 
-/// A type in words.
+/// Describes a type in words.
 pub(super) fn words(kind: &str) -> String {
     if let Some(rest) = kind.strip_prefix("Vec<").and_then(|rest| rest.strip_suffix('>')) {
         return format!("list of {}", plural(rest));
@@ -103,14 +103,14 @@ pub(super) fn words(kind: &str) -> String {
     }
 }
 
-/// The words of a type that is one of some.
+/// Lists the values of an enum.
 fn values(kind: &str) -> Option<String> {
     let head = format!("pub enum {kind} {{");
     let lines = SOURCE.lines().skip_while(|line| *line != head).skip(1).map(str::trim);
     let words: Vec<String> = lines
         .take_while(|line| *line != "}")
         .filter_map(|line| line.strip_suffix(','))
-        // The name in JSON where the declaration has it; else each one is sent in lower case.
+        // The declaration may set the name in JSON; otherwise it is the variant's name in lower case.
         .map(|line| match line.split_once(" = ") {
             Some((_, name)) => name.trim_matches('"').to_owned(),
             None => line.to_ascii_lowercase(),

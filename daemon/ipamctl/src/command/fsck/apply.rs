@@ -24,12 +24,12 @@ struct Done {
     address: IpAddr,
     action: &'static str,
     words: &'static str,
-    /// True unless the state is another one by now.
+    /// True if the state was still the observed one.
     fits: bool,
     document: Value,
 }
 
-/// Executes the actions; those that take the newer side only on request.
+/// Executes the actions. Actions that take the newer side are executed only with `takes_newer`.
 pub(super) async fn apply(session: &Session, items: Vec<Finding>, takes_newer: bool) -> Result<(), Failure> {
     reclaim::check_no_key(session)?;
     let actions: Vec<Action> = items.into_iter().map(|item| item.action).collect();
@@ -96,7 +96,7 @@ fn reclaimed(target: &Target, fate: Fate, dry_run: bool) -> Done {
     }
 }
 
-/// Executes an action with a request of its own, if the observed state is still there.
+/// Executes an action that needs a request of its own, if the state is still the observed one.
 async fn single(session: &Session, action: Action) -> Result<Option<Done>, Failure> {
     match action {
         Action::EndQuarantine { network, address, mac, since } => {
@@ -125,7 +125,7 @@ async fn single(session: &Session, action: Action) -> Result<Option<Done>, Failu
     }
 }
 
-/// Reads what an action is about; nothing if it is gone.
+/// Reads the subject of an action; none if it no longer exists.
 async fn read<T: DeserializeOwned>(session: &Session, path: &str) -> Result<Option<T>, Failure> {
     match session.read(path).await {
         Ok(answer) => Ok(Some(answer.read()?)),
@@ -134,7 +134,7 @@ async fn read<T: DeserializeOwned>(session: &Session, path: &str) -> Result<Opti
     }
 }
 
-/// Deletes it; false if it is gone already.
+/// Deletes the subject of an action; false if it no longer exists.
 async fn delete(session: &Session, path: String) -> Result<bool, Failure> {
     match session.write(Call::delete(path), reclaim::again()).await {
         Ok(_) => Ok(true),
@@ -143,7 +143,7 @@ async fn delete(session: &Session, path: String) -> Result<bool, Failure> {
     }
 }
 
-/// The result of a single action in words, from those of its success and of the same in a dry run.
+/// Describes the result of an action. `done` and `foretold` describe a success and its dry run.
 fn words(session: &Session, fits: bool, [done, foretold]: [&'static str; 2]) -> &'static str {
     match (fits, session.writing.dry_run) {
         (true, false) => done,

@@ -17,10 +17,10 @@ use crate::command::{gc, quarantine};
 use crate::output::error::Failure;
 use crate::output::text;
 
-/// Time without an answer after which nothing proves a quarantine: a living agent probes it once a minute.
+/// Time since the last answer after which a quarantine is unverified. Agents probe it once a minute.
 const UNVERIFIED_MS: u64 = PROBER_TERM_MS;
 
-/// Compares.
+/// Compares store, agents and wire.
 pub(super) async fn find(session: &Session) -> Result<Report, Failure> {
     let gc = session.list::<GcLine>("/v1/gc", None, |_| true).await?;
     let quarantines = session.list::<Quarantine>("/v1/quarantines", None, |_| true).await?;
@@ -61,7 +61,7 @@ pub(super) async fn find(session: &Session) -> Result<Report, Failure> {
     })
 }
 
-/// Newest reports of all agents, and no report for other nodes with attachments.
+/// Newest report of each agent; none for a node that has attachments but no agent.
 async fn agents(
     session: &Session,
     attached: &BTreeMap<NodeKey, u64>,

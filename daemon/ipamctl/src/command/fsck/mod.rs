@@ -1,7 +1,7 @@
 //! `ipamctl fsck`: compares the store with the agents' reports and with the hosts on the wire.
 //!
-//! Nothing is locked. Each finding that a program can correct names what was observed, and is checked again
-//! when it is applied.
+//! The comparison takes no locks. Each finding that a program can correct records the observed state, which
+//! is checked again when the correction is applied.
 
 mod apply;
 mod find;

@@ -23,7 +23,7 @@ const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const ANSWER: Duration = Duration::from_secs(20);
 /// Objects of a page.
 const PAGE: &str = "500";
-/// Form of lists without specifications, which of nodes are long.
+/// Media type of lists with metadata only, because specs and statuses of nodes are large.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// Location and credentials of the API server.
@@ -113,8 +113,8 @@ impl Api {
         }
     }
 
-    /// Secret of a name, if it exists. A list, because its answer says so in the same words as that of a
-    /// Secret.
+    /// Reads a Secret by name, if it exists. Uses a list with a field selector, since an absent Secret is
+    /// then an empty list and not an error.
     pub(super) async fn find(&self, name: &str) -> Result<Option<Secret>, Failure> {
         let call = Call::get(self.secrets()).query("fieldSelector", &format!("metadata.name={name}"));
         let list: List<Secret> = self.call(call).await?;

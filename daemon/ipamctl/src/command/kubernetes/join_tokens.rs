@@ -15,9 +15,9 @@ use crate::output::error::Failure;
 
 /// Secret with one join token for each node that has not joined, by the name of the node.
 const SECRET: &str = "ipam-agent-join";
-/// New tokens of a run, which a Secret has room for.
+/// Maximum number of new tokens per run, so that they fit into the Secret.
 const TOKENS_MAX: usize = 1000;
-/// Validity of a join token. Later runs replace tokens that were not used.
+/// Validity of a join token in milliseconds. Later runs replace tokens that were not used.
 const VALIDITY_MS: u64 = 3_600_000;
 
 /// Changes of the Secret.
@@ -70,7 +70,7 @@ impl Plan {
             })
         };
         let (mut create, mut wanted) = (Vec::new(), BTreeSet::new());
-        // The name of a node is one of ours: both are subdomains of 253 characters at most.
+        // Names of nodes are valid in ipamd: both kinds of names are subdomains of at most 253 characters.
         for node in nodes.iter().filter_map(|name| ObjectName::new(name).ok()) {
             if has(&node, Purpose::Bearer) {
                 continue;

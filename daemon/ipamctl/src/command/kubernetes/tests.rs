@@ -1,4 +1,4 @@
-//! Secrets and join tokens against a Kubernetes API and servers that only pretend.
+//! Secrets and join tokens against a fake Kubernetes API and fake servers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -43,7 +43,7 @@ async fn missing_secrets_are_created() {
         .collect();
     let names: Vec<&str> =
         created.iter().map(|secret| secret["metadata"]["name"].as_str().unwrap()).collect();
-    // The key of the CA is kept before it has issued anything.
+    // The key of the CA is stored before the CA issues a certificate.
     assert_eq!(names, ["ipamd-ca", "ipamd-trust", "ipamd-tls", "ipamd-admin"]);
     let certificate = text(&created[0], "ca.crt");
     assert!(created.iter().all(|secret| text(secret, "ca.crt") == certificate));
@@ -90,7 +90,7 @@ async fn an_interrupted_run_is_completed_with_the_same_ca() {
     })
     .await;
     assert_eq!(secrets(&server, "").await, 0);
-    // The CA of the second run is that of the Secret, which is none here.
+    // The second run uses the CA of the Secret, whose content is no CA here.
     assert_eq!(secrets(&server, "").await, 2);
     let seen = seen.lock().unwrap();
     assert_eq!(seen.iter().filter(|line| line.contains("\"ca.key\"")).count(), 1, "{seen:#?}");

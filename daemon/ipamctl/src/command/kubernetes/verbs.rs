@@ -35,7 +35,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// True if no server of ipamd is asked.
+    /// True if the command sends no request to ipamd.
     pub(crate) fn is_offline(&self) -> bool {
         matches!(self, Verb::Secrets { .. })
     }

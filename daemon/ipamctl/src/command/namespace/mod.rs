@@ -1,4 +1,4 @@
-//! `ipamctl namespace`: groups of endpoints, what they take from, and how much they may have.
+//! `ipamctl namespace`: groups of endpoints with default pools and quotas.
 
 mod quota;
 mod verbs;

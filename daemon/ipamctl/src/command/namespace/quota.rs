@@ -22,7 +22,7 @@ pub(crate) struct QuotaArguments {
 }
 
 impl QuotaArguments {
-    /// Writes what was said. What wasn't said stays.
+    /// Writes the specified quotas into a namespace. Other quotas stay.
     pub(super) fn apply(&self, namespace: &mut Namespace) -> Result<(), Failure> {
         self.check()?;
         let quota = &mut namespace.quota;
@@ -39,7 +39,8 @@ impl QuotaArguments {
         Ok(())
     }
 
-    /// Refuses two of one application, as the servers do: the last one would count without a word.
+    /// Refuses two quotas of one application, as the servers do. The last one would silently replace the
+    /// first.
     fn check(&self) -> Result<(), Failure> {
         for (number, one) in self.quotas_of.iter().enumerate() {
             if self.quotas_of.iter().take(number).any(|other| other.is_of(one)) {
@@ -64,7 +65,7 @@ fn of_application(text: &str) -> Result<ApplicationQuota, String> {
     Ok(ApplicationQuota { group, kind, name, ipv4, ipv6 })
 }
 
-/// A count and its limit: `12/500`, or `12` where nothing bounds it.
+/// Formats a count and its limit: `12/500`, or `12` without a limit.
 pub(super) fn of_limit(held: u64, limit: Option<u64>) -> String {
     limit.map_or_else(|| held.to_string(), |limit| format!("{held}/{limit}"))
 }

@@ -69,7 +69,7 @@ pub(crate) struct PoolArguments {
 }
 
 impl PoolArguments {
-    /// Writes what was said. What wasn't said stays.
+    /// Writes the specified pools into a namespace. Other pools stay.
     fn apply(&self, namespace: &mut Namespace) {
         replace_list(&mut namespace.default_ipv4_pools, &self.ipv4_pools);
         replace_list(&mut namespace.default_ipv6_pools, &self.ipv6_pools);

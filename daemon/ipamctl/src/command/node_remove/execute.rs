@@ -1,4 +1,4 @@
-//! Execution of a report: exactly its lines, each by the id of its allocation.
+//! Execution of a report: releases exactly its allocations, each by its id.
 
 use ipam_api::Code;
 use ipam_api::client::Call;
@@ -11,7 +11,7 @@ use crate::command::endpoint;
 use crate::command::reclaim::{self, Fate, Target};
 use crate::output::error::Failure;
 
-/// Outcome of a removal, also of one that ended early.
+/// Outcome of a removal, which may have ended early.
 #[derive(Debug, Default)]
 pub(super) struct Removal {
     pub(super) fates: Vec<(Line, Fate)>,
@@ -55,7 +55,8 @@ async fn steps(session: &Session, report: &Report, removal: &mut Removal) -> Res
         removal.fates.push((line.clone(), fate));
     }
     for key in &report.waiting {
-        // The release of its last address may have ended it. A claim that was served has addresses in use.
+        // The release of the last address may have ended the claim. A claim that was served meanwhile is in
+        // use.
         if endpoint::only_waits(session, key).await? {
             delete(session, endpoint::path(key)).await?;
         }
@@ -64,7 +65,7 @@ async fn steps(session: &Session, report: &Report, removal: &mut Removal) -> Res
     Ok(())
 }
 
-/// Reclaims the allocations of the node's attachments. The servers refuse it while the agent is alive.
+/// Reclaims the allocations of the node's attachments. The servers refuse this while the agent is alive.
 async fn reclaim_attached(
     session: &Session,
     report: &Report,
@@ -85,7 +86,7 @@ async fn reclaim_attached(
     outcome.failure.map_or(Ok(()), Err)
 }
 
-/// Deletes something; false if it is gone already.
+/// Deletes a resource; false if it no longer exists, or if its allocation has changed.
 async fn delete(session: &Session, path: String) -> Result<bool, Failure> {
     match session.write(Call::delete(path), reclaim::again()).await {
         Ok(_) => Ok(true),

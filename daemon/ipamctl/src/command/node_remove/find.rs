@@ -1,4 +1,4 @@
-//! Search for what a node has: addresses of its host in all namespaces, and of its attachments.
+//! Search for the addresses of a node: those of its host in all namespaces and of its attachments.
 
 use ipam_api::access::NodeKey;
 use ipam_api::client::with_query;
@@ -9,10 +9,10 @@ use super::report::{Line, Report};
 use crate::client::session::Session;
 use crate::output::error::Failure;
 
-/// Allocations that one request names, well within what a query may have.
+/// Number of allocations that one request names, well below the limit of a query.
 const IDS_PER_REQUEST: usize = 32;
 
-/// Finds what a node has. Each lookup is by an index of the servers.
+/// Finds the allocations and claims of a node. Each lookup uses an index of the servers.
 pub(super) async fn find(session: &Session, node: &NodeKey) -> Result<Report, Failure> {
     let filters =
         [("kind", EndpointKind::Host.as_str()), ("realm", node.realm.as_str()), ("name", node.name.as_str())];

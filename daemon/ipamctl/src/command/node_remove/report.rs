@@ -1,4 +1,4 @@
-//! Report of what the removal of a node releases, as a file holds it.
+//! Report of what the removal of a node releases, in its file format.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ pub(super) struct Report {
     pub(super) items: Vec<Line>,
     /// Endpoints of the host whose requests wait. Their claims are withdrawn.
     pub(super) waiting: Vec<EndpointKey>,
-    /// Revision of the state that was looked at.
+    /// Revision of the observed state.
     pub(super) revision: u64,
 }
 
@@ -29,24 +29,24 @@ pub(super) struct Line {
     pub(super) network: Name,
     pub(super) address: IpAddr,
     pub(super) lifecycle: Lifecycle,
-    /// The id.
+    /// Id of the allocation.
     pub(super) allocation: u64,
 }
 
 impl Line {
-    /// The order of a report.
+    /// Sort key of the lines.
     pub(super) fn order(&self) -> (&EndpointKey, &InterfaceName, IpAddr, u64) {
         (&self.endpoint, &self.interface, self.address, self.allocation)
     }
 
-    /// True if it ends with the attachments of the node, and not with its host.
+    /// True if the allocation ends with an attachment on the node, and not with its host.
     pub(super) fn is_attached(&self) -> bool {
         self.lifecycle == Lifecycle::Attached
     }
 }
 
 impl Report {
-    /// A line that is neither of the node's host nor attached.
+    /// First line that belongs neither to the node's host nor to an attachment.
     pub(super) fn odd(&self) -> Option<&Line> {
         let is_host = |key: &EndpointKey| {
             key.kind == EndpointKind::Host && key.realm == self.node.realm && key.name == self.node.name
@@ -54,7 +54,7 @@ impl Report {
         self.items.iter().find(|line| !line.is_attached() && !is_host(&line.endpoint))
     }
 
-    /// True if the node has nothing.
+    /// True if the node has no allocations and no claims.
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty() && self.waiting.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The command: its arguments, its questions and its answer.
+//! The command: its arguments, its prompts and its result.
 
 use std::path::PathBuf;
 
@@ -70,7 +70,7 @@ pub(crate) async fn run(session: &Session, arguments: &RemoveArguments) -> Resul
     }
 }
 
-/// Refusal to remove a node that has something.
+/// Refusal to remove a node that has allocations or claims.
 fn holds(report: &Report) -> Problem {
     let node = &report.node;
     let detail = format!("{} of node {node}", counted(report));
@@ -81,7 +81,7 @@ fn holds(report: &Report) -> Problem {
         .help(help)
 }
 
-/// Number of its allocations and claims in words.
+/// Numbers of allocations and claims in words.
 fn counted(report: &Report) -> String {
     let addresses = text::plural(report.items.len() as u64, "address", "addresses");
     match report.waiting.len() as u64 {
@@ -90,7 +90,7 @@ fn counted(report: &Report) -> String {
     }
 }
 
-/// Refuses the removal as a whole, before any change, while attachments belong to a living agent.
+/// Refuses the whole removal before any change, if the node has attachments and its agent is alive.
 async fn check_attached(session: &Session, report: &Report) -> Result<(), Failure> {
     let Some(line) = report.items.iter().find(|line| line.is_attached()) else { return Ok(()) };
     let call = reclaim::call(&report.node, ReclaimReason::NodeGone, &[line.allocation])?;
@@ -98,7 +98,7 @@ async fn check_attached(session: &Session, report: &Report) -> Result<(), Failur
     tried.map(drop).map_err(|failure| node_gone::explained(&report.node, failure))
 }
 
-/// Asks for confirmation, unless nothing is lost.
+/// Asks for confirmation, unless the report is empty and the agent is silent.
 async fn ask(session: &Session, report: &Report) -> Result<(), Failure> {
     let alive = alive(session, &report.node).await?;
     if report.is_empty() && alive.is_none() {
@@ -113,7 +113,7 @@ async fn ask(session: &Session, report: &Report) -> Result<(), Failure> {
     confirm::moderate(session, &summary, "Release them, and remove the node?").await
 }
 
-/// Warning, if the agent of the node was heard lately.
+/// Warning, if the agent of the node was heard recently.
 async fn alive(session: &Session, node: &NodeKey) -> Result<Option<String>, Failure> {
     let read = session.read(&format!("/v1/nodes/{node}/agent")).await;
     let agent: NodeAgent = match read {

@@ -90,7 +90,7 @@ fn table(drained: &Drained) -> Table {
         .table()
 }
 
-/// Asks before a pool gives out nothing more, if addresses of it are held; `then` says what becomes of them.
+/// Asks for confirmation before a pool in use stops allocating. `then` states what happens to its addresses.
 pub(super) async fn confirm_in_use(
     session: &Session,
     pool: &Read<Pool>,

@@ -1,4 +1,4 @@
-//! `ipamctl pool`: the sets of addresses that endpoints get theirs from.
+//! `ipamctl pool`: sets of addresses from which endpoints get their addresses.
 
 mod change;
 mod drain;

@@ -1,4 +1,4 @@
-//! `pool offset`: offsets of a pool as addresses, and the reverse.
+//! `pool offset`: conversion between the offsets and the addresses of a pool.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -91,7 +91,7 @@ pub(crate) async fn run(session: &Session, arguments: &OffsetArguments) -> Resul
     })
 }
 
-/// State in words: what the pool does with an address of this state.
+/// Describes what the pool does with an address in this state.
 fn stated(state: &str, address: IpAddr) -> String {
     match state {
         "excluded" if has_offset(address) => {
@@ -102,7 +102,7 @@ fn stated(state: &str, address: IpAddr) -> String {
     }
 }
 
-/// State of an address by the map of its pool; without the map, what the pool's own fields say.
+/// State of an address from the map of its pool; without the map, from the pool's own fields.
 async fn state(session: &Session, pool: &Read<Pool>, address: IpAddr) -> Option<String> {
     let path = format!("/v1/pools/{}/map?from={address}&limit=1", pool.spec.name);
     let map: Option<AddressMap> = match session.read(&path).await {
@@ -117,7 +117,7 @@ async fn state(session: &Session, pool: &Read<Pool>, address: IpAddr) -> Option<
     run.map(|run| run.state).or_else(|| is_excluded.then(|| "excluded".to_owned()))
 }
 
-/// An offset as a number, or as text if readers of JSON would round the number.
+/// Offset as a number, or as text if JSON readers would round the number.
 fn in_json(offset: u128) -> Value {
     match u64::try_from(offset) {
         Ok(small) if small <= JSON_INTEGER_MAX => small.into(),

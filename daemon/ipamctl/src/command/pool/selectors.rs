@@ -1,4 +1,4 @@
-//! Endpoints that may take from a pool, as flags and as text.
+//! Selectors for the endpoints of a pool, as flags and as text.
 
 use clap::Args;
 use ipam_api::name::NetworkAttachment;
@@ -35,13 +35,13 @@ pub(crate) struct SelectorArguments {
 }
 
 impl SelectorArguments {
-    /// Writes what was said into a pool. What wasn't said stays.
+    /// Writes the specified selectors into a pool. Other selectors stay.
     pub(super) fn apply(&self, pool: &mut Pool) {
         replace_list(&mut pool.node_names, &self.nodes);
         replace_list(&mut pool.namespaces, &self.namespaces);
         replace_list(&mut pool.realms, &self.realms);
         replace_list(&mut pool.network_attachments, &self.attachments);
-        // Names count before labels, so labels that are said take their place.
+        // Names take precedence over labels, so a label selector replaces the names.
         if let Some(selector) = &self.node_selector {
             pool.node_names.clear();
             pool.node_selector = selector.clone();
@@ -56,7 +56,7 @@ impl SelectorArguments {
     }
 }
 
-/// Names, else labels: those that count.
+/// Names if there are any, otherwise the label selector.
 fn either(names: String, selector: &Selector) -> String {
     if names == "-" { selector.to_string() } else { names }
 }

@@ -118,7 +118,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(session, &arguments).await,
         Verb::Show(Named { name }) => {
             let (pool, answer) = resource::fetch::<Pool>(session, &name).await?;
-            // Its vlan and gateway are the subnet's; without them the rest is still worth showing.
+            // VLAN and gateway are those of the subnet. The pool is shown without them if the read fails.
             let (mut subnet, mut parts) = (None, Parts::default());
             if session.format.is_for_people() {
                 subnet = resource::fetch::<Subnet>(session, &pool.spec.subnet).await.ok();
@@ -133,7 +133,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         }
         Verb::Create(arguments) => {
             let mut pool = arguments.pool()?;
-            // The servers refuse one that isn't its subnet's.
+            // The servers refuse a network other than that of the subnet.
             pool.network.clone_from(&session.said.network);
             let created = resource::create(session, &pool).await;
             resource::suggest(session, created, "subnets", pool.subnet.as_str()).await
@@ -170,7 +170,7 @@ async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), 
         before = Some(resource::fetch::<Pool>(session, name).await?.0.spec.gateway);
     }
     let edited = resource::edit::<Pool>(session, name, |pool, status| arguments.apply(pool, status)).await;
-    // No prompt before: the servers refuse to remove held addresses, whatever the answer.
+    // No confirmation is needed, because the servers refuse to remove held addresses in any case.
     edited.map_err(|failure| match failure.code() {
         Some(Code::InUse) if arguments.shrinks() => failure.helped_by(format!(
             "Nothing was changed. Who holds them: ipamctl allocation list --pool {name}. Give them back first \
@@ -185,7 +185,7 @@ async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), 
     Ok(())
 }
 
-/// Asks before a pool that is in use is deleted.
+/// Asks for confirmation before a pool in use is deleted.
 async fn confirm_draining(session: &Session, pool: &Read<Pool>, question: &str) -> Result<(), Failure> {
     let then = "It stops allocating, and is deleted when its last address is released.";
     confirm_in_use(session, pool, then, question).await

@@ -36,17 +36,17 @@ pub(super) fn table(pools: &[Read<Pool>], wide: bool, _now: Timestamp) -> Table 
         .table()
 }
 
-/// Free addresses; none where the pool never allocates again.
+/// Number of free addresses; a dash for a terminating pool.
 fn free(pool: &Read<Pool>) -> String {
     if pool.spec.terminating { "-".to_owned() } else { text::count(pool.status.counts.free) }
 }
 
-/// The ranges; a pool without any has all of its subnet.
+/// Ranges as text. A pool without ranges covers its whole subnet.
 fn ranges(pool: &Read<Pool>) -> String {
     if pool.spec.ranges.is_empty() { "all of it".to_owned() } else { text::joined(&pool.spec.ranges) }
 }
 
-/// Number of its addresses. Where JSON can't carry the number it follows from the ranges.
+/// Number of addresses; computed from the ranges where JSON can't represent the count.
 fn size(pool: &Read<Pool>) -> String {
     if !pool.status.counts.saturated {
         return pool.status.counts.size.to_string();
@@ -59,7 +59,7 @@ fn size(pool: &Read<Pool>) -> String {
     text::size(set.size())
 }
 
-/// Its condition in a word or two.
+/// Condition in one or two words.
 fn condition(pool: &Read<Pool>) -> String {
     if pool.spec.terminating {
         return format!("Terminating ({} left)", text::count(pool.status.counts.allocated));
@@ -148,7 +148,7 @@ pub(super) fn shown(
     fields.text()
 }
 
-/// Application of an automatic pool, and the end of the pool.
+/// Describes the application of an automatic pool, and the end of the pool.
 fn automatic(of: &Application, reclaim: Option<bool>) -> String {
     let replicas = text::plural(of.replicas.into(), "replica", "replicas");
     let whose = format!("for {} of {}/{}", of.interface, of.namespace, controller::written(&of.controller));
@@ -171,7 +171,7 @@ fn conditions(conditions: &[Condition], now: Timestamp) -> Table {
         .table()
 }
 
-/// Commands that probably follow.
+/// Suggested next commands.
 pub(super) fn next_steps(pool: &Read<Pool>) -> String {
     let name = &pool.spec.name;
     if pool.spec.terminating {

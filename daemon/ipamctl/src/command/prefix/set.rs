@@ -1,4 +1,4 @@
-//! `ipamctl prefix set`: exactly these prefixes.
+//! `ipamctl prefix set`: declares the complete set of a realm's prefixes in a pool or parent prefix.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::command::prefix::view::table;
 use crate::output::error::Failure;
 use crate::output::text;
 
-/// Released prefixes that a confirmation or a result names; of more it tells the number.
+/// Maximum number of released prefixes that a prompt or a result names; the rest is counted.
 const NAMED_MAX: usize = 8;
 
 pub(super) const HELP: &str = "All in one step, or nothing. A listed owner keeps its prefix; \
@@ -56,7 +56,7 @@ pub(crate) struct SetArguments {
     realm: Name,
 }
 
-/// Runs the verb: first tries it, to name what would end.
+/// Runs the verb. Without `--yes`, a dry run first determines which prefixes would be released.
 pub(super) async fn set(session: &Session, arguments: &SetArguments) -> Result<(), Failure> {
     let level = |owner: &ObjectName| PrefixLevel {
         owner: owner.clone(),
@@ -94,7 +94,7 @@ fn summary(released: &[ReleasedPrefix]) -> [String; 2] {
     [format!("{count} not listed: {}.", named(released)), "They and all prefixes below them end.".to_owned()]
 }
 
-/// The first of what ends, by owner.
+/// Describes the first released prefixes and requests, with their owners.
 fn named(released: &[ReleasedPrefix]) -> String {
     let one = |one: &ReleasedPrefix| match one.cidr {
         Some(cidr) => format!("{cidr} of {}", one.owner),

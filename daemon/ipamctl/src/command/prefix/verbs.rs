@@ -162,7 +162,7 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
         session.check_named("pool", "pools", pool.as_str()).await?;
     }
     let repeat = format!("run the same command again; it shows an existing prefix of {}", request.owner);
-    // The servers know it again by its owner and its parent.
+    // Owner and parent identify the request, so a repetition gets the same answer.
     let call = Call::post("/v1/prefixes").json(&request)?.repeatable();
     let answer = session.write(call, Again::Same(repeat)).await?;
     let delegated: Delegated = answer.read()?;

@@ -1,4 +1,4 @@
-//! Questions to every server on its own, and the answers.
+//! Requests to each server individually.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use ipam_api::{Code, Problem};
 use crate::client::session::Session;
 use crate::output::text::without_number;
 
-/// Time limit of one server. It is short because a person waits for the screen.
+/// Time limit per server. It is short because a user waits for the output.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(1_500);
 
-/// Result of asking one server.
+/// Result of the request to one server.
 #[derive(Debug)]
 pub(super) struct Observed {
-    /// Its address, without the slash at the end.
+    /// Address of the server, without a trailing slash.
     pub(super) server: String,
-    /// Its answer, or the reason for having none.
+    /// Answer of the server, or the reason for its absence.
     pub(super) answer: Result<Report, String>,
-    /// Its refusal, if it answered and doesn't allow this caller to read.
+    /// Refusal, if the server answered but this caller may not read.
     pub(super) barred: Option<Problem>,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Observed {
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) cluster: Cluster,
-    /// The version of its program, if it reports one.
+    /// Version of the server, if reported.
     pub(super) version: Option<String>,
     /// The cluster as bytes, for `-o json`.
     pub(super) body: Vec<u8>,
 }
 
-/// The servers that were named and the members that they name, those that don't answer too.
+/// Addresses of the specified servers and of the members that they report, reachable or not.
 pub(crate) async fn known_servers(session: &Session) -> Vec<String> {
     ask_all(session).await.into_iter().map(|one| one.server).collect()
 }
 
-/// The members as the leader sees them, if all named servers are sockets: the host of a member may have no
-/// credentials for the other members. Empty otherwise, and without a leader.
+/// Members as the leader sees them, if all specified servers are unix sockets. The host of a member may have
+/// no credentials for the other members. Empty otherwise, and without a leader.
 pub(super) async fn ask_leader(session: &Session) -> Vec<Member> {
     let servers = &session.settings.servers;
     if !servers.iter().all(|server| server.starts_with("unix:")) {
@@ -58,7 +58,7 @@ pub(super) async fn ask_leader(session: &Session) -> Vec<Member> {
     Vec::new()
 }
 
-/// Asks the servers that were named, and the members that they name.
+/// Requests the views of the specified servers, and of the members that they report.
 pub(super) async fn ask_all(session: &Session) -> Vec<Observed> {
     let mut known = BTreeSet::new();
     let mut waiting = FuturesUnordered::new();
@@ -80,12 +80,12 @@ pub(super) async fn ask_all(session: &Session) -> Vec<Observed> {
         }
         observed.push(one);
     }
-    // In an order that doesn't depend on their speed.
+    // The order must not depend on response times.
     observed.sort_by(|a, b| a.server.cmp(&b.server));
     observed
 }
 
-/// Asks one server alone for its own view.
+/// Requests the view of one server.
 async fn ask(session: &Session, server: String) -> Observed {
     let within = session.reading.timeout.min(DEADLINE);
     let cluster = session.ask_one(&server, Call::get("/v1/cluster?consistency=stale").within(within));
@@ -99,17 +99,17 @@ async fn ask(session: &Session, server: String) -> Observed {
     Observed { server, answer, barred }
 }
 
-/// Tells a server that refuses this caller from one that doesn't work.
+/// True if the server works, but refuses this caller.
 fn is_barred(problem: &Problem) -> bool {
     matches!(problem.code, Code::Unauthenticated | Code::TokenExpired | Code::Forbidden)
 }
 
-/// Address of a server in the form that is compared.
+/// Normalized address of a server, for comparisons.
 pub(super) fn plain(server: &str) -> String {
     server.trim().trim_end_matches('/').to_owned()
 }
 
-/// Reason why one server didn't answer, from a problem about all servers that were asked.
+/// Extracts the reason for one server from a problem that lists the reasons of all servers.
 pub(crate) fn reason(server: &str, problem: &Problem) -> String {
     let before = format!("; {}: ", plain(server));
     match problem.detail.split_once(&before) {

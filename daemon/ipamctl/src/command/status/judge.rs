@@ -1,4 +1,4 @@
-//! Conclusions from the answers of the servers.
+//! Diagnosis of the cluster from the answers of the servers.
 
 use ipam_api::cluster::{Cluster, Member};
 
@@ -7,27 +7,27 @@ use super::ask::{Observed, Report, plain};
 /// State of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// A leader, every member answers, and no disk is full.
+    /// There is a leader, every member answers, and no disk is full.
     Ok,
-    /// A leader, but a member doesn't answer or serve, or a disk is full.
+    /// There is a leader, but a member doesn't answer or serve, or a disk is full.
     Degraded,
-    /// Members have different states at the same place of the log. Nothing is worse.
+    /// Members that have applied the same log entries have different states.
     Diverged,
-    /// The servers that were named belong to different clusters.
+    /// The specified servers belong to different clusters.
     Mixed,
-    /// No leader: nothing can be changed.
+    /// There is no leader, so changes are impossible.
     NoLeader,
 }
 
-/// The whole picture.
+/// Diagnosis of the whole cluster.
 #[derive(Debug)]
 pub(super) struct Diagnosis<'a> {
     pub(super) health: Health,
-    /// The answer that is shown: the leader's, or without a leader the most recent one.
+    /// Answer to show: the leader's, or without a leader the most recent one.
     pub(super) best: &'a Report,
-    /// Its members, with their own answers.
+    /// Members according to this answer, each with its own answer.
     pub(super) members: Vec<Seen<'a>>,
-    /// Servers that were named, don't answer and have the address of no member.
+    /// Specified servers that don't answer and whose address is not that of a member.
     pub(super) strangers: Vec<(&'a str, &'a str)>,
     /// Servers that belong to another cluster than the one shown.
     pub(super) others: Vec<(&'a str, &'a str)>,
@@ -39,16 +39,16 @@ pub(super) struct Diagnosis<'a> {
 #[derive(Debug)]
 pub(super) struct Seen<'a> {
     pub(super) member: &'a Member,
-    /// Its own answer, or the reason for having none.
+    /// Answer of the member itself, or the reason for its absence.
     pub(super) answer: Result<&'a Cluster, &'a str>,
-    /// True if it answers the leader and not this caller, who sees the cluster through the leader.
+    /// True if the member answers the leader but not this caller.
     pub(super) answers_leader: bool,
-    /// The version of its program, if it reports one.
+    /// Version of the member, if reported.
     pub(super) version: Option<&'a str>,
 }
 
 impl<'a> Diagnosis<'a> {
-    /// Judges the answers, beside the members that the leader sees; none if there is no answer.
+    /// Diagnoses the answers, and the members as the leader sees them; none without any answer.
     pub(super) fn of(observed: &'a [Observed], by_leader: &[Member]) -> Option<Self> {
         let report: Vec<(&str, &Report)> = observed
             .iter()
@@ -77,7 +77,7 @@ impl<'a> Diagnosis<'a> {
             .collect();
         let others: Vec<(&str, &str)> = report
             .iter()
-            // A member that is new and hasn't been let in yet knows of no cluster.
+            // A new member that has not been added yet reports no cluster id.
             .filter(|(_, report)| !report.cluster.id.is_empty() && report.cluster.id != cluster.id)
             .map(|(server, report)| (*server, report.cluster.id.as_str()))
             .collect();
@@ -96,12 +96,12 @@ impl<'a> Diagnosis<'a> {
         Some(Self { health, best, members, strangers, others, diverged })
     }
 
-    /// True if there is nothing to do.
+    /// True if the cluster is healthy.
     pub(super) fn is_well(&self) -> bool {
         self.health == Health::Ok
     }
 
-    /// True if all is well and every member follows the leader that is shown.
+    /// True if the cluster is healthy and every member follows the leader that is shown.
     pub(super) fn is_settled(&self) -> bool {
         let leader = &self.best.cluster.leader;
         let follows = |report: &Cluster| leads(report) && report.leader == *leader;
@@ -126,7 +126,7 @@ impl Seen<'_> {
     }
 }
 
-/// True if this member knows of a leader that works now.
+/// True if this member has a leader and is in contact with it.
 pub(super) fn leads(cluster: &Cluster) -> bool {
     cluster.leader.is_some() && cluster.stale_ms == 0
 }
@@ -136,17 +136,17 @@ fn has_no_room(cluster: &Cluster) -> bool {
     cluster.disk_room.as_deref().is_some_and(|room| room != "enough")
 }
 
-/// Order of trust. Members that see a leader come before those that don't; the newer term before the older
-/// (a leader that was cut off goes on believing in itself for a while); the leader itself, since only it
-/// knows how far the others are; then the member that heard of a leader last, then the one that has applied
-/// most.
+/// Rank of an answer by its reliability. Members with a leader precede the others. Newer terms follow, since
+/// a deposed leader believes in its leadership for a while. Then comes the leader itself, since only the
+/// leader knows the lag of the others; then the member with the newest contact to a leader, and the one that
+/// has applied the most entries.
 fn rank(cluster: &Cluster) -> (bool, u64, bool, std::cmp::Reverse<u64>, u64) {
     let itself = cluster.leader.as_ref() == Some(&cluster.answered_by);
     (leads(cluster), cluster.term, itself, std::cmp::Reverse(cluster.stale_ms), cluster.applied)
 }
 
-/// A member's own answer. It is known by its name: the address under which it was asked may be
-/// another one than the one it gives.
+/// Answer of a member itself, found by the member's name. A server may have been queried by an address other
+/// than the client URL of the member.
 fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Result<&'a Report, &'a str> {
     let mut report = observed.iter().filter_map(|one| one.answer.as_ref().ok());
     let is_own = |cluster: &Cluster| cluster.id == of.id && cluster.answered_by == member.name;

@@ -1,7 +1,8 @@
 //! `ipamctl status`: the state of the cluster, on one screen.
 //!
-//! It has to be right when everything is wrong. So it asks every server on its own and briefly, follows to
-//! members that weren't named, reads without needing a leader, and says where its words come from.
+//! The command must be correct even when most of the cluster fails. It therefore queries every server
+//! separately with a short time limit, also members that were not specified, needs no leader, and shows the
+//! source of its statements.
 
 mod ask;
 mod judge;

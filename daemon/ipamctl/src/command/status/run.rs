@@ -14,7 +14,7 @@ use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::text::parse_duration;
 
-/// Interval at which `--wait` looks.
+/// Polling interval of `--wait`.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Arguments of the command.
@@ -52,7 +52,7 @@ async fn observe(session: &Session) -> (Vec<Observed>, Vec<Member>) {
     futures::join!(ask_all(session), ask_leader(session))
 }
 
-/// Looks until all is well or patience ends; returns the last observation.
+/// Polls until the cluster is settled or `patience` has passed; returns the last observation.
 async fn wait(session: &Session, patience: Duration) -> (Vec<Observed>, Vec<Member>) {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! The screen of `ipamctl status`.
+//! Output of `ipamctl status`.
 
 use ipam_api::Code;
 use ipam_api::cluster::Member;
@@ -9,15 +9,15 @@ use crate::output::screen::Tone;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
-/// Problems of callers that aren't known, or may not read.
+/// Codes of problems with the credentials or the permissions of the caller.
 const WHO_ASKS: [Code; 3] = [Code::Unauthenticated, Code::TokenExpired, Code::Forbidden];
 
-/// The screen, with the colours and the width of a session.
+/// Renders the output with the colours and the width of a session.
 pub(super) fn text(diagnosis: &Diagnosis<'_>, session: &Session) -> String {
     render(diagnosis, session.environment.width, |word, tone| session.paint(word, tone))
 }
 
-/// The screen.
+/// Renders the output.
 pub(super) fn render(
     diagnosis: &Diagnosis<'_>,
     width: Option<usize>,
@@ -89,7 +89,7 @@ fn health(fields: &mut Fields, diagnosis: &Diagnosis<'_>, paint: impl Fn(&str, T
 
 fn members(diagnosis: &Diagnosis<'_>) -> Table {
     let led = diagnosis.health != Health::NoLeader;
-    // Without a leader the last one is a voter like the others.
+    // Without a leader, the former leader is a voter like the others.
     let role = |member: &Member| {
         if !led && member.role == "leader" { "voter".to_owned() } else { member.role.clone() }
     };
@@ -108,7 +108,7 @@ fn members(diagnosis: &Diagnosis<'_>) -> Table {
         .table()
 }
 
-/// Address of a member, as short as it can be typed.
+/// Address of a member without scheme and trailing slash.
 fn address(url: &str) -> &str {
     url.trim_start_matches("http://").trim_start_matches("https://").trim_end_matches('/')
 }
@@ -123,7 +123,7 @@ fn state(seen: &Seen<'_>) -> String {
     }
 }
 
-/// Lines for all that needs attention, each with the command to begin with.
+/// Adds a line for each problem, with the first command to use.
 fn attention(fields: &mut Fields, diagnosis: &Diagnosis<'_>) {
     let mut lines = Vec::new();
     for (one, other) in &diagnosis.diverged {

@@ -89,7 +89,7 @@ impl AutomaticChanges {
         changed.exclude = ranges::without(&changed.exclude, remove_exclude);
         more.add_to(changed);
         if had && changed.ranges.is_empty() {
-            // No range at all would mean all of the subnet.
+            // Without ranges, automatic pools could use the whole subnet.
             return Err(Failure::usage(
                 "no automatic range would remain, and without one automatic pools may use the whole subnet",
                 "Add another --automatic-range, or use --no-automatic.",
@@ -99,7 +99,7 @@ impl AutomaticChanges {
     }
 }
 
-/// Writes what is allowed, in a line.
+/// Describes the rules on one line.
 pub(super) fn shown(rules: Option<&AutomaticRules>) -> String {
     let Some(rules) = rules else { return "not allowed".to_owned() };
     let mut said = vec![match rules.ranges.is_empty() {

@@ -1,4 +1,4 @@
-//! `ipamctl subnet`: CIDRs with what their hosts need to know.
+//! `ipamctl subnet`: CIDRs with their gateway, VLAN, routes and DNS.
 
 mod automatic;
 mod verbs;

@@ -218,7 +218,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Show(Named { name }) => resource::show(session, &name, shown).await,
         Verb::Create(arguments) => create(session, arguments).await,
         Verb::Set(arguments) => set(session, &arguments).await,
-        // Nothing to ask: one that has pools is refused, and an empty one is made again in a line.
+        // No confirmation is needed: a subnet with pools is refused, and an empty one is easily re-created.
         Verb::Delete(Named { name }) => resource::delete::<Subnet>(session, &name, false).await,
     }
 }

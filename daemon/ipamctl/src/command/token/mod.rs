@@ -1,6 +1,6 @@
 //! `ipamctl token`: credentials of callers.
 //!
-//! **Invariant:** a secret is written once, where it was asked for: into a file, or to standard output.
+//! **Invariant:** a secret is written once, to the requested destination: a file or standard output.
 
 mod secret;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Destination of a secret: a file that only its owner can read, or to standard output.
+//! Destination of a secret: a file that only its owner can read, or standard output.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -14,14 +14,14 @@ use crate::output::file;
 
 /// Destination of a secret.
 pub(super) enum Destination {
-    /// Into a file, which is there already when the secret comes: there is no second one.
+    /// File, created before the secret exists, because the secret can't be requested again.
     File { file: File, aside: PathBuf, path: PathBuf },
-    /// To standard output.
+    /// Standard output.
     Output,
 }
 
 impl Destination {
-    /// Makes sure that the secret can be kept, before there is one.
+    /// Opens the destination before the secret exists, so that the secret can't be lost.
     pub(super) fn open(session: &Session, path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path.filter(|_| !session.writing.dry_run) else { return Ok(Self::Output) };
         let mut name = path.file_name().map(std::ffi::OsStr::to_owned).unwrap_or_default();
@@ -33,7 +33,7 @@ impl Destination {
         Ok(Self::File { file, aside, path: path.to_owned() })
     }
 
-    /// Hands over the secret of an answer, and says what to do with it.
+    /// Writes the secret of an answer to the destination, and reports where it is.
     pub(super) fn deliver(
         mut self,
         session: &Session,
@@ -65,7 +65,7 @@ impl Destination {
                         format!("The secret is lost; create another one: ipamctl token rotate {name}"),
                     )
                 })?;
-                // What is printed now has no secret in it.
+                // The document that is printed must not contain the secret.
                 if let Some(fields) = body.as_object_mut() {
                     fields.remove("secret");
                 }
@@ -94,7 +94,7 @@ impl Destination {
 
 impl Drop for Destination {
     fn drop(&mut self) {
-        // Gone already where the secret was delivered.
+        // After a successful delivery, the temporary file no longer exists.
         if let Self::File { aside, .. } = self {
             std::fs::remove_file(aside).ok();
         }

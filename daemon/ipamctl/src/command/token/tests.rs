@@ -1,4 +1,4 @@
-//! Tokens of a server that only pretends; above all, where their secrets go.
+//! Tokens of a fake server, and the destinations of their secrets.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -208,7 +208,7 @@ async fn member(session: &Session, arguments: &MemberArguments) -> Result<(), Fa
     make(session, &request, &arguments.destination).await
 }
 
-/// Name of a token that works once. It is not typed again: what is made with the token has a name of its own.
+/// Random name of a single-use token. Users don't type it: the node or member has a name of its own.
 pub(crate) fn once(word: &str) -> Result<Name, Failure> {
     let suffix: String = idempotency::new_key().chars().skip(16).collect();
     Ok(format!("{word}-{suffix}").parse()?)

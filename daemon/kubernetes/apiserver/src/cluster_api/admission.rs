@@ -107,7 +107,7 @@ fn new_address(state: &State, place: &Place, spec: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Address; one of IPv6 may have a zone.
+/// Parses an address; an IPv6 address may have a zone.
 fn parsed(text: &str) -> Option<IpAddr> {
     match text.split_once('%') {
         Some((address, zone)) => {

@@ -1,6 +1,6 @@
 //! Conversion of objects between the versions, as the conversion webhook makes it.
 //!
-//! The two families of conditions are kept apart: those of a version never become those of the other one.
+//! The two families of conditions are kept apart: conditions of one family never become those of the other.
 
 use serde_json::{Map, Value, json};
 

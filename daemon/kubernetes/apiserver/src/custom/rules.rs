@@ -16,7 +16,7 @@ pub(super) fn check_rules(value: &Value, old: Option<&Value>, schema: &Value) ->
     causes
 }
 
-/// Causes for which the rules of a schema are no rules.
+/// Causes for rules of a schema that don't compile.
 pub(super) fn compile_all(schema: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (index, rule) in rules(schema).enumerate() {
@@ -107,7 +107,7 @@ fn broken(rule: &Value, value: &Value, old: Option<&Value>, path: &str) -> Optio
     Some(Cause::new(reason, &field, message))
 }
 
-/// Value of CEL. Integers are signed in it, whatever their sign.
+/// Converts a value to CEL. All integers become signed integers.
 fn converted(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,

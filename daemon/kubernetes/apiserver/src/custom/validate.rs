@@ -165,7 +165,7 @@ fn check_fields(value: &Value, schema: &Value, path: &str, causes: &mut Vec<Caus
     }
     for (name, value) in fields.into_iter().flatten() {
         let known = [&schema["properties"][name], &schema["additionalProperties"]];
-        // The metadata are the server's own.
+        // The server itself validates the metadata.
         let is_metadata = path.is_empty() && name == "metadata";
         if let (Some(schema), false) = (known.into_iter().find(|one| one.is_object()), is_metadata) {
             check(value, schema, &child(path, name), causes);

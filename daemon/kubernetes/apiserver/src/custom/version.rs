@@ -85,7 +85,7 @@ impl Custom {
         &self.schema
     }
 
-    /// Returns true for the same version of the same definition, even if that is being deleted.
+    /// Returns true for the same version of the same definition, even if the definition is being deleted.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.api_version == other.api_version && self.spec == other.spec
     }

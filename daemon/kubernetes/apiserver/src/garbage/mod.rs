@@ -1,6 +1,6 @@
 //! Garbage collection: dependents of owners, and contents of namespaces.
 //!
-//! The real server collects in the background. Here, a write returns when the collection is over.
+//! The real server collects in the background. Here, a write returns after the collection.
 
 mod contents;
 mod owners;

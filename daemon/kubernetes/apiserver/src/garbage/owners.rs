@@ -24,8 +24,8 @@ pub(super) fn dependents(state: &State, uid: &Value) -> Vec<Key> {
     all.map(|(key, _)| key.clone()).collect()
 }
 
-/// Deletes a new or changed object if all of its owners are absent. Else it loses its references to absent
-/// ones.
+/// Deletes a new or changed object if all of its owners are absent. Otherwise removes its references to
+/// absent owners.
 pub(crate) fn collect_orphan(state: &mut State, key: &Key) {
     let Some(object) = state.store.objects.get(key) else { return };
     let references = references(object);
@@ -34,7 +34,7 @@ pub(crate) fn collect_orphan(state: &mut State, key: &Key) {
     }
 }
 
-/// Lets owners go that waited for an object, and that it no longer references in the same way.
+/// Completes the deletion of owners that waited for an object, if its reference was changed or removed.
 pub(crate) fn release_owners(state: &mut State, before: &Value, after: &Value) {
     let kept = references(after);
     for reference in references(before).iter().filter(|reference| !kept.contains(reference)) {
@@ -88,7 +88,7 @@ fn is_waiting(owner: &Value) -> bool {
     is_deleting(owner) && finalizers(owner).iter().any(|one| one == FOREGROUND)
 }
 
-/// Deletes a dependent without a solid owner. One with another owner loses the references to the others.
+/// Deletes a dependent without a solid owner. A dependent with a solid owner loses its other references.
 pub(super) fn collect(state: &mut State, key: &Key) {
     let Some(object) = state.store.objects.get(key).cloned() else { return };
     let references = references(&object);
@@ -125,7 +125,7 @@ fn keep_references(state: &mut State, key: &Key, is_kept: impl Fn(&Value) -> boo
     state.put(key.clone(), object);
 }
 
-/// Deletes the dependents of an owner that waits for them, and lets it go after those that block it.
+/// Deletes the dependents of a waiting owner, and completes its deletion once no dependent blocks it.
 pub(super) fn wait_for_dependents(state: &mut State, key: &Key) {
     let is_waiting = |state: &State| state.store.objects.get(key).filter(|owner| is_waiting(owner)).cloned();
     let Some(owner) = is_waiting(state) else { return };

@@ -22,7 +22,7 @@ pub(crate) fn remove(state: &mut State, key: &Key) -> Option<Value> {
     Some(removed)
 }
 
-/// Begins what has to precede the removal of a deleted object.
+/// Starts the work that precedes the removal of an object in deletion.
 pub(crate) fn begin(state: &mut State, key: &Key) {
     wait_for_dependents(state, key);
     contents::terminate(state, key);

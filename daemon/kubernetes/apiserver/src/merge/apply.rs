@@ -13,7 +13,7 @@ pub(crate) struct Applier<'a> {
     pub(crate) name: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) now: &'a str,
-    /// True if the fields of other managers are taken.
+    /// True if the applier takes over fields of other managers.
     pub(crate) force: bool,
 }
 
@@ -149,7 +149,7 @@ fn remove_lost(object: &mut Value, before: &Paths, now: &Paths, others: &[Manage
         now.iter().any(|one| is_below(one) || path.starts_with(one))
             || others.iter().any(|other| other.paths.iter().any(is_below))
     };
-    // A set is in order: an item comes before its fields.
+    // A set is sorted: an item precedes its fields.
     for path in before.difference(now).filter(|path| !is_used(path)) {
         let is_key = path.last_chunk::<2>().is_some_and(|[item, field]| {
             element_keys(item).is_some_and(|keys| keys.contains_key(field.trim_start_matches("f:")))

@@ -56,7 +56,7 @@ impl Manager {
         entry
     }
 
-    /// Returns true for the same manager, whatever its fields.
+    /// Returns true for the same manager, regardless of its fields.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.name == other.name && self.is_apply == other.is_apply && self.subresource == other.subresource
     }

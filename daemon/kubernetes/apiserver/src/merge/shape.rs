@@ -9,7 +9,7 @@ use crate::path::Place;
 pub(crate) enum Shape<'a> {
     /// Whole object, with the schema of a custom resource.
     Object(Option<&'a Value>),
-    /// Field of a kind of the server's own, by its name.
+    /// Field of a built-in kind, by its name.
     BuiltIn(&'a str),
     Schema(&'a Value),
 }
@@ -19,7 +19,7 @@ pub(crate) enum Shape<'a> {
 pub(crate) enum List<'a> {
     Atomic,
     Set,
-    /// By the keys of its items.
+    /// Merged by the keys of its items.
     Map(Vec<&'a str>),
 }
 
@@ -33,7 +33,7 @@ const MAPS: [(&str, &[&str]); 17] = [
     ("imagePullSecrets", &["name"]),
     ("secrets", &["name"]),
     ("resourceClaims", &["name"]),
-    // Those of containers have the first key, and those of services the second.
+    // Ports of containers have the first key, and ports of services the second.
     ("ports", &["containerPort", "port", "protocol"]),
     ("volumeMounts", &["mountPath"]),
     ("volumeDevices", &["devicePath"]),
@@ -110,7 +110,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Keys of an item. A port without a protocol is one of TCP.
+/// Keys of an item. A port without a protocol uses TCP.
 pub(super) fn identity(item: &Value, keys: &[&str]) -> Map<String, Value> {
     let own = keys.iter().filter_map(|key| {
         let default = (*key == "protocol").then(|| Value::from("TCP"));

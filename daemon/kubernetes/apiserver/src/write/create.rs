@@ -80,7 +80,7 @@ pub(crate) fn create(
     describe(&mut object, place);
     prepare_create(place, &mut object);
     admit(state, place, None, &mut object, options)?;
-    // A wrong object is refused as such, even if there is one of its name.
+    // An invalid object is refused as such, even if an object of its name exists.
     if let Some(present) = state.store.objects.get(&key) {
         return Err(Refusal::exists(&place.qualified(), &name, is_deleting(present)));
     }
@@ -88,7 +88,7 @@ pub(crate) fn create(
         object["metadata"]["generation"] = json!(1);
     }
     if !options.is_apply {
-        // The first status is the server's.
+        // The server itself sets the first status.
         let status = object.as_object_mut().filter(|_| place.has_status).and_then(|all| all.remove("status"));
         record(None, &mut object, (&options.manager, "", &state.clock.stamp()), Shape::of(place));
         object.as_object_mut().unwrap().extend(status.map(|status| ("status".to_owned(), status)));

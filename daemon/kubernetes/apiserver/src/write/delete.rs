@@ -14,10 +14,10 @@ use crate::store::Key;
 /// Finalizer of an object that waits for the deletion of its dependents.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
-/// Duration in which a pod ends, unless it names another.
+/// Default grace period of a pod, in seconds.
 const GRACE_S: u64 = 30;
 
-/// Deletes an object. One with a grace period or finalizers gets the time of its deletion first.
+/// Deletes an object. With a grace period or finalizers, it only gets a deletion timestamp at first.
 ///
 /// # Errors
 /// 404, or 409 for other preconditions.
@@ -58,7 +58,7 @@ pub(crate) fn delete_collection(
     keys.into_iter().filter_map(last).map(|object| place.shown(&object)).collect()
 }
 
-/// Deletes an object without conditions. Returns its last state, and true if it is gone.
+/// Deletes an object without conditions. Returns its last state, and true if the object was removed.
 pub(crate) fn end(state: &mut State, key: &Key, deletion: &Deletion) -> Option<(Value, bool)> {
     let present = state.store.objects.get(key)?.clone();
     let mut object = present.clone();
@@ -93,7 +93,7 @@ pub(crate) fn end(state: &mut State, key: &Key, deletion: &Deletion) -> Option<(
     Some((last.unwrap_or(object), is_gone))
 }
 
-/// Propagation of a deletion that names none.
+/// Propagation of a deletion that doesn't specify one.
 fn default_propagation(key: &Key, object: &Value) -> Propagation {
     let holding = finalizers(object);
     let has = |finalizer: &str| holding.iter().any(|one| one == finalizer);
@@ -106,7 +106,7 @@ fn default_propagation(key: &Key, object: &Value) -> Propagation {
     }
 }
 
-/// Grace period: that of a pod that a node may run. Other kinds have none.
+/// Grace period in seconds; 0 for all objects except pods that a node may run.
 fn grace_s(key: &Key, object: &Value, wanted_s: Option<u64>) -> u64 {
     let is_on_node = object["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
     let has_ended = ["Succeeded", "Failed"].iter().any(|phase| object["status"]["phase"] == *phase);

@@ -1,4 +1,4 @@
-//! Objects as writes look at them.
+//! Parts of objects that writes read and check.
 
 use serde_json::Value;
 

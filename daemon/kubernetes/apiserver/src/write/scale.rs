@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::path::Place;
 use crate::status::Refusal;
 
-/// Paths of replicas in kinds of the server's own.
+/// Paths of replicas in built-in kinds.
 const BUILT_IN: [(&str, &str); 2] =
     [("specReplicasPath", ".spec.replicas"), ("statusReplicasPath", ".status.replicas")];
 

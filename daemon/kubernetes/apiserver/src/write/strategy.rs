@@ -1,11 +1,11 @@
-//! Rules of single kinds at their creation and update.
+//! Creation and update rules of individual kinds.
 
 use serde_json::{Value, json};
 
 use crate::path::Place;
 use crate::resources::DEFINITIONS;
 
-/// Fields that the server itself gives to a new object.
+/// Sets the fields that the server determines in a new object.
 pub(super) fn prepare_create(place: &Place, object: &mut Value) {
     // A kubelet registers its node together with the status.
     let keeps_status = place.is("", "nodes") || !place.has_status;
@@ -19,16 +19,16 @@ pub(super) fn prepare_create(place: &Place, object: &mut Value) {
     }
 }
 
-/// Adds the fields of a new namespace, which hold it until its contents are gone.
+/// Adds the fields of a new namespace, which hold it until its contents are deleted.
 pub(crate) fn complete_namespace(object: &mut Value) {
     object["metadata"]["labels"]["kubernetes.io/metadata.name"] = object["metadata"]["name"].clone();
     object["spec"]["finalizers"] = json!(["kubernetes"]);
     object["status"] = json!({"phase": "Active"});
 }
 
-/// Fields that an update can't change.
+/// Restores the fields that an update can't change.
 pub(super) fn prepare_update(place: &Place, present: &Value, next: &mut Value) {
-    // A status of its own is written by its own path.
+    // A status with a path of its own is not written here.
     if place.has_status {
         keep(present, next, "status");
     }
@@ -37,7 +37,7 @@ pub(super) fn prepare_update(place: &Place, present: &Value, next: &mut Value) {
     }
 }
 
-/// Makes a field the one of the present object.
+/// Restores a field from the present object.
 pub(super) fn keep(present: &Value, next: &mut Value, field: &str) {
     let Some(fields) = next.as_object_mut() else { return };
     match present.get(field) {
@@ -46,7 +46,7 @@ pub(super) fn keep(present: &Value, next: &mut Value, field: &str) {
     };
 }
 
-/// Returns true for kinds whose objects count the changes of what is wanted.
+/// Returns true for kinds whose objects count the changes of their desired state.
 pub(super) fn has_generation(place: &Place) -> bool {
     place.custom.is_some() || ["apps", "batch", DEFINITIONS.0].contains(&place.resource.group.as_str())
 }

@@ -63,7 +63,7 @@ pub(crate) fn update(
     store(state, place, (key, present), next, options)
 }
 
-/// Stores the next state of an object, unless it is that of the present one.
+/// Stores the next state of an object, unless nothing has changed.
 fn store(
     state: &mut State,
     place: &Place,

@@ -27,7 +27,7 @@ async fn each_family_of_conditions_is_that_of_its_version() {
         "deprecated": {"v1beta1": {"conditions": legacy}},
     });
     assert_eq!(shown, both);
-    // A write of the older version changes its own place of the newer family.
+    // A write in the older version changes the conditions of the newer family at its own path.
     let allocated = json!([condition("Ready", "Allocated")]);
     let status = json!({"status": {"v1beta2": {"conditions": allocated}}});
     patched(&server, &format!("{old}/status"), status).await;

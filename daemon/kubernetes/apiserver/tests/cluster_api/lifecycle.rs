@@ -31,7 +31,7 @@ async fn scene() -> (ApiServer, Value) {
     (server, pool)
 }
 
-/// Reference to an owner that it blocks.
+/// Reference to an owner that blocks the deletion of the owner.
 fn reference(owner: &Value, is_controller: bool) -> Value {
     json!({
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
@@ -135,7 +135,7 @@ async fn a_pool_of_the_cluster_waits_for_addresses_without_claims() {
     created(&server, "ipaddresses", &object).await;
     delete(&server, &format!("{POOLS}/pool"), "Foreground").await;
     assert_eq!(get(&server, &format!("{POOLS}/pool")).await.0, 200);
-    // The address lets its owner go without an end of its own.
+    // The address releases its owner without being deleted.
     patched(&server, &one("ipaddresses"), json!({"metadata": {"ownerReferences": null}})).await;
     assert_eq!(get(&server, &format!("{POOLS}/pool")).await.0, 404);
     assert_eq!(get(&server, &one("ipaddresses")).await.0, 200);

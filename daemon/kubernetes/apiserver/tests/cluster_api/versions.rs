@@ -48,7 +48,7 @@ async fn an_upgrade_keeps_objects_and_ends_watches() {
     let new = path(V1BETA2, "ipaddressclaims");
     let shown = get(&server, &format!("{new}/one")).await.1;
     assert_eq!(shown["spec"], claim(V1BETA2, "one")["spec"]);
-    // The same definition again is no change.
+    // An unchanged definition is no change.
     let mut watch = watched(&server, &format!("{old}?watch=1")).await;
     assert_eq!(watch.change().await.unwrap(), "ADDED one");
     server.serve_cluster_api(BOTH);

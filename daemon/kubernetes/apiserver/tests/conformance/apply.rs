@@ -36,10 +36,10 @@ async fn managers_share_an_object_and_conflict_about_fields() {
     assert_eq!(fields(&created, "a"), json!({"f:data": {"f:x": {}, "f:y": {}}}));
     let entry = &created["metadata"]["managedFields"][0];
     assert_eq!((&entry["operation"], &entry["fieldsType"]), (&json!("Apply"), &json!("FieldsV1")));
-    // The same configuration again is no change.
+    // An unchanged configuration is no change.
     let again = apply(&cluster, &one, "a", &data(json!({"x": "1", "y": "1"}))).await.expect(200);
     assert_eq!(again["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
-    // The same value is shared, and another one a conflict.
+    // An equal value is shared, and a different value is a conflict.
     apply(&cluster, &one, "b", &data(json!({"x": "1", "z": "1"}))).await.expect(200);
     let conflict = apply(&cluster, &one, "b", &data(json!({"x": "2", "z": "1"}))).await;
     assert!(conflict.refused(409, "Conflict").contains("conflict with \"a\""));
@@ -51,7 +51,8 @@ async fn managers_share_an_object_and_conflict_about_fields() {
     // A field that its only manager no longer applies is removed.
     let less = apply(&cluster, &one, "b", &data(json!({"x": "2"}))).await.expect(200);
     assert_eq!(less["data"], json!({"x": "2", "y": "1"}));
-    // An update takes the fields that it changes. It is another manager than an apply of the same name.
+    // An update takes over the fields that it changes. Its manager differs from an apply manager of the same
+    // name.
     let path = format!("{one}?fieldManager=a");
     let update = cluster.merge(&path, json!({"data": {"y": "3"}})).await.expect(200);
     let managers = update["metadata"]["managedFields"].as_array().unwrap().iter();

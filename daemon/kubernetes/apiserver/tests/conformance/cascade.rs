@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, JSON, config_map, name};
 
-/// ConfigMap that depends on others.
+/// ConfigMap that depends on these owners.
 fn dependent(name: &str, owners: &[(&Value, bool)]) -> Value {
     let reference = |(owner, blocks): &(&Value, bool)| {
         json!({

@@ -76,7 +76,7 @@ impl Cluster {
         cluster
     }
 
-    /// Server of the test; none if it is a real one.
+    /// Server of the test; none for a real cluster.
     pub(super) fn own_server(&self) -> Option<&ApiServer> {
         self.server.as_ref()
     }
@@ -128,14 +128,14 @@ impl Cluster {
         object["metadata"]["labels"][LABEL] = "true".into();
         let created = self.post(collection, &object).await.expect(201);
         let name = created["metadata"]["name"].as_str().unwrap();
-        // The end of a namespace is that of its objects.
+        // The objects of a namespace are deleted with the namespace.
         if !collection.contains(&self.namespace) {
             self.remove_at_end(&format!("{collection}/{name}"));
         }
         created
     }
 
-    /// Has an object removed at the end of the test, whatever creates it.
+    /// Registers an object for removal at the end of the test, even if the test itself does not create it.
     pub(super) fn remove_at_end(&mut self, path: &str) {
         self.created.push(path.to_owned());
     }
@@ -168,7 +168,7 @@ impl Drop for Cluster {
         let Some(config) = self.config.take() else { return };
         let requests =
             self.created.iter().rev().map(|path| format!("{}{path}", self.url)).collect::<Vec<_>>();
-        // A test that fails cleans up as well; its runtime may not block here, hence the thread.
+        // A failed test also cleans up. Its runtime may not block here, so a thread is used.
         let remove = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let client = config.client();

@@ -162,7 +162,7 @@ async fn several_versions_show_one_object() {
     object["apiVersion"] = json!(format!("{group}/v1beta1"));
     assert_eq!(cluster.post(&beta, &object).await.expect(201)["apiVersion"], object["apiVersion"]);
     cluster.post(&v1, &object).await.refused(400, "BadRequest");
-    // A wrong object is refused as such, even if there is one of its name.
+    // An invalid object is refused as such, even if an object of its name exists.
     let wrong = widget(&group, "one", json!({"size": "large"}));
     cluster.post(&v1, &wrong).await.refused(422, "Invalid");
     let seen = cluster.get(&format!("{v1}/one")).await.expect(200);

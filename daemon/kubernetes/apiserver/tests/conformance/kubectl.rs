@@ -22,7 +22,7 @@ fn kubectl(cluster: &Cluster, words: &[&str], input: &str) -> String {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(program());
     command.args(words).arg("--cache-dir").arg(home.path()).env("HOME", home.path());
-    // A real cluster is the one of the kubeconfig already.
+    // A kubeconfig selects a real cluster already.
     if cluster.own_server().is_some() {
         command.arg("--server").arg(&cluster.url);
     }

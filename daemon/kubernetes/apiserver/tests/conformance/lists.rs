@@ -21,7 +21,7 @@ async fn pages_show_one_version_of_the_collection() {
     let first = cluster.get(&path).await.expect(200);
     assert_eq!((names(&first).as_str(), first["kind"].as_str()), ("a b", Some("ConfigMapList")));
     let next = first["metadata"]["continue"].as_str().expect("another page");
-    // The second page is that of the moment of the first.
+    // The second page shows the version of the first page.
     cluster.delete(&format!("{all}/c"), json!({})).await.expect(200);
     cluster.post(&all, &config_map("e")).await.expect(201);
     let second = cluster.get(&format!("{path}&continue={next}")).await.expect(200);
@@ -48,7 +48,7 @@ async fn a_watch_continues_a_list() {
     assert_eq!(watch.change().await.unwrap(), "ADDED new");
     cluster.merge(&format!("{all}/new"), json!({"data": {"x": "y"}})).await.expect(200);
     assert_eq!(watch.change().await.unwrap(), "MODIFIED new");
-    // An object that the selector no longer fits is gone for the watch.
+    // For the watch, an object that no longer matches the selector is deleted.
     cluster.merge(&format!("{all}/old"), json!({"metadata": {"labels": {"app": "db"}}})).await.expect(200);
     assert_eq!(watch.change().await.unwrap(), "DELETED old");
     cluster.delete(&format!("{all}/new"), json!({})).await.expect(200);

@@ -23,7 +23,7 @@ async fn an_object_is_created_read_updated_and_deleted() {
     let updated = cluster.put(&one, &next).await.expect(200);
     assert_ne!(updated["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
     assert_eq!(updated["metadata"]["uid"], created["metadata"]["uid"]);
-    // The version that was read is old now.
+    // The version that was read is now outdated.
     assert!(cluster.put(&one, &next).await.refused(409, "Conflict").contains("has been modified"));
     let unnamed = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {}});
     cluster.put(&one, &unnamed).await.refused(400, "BadRequest");
@@ -83,7 +83,7 @@ async fn finalizers_hold_a_deleted_object() {
     assert!(again.refused(409, "AlreadyExists").starts_with("object is being deleted: "));
     let more = json!({"metadata": {"finalizers": ["ipamd.test/hold", "ipamd.test/more"]}});
     cluster.merge(&one, more).await.refused(422, "Invalid");
-    // A deletion isn't taken back.
+    // A deletion can't be cancelled.
     let back = cluster.merge(&one, json!({"metadata": {"deletionTimestamp": null}})).await.expect(200);
     assert!(back["metadata"]["deletionTimestamp"].is_string(), "{back}");
     cluster.merge(&one, json!({"metadata": {"finalizers": null}})).await.expect(200);

@@ -45,7 +45,7 @@ async fn a_json_patch_has_six_operations() {
     let patched = json_patch(&cluster, &one, operations).await.expect(200);
     assert_eq!(patched["data"], json!({"copy": "value", "moved": "value"}));
     assert_eq!(patched["metadata"]["annotations"], json!({"a/b": "3"}));
-    // The first failure keeps all from being applied.
+    // If one operation fails, none is applied.
     let failing = json!([
         {"op": "add", "path": "/data/x", "value": "y"},
         {"op": "test", "path": "/data/copy", "value": "other"},

@@ -139,7 +139,7 @@ async fn rules_see_the_object_and_its_state_before() {
     let other = cluster.merge(&one, json!({"spec": {"pool": "b"}})).await;
     refused(other, "spec.pool", "pool is immutable").await;
     cluster.merge(&one, json!({"spec": {"pool": "a", "max": 5}})).await.expect(200);
-    // Without a state before or after, there is no transition.
+    // Without a value before or after the write, the transition rule does not apply.
     cluster.merge(&one, json!({"spec": {"pool": null}})).await.expect(200);
     cluster.merge(&one, json!({"spec": {"pool": "c"}})).await.expect(200);
 }

@@ -54,7 +54,8 @@ fn run() -> Result<Vec<u8>> {
     match std::env::var("CNI_COMMAND")?.as_str() {
         "ADD" => {
             let networks = networks(&configuration)?;
-            // Before the first ADD, so that a DEL knows of each one that may have begun.
+            // The cache is written before the first ADD, so that a DEL runs for each delegate that may have
+            // begun.
             std::fs::create_dir_all(&configuration.cache)?;
             std::fs::write(&cached, serde_json::to_vec(&networks)?)?;
             let mut results = Vec::new();
@@ -66,7 +67,7 @@ fn run() -> Result<Vec<u8>> {
         "DEL" => {
             let networks: Vec<Network> = match std::fs::read(&cached) {
                 Ok(bytes) => serde_json::from_slice(&bytes)?,
-                // An earlier DEL has done it all.
+                // An earlier DEL has removed the cache.
                 Err(_) => return Ok(Vec::new()),
             };
             for (interface, network) in networks.iter().rev() {

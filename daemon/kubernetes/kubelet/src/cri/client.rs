@@ -14,7 +14,7 @@ use super::messages::{
     PodSandboxStatusRequest, PodSandboxStatusResponse, RunPodSandboxRequest, SandboxId,
 };
 
-/// Time limit of a call. A runtime that is stuck is asked again.
+/// Time limit of a call. Its caller repeats the call to a stuck runtime.
 const CALL: Duration = Duration::from_secs(30);
 /// Bytes before a message: a flag and the length.
 const PREFIX_BYTES: usize = 5;
@@ -30,7 +30,7 @@ impl Client {
         Self { socket }
     }
 
-    /// Makes a sandbox; its id.
+    /// Creates a sandbox, and returns its id.
     pub(crate) async fn run(&self, config: PodSandboxConfig) -> Result<String> {
         let request = RunPodSandboxRequest { config: Some(config) };
         Ok(self.call::<_, SandboxId>("RunPodSandbox", request).await?.id)

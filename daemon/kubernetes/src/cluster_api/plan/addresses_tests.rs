@@ -114,7 +114,7 @@ fn b4_pool_sets_ipv6() {
 }
 
 /// The webhook refuses both pools, whose last entry is outside of the subnet. Their sets are vectors, and
-/// those of the same addresses in a larger subnet are the same.
+/// equal the sets of the same addresses in a larger subnet.
 #[test]
 fn b4_pool_sets_ipv6_outside_of_the_subnet() {
     let some = ["fd01::3-fd01::4", "fd01::6/127", "fd01::ffff:ffff"];
@@ -244,7 +244,7 @@ fn b4_webhook_refusals() {
         (spec(255, "fd00::1", &["fd00::2"]), "/prefix", "provided prefix is not valid"),
         (spec(24, "10.0.0.1", &["10.0.0.10-10.0.0.5"]), "/addresses/0", not_address),
         (spec(24, "10.0.0.1", &["10.0.0.10/33"]), "/addresses/0", not_address),
-        // The lowest address decides on the subnet, not the first entry.
+        // The lowest address determines the subnet, not the first entry.
         (two("10.0.1.0", range), "/addresses/0", other),
         (two(range, "10.0.1.0"), "/addresses/1", other),
         (two("10.0.0.255-10.0.1.5", "10.0.1.10"), "/addresses/0", other),
@@ -340,7 +340,7 @@ fn a_plan_has_its_parts() {
 
 #[test]
 fn a_prefix_below_that_of_ipamd_makes_its_largest_subnet() {
-    // Reserved addresses are those of the spec's subnet.
+    // The reserved addresses belong to the spec's subnet.
     let plan = of_addresses(&spec(4, "", &["16.0.0.0-16.0.0.9", "16.255.255.255"])).unwrap();
     assert_eq!((plan.subnet.to_string(), plan.total), ("16.0.0.0/8".to_owned(), 10));
     let plan = of_addresses(&spec(8, "", &["16.0.0.0-16.0.0.9", "16.255.255.255"])).unwrap();

@@ -57,7 +57,7 @@ pub(super) fn range(text: &str) -> Result<AddressRange, Problem> {
     }
 }
 
-/// CIDR, perhaps with host bits. A CIDR of IPv4-mapped addresses is one of IPv4, as such an address is.
+/// CIDR, possibly with host bits. A CIDR of IPv4-mapped addresses is an IPv4 CIDR, as for single addresses.
 pub(super) fn cidr(text: &str) -> Result<IpNet, Problem> {
     let net = text.parse::<IpNet>().map_err(|_| {
         Problem::new(Code::InvalidField, format!("{} is not a CIDR such as 10.0.0.0/24", shown(text)))
@@ -71,7 +71,7 @@ pub(super) fn cidr(text: &str) -> Result<IpNet, Problem> {
     Ok(plain.map_or(net, IpNet::V4))
 }
 
-/// Address of a gateway. One of another family is refused with `odd`. An empty text is none.
+/// Address of a gateway; none for an empty text. A gateway of another family is refused with `odd`.
 pub(super) fn gateway(text: Option<&str>, family: Family, odd: &str) -> Result<Option<IpAddr>, Problem> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     let address = parse_address(text)

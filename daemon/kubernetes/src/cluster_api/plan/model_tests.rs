@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{Plan, of_addresses, of_prefixes};
 
-/// Addresses are this one and the 255 after it.
+/// First of the 256 addresses of the model.
 const BASE: u32 = 0x0a01_0200;
 /// Addresses of a /24.
 const SIZE: u32 = 256;
@@ -30,7 +30,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         let text = if more == 0 { address(first) } else { format!("{}-{}", address(first), address(last)) };
         Entry { text, offsets: (first..=last).collect() }
     });
-    // With host bits.
+    // CIDR with host bits.
     let cidr = (0..SIZE, 27u8..=32).prop_map(|(offset, length)| {
         let size = 1 << (32 - length);
         let first = offset / size * size;
@@ -142,7 +142,7 @@ proptest! {
         let is_free = |offset: u32| wanted.contains(&offset) && !never.contains(&offset);
         let blocks = (0..SIZE).step_by(size as usize).filter(|first| (0..size).all(|n| is_free(first + n)));
         prop_assert_eq!(plan.total, blocks.count() as u64);
-        // The subnet is the smallest one: the next longer prefix doesn't contain all.
+        // The subnet is the smallest one: no longer prefix contains all addresses.
         if plan.subnet.prefix_len() < 32 {
             let mut halves = plan.subnet.subnets(plan.subnet.prefix_len() + 1).unwrap();
             let contains = |half| ipam_api::AddressRange::of_cidr(half).contains(&plan.span);

@@ -41,7 +41,7 @@ pub(crate) fn of_prefixes(spec: &PrefixPoolSpec) -> Result<Plan, Problem> {
         check(*prefix, family, length).map_err(|detail| refusal(detail, entries::at(PREFIXES, index)))?;
     }
     let excluded = excluded(spec, family)?;
-    // For information only: no block is kept free for it.
+    // The gateway is informational only: no block is reserved for it.
     entries::gateway(spec.gateway.as_deref(), family, &format!("provided gateway must be {family}"))?;
 
     let span = entries::span(AddressRange::of_cidr(*first), &ranges);

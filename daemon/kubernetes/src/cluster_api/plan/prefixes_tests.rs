@@ -32,7 +32,7 @@ fn assert_refused(refused: Result<Plan, Problem>, pointer: &str, part: &str) {
     assert!(problem.detail.contains(part), "{problem}");
 }
 
-/// First free blocks in the order of the plan's ranges, beside those in use.
+/// First free blocks in the order of the plan's ranges, without those in use.
 fn first_blocks(plan: &Plan, length: u8, used: &[&str], count: usize) -> Vec<String> {
     let family = plan.span.family();
     let used: Vec<AddressRange> = used.iter().map(|range| range.parse().unwrap()).collect();
@@ -59,7 +59,7 @@ fn b4_prefix_pools() {
         (spec(None, merged, &[]), &[], &["fd00::/64"], 8),
         (spec(None, merged, &[]), &["fd00::/62"], &["fd00:0:0:8::/64"], 8),
         (
-            // The gateway excludes none.
+            // The gateway excludes no block.
             with_gateway("fd00::1", spec(None, &["fd00::/62"], &["fd00:0:0:1::/64"])),
             &[],
             &["fd00::/64", "fd00:0:0:2::/64", "fd00:0:0:3::/64"],
@@ -79,7 +79,7 @@ fn b4_prefix_pools() {
     }
 }
 
-/// A pool is of one subnet, which contains all prefixes.
+/// A pool has a single subnet, which contains all prefixes.
 #[test]
 fn b4_disjoint_prefixes_are_of_one_subnet() {
     for (prefixes, first, total, subnet) in [
@@ -125,7 +125,7 @@ fn b4_webhook_refusals() {
         ),
         (spec(Some(0), one, &[]), "/allocationPrefixLength", bounds),
         (spec(Some(129), one, &[]), "/allocationPrefixLength", bounds),
-        // Ours: IPv4 has no default length.
+        // Unlike the in-cluster provider, ipamd has no default length for IPv4.
         (spec(None, &["10.0.0.0/24"], &[]), "/allocationPrefixLength", "is required for IPv4"),
         (spec(Some(64), &["10.0.0.0/24"], &[]), "/allocationPrefixLength", bounds),
         (spec(Some(24), &["10.0.0.0/24"], &["fd00::1"]), "/excludedPrefixes/0", "only IPv4 excluded"),
@@ -148,7 +148,7 @@ fn b4_webhook_accepts() {
         (spec(Some(96), &["fd00::/48"], &[]), 1 << 48),
         (spec(Some(128), &["fd00::/48"], &[]), i64::MAX.unsigned_abs()),
         (spec(Some(128), &["fd00::7/128"], &[]), 1),
-        // A warning there; blocks of one address are of use as any others are.
+        // The in-cluster provider only warns here; blocks of one address are as useful as others.
         (host("fd40::1"), i64::MAX.unsigned_abs()),
         (with_gateway("fd51::1", spec(None, &["fd50::/64"], &[])), 1),
     ] {

@@ -46,7 +46,7 @@ pub(super) fn accepted(net: IpNet, span: &AddressRange, field: &str) -> Result<I
 
 /// Reserved addresses of a subnet. IPv4: network and broadcast address; IPv6: subnet-router address.
 ///
-/// As in the state machine, subnets of one or two addresses have none.
+/// As in the state machine, subnets of one or two addresses have no reserved addresses.
 pub(super) fn reserved(net: IpNet) -> Vec<IpAddr> {
     match net {
         IpNet::V4(net) if net.prefix_len() <= EDGES_PREFIX_LENGTH_MAX_V4 => {

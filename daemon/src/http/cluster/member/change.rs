@@ -1,4 +1,4 @@
-//! Members that get a vote, and members that go: planned first, decided in the log, then waited for.
+//! Promotion, removal and replacement of members: planned, decided in the log, then awaited.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(in crate::http) async fn replace(
     Ok(carry_out(&write, |all, state| plan::replace(all, &old, &with, was_removed(state, &old))).await?)
 }
 
-/// Plans on what the leader sees, has the machine decide, and waits until the membership has followed.
+/// Plans on the leader's view, proposes the change, and waits until the membership has followed.
 async fn carry_out(
     write: &Write,
     plan: impl Fn(&[MemberInfo], &State) -> Result<Plan, Problem>,
@@ -74,7 +74,7 @@ async fn carry_out(
         self::voters(all) == wanted && !all.iter().any(|member| remove.contains(&member.id))
     };
     while !change.done && Instant::now() + ANSWERING < write.caller.deadline {
-        // The change is decided; a member that can't be reached now is asked again.
+        // The change is decided. A failed query of the members is repeated.
         let seen = app.node.members(write.caller.deadline).await;
         change.done = seen.is_ok_and(|all| so(&all));
         if !change.done {

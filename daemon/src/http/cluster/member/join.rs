@@ -9,7 +9,7 @@ use ipam_machine::{Action, Answer};
 use crate::http::cluster::status::member;
 use crate::http::request::{ApiError, ApiResponse, Write};
 
-/// Refuses a member that this one could not reach, or be reached by.
+/// Refuses a member if the member and this server could not reach each other.
 fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
     let Some(address) = PeerAddress::parse(mine) else {
         let why = "the member that was asked has no peer port, so no other member can reach it";

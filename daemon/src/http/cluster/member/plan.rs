@@ -10,7 +10,7 @@ use ipam_raft::node::{MemberInfo, Role};
 /// Missing log entries above which a learner gets no vote yet.
 const BEHIND_MAX: u64 = 1_000;
 
-/// Change, and the id of the affected member.
+/// Membership change with the ids of the promoted and removed members.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) promote: Vec<u64>,
@@ -55,7 +55,7 @@ pub(super) fn transfer(all: &[MemberInfo], to: Option<&Name>) -> Result<(u64, Me
     Ok((heir.id, change(&voters, &voters, vec![step], Danger::Mild)))
 }
 
-/// A learner gets a vote.
+/// Gives a learner a vote.
 pub(super) fn promote(all: &[MemberInfo], name: &Name) -> Result<Plan, Problem> {
     let member = find(all, name)?;
     let before = voters(all);
@@ -136,7 +136,7 @@ fn leadership(all: &[MemberInfo], after: &[&MemberInfo], member: &MemberInfo) ->
     vec![format!("leadership goes from {} to {to}", member.name)]
 }
 
-/// Refuses what would leave too few that answer.
+/// Refuses a change after which too few voters would answer.
 fn check_quorum(after: &[&MemberInfo], change: &MemberChange) -> Result<(), Problem> {
     let answering = after.iter().filter(|member| member.answers != Some(false)).count() as u64;
     if after.is_empty() {
@@ -154,7 +154,7 @@ fn check_quorum(after: &[&MemberInfo], change: &MemberChange) -> Result<(), Prob
     Ok(())
 }
 
-/// Refuses a learner that couldn't confirm anything yet.
+/// Refuses a learner that does not answer or lacks too many log entries.
 fn fit_to_vote(member: &MemberInfo) -> Result<(), Problem> {
     if member.answers != Some(true) {
         return Err(unfit(format!("{} doesn't answer", member.name)));
@@ -167,7 +167,7 @@ fn fit_to_vote(member: &MemberInfo) -> Result<(), Problem> {
     }
 }
 
-/// Refuses a member that couldn't take over.
+/// Refuses a member that can't take over leadership.
 fn fit_to_lead(heir: &MemberInfo) -> Result<(), Problem> {
     if !heir.votes() {
         return Err(unfit(format!("{} is a learner and has no vote", heir.name))
@@ -179,7 +179,7 @@ fn fit_to_lead(heir: &MemberInfo) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Most complete voter of those that answer and don't lead.
+/// Returns the most up-to-date voter that answers and does not lead.
 fn heir(all: &[MemberInfo]) -> Option<&MemberInfo> {
     let fit = all.iter().filter(|member| member.role != Role::Leader && fit_to_lead(member).is_ok());
     fit.max_by_key(|member| (Reverse(member.behind.unwrap_or(u64::MAX)), Reverse(member.id)))
@@ -202,11 +202,11 @@ fn voters(all: &[MemberInfo]) -> Vec<&MemberInfo> {
     all.iter().filter(|member| member.votes()).collect()
 }
 
-/// A change without steps is none.
+/// Builds the description of a change. Without steps nothing changes.
 fn change(before: &[&MemberInfo], after: &[&MemberInfo], steps: Vec<String>, danger: Danger) -> MemberChange {
     let names = |voters: &[&MemberInfo]| voters.iter().map(|member| member.name.clone()).collect();
     let (can_lose_before, can_lose_after) = (can_lose(before), can_lose(after));
-    // A change that reduces the tolerated failures, or leaves none, needs an explicit flag.
+    // A change that tolerates fewer failures than before, or none, needs an explicit flag.
     let thin = danger == Danger::Moderate && before.len() != after.len() && can_lose_after == 0;
     let danger = if thin || can_lose_after < can_lose_before { Danger::Severe } else { danger };
     MemberChange {
@@ -277,7 +277,7 @@ mod tests {
         assert!(problem.detail.contains("did you mean n3?"), "{problem}");
     }
 
-    /// The same with the learner `n4`.
+    /// Members of [`three`], and the learner `n4`.
     fn four(silent: &[&str]) -> Vec<MemberInfo> {
         let mut all = three(silent);
         let mut learner = all[1].clone();

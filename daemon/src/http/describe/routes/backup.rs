@@ -1,4 +1,4 @@
-//! The routes of backups, and of what follows a restore.
+//! Routes of backups, and of the confirmation after a restore.
 
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};

@@ -1,4 +1,4 @@
-//! Routes for what makes endpoints.
+//! Routes of controllers of endpoints.
 
 use ipam_api::access::{Target, Verb};
 

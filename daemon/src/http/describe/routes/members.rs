@@ -1,4 +1,4 @@
-//! The part of the table that is about the members of the cluster.
+//! Routes of the cluster and its members.
 
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};

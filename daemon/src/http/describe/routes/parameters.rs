@@ -6,7 +6,7 @@ use crate::http::list::{Holds, Shape};
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Parameter {
     pub(in crate::http) name: String,
-    /// Its kind, which the OpenAPI document describes.
+    /// Kind of its values, which the OpenAPI document describes.
     pub(in crate::http) kind: &'static str,
     pub(in crate::http) about: String,
 }

@@ -1,4 +1,4 @@
-//! A route: method, path, access rule, what is sent and answered.
+//! Route: method, path, access rule, request type and responses.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub(in crate::http) struct Route {
     pub(in crate::http) query: Vec<Parameter>,
     /// Conditions on the resource that the request may state, as headers.
     pub(in crate::http) conditions: &'static [Condition],
-    /// The name of the type that is sent, if something is.
+    /// Name of the request type, if the request has a body.
     pub(in crate::http) request: Option<&'static str>,
     /// Successful responses.
     pub(in crate::http) answers: Vec<Answer>,
@@ -63,7 +63,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// A status, and the name or media type of what comes with it.
+/// Status of a successful response, and the type of its body.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::http) struct Answer {
     pub(in crate::http) status: u16,
@@ -192,7 +192,7 @@ impl Route {
         self
     }
 
-    /// Adds the conditions that a request may state, and the refusal when one doesn't hold.
+    /// Adds the conditions that a request may state, and the refusal of a failed condition.
     pub(super) fn only(mut self, conditions: &'static [Condition]) -> Self {
         self.conditions = conditions;
         self.refuses(&[Code::RevisionMismatch])

@@ -90,7 +90,7 @@ impl Lab {
             let begun = Instant::now();
             loop {
                 for process in fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default().lines() {
-                    // It may have ended.
+                    // The process may have ended.
                     let _moved = fs::write(home.join("cgroup.procs"), process);
                 }
                 match fs::remove_dir(&group) {

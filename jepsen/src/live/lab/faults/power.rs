@@ -49,7 +49,7 @@ impl Lab {
         Duration::from_millis(u64::try_from(self.random.below(most)).unwrap_or_default())
     }
 
-    /// Cuts the power of members that have it, all at once.
+    /// Cuts the power of all members that have power, at once.
     async fn cut_now(&mut self, members: &[String], cut: Cut) -> Result<Vec<String>> {
         self.reap()?;
         let mut evidence = Vec::new();

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::cluster::Cluster as _;
 use crate::live::lab::Lab;
 
-/// Time limit until a stopped process rests.
+/// Time limit until a process is stopped.
 const STOP: Duration = Duration::from_secs(1);
 
 impl Lab {
@@ -36,7 +36,7 @@ impl Lab {
 
     pub(in crate::live::lab) fn resume(&mut self, members: &[String]) -> Result<Vec<String>> {
         for name in members {
-            // A member may be gone meanwhile.
+            // A member may have been removed meanwhile.
             let Ok(member) = self.member_mut(name) else { continue };
             member.is_paused = false;
             member.signal(Signal::CONT)?;

@@ -132,7 +132,7 @@ fn blindness_drops_arp_and_ndp_only() {
         wait_for("dropped probes", || pair.count().blinded > 0);
         assert!(is_silent(&pair.to));
         pair.network.blind("b", false);
-        // The kernel repeats its question and has kept the datagram.
+        // The kernel repeats its ARP or NDP query, and has kept the datagram.
         assert_eq!(pair.to.recv(&mut [0; 4]).unwrap(), 1);
     }
 }

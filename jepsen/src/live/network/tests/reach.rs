@@ -41,7 +41,7 @@ fn a_host_has_no_way_out() {
         });
         assert_eq!(sent.unwrap().unwrap_err().kind(), ErrorKind::NetworkUnreachable, "{outside}");
     }
-    // The machine itself isn't on the segment: no device of it has a part of the network.
+    // The machine itself isn't on the segment: none of its devices has a route to the network.
     let here = std::fs::read_to_string("/proc/thread-self/net/route").unwrap();
     assert!(!here.contains("\t00004D0A\t"), "{here}");
     drop(other);
@@ -51,7 +51,7 @@ fn a_host_has_no_way_out() {
 fn devices_behind_a_host_have_addresses_of_their_own() {
     let network = Network::make(1).unwrap();
     let (a, b) = (network.add_host("c1", 11).unwrap(), network.add_host("c2", 12).unwrap());
-    // Otherwise eth0 answers for all devices of its namespace.
+    // Without this setting, eth0 answers for all devices of its namespace.
     a.run("echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore").unwrap();
     let made = "ip link add m0 link eth0 type macvlan mode bridge; ip link set m0 up
                 ip addr add 10.77.128.1/17 dev m0; ip addr add fd77::8000:0:0:1/65 dev m0 nodad";

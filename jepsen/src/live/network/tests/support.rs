@@ -32,7 +32,7 @@ impl Pair {
         pair
     }
 
-    /// Sends a datagram in each direction, and waits for it.
+    /// Sends a datagram in each direction, and waits for its arrival.
     pub(super) fn echo(&self) {
         let mut buffer = [0; 16];
         for (from, to) in [(&self.from, &self.to), (&self.to, &self.from)] {
@@ -94,7 +94,7 @@ pub(super) fn receive_number(socket: &UdpSocket) -> u32 {
     u32::from_be_bytes(bytes[..4].try_into().unwrap())
 }
 
-/// True if nothing waits at the socket.
+/// Returns true if no datagram waits at the socket.
 pub(super) fn is_silent(socket: &UdpSocket) -> bool {
     socket.set_nonblocking(true).unwrap();
     let silent = socket.recv(&mut [0; 16]).is_err();

@@ -5,7 +5,7 @@ use ipam_api::resource::EndpointKind;
 
 use crate::value::{Allocate, Cause, Refusal, refuse_if};
 
-/// Refuses to adopt what isn't named.
+/// Refuses to adopt addresses that the request doesn't name.
 pub(crate) fn check_adoption(request: &Allocate) -> Result<(), Refusal> {
     for interface in &request.interfaces {
         let has = |family| interface.addresses.iter().any(|address| Family::of(*address) == family);
@@ -23,13 +23,13 @@ pub(crate) fn check_adoption(request: &Allocate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses to take over what is no host, or without its new machine.
+/// Refuses a takeover of an endpoint that is no host, or without the uid of the new machine.
 pub(crate) fn check_take_over(request: &Allocate) -> Result<(), Refusal> {
     let is_machine = request.endpoint.kind == EndpointKind::Host && request.uid.is_some();
     refuse_if(!is_machine, || Cause::TakesOverNoMachine)
 }
 
-/// Refuses to let wait what could not be served in order.
+/// Refuses to let a request wait that could not be served in order.
 pub(crate) fn check_wait(request: &Allocate) -> Result<(), Refusal> {
     refuse_if(request.attachment.is_some(), || Cause::AttachmentWaits)?;
     refuse_if(request.options.adopt, || Cause::AdoptionWaits)?;

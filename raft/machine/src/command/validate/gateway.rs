@@ -43,7 +43,7 @@ pub(crate) fn check_routes(cidr: IpNet, routes: &[Route]) -> Result<(), Refusal>
     Ok(())
 }
 
-/// fe80::/10 and 169.254.0.0/16: a router may have such an address on any subnet.
+/// Returns true for fe80::/10 and 169.254.0.0/16, which a router may use on any subnet.
 pub(crate) fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_link_local(),

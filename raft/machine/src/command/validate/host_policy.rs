@@ -13,7 +13,7 @@ use crate::value::refuse_if;
 
 impl HostPolicySpec {
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        // Its endpoints would be those of the hosts' own agents.
+        // The policy's endpoints would be those of the hosts' own agents.
         refuse_if(self.name.as_str() == ipam_api::brand::DEFAULT, || Cause::HostPolicyDefault)?;
         within(Counted::DesiredStateBytes, self.desired_state.len(), HOST_POLICY_STATE_BYTES_MAX)?;
         within(Counted::Captures, self.capture.len(), HOST_POLICY_CAPTURES_MAX)?;

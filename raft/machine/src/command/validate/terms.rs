@@ -44,7 +44,7 @@ fn check_ttl(ttl_ms: Option<u64>) -> Result<(), Refusal> {
     }
 }
 
-/// Bytes of a controller's group and of its kind, as Kubernetes has them.
+/// Maximum sizes of a controller's group and kind in bytes, as in Kubernetes.
 const GROUP_BYTES_MAX: usize = 253;
 
 const KIND_BYTES_MAX: usize = 63;
@@ -147,7 +147,7 @@ impl Quota {
 }
 
 impl Routing {
-    /// Refuses what no state could accept. Default routes are welcome, unlike in subnets.
+    /// Refuses settings that no state could accept. Default routes are allowed, unlike in subnets.
     pub(crate) fn check(&self, request: &Allocate) -> Result<(), Refusal> {
         within(Counted::Routes, self.routes.len(), ROUTES_MAX)?;
         for (i, route) in self.routes.iter().enumerate() {

@@ -13,7 +13,7 @@ impl CreateToken {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         text(TextField::Description, &self.description)?;
         within(Counted::TokenRealms, self.grant.realms.len(), TOKEN_REALMS_MAX)?;
-        // Or a token's principal could be taken for a caller without one.
+        // The token's principal could be mistaken for a caller without a token.
         refuse_if(self.name.as_str() == ANONYMOUS, || Cause::ReservedTokenName)?;
         let longest = match self.purpose {
             Purpose::Bearer => TOKEN_TTL_MS_MAX,
@@ -38,7 +38,7 @@ impl CreateToken {
             (Purpose::Join | Purpose::JoinMember, role, _) if role != Role::Node => {
                 Err(Cause::JoinTokenRole.into())
             }
-            // A token with which any node may join must not take one over.
+            // A token with which any node may join must not take over an existing node.
             (purpose, _, node) if self.replaces && (purpose != Purpose::Join || node.is_none()) => {
                 Err(Cause::ReplacesNoNode.into())
             }

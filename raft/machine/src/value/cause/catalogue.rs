@@ -1,11 +1,11 @@
 //! Causes: the reason of each refusal and of each wait, as a code and typed context.
 //!
-//! One catalogue in one file, as long as the list is: a variant has its place in rows, and only ever follows
-//! the others.
+//! The catalogue is one long file, because rows store the position of a variant: new variants are only ever
+//! appended.
 //!
 //! **Invariant:** a cause is written into rows and compared between members, so it holds values only: no
-//! sentence, and no text but that of a request. Its sentence is made at the point of display. Nothing that
-//! `apply` runs may call [`Cause::detail`] or [`Cause::help`].
+//! sentence, and no text but that of a request. The sentence is created for display. Nothing that `apply`
+//! runs may call [`Cause::detail`] or [`Cause::help`].
 
 use crate::value::cause::Rule;
 use crate::value::cause::parts::{

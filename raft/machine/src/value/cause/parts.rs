@@ -96,14 +96,14 @@ impl From<Closed> for RejectReason {
     }
 }
 
-/// The reason why a pool gives nothing, and its addresses.
+/// The reason why a pool allocates nothing, and the counts of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The pool.
     pub pool: Name,
     /// The reason.
     pub why: RejectReason,
-    /// Its addresses by state.
+    /// Counts of the pool's addresses by state.
     pub counts: Counts,
 }
 
@@ -116,9 +116,9 @@ pub struct Unserved {
     pub family: Family,
     /// Milliseconds of log time until the first cooling of these pools ends.
     pub next_free_ms: Option<u64>,
-    /// The first of these pools.
+    /// Verdicts on the first candidate pools.
     pub pools: Vec<Verdict>,
-    /// Number of all of them.
+    /// Number of all candidate pools.
     pub count: u64,
 }
 
@@ -155,24 +155,24 @@ words! {
 /// A prefix by its addresses, its owner and its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedPrefix {
-    /// Its id.
+    /// Id of the prefix.
     pub id: PrefixId,
-    /// Its addresses.
+    /// CIDR of the prefix.
     pub cidr: IpNet,
-    /// Its owner.
+    /// Owner of the prefix.
     pub owner: PrefixOwner,
 }
 
-/// The holder of an address; none if its row is gone.
+/// The holder of an address; none if its row no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBy(pub Option<EndpointKey>);
 
 /// The use of an address that keeps it from becoming a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UsedBy {
-    /// An endpoint holds it.
+    /// An endpoint holds the address.
     Endpoint(HeldBy),
-    /// It belongs to a prefix.
+    /// The address belongs to a prefix.
     Prefix(NamedPrefix),
 }
 
@@ -384,7 +384,7 @@ counted! {
     BulkAllocations = "allocations of one request",
 }
 
-/// Claim of a node about an endpoint that is not true.
+/// False claim of a node about an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Claimed {
     /// There is no uid, so nothing can be verified.

@@ -44,7 +44,7 @@ pub(crate) fn beyond_labels(kind: Kind, name: &ResourceName, field: Option<Field
     }
 }
 
-/// Every sentence and every fragment of one passes through here on its way to display.
+/// Rewords text on its way to display, in tests only. Every sentence and fragment passes through here.
 pub(crate) fn worded(text: String) -> String {
     #[cfg(feature = "testing")]
     if TestOption::RewordSentences.is_on() {
@@ -201,7 +201,7 @@ pub(crate) fn addresses_are(count: u64) -> String {
     if count == 1 { "1 address is".to_owned() } else { format!("{count} addresses are") }
 }
 
-/// The IPv4 network that an IPv4-mapped one of IPv6 stands for.
+/// The IPv4 network of an IPv4-mapped IPv6 network.
 pub(crate) fn unmapped(cidr: IpNet) -> String {
     match cidr {
         IpNet::V6(net) => {
@@ -212,7 +212,7 @@ pub(crate) fn unmapped(cidr: IpNet) -> String {
     }
 }
 
-/// The sentence of a CIDR with host bits, as the reader of resources has it.
+/// Sentence for a CIDR with host bits, by the parser of resources.
 pub(crate) fn host_bits(cidr: IpNet) -> String {
     address::check_cidr(cidr).err().map(|problem| problem.detail).unwrap_or_default()
 }
@@ -222,7 +222,7 @@ pub(crate) fn bad_label(key: &str, value: &str) -> String {
     ipam_api::selector::check_label(key, value).err().map(|problem| problem.detail).unwrap_or_default()
 }
 
-/// The way to another value of a field of an automatic pool.
+/// Remedy for a change of a field that an automatic pool derives from its application.
 pub(crate) fn how_to_change(field: FieldName) -> &'static str {
     match field {
         FieldName::DrainsTo => "Request another subnet for the application.",
@@ -244,7 +244,7 @@ pub(crate) fn quota_field(scope: &QuotaScope, family: Family, is_own: bool) -> S
     }
 }
 
-/// The remedy where a pool has nothing left.
+/// Remedy for a pool that has no address left.
 pub(crate) fn more_addresses(unserved: &Unserved, automatic: bool) -> Option<String> {
     let first = unserved.pools.first().filter(|pool| pool.why.code() == Code::PoolExhausted)?;
     Some(match automatic {

@@ -8,7 +8,7 @@ use crate::value::event_id::EventId;
 /// A value of the hash chain: BLAKE3 of the value before and the frame.
 pub type Chain = [u8; 32];
 
-/// Position of the journal: the open segment, and what was before it.
+/// Position of the journal: the open segment, and the end of the trimmed part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalHead {
     /// The number of the open segment, from 1.
@@ -31,7 +31,7 @@ impl Default for JournalHead {
 }
 
 impl JournalHead {
-    /// True if the open segment is to be sealed for its age at this log time.
+    /// Returns true if the open segment is to be sealed for its age at this log time.
     #[must_use]
     pub fn is_old(&self, log_time_ms: u64) -> bool {
         let age_ms = log_time_ms.saturating_sub(self.opened_log_time_ms);
@@ -46,21 +46,21 @@ pub struct Segment {
     pub last: EventId,
     pub frames: u64,
     pub events: u64,
-    /// Bytes of its frames.
+    /// Bytes of the frames.
     pub bytes: u64,
-    /// The lowest wall time in it.
+    /// Lowest wall time of the events.
     pub from_wall_ms: u64,
-    /// The highest wall time in it.
+    /// Highest wall time of the events.
     pub until_wall_ms: u64,
-    /// The chain before its first frame.
+    /// Value of the chain before the first frame.
     pub before: Chain,
-    /// The chain after its last frame.
+    /// Value of the chain after the last frame.
     pub chain: Chain,
-    /// The log time of its last frame: its age is told by that, since wall clocks may be wrong.
+    /// Log time of the last frame, which determines the segment's age: wall clocks may be wrong.
     pub until_log_time_ms: u64,
 }
 
-/// Work of the store on the journal, in this order.
+/// Journal operation that the store carries out, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Journaled {
     /// Append this frame to the open segment.
@@ -68,7 +68,7 @@ pub enum Journaled {
     /// Seal the open segment, and begin the next.
     Sealed {
         number: u64,
-        /// Its contents.
+        /// Contents of the sealed segment.
         segment: Segment,
     },
 }

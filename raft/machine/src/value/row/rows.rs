@@ -1,4 +1,4 @@
-//! The rows of the state: what the machine remembers.
+//! The rows of the state: everything that the state machine stores.
 
 use crate::value::cause::NamedPrefix;
 use crate::value::id::{
@@ -31,9 +31,9 @@ use crate::value::{
 /// Identity and history of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
-    /// Tells a resource from its namesakes.
+    /// Id of the resource; a re-created resource has another id.
     pub id: u64,
-    /// Moves with the spec only.
+    /// Revision of the last change of the spec.
     pub revision: u64,
     /// Wall time of the creation.
     pub created_wall_ms: u64,
@@ -43,7 +43,7 @@ pub struct Meta {
     pub updated_wall_ms: u64,
     /// Principal of the last change.
     pub updated_by: Text,
-    /// Fields that the last change changed; none if it is as it was created.
+    /// Fields that the last change changed; empty before the first change.
     pub updated_fields: RareList<FieldName>,
 }
 
@@ -74,7 +74,7 @@ pub struct Pool {
     /// Desired state.
     pub spec: PoolSpec,
     pub subnet: SubnetId,
-    /// Its application, if a request made it.
+    /// Application of the pool, if a request created the pool.
     pub automatic: Option<Box<Automatic>>,
 }
 
@@ -83,13 +83,13 @@ pub struct Pool {
 pub struct Automatic {
     pub realm: Name,
     pub namespace: ObjectName,
-    /// Controller of its endpoints; without a uid once that has ended.
+    /// Controller of the endpoints; without a uid once the controller has ended.
     pub controller: Controller,
-    /// The interface of theirs that has addresses of this pool.
+    /// Interface of the endpoints that gets addresses of this pool.
     pub interface: InterfaceName,
     /// Desired number of addresses of the pool.
     pub size: PoolSize,
-    /// Number of wanted replicas, from its last request.
+    /// Desired number of replicas, from the application's last request.
     pub replicas: u32,
     /// Standing of the application.
     pub standing: AutomaticStanding,
@@ -104,7 +104,7 @@ pub enum AutomaticStanding {
     Present,
     /// The application uses another subnet now.
     Elsewhere,
-    /// It has ended.
+    /// The application has ended.
     Ended,
 }
 
@@ -151,7 +151,7 @@ pub struct PoolState {
     /// Last allocated address.
     pub cursor: Option<IpAddr>,
     pub readiness: Readiness,
-    /// Since when, as a label.
+    /// Wall time since which the pool has this readiness; a label.
     pub since_wall_ms: u64,
 }
 
@@ -160,34 +160,34 @@ pub struct PoolState {
 pub struct Endpoint {
     /// Identity and history.
     pub meta: Meta,
-    /// Its identity.
+    /// Identity of the endpoint.
     pub key: EndpointKey,
-    /// Uid of the incarnation, given by the external system.
+    /// Uid of the incarnation, assigned by the external system.
     pub uid: Option<Text>,
-    /// Its controller, as the last request named it.
+    /// Controller of the endpoint, as the last request named it.
     pub controller: Option<Box<Controller>>,
     /// Stickiness; none for other endpoints.
     pub sticky: Option<Box<Sticky>>,
     /// Ids of its allocations, oldest first.
     pub allocations: IdList<Allocation>,
-    /// Its wait, if it waits.
+    /// Waiting claim, if any.
     pub waiting: Option<Box<Waiting>>,
 }
 
-/// Wait of an endpoint.
+/// Waiting claim of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Its place in line: the revision in which it began to wait.
+    /// Place in line: the revision in which the claim began to wait.
     pub order: u64,
     /// Request that waits.
     pub request: Allocate,
-    /// With which rights.
+    /// Credential whose rights apply.
     pub credential: Credential,
     /// Principal of the request.
     pub principal: Text,
-    /// Names the request.
+    /// Id of the request.
     pub request_id: Text,
-    /// Since when, as a label.
+    /// Wall time since which the claim waits; a label.
     pub since_wall_ms: u64,
     /// Reason as a word.
     pub why: WaitReason,
@@ -202,7 +202,7 @@ pub struct Waiting {
 pub enum WaitTarget {
     /// A pool, by its id.
     Pool(PoolId),
-    /// Remains of a quota for a family.
+    /// Remainder of a quota for a family.
     Quota(QuotaScope, Family),
     /// Free block of a pool or a prefix. The need is log2 of its size, plus one.
     Block(ParentId),
@@ -213,13 +213,13 @@ pub enum WaitTarget {
 /// Stickiness of an endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sticky {
-    /// Policy for its addresses once it isn't wanted; by default that of their pools.
+    /// Policy for the addresses after a scale-down; by default that of their pools.
     pub scale_down: Option<ScaleDown>,
-    /// True if its controller wants it, as far as known.
+    /// True unless the controller has scaled the endpoint down, as far as known.
     pub wanted: bool,
 }
 
-/// One attachment that lives.
+/// A live attachment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     pub key: AttachmentKey,
@@ -237,13 +237,13 @@ pub struct Allocation {
     pub network: NetworkId,
     pub pool: PoolId,
     pub endpoint: EndpointId,
-    /// The interface that has it.
+    /// Interface that holds the address.
     pub interface: InterfaceName,
-    /// Id of its attachment; of several the newest. None while it waits for the return of its endpoint.
+    /// Id of the attachment, of several the newest; none if there is no attachment.
     pub attachment: Option<AttachmentId>,
-    /// Ids of the others, the oldest first.
+    /// Ids of the other attachments, the oldest first.
     pub also_attached: RareList<AttachmentId>,
-    /// The node where it is.
+    /// Node where the address is used.
     pub node: Option<ObjectName>,
     /// Lifecycle of the allocation.
     pub lifecycle: Lifecycle,
@@ -253,13 +253,13 @@ pub struct Allocation {
     pub checked: bool,
     /// The interface's hardware address.
     pub mac: Option<Text>,
-    /// Note on it.
+    /// Metadata of the allocation.
     pub metadata: AllocationMetadata,
     /// Routes of its request, if it specified any.
     pub route_config: Option<Arc<RouteConfig>>,
     /// Wall time of the allocation.
     pub created_wall_ms: u64,
-    /// Principal that made it.
+    /// Principal that requested the allocation.
     pub created_by: Text,
     /// Class of its requester.
     pub source: Source,
@@ -272,7 +272,7 @@ pub enum Source {
     Operator,
     /// A request with this node's grant.
     Node(NodeKey),
-    /// An operator's record of what existed.
+    /// An adoption: the address was already in use, and an operator recorded it.
     Adopted,
 }
 
@@ -294,7 +294,7 @@ pub struct Tombstone {
     /// Latest start of a releasing process, per boot one with kernel ticks and one without; newest last.
     pub releases: Vec<Started>,
     pub node: BootHistoryId,
-    /// The log time at which it is forgotten.
+    /// Log time at which the tombstone is deleted.
     pub until_ms: u64,
 }
 
@@ -354,7 +354,7 @@ pub struct NodeReport {
     pub links: Vec<Link>,
     /// Attachments in the agent's journal at the newest heartbeat.
     pub inventory: Inventory,
-    /// True if that was the cluster's inventory when the heartbeat was applied.
+    /// True if that inventory equaled the cluster's when the heartbeat was applied.
     pub inventory_matched: bool,
 }
 
@@ -398,9 +398,9 @@ pub struct Neighbor {
     pub mac: MacAddress,
     /// Another station that answers for the address.
     pub other: Option<MacAddress>,
-    /// Log time at which another station was last noted.
+    /// Log time at which another station was last recorded.
     pub other_ms: u64,
-    /// Nodes whose agents heard it.
+    /// Nodes whose agents heard the station.
     pub heard_by: Vec<NodeKey>,
     /// Silence since the last answer, by node.
     pub silence: Vec<Silence>,
@@ -422,19 +422,19 @@ pub struct Token {
     pub meta: Meta,
     pub name: Name,
     pub purpose: Purpose,
-    /// Its rights.
+    /// Rights of the token.
     pub grant: Grant,
     pub description: Text,
-    /// The join token that it was made with.
+    /// Name of the join token that was exchanged for this token.
     pub joined_with: Option<Name>,
     pub secret_hash: SecretHash,
-    /// The log time at which it ends.
+    /// Log time at which the token expires.
     pub expires_ms: Option<u64>,
     /// Wall time of the expiry, as a label.
     pub expires_wall_ms: Option<u64>,
-    /// The token that was made with it, if it was a join token.
+    /// Token for which this join token was exchanged.
     pub used_for: Option<TokenId>,
-    /// True if what joins with it takes the place of the tokens that its node has.
+    /// True if a node token created with this join token replaces the node's present tokens.
     pub replaces: bool,
 }
 
@@ -444,11 +444,11 @@ pub struct Member {
     pub name: Name,
     /// The id of its data directory.
     pub disk_id: Text,
-    /// Its address for peers when it joined.
+    /// Address for peers when the member joined.
     pub peer_address: Text,
-    /// Its URL for clients then.
+    /// URL for clients when the member joined.
     pub client_url: Text,
-    /// Its desired standing.
+    /// Desired standing of the member.
     pub standing: MemberStanding,
     /// Revision at which it joined.
     pub joined: u64,
@@ -457,11 +457,11 @@ pub struct Member {
 /// Desired standing of a member. The membership of the log follows. Variants are only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemberStanding {
-    /// It gets the log, and has no vote.
+    /// The member receives the log, and has no vote.
     Learner,
-    /// It has a vote.
+    /// The member has a vote.
     Voter,
-    /// It belongs to the cluster no more, and never will again.
+    /// The member has left for good: its id is never used again.
     Removed,
 }
 
@@ -482,21 +482,21 @@ pub struct Epoch {
 /// A block of addresses that an owner may divide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefix {
-    /// Its addresses.
+    /// CIDR of the prefix.
     pub cidr: IpNet,
     pub network: NetworkId,
     /// Id of the pool at the root of the prefix's tree.
     pub pool: PoolId,
-    /// The id of the prefix that it is cut from; its pool's if it is cut from the pool itself.
+    /// Id of the parent prefix, or of the pool if the prefix is cut from the pool itself.
     pub parent: ParentId,
     pub owner: PrefixOwner,
     /// True if its first and its last address are never allocated.
     pub keep_edges: bool,
-    /// Its lifetime without being refreshed, in log time; without one it lives until it is released.
+    /// TTL without a refresh, in log time; none for a prefix that lasts until its release.
     pub ttl_ms: Option<u64>,
     /// The log time at which it ends, with everything below it.
     pub until_ms: Option<u64>,
-    /// True once it was released: it is only being cleared away.
+    /// True after a release: the prefix is only waiting for its deletion.
     pub released: bool,
     /// Wall time of the delegation.
     pub created_wall_ms: u64,
@@ -514,13 +514,13 @@ pub struct PrefixClaim {
     pub owner: PrefixOwner,
     /// Request that waits.
     pub request: Delegate,
-    /// With which rights.
+    /// Credential whose rights apply.
     pub credential: Credential,
     /// Principal of the request.
     pub principal: Text,
-    /// Names the request.
+    /// Id of the request.
     pub request_id: Text,
-    /// Since when, as a label.
+    /// Wall time since which the claim waits; a label.
     pub since_wall_ms: u64,
     /// Reason as a word.
     pub why: WaitReason,
@@ -533,11 +533,11 @@ pub struct PrefixClaim {
 /// Block that a prefix claim needs next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingBlock {
-    /// Resource that it is waiting for.
+    /// Resource that the claim waits for.
     pub of: WaitTarget,
     /// Need of the resource: log2 of the block's size plus one.
     ///
-    /// It is 0 if the owner's own address cools there, and `u32::MAX` until the prefix is cleared.
+    /// The need is 0 if the owner's last address cools there, and `u32::MAX` until the prefix is deleted.
     pub need: u32,
     /// Owner of the first level that doesn't exist.
     pub owner: PrefixOwner,
@@ -552,7 +552,7 @@ pub struct PrefixCooling {
     /// Id of the pool at the root of the tree.
     pub pool: PoolId,
     pub address: IpAddr,
-    /// Its last owner, which may have it back at once.
+    /// Last owner, to which the address can be reallocated at once.
     pub owner: PrefixOwner,
     /// Log time at which the cooling ends.
     pub until_ms: u64,

@@ -61,7 +61,7 @@ fn written_events_are_read_and_found() {
     assert!(Sealed::open(&path, number, &Segment { events: 1, ..segment }).is_err(), "another segment");
 }
 
-/// Sums are right wherever a stranger made them. What is reserved must follow from what is there.
+/// Checksums are valid wherever a stranger computed them. Reservations must depend on the received bytes.
 #[test]
 fn lengths_that_nothing_explains_are_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -86,7 +86,7 @@ fn a_byte_altered_anywhere_is_found() {
     let whole = |content: &[u8]| {
         std::fs::write(&path, content).unwrap();
         let verified = Sealed::open(&path, number, &segment).and_then(|sealed| sealed.verify());
-        // The blocks that are still served are unaltered.
+        // Blocks that are still served are unaltered.
         if let Ok(sealed) = Sealed::open(&path, number, &segment) {
             for (at, block) in blocks.iter().enumerate() {
                 if let Ok(found) = sealed.block(at) {

@@ -66,7 +66,7 @@ fn records(file: &Path) -> Vec<u8> {
 /// The record with which a file begins is shorter than this.
 const FIRST_RECORD_BYTES_MAX: usize = 64;
 
-/// All that it opened with was written, and all that the marker vouches for is there.
+/// Checks that the log contains only written entries, and all entries that the marker vouches for.
 fn assert_honest(opened: &[Entry], what: &str) {
     assert!(opened.len() >= 6, "{what}: opened with {} entries", opened.len());
     assert_eq!(opened, entries(1, 0..opened.len() as u64), "{what}");
@@ -92,7 +92,7 @@ async fn a_tail_cut_at_any_byte() {
             Err(error) => {
                 assert!(length < due, "refused a torn tail at {length}, {due} was due: {error}");
                 assert_damaged(&error, &log::path(fixture.dir.path()));
-                // Without its first record a file is incomplete, and is removed.
+                // A file without its first record is incomplete, and is removed.
                 if let Ok(left) = fs::read(&fixture.file)
                     && length > FIRST_RECORD_BYTES_MAX
                 {
@@ -166,13 +166,13 @@ async fn an_unfinished_write_of_several_pages_is_cut_off() {
     content.resize(end.next_multiple_of(4096) + 4096, 0);
     assert_eq!(fixture.open(&content, true).unwrap().len(), 15);
     for page in (begin.next_multiple_of(4096)..end).step_by(4096) {
-        // The process has died.
+        // The process was killed.
         let mut torn = content.clone();
         torn[page..].fill(0);
         let opened = fixture.open(&torn, true).unwrap();
         assert!((12..15).contains(&opened.len()), "cut at {page}: {}", opened.len());
         assert_eq!(fixture.open(&torn[..page], true).unwrap(), opened);
-        // The machine has died, and the disk had some other pages already.
+        // The machine lost power, and the disk already had some of the other pages.
         let mut torn = content.clone();
         torn[page..end.min(page + 4096)].fill(0);
         assert_eq!(fixture.open(&torn, false).unwrap(), opened, "without page {page}");

@@ -105,10 +105,10 @@ async fn purged_files_are_removed_without_another_write() {
 async fn a_purged_file_that_can_not_be_removed_ends_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = write_several_files(dir.path()).await;
-    // Its removal will fail.
+    // The removal of the missing file will fail.
     fs::remove_file(files(dir.path()).remove(0)).unwrap();
     store.log.purge(log_id(1, 37)).await.unwrap();
-    // Some may be written before the removal.
+    // Some entries may be written before the removal.
     for index in 40.. {
         let Ok(done) = submit(&mut store.log, vec![large_entry(1, index, 1)]).await else { break };
         if done.await.is_err() {

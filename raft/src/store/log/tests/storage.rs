@@ -1,4 +1,4 @@
-//! The log: groups, order, what is readable when, and what survives.
+//! The log: groups, order, readable entries, and durability.
 
 use std::sync::mpsc;
 
@@ -13,7 +13,7 @@ use crate::store::tests::sample::{
 };
 use crate::store::{Store, open};
 
-/// Flushes since the start.
+/// Returns the number of flushes since the start.
 fn flushes(store: &Store) -> u64 {
     store.counters.fsync.read().buckets.iter().sum()
 }
@@ -92,7 +92,7 @@ async fn truncated_entries_stay_gone_after_a_kill_before_the_next_marker() {
     let mut store = open(dir.path()).await.unwrap();
     append(&mut store.log, entries(2, 0..20)).await;
     crate::store::tests::sample::write_behind(&store).await;
-    // A leader of a later term without its own entry here yet: the last log id decreases.
+    // A leader of a later term whose own entry isn't in this log yet: the last log id decreases.
     store.log.truncate_after(Some(log_id(2, 9))).await.unwrap();
     store.log.save_vote(&vote(5, true)).await.unwrap();
     kill(store).await;
@@ -122,7 +122,7 @@ async fn after_a_write_error_nothing_is_written_any_more() {
     append(&mut store.log, entries(1, 0..3)).await;
     let (release, hold) = mpsc::channel();
     store.log.send(Command::Hold(hold)).unwrap();
-    // A hole is refused by the file, as a full disk would refuse anything.
+    // The file refuses a gap between entries, as a full disk would refuse any write.
     let bad = submit(&mut store.log, entries(1, 7..8)).await.unwrap();
     let queued = submit(&mut store.log, entries(1, 8..9)).await.unwrap();
     drop(release);

@@ -1,4 +1,4 @@
-//! Upstream's own suite on our stores.
+//! Storage suite of openraft, run on the stores of this crate.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::store::log::next;
 use crate::store::{Closer, LogStore, MachineStore, SnapshotFile, open};
 use crate::types::{Entry, LogId, StoredMembership, Types};
 
-/// A machine for upstream's suite, which leaves out entries: they are blank here.
+/// State machine for openraft's suite, which skips entries: missing ones are blank here.
 struct Gapless(MachineStore);
 
 impl RaftStateMachine<Types> for Gapless {
