@@ -1,7 +1,7 @@
 //! Prose of comments and Markdown, held to counts that may only fall.
 //!
-//! Each rule counts its findings per folder of a crate. A count above its ceiling fails, and so does one
-//! below it, until the ceiling is lowered: so prose never gets worse again.
+//! Each rule counts its findings per folder of a crate. A count above its ceiling fails. A count below its
+//! ceiling fails too, until the ceiling is lowered, so that prose never gets worse again.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Rule {
     fn finding(self) -> &'static str {
         match self {
             Rule::Opening => "doc comments that open with a question word",
-            Rule::Vague => "comment lines with a vague pronoun",
+            Rule::Vague => "comment lines or function names with a vague pronoun",
             Rule::LongCode => "lines of Rust above 110 columns",
             Rule::VagueMarkdown => "lines of Markdown with a vague pronoun",
             Rule::LongMarkdown => "lines of Markdown above 120 columns",
@@ -36,8 +36,8 @@ const CEILINGS: [(&str, [usize; 5]); 9] = [
     ("api/", [0, 0, 13, 0, 0]),
     ("raft/machine/", [0, 0, 70, 0, 0]),
     ("raft/", [0, 0, 19, 0, 0]),
-    ("daemon/ipamctl/", [0, 0, 82, 0, 0]),
-    ("daemon/", [0, 0, 64, 0, 0]),
+    ("daemon/ipamctl/", [0, 0, 69, 0, 0]),
+    ("daemon/", [0, 0, 62, 0, 0]),
     ("cni/", [0, 0, 1, 0, 0]),
     ("jepsen/", [0, 0, 2, 0, 0]),
     ("deploy/", [0, 0, 17, 0, 0]),
@@ -118,9 +118,18 @@ fn scan(path: &str, text: &str) -> Scan {
         rust(text)
     } else if path.ends_with(".md") {
         Scan { findings: markdown(text), ..Scan::default() }
+    } else if has_hash_comments(path) {
+        hash_comments(text)
     } else {
         Scan::default()
     }
+}
+
+/// Returns true for scripts, settings and scenarios, whose comments begin with `#`.
+fn has_hash_comments(path: &str) -> bool {
+    let folders = [".ci/", "daemon/tests/namespace_operating/bin/", "deploy/debian/"];
+    let ends = [".toml", ".yaml", ".sh", ".py", ".txt", ".service", ".timer"];
+    folders.iter().any(|folder| path.starts_with(folder)) || ends.iter().any(|end| path.ends_with(end))
 }
 
 /// Complaints about retired terms in Rust and Markdown.
@@ -169,6 +178,9 @@ fn rust(text: &str) -> Scan {
             scan.findings.push((Rule::LongCode, number));
         }
         let Some(comment) = line.trim_start().strip_prefix("//") else {
+            if is_vague_name(line) {
+                scan.findings.push((Rule::Vague, number));
+            }
             is_in_doc = false;
             continue;
         };
@@ -184,6 +196,26 @@ fn rust(text: &str) -> Scan {
             }
         }
         is_in_doc = doc.is_some();
+    }
+    scan
+}
+
+fn hash_comments(text: &str) -> Scan {
+    let mut scan = Scan::default();
+    let mut is_in_comment = false;
+    for (line, number) in text.lines().zip(1..) {
+        let Some(comment) = line.trim_start().strip_prefix('#') else {
+            is_in_comment = false;
+            continue;
+        };
+        scan.comments += 1;
+        if is_vague(comment) {
+            scan.findings.push((Rule::Vague, number));
+        }
+        if !is_in_comment && OPENINGS.contains(&words(comment).next().unwrap_or_default()) {
+            scan.findings.push((Rule::Opening, number));
+        }
+        is_in_comment = true;
     }
     scan
 }
@@ -211,6 +243,13 @@ fn is_vague(line: &str) -> bool {
     let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" _ ").to_lowercase();
     let words: Vec<&str> = words(&prose).collect();
     VAGUE.iter().any(|phrase| words.windows(phrase.len()).any(|window| window == *phrase))
+}
+
+/// Returns true for the line of a function whose name has a vague pronoun.
+fn is_vague_name(line: &str) -> bool {
+    let parts = line.split_once("fn ").filter(|(before, _)| !before.contains('"'));
+    let name = parts.and_then(|(_, rest)| rest.split_once('('));
+    name.is_some_and(|(name, _)| is_vague(&name.replace('_', " ")))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -242,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vague_pronoun_is_found_in_comments_only() {
+    fn a_vague_pronoun_is_found_in_comments_and_function_names() {
         let lines = [
             ("// Nobody waits.", true),
             ("    /// Pools for those who ask.", true),
@@ -251,10 +290,21 @@ mod tests {
             ("// Somebodys.", false),
             ("// What is it?", false),
             ("let a = \"nobody\";", false),
+            ("    async fn nobody_waits() {", true),
+            ("fn none(nobody: u8) {", false),
         ];
         for (line, is_found) in lines {
             assert_eq!(rust(line).findings.contains(&(Rule::Vague, 1)), is_found, "{line}");
         }
+    }
+
+    #[test]
+    fn comments_of_scripts_and_scenarios_are_held_to_the_same_rules() {
+        let text = "#!/bin/bash\n# What it does.\n# How.\nsu nobody\n  # Pools.\n# Somebody.\n";
+        let scan = scan("a/b.txt", text);
+        assert_eq!(scan.findings, [(Rule::Vague, 2), (Rule::Vague, 6)]);
+        assert_eq!(hash_comments("# Where.\n# Why.\n\n# When.\n").findings.len(), 2);
+        assert_eq!(super::scan("a/b.json", text), Scan::default());
     }
 
     #[test]
