@@ -93,6 +93,7 @@ async fn racing_patches_with_keys_all_come_about_once() {
             .unwrap()
             .header("idempotency-key", &format!("race-{at}"))
             .unwrap()
+            .repeatable()
             .within(LONG);
         racers.push(tokio::spawn(async move { client.send(call).await.unwrap() }));
     }
