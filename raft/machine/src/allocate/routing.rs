@@ -68,7 +68,7 @@ impl<'a> Choosing<'a> {
             let (.., which) = match places.iter().find(|(_, cidr, _)| cidr.contains(&route.gateway)) {
                 Some(found) => found,
                 None if request.knows_own_interface_only() => continue,
-                None => return Err(in_nobodys_subnet(request, route)),
+                None => return Err(outside_all_subnets(request, route)),
             };
             // Routing of another interface is repeated by that interface's ADD.
             if let Some((_, route_config)) = route_configs.0.iter_mut().find(|(other, _)| other == which) {
@@ -104,7 +104,7 @@ fn over(mut routes: Vec<Route>, special: &[Route]) -> Vec<Route> {
     routes
 }
 
-fn in_nobodys_subnet(request: &Allocate, route: &Route) -> Refusal {
+fn outside_all_subnets(request: &Allocate, route: &Route) -> Refusal {
     let (gateway, destination) = (route.gateway, route.destination);
     Cause::RouteInNoSubnet { gateway, destination, endpoint: request.endpoint.clone() }.into()
 }
