@@ -162,7 +162,7 @@ impl App {
         self.identify(caller.offer(), caller.deadline).await
     }
 
-    /// Like [`App::who`], for a request of which only the credentials were read.
+    /// Authenticates credentials as [`App::who`] does. Admission calls it before it reads a body.
     pub(in crate::http) async fn identify(
         &self,
         offer: &Offer,

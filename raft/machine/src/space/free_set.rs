@@ -245,7 +245,7 @@ impl Node {
         }
     }
 
-    /// Returns the taken block in a form of which a part can be freed.
+    /// Returns the taken block as two taken halves, so that a part of the block can be freed.
     fn taken_in_parts(&self) -> Kind {
         if self.order <= LEAF_ORDER {
             return Kind::Leaf(u64::MAX);

@@ -1,4 +1,4 @@
-//! Lists of ids in rows, most of which have one id.
+//! Lists of ids in rows. Most lists have one id.
 
 use std::fmt::{self, Debug};
 use std::ops::Deref;

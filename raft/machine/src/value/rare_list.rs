@@ -1,4 +1,4 @@
-//! Lists in rows, most of which are empty.
+//! Lists in rows. Most lists are empty.
 
 use std::ops::Deref;
 use std::slice;
