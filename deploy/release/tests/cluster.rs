@@ -15,7 +15,7 @@ const NEWER: &str = "9.0.0";
 const ADDS: u64 = 3;
 
 /// Network of the node's containers: the package's plugin behind Debian's `bridge`.
-const CONTAINERS: &str = r#"{
+pub(crate) const CONTAINERS: &str = r#"{
   "cniVersion": "1.0.0", "name": "lan", "type": "bridge", "bridge": "lan0",
   "ipam": {"type": "ipam-cni", "socket": "/run/ipamd/agent.sock", "ipv4_pools": ["web"]}
 }"#;
@@ -54,7 +54,7 @@ impl Site {
         };
         let members: Vec<Booted> = MEMBERS.iter().map(|name| with(name, "ipamd", &[OLDER, NEWER])).collect();
         let node = with(NODE, "ipam-agent", &[OLDER]);
-        let desk = desk();
+        let desk = certificates(&MEMBERS);
         for (name, host) in MEMBERS.iter().zip(&members) {
             host.does(&format!("dpkg --install /packages/ipamd-{OLDER}.deb"));
             for (file, at) in [
@@ -66,7 +66,7 @@ impl Site {
                 host.write(&format!("/etc/ipamd/tls/{at}"), &content);
             }
             host.does("chown root:ipamd /etc/ipamd/tls/* && chmod 640 /etc/ipamd/tls/*");
-            host.write("/etc/ipamd/ipamd.toml", &settings(name));
+            host.write("/etc/ipamd/ipamd.toml", &settings(name, &MEMBERS));
             host.does("ipamd check-config > /dev/null");
         }
         let ca = std::fs::read_to_string(desk.path().join("ca/ca.crt")).unwrap();
@@ -127,19 +127,20 @@ impl Site {
     }
 }
 
-/// Certificates of the cluster.
-fn desk() -> tempfile::TempDir {
+/// Certificates of a cluster, in directory `ca`.
+pub(crate) fn certificates(members: &[&str]) -> tempfile::TempDir {
     let desk = tempfile::tempdir().unwrap();
     let ipamctl = prepared("IPAMD_STRIPPED").join("ipamctl");
     let issue = |words: &[&str]| {
         drop(run(Command::new(&ipamctl).args(["cluster", "ca"]).args(words).current_dir(&desk)))
     };
     issue(&["init", "./ca"]);
-    MEMBERS.iter().for_each(|name| issue(&["issue", "./ca", "member", name, "--address", name]));
+    members.iter().for_each(|name| issue(&["issue", "./ca", "member", name, "--address", name]));
     desk
 }
 
-fn settings(name: &str) -> String {
+/// Settings of one of the first members.
+pub(crate) fn settings(name: &str, members: &[&str]) -> String {
     let mut settings = format!(
         "client_listen = \"0.0.0.0:7440\"\nclient_url = \"https://{name}:7440\"\n\
          client_socket = \"/run/ipamd/server/ipamd.sock\"\npeer_listen = \"0.0.0.0:7441\"\n"
@@ -150,7 +151,7 @@ fn settings(name: &str) -> String {
              {authority} = \"/etc/ipamd/tls/ca.crt\"\n"
         );
     }
-    for name in MEMBERS {
+    for name in members {
         settings += &format!("[[initial_members]]\nname = \"{name}\"\npeer = \"{name}:7441\"\n");
     }
     settings

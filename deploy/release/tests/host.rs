@@ -9,17 +9,23 @@ use crate::{package, package_in, prepared, text};
 
 /// Host whose changes end with the test. Each script has namespaces of its own.
 pub(crate) struct Host {
+    base: PathBuf,
     dir: TempDir,
 }
 
 impl Host {
     /// A host with the base system, and all artifacts in `/packages`.
     pub(crate) fn new() -> Self {
+        Self::on(prepared("IPAMD_BASE"))
+    }
+
+    /// The same with another base system.
+    pub(crate) fn on(base: PathBuf) -> Self {
         let dir = TempDir::new().unwrap();
         for folder in ["upper", "work", "root"] {
             std::fs::create_dir(dir.path().join(folder)).unwrap();
         }
-        let host = Self { dir };
+        let host = Self { base, dir };
         std::fs::create_dir(host.path("packages")).unwrap();
         for name in ["ipamd", "ipam-agent"] {
             let file = package(name);
@@ -47,11 +53,10 @@ impl Host {
 
     /// Options that mount the host's root.
     pub(crate) fn overlay(&self) -> String {
-        let base = prepared("IPAMD_BASE");
         let at = |name: &str| self.dir.path().join(name);
         format!(
             "lowerdir={},upperdir={},workdir={}",
-            base.display(),
+            self.base.display(),
             at("upper").display(),
             at("work").display()
         )
@@ -66,6 +71,14 @@ impl Host {
         command.args(["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]);
         command.args(["bash", "-euc", mount, "bash", &self.overlay()]).arg(self.root()).arg(script);
         command.output().unwrap()
+    }
+
+    /// Writes the host's root to the image of a disk.
+    pub(crate) fn write_disk(&self, image: &Path) {
+        let write = "mount -t overlay overlay -o \"$1\" \"$2\" && exec mke2fs -q -t ext4 -d \"$2\" \"$3\" 2G";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "bash", "-euc", write, "bash", &self.overlay()]).arg(self.root()).arg(image);
+        crate::run(&mut command);
     }
 
     /// Runs a script that must succeed; returns its output.

@@ -15,6 +15,7 @@ mod cluster;
 mod documents;
 mod host;
 mod install;
+mod kernel;
 mod linking;
 mod rpm;
 mod units;

@@ -79,8 +79,15 @@ const RELEASE: &[Package] = &[
     Package { name: "systemd-container", wanted: "systemd-nspawn", places: &["/usr/bin/systemd-nspawn"] },
 ];
 
-/// Package that builds and reads RPM packages.
-const RPM: &[Package] = &[Package { name: "rpm", wanted: "rpmbuild", places: &["/usr/bin/rpmbuild"] }];
+/// Packages of the tests that a daily run leaves out.
+const BY_HAND: &[Package] = &[
+    Package { name: "rpm", wanted: "rpmbuild", places: &["/usr/bin/rpmbuild"] },
+    Package {
+        name: "qemu-system-x86",
+        wanted: "qemu-system-x86_64",
+        places: &["/usr/bin/qemu-system-x86_64"],
+    },
+];
 
 /// Debian's package of kubectl.
 const KUBECTL: &str = "kubernetes-client";
@@ -92,10 +99,10 @@ pub(crate) fn ensure() -> Result<()> {
     ensure_all(NEEDED)
 }
 
-/// Installs the missing packages that check release artifacts; with `rpm` also that of RPM packages.
-pub(crate) fn ensure_release(rpm: bool) -> Result<()> {
+/// Installs the missing packages that check release artifacts, also those of tests that a daily run leaves out.
+pub(crate) fn ensure_release(by_hand: bool) -> Result<()> {
     ensure_all(RELEASE)?;
-    if rpm { ensure_all(RPM) } else { Ok(()) }
+    if by_hand { ensure_all(BY_HAND) } else { Ok(()) }
 }
 
 fn ensure_all(needed: &'static [Package]) -> Result<()> {

@@ -17,6 +17,8 @@ const DEBIAN: &str = "bookworm";
 /// Further packages of the base system, for hosts that boot and for containers on them.
 const INCLUDED: [&str; 7] =
     ["adduser", "containerd", "containernetworking-plugins", "iproute2", "runc", "systemd", "systemd-sysv"];
+/// Packages that a base system with a kernel of its own needs, too.
+const KERNEL: [&str; 4] = ["initramfs-tools", "kmod", "linux-image-cloud-amd64", "udev"];
 /// Unit of containerd, which no host must start by itself.
 const CONTAINERD: &str = "etc/systemd/system/containerd.service";
 /// Marker file, written last into a complete base system.
@@ -40,7 +42,7 @@ pub(crate) fn test(workspace: &Workspace, choice: &Choice<'_>) -> Result<()> {
     }
     packages::ensure_release(by_hand)?;
     monitoring::test(workspace, &packages::ensure_promtool(workspace)?)?;
-    let base = base_system(workspace)?;
+    let base = base_system(workspace, "tools/debian", &[])?;
     let programs = if shipped { workspace.dist() } else { binaries::build_quickly(workspace, &PROGRAMS)? };
     let work = workspace.target.join("release");
     if work.exists() {
@@ -56,7 +58,8 @@ pub(crate) fn test(workspace: &Workspace, choice: &Choice<'_>) -> Result<()> {
         tests.env("IPAMD_SHIPPED", "1");
     }
     if by_hand {
-        tests.arg("--ignore-default-filter");
+        let kernel_base = base_system(workspace, "tools/debian-kernel", &KERNEL)?;
+        tests.arg("--ignore-default-filter").env("IPAMD_KERNEL_BASE", kernel_base);
     }
     if let Some(previous) = previous {
         tests.env("IPAMD_PREVIOUS", std::path::absolute(previous)?);
@@ -73,9 +76,9 @@ fn strip(from: &Path, to: &Path) -> Result<PathBuf> {
     Ok(to.to_owned())
 }
 
-/// Debian's base system in a folder, made once.
-fn base_system(workspace: &Workspace) -> Result<PathBuf> {
-    let home = workspace.target.join("tools/debian");
+/// Debian's base system with further packages, in a folder below `target`; made once.
+fn base_system(workspace: &Workspace, home: &str, further: &[&str]) -> Result<PathBuf> {
+    let home = workspace.target.join(home);
     let base = home.join(DEBIAN);
     if home.join(COMPLETE).exists() {
         return Ok(base);
@@ -84,7 +87,7 @@ fn base_system(workspace: &Workspace) -> Result<PathBuf> {
         fs::remove_dir_all(&home)?;
     }
     fs::create_dir_all(&home)?;
-    let include = format!("--include={}", INCLUDED.join(","));
+    let include = format!("--include={}", [&INCLUDED, further].concat().join(","));
     call(Command::new("debootstrap").args(["--variant=minbase", &include, DEBIAN]).arg(&base))?;
     symlink("/dev/null", base.join(CONTAINERD))?;
     fs::write(home.join(COMPLETE), DEBIAN)?;

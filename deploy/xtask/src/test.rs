@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Test the binaries that ship, optimised and static, instead of those that cargo builds for the tests.
     #[arg(long)]
     shipped: bool,
-    /// Run the tests that a daily run leaves out, too: RPM packages.
+    /// Run the tests that a daily run leaves out, too: RPM packages, and a host with a kernel of its own.
     #[arg(long)]
     by_hand: bool,
     /// Directory with Debian packages of an earlier release, from which tested upgrades begin.
