@@ -97,8 +97,8 @@ fn problem(node: &Node) -> Option<AgentProblem> {
         return Some(AgentProblem::JournalUnwritable);
     }
     // The agent's socket stays open without its file, but no plugin finds it.
-    let is_there = !matches!(node.config.socket.try_exists(), Ok(false));
-    (!is_there).then_some(AgentProblem::SocketUnavailable)
+    let is_missing = matches!(node.config.socket.try_exists(), Ok(false));
+    is_missing.then_some(AgentProblem::SocketUnavailable)
 }
 
 async fn record(node: &Node, number: u64) -> Result<(), Problem> {

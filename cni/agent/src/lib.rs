@@ -18,6 +18,7 @@
 //!   otherwise no capability.
 
 pub mod attachment;
+mod backoff;
 pub mod boot;
 pub mod cluster;
 pub mod command_line;

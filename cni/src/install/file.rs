@@ -109,7 +109,7 @@ impl Aside<'_> {
     ///
     /// # Errors
     /// The failed operation.
-    pub(super) fn delete(self) -> io::Result<()> {
+    pub(super) fn delete(&self) -> io::Result<()> {
         remove(&self.kept)?;
         self.directory.handle.sync_all()
     }

@@ -32,7 +32,7 @@ impl Removal<'_> {
     ///
     /// # Errors
     /// The attachments that need the files, or a file that can't be removed. All files are in their places
-    /// then, unless the final deletion of one failed.
+    /// then, except those that the message reports as removed.
     pub(super) async fn carry_out(&self) -> Result<Vec<String>, Trouble> {
         self.check().await?;
         let networks = self.networks.as_ref().map(|(dir, _)| open(dir)).transpose()?;
@@ -51,10 +51,18 @@ impl Removal<'_> {
             tokio::time::sleep(self.settle).await;
             self.check_again(&mut aside).await?;
         }
-        let mut removed = Vec::new();
-        for file in aside {
+        let mut removed: Vec<String> = Vec::new();
+        // The plugin is the last file, so networks that are put back still have it.
+        while let Some(file) = aside.first() {
             let path = file.path().display().to_string();
-            file.delete().map_err(|error| Trouble::file(&path, &error))?;
+            if let Err(error) = file.delete() {
+                let mut trouble = Trouble::file(&path, &error);
+                for path in removed {
+                    let _ = write!(trouble.text, "\n{path} was removed");
+                }
+                return Err(put_back(&mut aside, trouble));
+            }
+            aside.remove(0);
             removed.push(path);
         }
         Ok(removed)
@@ -180,22 +188,30 @@ mod tests {
         });
     }
 
-    /// Removes a plugin and a network while the agent gives these answers; returns the files that are left.
-    async fn remove(answers: Vec<Value>) -> (Result<Vec<String>, Trouble>, Vec<String>) {
+    /// Directories of a node, with a plugin and a network.
+    fn node() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        let [bin, net] = ["bin", "net.d"].map(|name| dir.path().join(name));
-        for (folder, name) in [(&bin, CNI_TYPE), (&bin, "other"), (&net, "10-lan.conflist")] {
-            std::fs::create_dir_all(folder).unwrap();
-            std::fs::write(folder.join(name), "").unwrap();
+        for name in ["bin", "net.d"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
         }
-        agent(dir.path(), answers);
+        for (folder, name) in [("bin", CNI_TYPE), ("bin", "other"), ("net.d", "10-lan.conflist")] {
+            std::fs::write(dir.path().join(folder).join(name), "").unwrap();
+        }
+        dir
+    }
+
+    /// Removes the plugin and two networks while the agent gives these answers. Returns the outcome
+    /// with the text of a failure, and the files that are left.
+    async fn remove(dir: &Path, answers: Vec<Value>) -> (Result<Vec<String>, String>, Vec<String>) {
+        let [bin, net] = ["bin", "net.d"].map(|name| dir.join(name));
+        agent(dir, answers);
         let removal = Removal {
             programs: Some(&bin),
-            networks: Some((&net, vec!["10-lan.conflist".to_owned(), "absent.conf".to_owned()])),
-            agent: &dir.path().join("agent.sock"),
+            networks: Some((&net, vec!["10-lan.conflist".to_owned(), "20-wan.conf".to_owned()])),
+            agent: &dir.join("agent.sock"),
             settle: Duration::ZERO,
         };
-        let result = removal.carry_out().await;
+        let result = removal.carry_out().await.map_err(|trouble| trouble.text);
         let entries = [&net, &bin].into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
         let mut left: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -205,17 +221,30 @@ mod tests {
 
     #[tokio::test]
     async fn all_files_go_without_attachments() {
-        let (removed, left) = remove(vec![nothing(), nothing(), nothing()]).await;
+        let (removed, left) = remove(node().path(), vec![nothing(), nothing(), nothing()]).await;
         assert_eq!(removed.unwrap().len(), 2);
         assert_eq!(left, ["other"]);
+    }
+
+    #[tokio::test]
+    async fn a_failed_deletion_puts_all_other_files_back() {
+        let node = node();
+        // A directory can be moved aside, and not be deleted as a file.
+        std::fs::create_dir(node.path().join("net.d/20-wan.conf")).unwrap();
+        let (failed, left) = remove(node.path(), vec![nothing(), nothing(), nothing()]).await;
+        let text = failed.unwrap_err();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains("net.d/20-wan.conf: ") && lines.len() == 2, "{text}");
+        assert!(lines[1].ends_with("net.d/10-lan.conflist was removed"), "{text}");
+        assert_eq!(left, ["20-wan.conf", CNI_TYPE, "other"]);
     }
 
     #[tokio::test]
     async fn an_attachment_at_any_moment_keeps_all_files() {
         for before in 0..3 {
             let answers = std::iter::repeat_n(nothing(), before).chain([one(4)]).collect();
-            let (refused, left) = remove(answers).await;
-            let text = refused.unwrap_err().text;
+            let (refused, left) = remove(node().path(), answers).await;
+            let text = refused.unwrap_err();
             assert!(text.contains("pod/eu/shop/web-0: network lan, container c1, interface eth0"), "{text}");
             assert!(text.contains("5 attachments") && text.contains("and 4 more"), "{text}");
             assert_eq!(left, ["10-lan.conflist", CNI_TYPE, "other"], "after {before} looks");

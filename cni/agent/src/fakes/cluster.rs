@@ -44,8 +44,8 @@ pub(crate) struct Model {
     pub(crate) is_exhausted: bool,
     /// Has no leader for ADDs and DELs.
     pub(crate) is_down: bool,
-    /// Answers no report.
-    pub(crate) is_lost: bool,
+    /// Code with which it refuses all reports.
+    pub(crate) refusal: Option<Code>,
     /// Takes reports, and never answers.
     pub(crate) is_hanging: bool,
     /// MAC address of the container, where it is known.
@@ -194,8 +194,11 @@ fn refused(code: Code) -> Response {
 async fn report(State(cluster): State<FakeCluster>, Json(request): Json<ProbesRequest>) -> Response {
     let (answer, is_hanging) = {
         let mut model = cluster.model();
-        let lost = || Problem::new(Code::NoLeader, "so says the test");
-        (if model.is_lost { Err(lost()) } else { Ok(model.report(request)) }, model.is_hanging)
+        let answer = match model.refusal {
+            Some(code) => Err(code),
+            None => Ok(model.report(request)),
+        };
+        (answer, model.is_hanging)
     };
     cluster.asked.notify_one();
     if is_hanging {
@@ -203,7 +206,7 @@ async fn report(State(cluster): State<FakeCluster>, Json(request): Json<ProbesRe
     }
     match answer {
         Ok(answer) => Json(answer).into_response(),
-        Err(problem) => (StatusCode::SERVICE_UNAVAILABLE, Json(problem)).into_response(),
+        Err(code) => refused(code),
     }
 }
 

@@ -166,8 +166,8 @@ impl State {
             }
             Change::AddAddress { device, address } => {
                 let link = index(self, device)?;
-                let is_there = |one: &HostAddress| one.link == link && one.address.addr() == address.addr();
-                if self.observed.addresses.iter().any(is_there) {
+                let is_same = |one: &HostAddress| one.link == link && one.address.addr() == address.addr();
+                if self.observed.addresses.iter().any(is_same) {
                     return Err(KernelError::Exists);
                 }
                 let is_tagged = self.observed.has_tags;

@@ -159,11 +159,11 @@ impl Parts {
             if is_replaced { self.replaced.push(change) } else { self.removed.push(change) }
         }
         for address in &device.addresses {
-            let is_there = |one: &&HostAddress| {
+            let is_present = |one: &&HostAddress| {
                 one.address == *address
                     || (one.address.addr() == address.addr() && !is_own(observed, owned, name, one))
             };
-            if !present.iter().any(is_there) {
+            if !present.iter().any(is_present) {
                 self.addresses.push(Change::AddAddress { device: name.to_owned(), address: *address });
             }
         }

@@ -535,8 +535,8 @@ proptest! {
             for (wanted, point) in steps {
                 killed(&kernel, dir.path(), &all[wanted], point).await;
                 let shown = kernel.shown();
-                let is_there = |one: &&String| one.contains(" mtu ") || shown.contains(one);
-                assert!(before.iter().all(|one| is_there(&one)), "{before:?} {shown:?}");
+                let is_kept = |one: &&String| one.contains(" mtu ") || shown.contains(one);
+                assert!(before.iter().all(|one| is_kept(&one)), "{before:?} {shown:?}");
                 // The agent restarts: first with the journal alone, then with the servers.
                 let mut session = open(&kernel, dir.path(), "b1");
                 session.repair().await.unwrap();

@@ -3,7 +3,6 @@
 //! **Invariant:** absence from this view releases nothing. A list may be stale, a watch may be interrupted,
 //! and a pod may be newer than both; the view only explains an ADD.
 
-mod backoff;
 mod events;
 mod fill;
 mod find;

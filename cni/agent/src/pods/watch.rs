@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use ipam_api::client::with_query;
 use ipam_api::limits::PODS_PER_NODE_MAX;
 
-use super::backoff::{Backoff, jittered};
 use super::object::Object;
 use super::view::PodView;
+use crate::backoff::{Backoff, jittered};
 use crate::journal::{Attachments, Journal, Pod, Record};
 use crate::kubernetes::{ApiError, List, WatchEvent};
 

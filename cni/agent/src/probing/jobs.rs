@@ -10,6 +10,7 @@ use ipam_api::name::Name;
 use ipam_api::probe::{ProbeJob, ProbeResult, ProbesAnswer, ProbesRequest, SWEEP_BEGINS};
 use tokio::time::{Instant, sleep};
 
+use crate::backoff::Backoff;
 use crate::node::Node;
 use crate::probe::{ProbeError, Purpose};
 use crate::probing::links::Links;
@@ -28,7 +29,7 @@ struct Sweep {
     after: Option<String>,
     /// Position before these jobs.
     before: Option<String>,
-    /// Time of the next sweep; none before the first.
+    /// Time of the next sweep; none before the first answer.
     due_at: Option<Instant>,
 }
 
@@ -37,14 +38,17 @@ impl Sweep {
     fn request(&mut self, now: Instant) -> ProbesRequest {
         if self.after.is_none() && self.due_at.is_none_or(|at| at <= now) {
             self.after = Some(SWEEP_BEGINS.to_owned());
-            self.due_at = Some(now + Duration::from_millis(SWEEP_INTERVAL_MS));
         }
         let (results, after) = (std::mem::take(&mut self.results), self.after.clone());
         ProbesRequest { results, jobs: PROBE_RESULTS_MAX as u64, after }
     }
 
     /// Moves on to the jobs of an answer.
-    fn answered(&mut self, answer: &ProbesAnswer) {
+    fn answered(&mut self, answer: &ProbesAnswer, now: Instant) {
+        // A sweep is due until a server has answered its first request.
+        if self.after.as_deref() == Some(SWEEP_BEGINS) {
+            self.due_at = Some(now + Duration::from_millis(SWEEP_INTERVAL_MS));
+        }
         self.before = std::mem::replace(&mut self.after, answer.next.clone());
     }
 
@@ -62,6 +66,7 @@ pub async fn run(node: Arc<Node>, wire: impl Wire) {
     let mut wanted = node.has_probes.subscribe();
     let mut has_failed = false;
     let mut failures = Failures::default();
+    let mut backoff = Backoff::default();
     loop {
         if wanted.wait_for(|has_probes| *has_probes).await.is_err() {
             return;
@@ -78,7 +83,8 @@ pub async fn run(node: Arc<Node>, wire: impl Wire) {
             }
             match result {
                 Ok(answer) => {
-                    sweep.answered(&answer);
+                    backoff.reset();
+                    sweep.answered(&answer, Instant::now());
                     let wait_ms = answer.wait_ms.clamp(AGENT_INTERVAL_MS_MIN, AGENT_INTERVAL_MS_MAX);
                     // The pause precedes the probes, so that their results are recent when the cluster gets
                     // them.
@@ -90,7 +96,7 @@ pub async fn run(node: Arc<Node>, wire: impl Wire) {
                 }
                 Err(_) => {
                     sweep.failed();
-                    sleep(node.config.heartbeat_interval).await;
+                    sleep(backoff.next()).await;
                 }
             }
         }
@@ -171,6 +177,8 @@ fn by_link<'a>(
 
 #[cfg(test)]
 mod tests {
+    use ipam_api::problem::Code;
+
     use super::*;
     use crate::fakes::{FOREIGN, FakeCluster, FakeWire};
 
@@ -246,7 +254,7 @@ mod tests {
         let now = Instant::now();
         let mut sweep = Sweep::default();
         assert_eq!(sweep.request(now).after.as_deref(), Some(SWEEP_BEGINS));
-        sweep.answered(&jobs(&["10.0.0.1"], "a"));
+        sweep.answered(&jobs(&["10.0.0.1"], "a"), now);
         sweep.results = vec![ProbeResult {
             network: Name::default_name(),
             address: "10.0.0.1".parse().unwrap(),
@@ -262,14 +270,49 @@ mod tests {
     }
 
     #[test]
+    fn a_sweep_is_due_until_its_first_request_is_answered() {
+        let start = Instant::now();
+        let interval = Duration::from_millis(SWEEP_INTERVAL_MS);
+        let mut sweep = Sweep::default();
+        for now in [start, start + interval] {
+            for _ in 0..2 {
+                assert_eq!(sweep.request(now).after.as_deref(), Some(SWEEP_BEGINS));
+                sweep.failed();
+            }
+            // A sweep of one batch, and a request that neither begins nor continues a sweep.
+            for after in [Some(SWEEP_BEGINS), None] {
+                assert_eq!(sweep.request(now).after.as_deref(), after);
+                sweep.answered(&ProbesAnswer { next: None, ..jobs(&[], "a") }, now);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_sweep_begins_again_soon() {
+        let dir = tempfile::tempdir().unwrap();
+        let cluster = FakeCluster::default();
+        let node = cluster.node(dir.path(), "heartbeat_interval_ms = 3600000").await;
+        cluster.model().refusal = Some(Code::Forbidden);
+        cluster.model().jobs = [jobs(&[], "a")].into();
+        let prober = tokio::spawn(run(node.clone(), FakeWire::default()));
+        node.has_probes.send_replace(true);
+        cluster.asked.notified().await;
+        cluster.model().refusal = None;
+        tokio::time::timeout(Duration::from_secs(60), wait(&cluster, 1)).await.unwrap();
+        assert_eq!(cluster.model().reports[0].after.as_deref(), Some(SWEEP_BEGINS));
+        prober.abort();
+    }
+
+    #[test]
     fn a_sweep_begins_once_in_each_interval_at_the_agents_own_clock() {
         let start = Instant::now();
         let interval = Duration::from_millis(SWEEP_INTERVAL_MS);
         let mut sweep = Sweep::default();
         let mut begins = |after: Duration, next: Option<&str>| {
-            let request = sweep.request(start + after);
+            let now = start + after;
+            let request = sweep.request(now);
             let end = ProbesAnswer { next: next.map(str::to_owned), ..jobs(&[], "a") };
-            sweep.answered(&end);
+            sweep.answered(&end, now);
             request.after
         };
         assert_eq!(begins(Duration::ZERO, None).as_deref(), Some(SWEEP_BEGINS));

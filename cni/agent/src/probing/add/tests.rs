@@ -204,12 +204,12 @@ async fn a_probe_that_cannot_be_sent_fails_the_add() {
 async fn silent_addresses_are_used_without_a_report_and_probed_again_by_a_repetition() {
     let test = Test::new("").await;
     let wire = FakeWire::with(&[]);
-    test.cluster.model().is_lost = true;
+    test.cluster.model().refusal = Some(Code::NoLeader);
     assert_eq!(test.add(&wire, 1, SHORT).await.unwrap(), ["10.0.0.1", "2001:db8::2"]);
     assert_eq!(test.cluster.model().held(), ["10.0.0.1!", "2001:db8::2!"]);
     assert_eq!(test.entry(), Some((Phase::Attached, vec![101, 102])));
     // An agent that was killed before its report leaves the same state.
-    test.cluster.model().is_lost = false;
+    test.cluster.model().refusal = None;
     test.add(&wire, 2, LONG).await.unwrap();
     assert_eq!(test.cluster.model().held(), ["10.0.0.1", "2001:db8::2"]);
     assert_eq!(wire.probes().iter().filter(|probe| probe.starts_with("Conflict")).count(), 2);
@@ -237,7 +237,7 @@ async fn an_agent_killed_after_its_report_knows_that_its_allocations_are_replace
 #[tokio::test]
 async fn a_conflict_without_a_report_is_released_later() {
     let test = Test::new("").await;
-    test.cluster.model().is_lost = true;
+    test.cluster.model().refusal = Some(Code::NoLeader);
     let problem = test.add(&FakeWire::with(&["10.0.0.1"]), 1, SHORT).await.unwrap_err();
     assert_eq!(problem.code, Code::AddressConflict);
     assert!(problem.detail.contains("the cluster has not recorded the conflict: "), "{problem}");
@@ -246,7 +246,7 @@ async fn a_conflict_without_a_report_is_released_later() {
     assert_eq!(allocations, [101, 102]);
     assert_eq!(test.cluster.model().held().len(), 2);
     // The next ADD delivers the release before it requests addresses.
-    test.cluster.model().is_lost = false;
+    test.cluster.model().refusal = None;
     assert_eq!(test.add(&FakeWire::with(&["10.0.0.1"]), 2, LONG).await.unwrap(), ["10.0.0.3", "2001:db8::4"]);
     assert_eq!(test.cluster.model().releases.len(), 1);
 }

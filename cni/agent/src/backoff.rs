@@ -9,27 +9,27 @@ const LAST: Duration = Duration::from_secs(30);
 
 /// Pauses of one task.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     attempts: u32,
 }
 
 impl Backoff {
-    /// Next pause, randomly between half and all of its length, since the agents of many nodes lose the API
-    /// server at the same moment.
-    pub(super) fn next(&mut self) -> Duration {
+    /// Next pause, randomly between half and all of its length, since the agents of many nodes lose a server
+    /// at the same moment.
+    pub(crate) fn next(&mut self) -> Duration {
         let whole = FIRST.saturating_mul(1 << self.attempts.min(16)).min(LAST);
         self.attempts = self.attempts.saturating_add(1);
         jittered(whole)
     }
 
     /// Restarts with the shortest pause after a success.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.attempts = 0;
     }
 }
 
 /// Random duration from the half to the whole.
-pub(super) fn jittered(whole: Duration) -> Duration {
+pub(crate) fn jittered(whole: Duration) -> Duration {
     let [random, ..] = *uuid::Uuid::new_v4().as_bytes();
     whole / 2 + whole / 2 * u32::from(random) / u32::from(u8::MAX)
 }
