@@ -89,6 +89,24 @@ async fn held_addresses_stay_in_their_pool() {
 }
 
 #[tokio::test]
+async fn holders_are_not_named_while_the_pools_with_a_gateway_are_unknown() {
+    let (server, seen) = pretend(|method, path, before| {
+        if path.starts_with("/v1/pools?") {
+            let refused = Problem::new(Code::Forbidden, "this token may not read pools");
+            return Some((403, serde_json::to_value(refused).unwrap()));
+        }
+        world::world(method, path, before)
+    })
+    .await;
+    let (result, _) = run(&server, "subnet set lan-10 --gateway 10.10.0.2").await;
+    assert_eq!(code(&result), 0, "the change is complete: {result:?}");
+    let seen = seen.lock().unwrap();
+    let count = |start: &str| seen.iter().filter(|line| line.starts_with(start)).count();
+    assert_eq!((count("PATCH /v1/subnets/lan-10"), count("GET /v1/pools?")), (1, 1), "{seen:?}");
+    assert_eq!(count("GET /v1/allocations"), 0, "{seen:?}");
+}
+
+#[tokio::test]
 async fn applying_what_is_so_already_prints_a_document_too() {
     let (server, _) = pretend(world::world).await;
     let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();

@@ -49,7 +49,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
         return verify(session, file).await;
     }
     if file.exists() && !arguments.force {
-        return Err(is_there(file));
+        return Err(already_exists(file));
     }
     if session.writing.dry_run {
         session.say("a dry run: no backup was requested or written");
@@ -175,7 +175,7 @@ impl Aside {
     fn take_place(mut self, wanted: &Path, force: bool) -> Result<(), Failure> {
         let flags = if force { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, &self.path, CWD, wanted, flags) {
-            Err(Errno::EXIST) => return Err(is_there(wanted)),
+            Err(Errno::EXIST) => return Err(already_exists(wanted)),
             // Some file systems lack RENAME_NOREPLACE; `run` has already checked for an existing file.
             Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&self.path, wanted),
             done => done.map_err(io::Error::from),
@@ -197,7 +197,7 @@ impl Drop for Aside {
     }
 }
 
-fn is_there(file: &Path) -> Failure {
+fn already_exists(file: &Path) -> Failure {
     Failure::usage(
         format!("{} already exists and was not changed", file.display()),
         "Choose another file, or replace this one with --force.",
