@@ -29,7 +29,7 @@ pub enum Fault {
     Fail {
         /// HTTP status.
         code: u16,
-        /// Number of requests.
+        /// Number of requests; 0 is the end of this fault.
         count: usize,
         /// Header `Retry-After`, in seconds.
         retry_after: Option<u64>,
@@ -105,7 +105,7 @@ impl Faults {
             Fault::Fresh => (self.stale, self.stale_cache) = (None, None),
             Fault::Fail { code, count, retry_after } => {
                 let refusal = Refusal::new(code, "so says the test").retry_after(retry_after);
-                self.fail = Some((refusal, count));
+                self.fail = (count > 0).then_some((refusal, count));
             }
             Fault::Forbid { verb, plural } => self.forbidden.push((verb, plural)),
             Fault::Hostile(hostility) => self.hostile = Some(hostility),

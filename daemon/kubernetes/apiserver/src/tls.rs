@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::serve::Listener;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -14,11 +15,13 @@ use tokio_rustls::server::TlsStream;
 pub(crate) struct TlsListener {
     listener: TcpListener,
     acceptor: TlsAcceptor,
+    /// Unfinished handshakes, each in its own task: a slow client delays no other one.
+    handshakes: JoinSet<io::Result<(TlsStream<TcpStream>, SocketAddr)>>,
 }
 
 impl TlsListener {
     pub(crate) fn new(listener: TcpListener, config: Arc<ServerConfig>) -> Self {
-        Self { listener, acceptor: config.into() }
+        Self { listener, acceptor: config.into(), handshakes: JoinSet::new() }
     }
 }
 
@@ -28,11 +31,20 @@ impl Listener for TlsListener {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
-            // A connection whose TLS handshake fails is dropped.
-            if let Ok((stream, address)) = self.listener.accept().await
-                && let Ok(stream) = self.acceptor.accept(stream).await
-            {
-                return (stream, address);
+            tokio::select! {
+                accepted = self.listener.accept() => {
+                    if let Ok((stream, address)) = accepted {
+                        let stream = self.acceptor.accept(stream);
+                        let handshake = async move { stream.await.map(|stream| (stream, address)) };
+                        self.handshakes.spawn(handshake);
+                    }
+                }
+                Some(finished) = self.handshakes.join_next() => {
+                    // A connection whose TLS handshake fails is dropped.
+                    if let Ok(Ok(connection)) = finished {
+                        return connection;
+                    }
+                }
             }
         }
     }

@@ -1,10 +1,17 @@
 //! Faults, and the handle of the server.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use ipam_api::tls::{VERSIONS, provider};
 use reqwest::Method;
+use rustls::ServerConfig;
+use rustls::server::ResolvesServerCertUsingSni;
 use serde_json::{Value, json};
 use test_apiserver::{ApiServer, Fault, Hostility};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::client::{ask, client, get, watched};
 
@@ -156,6 +163,31 @@ async fn faults_refuse_forbid_and_flood() {
 }
 
 #[tokio::test]
+async fn a_failure_of_no_request_is_no_fault() {
+    let server = ApiServer::start();
+    server.fault(Fault::Fail { code: 500, count: 0, retry_after: None });
+    assert_eq!(get(&server, "/api/v1/pods").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_client_without_a_handshake_blocks_no_other_client() {
+    // Without a certificate, each handshake fails. The test needs none that succeeds.
+    let no_certificate = Arc::new(ResolvesServerCertUsingSni::new());
+    let config = ServerConfig::builder_with_provider(provider());
+    let config = config.with_protocol_versions(VERSIONS).unwrap().with_no_client_auth();
+    let config = config.with_cert_resolver(no_certificate);
+    let server = ApiServer::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), Some(Arc::new(config)));
+    let address = server.url().replace("https://", "");
+    let _silent = TcpStream::connect(&address).await.unwrap();
+    let mut client = TcpStream::connect(&address).await.unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    // The server ends this connection, since its bytes are no handshake. A reset is an end, too.
+    let mut answer = Vec::new();
+    let end = tokio::time::timeout(Duration::from_secs(60), client.read_to_end(&mut answer)).await;
+    assert!(end.is_ok(), "the server waits for the silent client");
+}
+
+#[tokio::test]
 async fn a_stopped_server_refuses_connections_and_keeps_its_objects() {
     let mut server = ApiServer::start();
     server.put(PODS, pod("web-0", "n1"));
@@ -194,8 +226,8 @@ async fn resources_are_discovered() {
     let server = ApiServer::start();
     assert_eq!(get(&server, "/version").await.1["major"], "1");
     let apps = get(&server, "/apis/apps/v1").await.1;
-    let is_there = |one: &Value| one["name"] == "deployments" && one["namespaced"] == true;
-    assert!(apps["resources"].as_array().unwrap().iter().any(is_there), "{apps}");
+    let is_listed = |one: &Value| one["name"] == "deployments" && one["namespaced"] == true;
+    assert!(apps["resources"].as_array().unwrap().iter().any(is_listed), "{apps}");
     assert_eq!(get(&server, "/apis/unknown/v1").await.0, 404);
     assert_eq!(get(&server, "/api/v1/widgets").await.0, 404);
 }
