@@ -7,12 +7,15 @@ use tokio::time::Instant;
 
 use super::error::HandOverError;
 use super::inner::Inner;
-use super::members::{self, BEHIND_MAX};
+use super::members;
 use super::raft::{Leader, leader};
 use super::running::Running;
 use super::transfer::transfer;
 use crate::durations::as_ms;
 use crate::transport::{Answer, CallError, NotHandedOver, Purpose, Request};
+
+/// Log entries that a voter may lack when it takes over: it decides no proposal until it has them.
+const HEIR_MISSING_ENTRIES_MAX: u64 = 10_000;
 
 /// Requests a leadership transfer to member `to`, and waits until it leads or the deadline passes.
 pub(super) async fn ask(inner: &Inner, to: u64, deadline: Instant) -> Result<(), HandOverError> {
@@ -70,7 +73,7 @@ pub(super) async fn here(
     if heir.answers != Some(true) {
         return Err(NotHandedOver::Unfit(format!("{name} doesn't answer")));
     }
-    if heir.behind.is_none_or(|behind| behind > BEHIND_MAX) {
+    if heir.behind.is_none_or(|behind| behind > HEIR_MISSING_ENTRIES_MAX) {
         return Err(NotHandedOver::Unfit(format!("{name} lacks too much of the log")));
     }
     let patience = Duration::from_millis(4 * inner.profile.timing.election_max_ms);

@@ -11,8 +11,6 @@ use super::raft::{Leader, leader};
 use crate::transport::{Answer, Declined, Purpose, Request};
 use crate::types::{MemberInfo, Role};
 
-/// Missing entries above which a voter doesn't become the leader.
-pub(super) const BEHIND_MAX: u64 = 10_000;
 /// Time limit of the leader's answer, after which the leader is determined again.
 const PATIENCE: Duration = Duration::from_secs(1);
 

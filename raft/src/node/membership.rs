@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const CALL: Duration = Duration::from_millis(500);
 /// Time limit of one step, after which the state is evaluated again.
 const STEP_PATIENCE: Duration = Duration::from_secs(5);
-/// Missing entries above which a learner gets no vote, since it couldn't acknowledge entries yet.
-const LAG_MAX: u64 = 1_000;
+/// Log entries that a learner may lack when it gets a vote: it can't acknowledge new entries before.
+pub const VOTE_MISSING_ENTRIES_MAX: u64 = 1_000;
 
 /// The present membership of the log.
 #[derive(Debug, Default)]
@@ -204,7 +204,9 @@ fn decide<'a>(
     }
     let fit = |id: &u64| {
         let seen = seen.iter().find(|member| member.id == *id);
-        seen.is_some_and(|member| member.answers == Some(true) && member.behind.is_some_and(|b| b <= LAG_MAX))
+        seen.is_some_and(|member| {
+            member.answers == Some(true) && member.behind.is_some_and(|b| b <= VOTE_MISSING_ENTRIES_MAX)
+        })
     };
     if present.joint || voters != present.voters {
         let unfit = voters.difference(&present.voters).any(|id| !fit(id));
@@ -316,7 +318,7 @@ mod tests {
         let (present, mut seen) = present(&FOUNDERS);
         let rows = rows(MemberStanding::Voter, &[3]);
         assert_eq!(next(&rows, &present, &seen), Next::Vote([1, 2, 4].into()));
-        seen[3].behind = Some(LAG_MAX + 1);
+        seen[3].behind = Some(VOTE_MISSING_ENTRIES_MAX + 1);
         assert_eq!(next(&rows, &present, &seen), Next::Nothing);
         seen[3].behind = Some(0);
         seen[3].answers = Some(false);

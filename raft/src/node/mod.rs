@@ -50,6 +50,7 @@ pub use config::{InitialMember, NodeConfig, Timing};
 pub use counters::NodeMetrics;
 pub use error::{Failure, HandOverError, ProposeError, ReadError, StartError};
 pub use handle::{LOG_DIRECTIVES, Node};
+pub use membership::VOTE_MISSING_ENTRIES_MAX;
 pub use proposal_timing::ProposalTiming;
 pub use snapshots::SnapshotPolicy;
 pub use status::Status;

@@ -9,8 +9,8 @@ use crate::durations::as_ms;
 use crate::store::DiskSpace;
 use crate::types::{Member, MemberInfo, Role};
 
-/// Entries still to be applied above which a member isn't ready.
-const BEHIND_MAX: u64 = 10_000;
+/// Committed entries that a ready member may still have to apply.
+const READY_UNAPPLIED_ENTRIES_MAX: u64 = 10_000;
 
 /// View of one member on itself and its cluster at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Inner {
         }
         let index = |log_id: Option<crate::types::LogId>| log_id.map_or(0, |log_id| log_id.index);
         let behind = index(metrics.cluster_committed).saturating_sub(index(self.state.applied()));
-        if behind > BEHIND_MAX {
+        if behind > READY_UNAPPLIED_ENTRIES_MAX {
             return Err(format!("it is catching up: {behind} log entries to go"));
         }
         Ok(())

@@ -95,7 +95,7 @@ impl<'a> Choosing<'a> {
         interfaces: &[&InterfaceName],
     ) -> Vec<AllocationId> {
         let Some(row) = self.row else { return Vec::new() };
-        let mut left = self.state.those_that(&row.allocations, |held| {
+        let mut left = self.state.filter_allocations(&row.allocations, |held| {
             held.attachment.is_none()
                 && held.lifecycle != Lifecycle::Leased
                 && interfaces.contains(&&held.interface)

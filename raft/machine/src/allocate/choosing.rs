@@ -57,7 +57,7 @@ impl<'a> Choosing<'a> {
     fn plan_all(self) -> Result<Plan, Refusal> {
         let Self { request, row, .. } = self;
         let (mut picks, mut reused, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-        let mut seen_to = Vec::new();
+        let mut searched = Vec::new();
         let asked = self.asked_by_value();
         let mut courses = Courses::default();
         for (place, interface) in request.interfaces.iter().enumerate() {
@@ -69,7 +69,7 @@ impl<'a> Choosing<'a> {
                 }
                 Needs::Addresses(portable) => portable,
             };
-            seen_to.push(&interface.name);
+            searched.push(&interface.name);
             let taken = if request.options.adopt {
                 self.pick_adopted(interface, &portable, &picks)?
             } else {
@@ -91,7 +91,7 @@ impl<'a> Choosing<'a> {
         }
         kept.extend_from_slice(&reused);
         let mut left = match self.is_sticky() {
-            true => self.left_behind(&kept, &seen_to),
+            true => self.left_behind(&kept, &searched),
             false => self.preallocated_and_unwanted(&kept),
         };
         self.limit_plan(&picks, &mut left)?;
@@ -131,7 +131,7 @@ impl<'a> Choosing<'a> {
         let mut ids = Vec::new();
         let mut missing = 0;
         for interface in &request.interfaces {
-            let held = self.state.those_that(&endpoint.allocations, |row| {
+            let held = self.state.filter_allocations(&endpoint.allocations, |row| {
                 row.lifecycle != Lifecycle::Attached && row.interface == interface.name
             });
             let other = held.iter().filter_map(|id| self.state.allocations.get(*id));

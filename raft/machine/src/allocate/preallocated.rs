@@ -46,11 +46,11 @@ impl<'a> Choosing<'a> {
             .peekable();
         if !self.request.is_own(&interface.name) {
             // Allocations that a sticky endpoint keeps may have to move, as with the interface's own ADD.
-            let seen_to = match self.is_sticky() {
+            let has_addresses = match self.is_sticky() {
                 true => here.any(|(_, row)| row.attachment.is_some()),
                 false => here.peek().is_some(),
             };
-            return if seen_to { Needs::Nothing } else { addresses() };
+            return if has_addresses { Needs::Nothing } else { addresses() };
         }
         if self.is_sticky() {
             return addresses();
@@ -67,7 +67,7 @@ impl<'a> Choosing<'a> {
     pub(super) fn preallocated_and_unwanted(self, reused: &[AllocationId]) -> Vec<AllocationId> {
         let (Some(row), Some(key)) = (self.row, &self.request.attachment) else { return Vec::new() };
         let is_own = |held: &Allocation| held.interface == key.interface && is_claimable(held, self.request);
-        let mut unwanted = self.state.those_that(&row.allocations, is_own);
+        let mut unwanted = self.state.filter_allocations(&row.allocations, is_own);
         unwanted.retain(|id| !reused.contains(id));
         unwanted
     }
@@ -86,7 +86,7 @@ impl State {
         let is_named = |name: &InterfaceName| request.interfaces.iter().any(|one| one.name == *name);
         // A sticky endpoint reuses addresses that were held for it manually, too.
         let is_sticky = row.sticky.is_some();
-        self.those_that(&row.allocations, |row| match request.is_own(&row.interface) {
+        self.filter_allocations(&row.allocations, |row| match request.is_own(&row.interface) {
             true => row.attachment == Some(attachment) || row.also_attached.contains(&attachment),
             false if row.lifecycle == Lifecycle::Held => is_sticky && is_named(&row.interface),
             false => row.lifecycle == Lifecycle::Attached && is_named(&row.interface),

@@ -104,11 +104,11 @@ impl Step<'_> {
         let state = &self.state;
         let earlier = state.tokens_of(node);
         let name = ResourceName::in_realm(&node.realm, &node.name);
-        let is_there = !earlier.is_empty()
+        let is_known = !earlier.is_empty()
             || state.find::<Node>(&name).is_some()
             || state.report_of(node).is_some()
             || state.index.boots.get(&(node.realm.clone(), node.name.clone())).is_some();
-        if is_there && with.grant.node.is_none() {
+        if is_known && with.grant.node.is_none() {
             return Err(Cause::JoinTokenWithoutNode { node: node.clone() }.into());
         }
         let mut rows = earlier.iter().map(|id| state.tokens.named(*id));

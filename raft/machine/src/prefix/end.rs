@@ -45,12 +45,12 @@ impl Step<'_> {
         cidrs
     }
 
-    /// Removes one prefix: the lowest one below `selector_key`, or that prefix itself. If blocks of the
+    /// Removes one prefix: the lowest one below `root`, or that prefix itself. If blocks of the
     /// prefix cool, removes one of these blocks instead, and returns none.
-    pub(crate) fn clear_below(&mut self, selector_key: PrefixId) -> Option<IpNet> {
-        let released = self.state.prefixes.get(selector_key).is_some_and(|row| row.released);
+    pub(crate) fn clear_below(&mut self, root: PrefixId) -> Option<IpNet> {
+        let released = self.state.prefixes.get(root).is_some_and(|row| row.released);
         let below = |id: &PrefixId| self.state.prefixes_below((*id).into()).next();
-        let id = std::iter::successors(Some(selector_key), below).last()?;
+        let id = std::iter::successors(Some(root), below).last()?;
         let cooling = self.state.prefix_coolings_of(id).next();
         if let Some(cooling) = cooling {
             drop(self.state.end_prefix_cooling(cooling));
@@ -60,7 +60,7 @@ impl Step<'_> {
         let row = self.state.erase::<Prefix>(id)?;
         self.state.give_back(&row);
         let of = self.state.delegation(id, &row);
-        self.emit(EventKind::TakenBack { of, with: selector_key, released });
+        self.emit(EventKind::TakenBack { of, with: root, released });
         self.withdraw_prefix_claims_from(id.into());
         let is_of_prefix = row.parent != row.pool.into();
         if is_of_prefix {

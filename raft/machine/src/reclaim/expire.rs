@@ -34,8 +34,8 @@ impl Step<'_> {
                 self.state.erase::<Tombstone>(id);
             } else if let Some(id) = replayed {
                 self.state.erase::<Replay>(id);
-            } else if let Some(selector_key) = self.state.ended_prefix() {
-                self.clear_below(selector_key);
+            } else if let Some(id) = self.state.ended_prefix() {
+                self.clear_below(id);
             } else if !self.forget_pod() {
                 break;
             }

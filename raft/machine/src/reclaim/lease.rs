@@ -63,7 +63,8 @@ impl Step<'_> {
         let has_ended =
             |row: &Allocation| self.state.lease_of(row).is_some_and(|lease| lease.until_ms <= now);
         let endpoint = self.state.allocations.get(id).and_then(|row| self.state.endpoints.get(row.endpoint));
-        let ids = endpoint.map_or_else(Vec::new, |row| self.state.those_that(&row.allocations, has_ended));
+        let ids =
+            endpoint.map_or_else(Vec::new, |row| self.state.filter_allocations(&row.allocations, has_ended));
         self.release_all(&ids, Reason::LeaseEnded).len() as u64
     }
 }
@@ -84,7 +85,7 @@ impl State {
                 rows.flat_map(|row| row.allocations.iter().copied()).collect()
             }
         };
-        let leases = self.those_that(&ids, |row| row.lease.is_some());
+        let leases = self.filter_allocations(&ids, |row| row.lease.is_some());
         if leases.is_empty() {
             return Err(Cause::NotLeased { which: which.clone() }.into());
         }

@@ -149,7 +149,7 @@ impl Step<'_> {
         if row.sticky.is_some() || self.state.is_attached(endpoint) {
             return Vec::new();
         }
-        let mut ids = self.state.those_that(&row.allocations, Allocation::awaits_attachment);
+        let mut ids = self.state.filter_allocations(&row.allocations, Allocation::awaits_attachment);
         ids.retain(|id| self.may_free(*id));
         self.release_all(&ids, Reason::Preallocated)
     }

@@ -51,7 +51,7 @@ impl Step<'_> {
 impl State {
     /// Allocations that end with the demand for an endpoint: unattached, and kept by no policy.
     fn unwanted(&self, sticky: &Sticky, allocations: &[AllocationId]) -> Vec<AllocationId> {
-        self.those_that(allocations, |row| {
+        self.filter_allocations(allocations, |row| {
             row.awaits_attachment() && self.scale_down(sticky, row) == ScaleDown::Release
         })
     }

@@ -28,7 +28,7 @@ impl Step<'_> {
         let spec = &put.spec;
         let old = self.state.find_row::<Pool>(&spec.name);
         check_expected(Kind::Pool, &spec.name, old.map(|(_, row)| &row.meta), put.expect)?;
-        let spec = &wanted_by_people(old.map(|(_, row)| row), spec)?;
+        let spec = &operator_spec(old.map(|(_, row)| row), spec)?;
         match old.map(|(id, row)| (id, row.clone())) {
             Some((id, old)) => self.change_pool(id, &old, spec),
             None => self.create_pool(spec),
@@ -229,7 +229,7 @@ fn stored(spec: &PoolSpec) -> PoolSpec {
 }
 
 /// Spec of an operator for a pool; refuses changes that only an automatic pool's application may cause.
-fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Refusal> {
+fn operator_spec(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Refusal> {
     let mut wanted = new.clone();
     let name = &new.name;
     let Some((pool, automatic)) = old.and_then(|pool| Some((&pool.spec, pool.automatic.as_deref()?))) else {

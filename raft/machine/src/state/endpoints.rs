@@ -89,7 +89,7 @@ impl State {
     }
 
     /// Selects the allocations that satisfy a predicate.
-    pub(crate) fn those_that(
+    pub(crate) fn filter_allocations(
         &self,
         ids: &[AllocationId],
         fit: impl Fn(&Allocation) -> bool,
@@ -111,7 +111,7 @@ impl State {
             row.source == Source::Adopted && row.attachment.is_none() && row.node.as_ref() == Some(&key.node)
         };
         let mut ids: Vec<AllocationId> =
-            meant.flat_map(|row| self.those_that(&row.allocations, adopted)).collect();
+            meant.flat_map(|row| self.filter_allocations(&row.allocations, adopted)).collect();
         ids.retain(|id| !self.is_kept(*id));
         ids
     }

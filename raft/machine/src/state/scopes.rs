@@ -238,11 +238,11 @@ pub(crate) fn size(pool: &Pool, subnet: &Subnet) -> u64 {
 }
 
 impl Index {
-    /// Adds an automatic pool to the count of its node, or subtracts it if `is_there` is false.
-    pub(crate) fn count_automatic(&mut self, automatic: &Automatic, is_there: bool) {
+    /// Adds an automatic pool to the count of its node, or subtracts it if `is_present` is false.
+    pub(crate) fn count_automatic(&mut self, automatic: &Automatic, is_present: bool) {
         let Some(node) = &automatic.created_by else { return };
         let mut count = self.automatic_of_node.get(node).copied().unwrap_or(0);
-        match is_there {
+        match is_present {
             true => count += 1,
             false => less(&mut count, 1),
         }

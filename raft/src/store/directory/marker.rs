@@ -52,13 +52,16 @@ impl Marker {
         };
         let frame = frame::read(content.as_slice(), KIND)
             .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
-        if frame.version != VERSION {
-            let (version, newest) = (frame.version.into(), VERSION.into());
-            return Err(StoreError::TooNew { path, version, newest });
+        match frame.version {
+            VERSION => postcard::from_bytes(&frame.body)
+                .map(Some)
+                .map_err(|error| StoreError::damaged(&path, error.to_string())),
+            version if version > VERSION => {
+                Err(StoreError::TooNew { path, version: version.into(), newest: VERSION.into() })
+            }
+            // No ipamd has written a lower version.
+            version => Err(StoreError::damaged(&path, format!("it has the unknown version {version}"))),
         }
-        postcard::from_bytes(&frame.body)
-            .map(Some)
-            .map_err(|error| StoreError::damaged(&path, error.to_string()))
     }
 
     /// Writes the marker to disk, durably.
@@ -69,5 +72,30 @@ impl Marker {
         frame::write(&mut content, KIND, VERSION, &body)
             .and_then(|_| disk::replace(&path, &content))
             .map_err(StoreError::io(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_version_above_the_known_one_is_too_new() {
+        let dir = tempfile::tempdir().unwrap();
+        let marker = Marker { boot_id: "boot".to_owned(), ..Marker::default() };
+        marker.write(dir.path()).unwrap();
+        assert_eq!(Marker::read(dir.path()).unwrap(), Some(marker.clone()));
+        let read = |version: u8| {
+            let mut content = Vec::new();
+            frame::write(&mut content, KIND, version, &postcard::to_stdvec(&marker).unwrap()).unwrap();
+            fs::write(Marker::path(dir.path()), content).unwrap();
+            Marker::read(dir.path())
+        };
+        assert!(matches!(read(VERSION + 1), Err(StoreError::TooNew { version: 2, newest: 1, .. })));
+        let older = read(VERSION - 1);
+        assert!(
+            matches!(&older, Err(StoreError::Damaged { what, .. }) if what.contains("version 0")),
+            "{older:?}"
+        );
     }
 }

@@ -418,7 +418,7 @@ impl Model {
     fn put_pool(&mut self, new: &PoolSpec, expect: Expect) -> Result<Reply, Code> {
         self.expect(Kind::Pool, &new.name, expect)?;
         let old = self.pools.get(&new.name).cloned();
-        let new = &Model::wanted_by_people(old.as_ref(), new)?;
+        let new = &Model::operator_spec(old.as_ref(), new)?;
         let subnet = match &old {
             Some(old) if old.spec.subnet != new.subnet => return Err(Code::ImmutableField),
             Some(_) => self.subnets.get(&new.subnet),

@@ -351,7 +351,7 @@ impl Model {
     }
 
     /// Spec of a pool as users may write it.
-    pub(crate) fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Code> {
+    pub(crate) fn operator_spec(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Code> {
         let automatic = old.and_then(|old| Some((&old.spec, old.automatic.as_ref()?)));
         let Some((old, automatic)) = automatic else {
             return if new.reclaim.is_some() { Err(Code::ConflictingFields) } else { Ok(new.clone()) };

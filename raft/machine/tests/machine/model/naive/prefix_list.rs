@@ -82,12 +82,12 @@ impl Model {
         }
         let mut left = EXPIRIES_PER_COMMAND_MAX;
         for (_, number, _) in &unlisted {
-            let is_there = |model: &Self| model.blocks.iter().any(|one| one.number == *number);
-            while left > 0 && is_there(self) {
+            let is_present = |model: &Self| model.blocks.iter().any(|one| one.number == *number);
+            while left > 0 && is_present(self) {
                 left -= 1;
                 self.clear_below(*number);
             }
-            ending |= is_there(self);
+            ending |= is_present(self);
         }
         self.serve_waiting();
         let mut said = Vec::new();
