@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use ipam_api::Code;
 use ipam_api::limits::NODE_GRACE_MS_DEFAULT;
+use ipam_api::name::InterfaceName;
 use ipam_machine::State;
 use ipam_machine::command::GivenInterface;
 use ipam_raft::durations::BUCKETS_US;
@@ -198,9 +199,11 @@ impl Metrics {
         self.refusals.get_or_create(&CodeLabels { code: code.entry().code }).inc();
     }
 
-    /// Counts allocations. An ADD passes only its own interface: the others count with their attachments.
-    pub fn allocated<'a>(&self, interfaces: impl Iterator<Item = &'a GivenInterface>, repeated: bool) {
-        for given in interfaces.flat_map(|interface| &interface.addresses) {
+    /// Counts the allocations of an answer. With an attachment, counts only those of its interface `own`,
+    /// because other interfaces count with their own attachments.
+    pub fn allocated(&self, own: Option<&InterfaceName>, interfaces: &[GivenInterface], repeated: bool) {
+        let counted = interfaces.iter().filter(|interface| own.is_none_or(|own| interface.name == *own));
+        for given in counted.flat_map(|interface| &interface.addresses) {
             self.allocated_many(ipam_api::Family::of(given.address.addr()), repeated, 1);
         }
     }

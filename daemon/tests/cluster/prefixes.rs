@@ -1,9 +1,10 @@
 //! Prefixes on real members: delegated once, refreshed, ended by log time. Over HTTP and with `ipamctl`.
 
 use ipam_api::client::Call;
-use ipam_api::event::EventPage;
+use ipam_api::event::{AddressHistory, EventPage};
 use ipam_api::request::{Delegated, PrefixReleased};
 use ipam_api::resource::{Page, Prefix};
+use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
 use serde_json::{Value, json};
 
@@ -182,6 +183,24 @@ async fn a_contradictory_prefix_request_is_refused_with_the_reason() {
     }
     let page: Page<Prefix> = get(&cluster.ask(), "/v1/prefixes").await.unwrap();
     assert!(page.items.is_empty(), "nothing is half-done");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_history_of_an_address_knows_the_time_of_the_delegation() {
+    let cluster = Cluster::up(1).await;
+    pool(&cluster).await;
+    let given = delegate(&cluster, 0, connection("node-1", "c1")).await.unwrap();
+    let (address, delegated_at) = (given.prefix.cidr.unwrap().addr(), given.prefix.created_at);
+    for (at, state) in [
+        (Timestamp(delegated_at.0 - 1), "free"),
+        (delegated_at, "allocated"),
+        (Timestamp(delegated_at.0 + 60_000), "allocated"),
+    ] {
+        let path = format!("/v1/addresses/{address}/history?at={at}");
+        let history: AddressHistory = get(&cluster.ask(), &path).await.unwrap();
+        assert_eq!(history.state.as_deref(), Some(state), "at {at}");
+        assert!(history.last_holder.is_none() && history.events.is_empty(), "{history:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,8 +8,7 @@ use ipam_api::request::{self, AllocateRequest, Allocated, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Lifecycle};
 use ipam_api::{Code, Problem, annotations};
 use ipam_machine::command::{
-    Allocate, AllocateOptions, AllocationMetadata, GivenInterface, InterfaceRequest, Leases, PoolPatterns,
-    Routing, Text, Via,
+    Allocate, AllocateOptions, AllocationMetadata, InterfaceRequest, Leases, PoolPatterns, Routing, Text, Via,
 };
 use ipam_machine::{Action, Answer, State};
 
@@ -30,8 +29,7 @@ pub(in crate::http) async fn allocate(write: Write) -> Result<ApiResponse<Alloca
     if let Answer::Allocated { repeated, interfaces } = &applied.answer
         && !write.dry_run
     {
-        let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
-        write.app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
+        write.app.metrics.allocated(own.as_ref(), interfaces, *repeated);
     }
     let (status, body) = allocated(endpoint, applied.answer, applied.revision)?;
     Ok(ApiResponse { status, ..ApiResponse::new(body, applied.revision) })

@@ -31,7 +31,7 @@ pub(super) struct Handshake {
 #[derive(Clone)]
 pub struct ClientTls {
     names: Names,
-    shown: Arc<RwLock<PeerCertificates>>,
+    current: Arc<RwLock<ServerTlsConfig>>,
 }
 
 /// Names that a listener reads in client certificates.
@@ -43,9 +43,9 @@ pub enum Names {
     Spiffe,
 }
 
-/// Server configuration with the certificate that clients see.
+/// Configuration for new connections, with the expiry of the certificate in it.
 #[derive(Clone)]
-struct PeerCertificates {
+struct ServerTlsConfig {
     config: Arc<ServerConfig>,
     expires_at_s: Option<u64>,
 }
@@ -68,8 +68,8 @@ impl ClientTls {
         own: Credentials,
         client_roots: Option<RootCertStore>,
     ) -> Result<Self, TlsError> {
-        let shown = PeerCertificates::new(names, own, client_roots)?;
-        Ok(Self { names, shown: Arc::new(RwLock::new(shown)) })
+        let config = ServerTlsConfig::new(names, own, client_roots)?;
+        Ok(Self { names, current: Arc::new(RwLock::new(config)) })
     }
 
     /// Replaces the certificate and the CAs for new connections. Open connections are not affected.
@@ -77,24 +77,24 @@ impl ClientTls {
     /// # Errors
     /// As [`ClientTls::new`]. After an error the old configuration stays.
     pub fn replace(&self, own: Credentials, client_roots: Option<RootCertStore>) -> Result<(), TlsError> {
-        let shown = PeerCertificates::new(self.names, own, client_roots)?;
-        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = shown;
+        let config = ServerTlsConfig::new(self.names, own, client_roots)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
         Ok(())
     }
 
-    fn shown(&self) -> PeerCertificates {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn current(&self) -> ServerTlsConfig {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Expiry of the presented certificate, in seconds since 1970.
     #[must_use]
     pub fn expires_at_s(&self) -> Option<u64> {
-        self.shown().expires_at_s
+        self.current().expires_at_s
     }
 
     /// Performs the handshake.
     pub(super) async fn answer(&self, stream: TcpStream) -> io::Result<Handshake> {
-        let stream = TlsAcceptor::from(self.shown().config).accept(stream).await?;
+        let stream = TlsAcceptor::from(self.current().config).accept(stream).await?;
         let session = stream.get_ref().1;
         let version = match session.alpn_protocol() {
             Some(HTTP_2) => HttpVersion::Two,
@@ -117,7 +117,7 @@ impl ClientTls {
     }
 }
 
-impl PeerCertificates {
+impl ServerTlsConfig {
     fn new(names: Names, own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
         let expires_at_s = own.chain.first().and_then(expires_at_s);
         Ok(Self { config: Arc::new(server_config(names, own, client_roots)?), expires_at_s })

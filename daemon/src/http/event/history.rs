@@ -53,8 +53,40 @@ pub(in crate::http) async fn show(
     Ok(ApiResponse { stale_ms, ..ApiResponse::new(history, page.revision) })
 }
 
-/// State of an address at a time: after the last event with that wall time or an earlier one.
+/// State of an address at a time, by its events and the present prefixes.
 async fn standing(
+    app: &App,
+    state: &State,
+    address: IpAddr,
+    asked: &EventQuery,
+    at_ms: u64,
+) -> Result<Standing, Problem> {
+    let found = standing_by_events(app, state, address, asked, at_ms).await?;
+    Ok(with_prefixes(found, state, address, asked, at_ms))
+}
+
+/// Completes a state that only events determine, because no event of an address records a delegation.
+///
+/// A present prefix holds its addresses since its delegation. Prefixes that ended before are not considered.
+fn with_prefixes(
+    found: Standing,
+    state: &State,
+    address: IpAddr,
+    asked: &EventQuery,
+    at_ms: u64,
+) -> Standing {
+    let network = network_id(state, asked);
+    let prefix = network.and_then(|network| state.prefix_at(network.into(), address));
+    let chain = prefix.map(|(id, _)| state.prefix_chain(id)).unwrap_or_default();
+    let mut rows = chain.into_iter().filter_map(|id| state.prefixes.get(id));
+    match found.word != "quarantined" && rows.any(|row| row.created_wall_ms <= at_ms) {
+        true => Standing { word: "allocated", ..found },
+        false => found,
+    }
+}
+
+/// State of an address at a time: after the last event with that wall time or an earlier one.
+async fn standing_by_events(
     app: &App,
     state: &State,
     address: IpAddr,
@@ -94,7 +126,7 @@ async fn standing(
 
 /// State at a time before the kept history. Only the present holder can have held it then.
 fn before_what_is_kept(state: &State, address: IpAddr, asked: &EventQuery, at_ms: u64) -> Standing {
-    let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
+    let network = network_id(state, asked);
     let allocation = match network.and_then(|network| state.occupant(network.into(), address)) {
         Some(Occupant::Allocation(id)) => state.allocations.get(id),
         _ => None,
@@ -108,21 +140,22 @@ fn before_what_is_kept(state: &State, address: IpAddr, asked: &EventQuery, at_ms
     }
 }
 
-/// Present state; used only if no event has followed.
+/// State by the present occupant; used only if no event has followed.
 fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
-    let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
-    match network.and_then(|network| state.occupant(network.into(), address)) {
+    match network_id(state, asked).and_then(|network| state.occupant(network.into(), address)) {
         Some(Occupant::Allocation(id)) => {
             let endpoint = state.allocations.get(id).and_then(|row| state.endpoints.get(row.endpoint));
             Standing { word: "allocated", holder: endpoint.map(|row| row.key.clone()) }
         }
         Some(Occupant::Cooling(_)) => Standing { word: "cooling", holder: None },
         Some(Occupant::Quarantine(_)) => Standing { word: "quarantined", holder: None },
-        None if network.and_then(|network| state.prefix_at(network.into(), address)).is_some() => {
-            Standing { word: "allocated", holder: None }
-        }
         None => Standing { word: "free", holder: None },
     }
+}
+
+/// Id of the network that the history is about, if it exists.
+fn network_id(state: &State, asked: &EventQuery) -> Option<u64> {
+    asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name))
 }
 
 fn word_after(what: &EventKind) -> &'static str {
@@ -175,7 +208,7 @@ mod tests {
     use serde_json::{from_value, json};
 
     use super::*;
-    use crate::http::allocation::allocate;
+    use crate::http::allocation::{allocate, prefix};
     use crate::http::resource::named::NamedResource as _;
     use crate::http::resource::pool::Pools;
     use crate::http::resource::subnet::Subnets;
@@ -202,20 +235,45 @@ mod tests {
         state
     }
 
+    fn asked() -> EventQuery {
+        let network = Some("default".parse().unwrap());
+        EventQuery { filter: EventFilter { network, ..EventFilter::default() }, ..EventQuery::default() }
+    }
+
     #[test]
     fn before_what_is_kept_only_who_holds_it_still_is_known() {
         let state = state();
-        let network = Some("default".parse().unwrap());
-        let asked =
-            EventQuery { filter: EventFilter { network, ..EventFilter::default() }, ..EventQuery::default() };
         let standing = |address: &str, at_ms: u64| {
-            let standing = before_what_is_kept(&state, address.parse().unwrap(), &asked, at_ms);
+            let standing = before_what_is_kept(&state, address.parse().unwrap(), &asked(), at_ms);
             (standing.word, standing.holder.map(|holder| holder.name.to_string()))
         };
         assert_eq!(standing("10.0.0.1", 1000), ("allocated", Some("a".to_owned())));
         assert_eq!(standing("10.0.0.1", 5000), ("allocated", Some("a".to_owned())));
         assert_eq!(standing("10.0.0.1", 999), ("compacted", None));
         assert_eq!(standing("10.0.0.2", 5000), ("compacted", None));
+    }
+
+    #[test]
+    fn an_address_is_allocated_from_the_first_delegation_on() {
+        let mut state = state();
+        let mut delegate = |wall_ms: u64, request: serde_json::Value| {
+            done(&mut state, wall_ms, prefix::action_of(from_value(request).unwrap()).unwrap());
+        };
+        delegate(2000, json!({"pool": "web", "owner": "rack", "length": 28}));
+        delegate(3000, json!({"pool": "web", "through": [{"owner": "rack"}], "owner": "host", "length": 32}));
+        let address = state.prefixes.iter().last().unwrap().1.cidr.addr();
+        let words = |at_ms: u64| {
+            let without = [
+                now(&state, address, &asked()),
+                before_what_is_kept(&state, address, &asked(), at_ms),
+                Standing { word: "quarantined", holder: None },
+            ];
+            without.map(|found| with_prefixes(found, &state, address, &asked(), at_ms).word)
+        };
+        assert_eq!(words(1999), ["free", "compacted", "quarantined"]);
+        for at_ms in [2000, 2999, 3000] {
+            assert_eq!(words(at_ms), ["allocated", "allocated", "quarantined"], "at {at_ms}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(in crate::http) enum Row {
     /// Field that can't be selected for the response.
     Unshown(Field),
     /// Paths that can be selected for the response, but are not filters or sort keys.
-    ApiResponse(&'static [&'static str]),
+    ShownOnly(&'static [&'static str]),
 }
 
 impl Row {
@@ -75,14 +75,14 @@ impl Row {
     }
 
     pub(in crate::http) const fn shown(paths: &'static [&'static str]) -> Self {
-        Self::ApiResponse(paths)
+        Self::ShownOnly(paths)
     }
 
     /// The field that lists are filtered and sorted by.
     pub(super) fn field(&self) -> Option<&Field> {
         match self {
             Self::Both(field) | Self::Unshown(field) => Some(field),
-            Self::ApiResponse(_) => None,
+            Self::ShownOnly(_) => None,
         }
     }
 
@@ -91,7 +91,7 @@ impl Row {
         match self {
             Self::Both(field) => std::slice::from_ref(&field.path),
             Self::Unshown(_) => &[],
-            Self::ApiResponse(paths) => paths,
+            Self::ShownOnly(paths) => paths,
         }
     }
 }

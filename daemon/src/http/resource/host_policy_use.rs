@@ -159,7 +159,7 @@ impl Plan {
         let mut interfaces = Vec::new();
         if let Some(Answer::Allocated { repeated, interfaces: given }) = answers.last() {
             if !write.dry_run {
-                write.app.metrics.allocated(given.iter(), *repeated);
+                write.app.metrics.allocated(None, given, *repeated);
             }
             interfaces.extend(given.iter().map(interface));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use ipam_api::access::Verb;
-use ipam_api::name::ResourceName;
+use ipam_api::name::{InterfaceName, ResourceName};
 use ipam_api::request::{AllocateRequest, DelegateRequest, ReleaseAttachmentRequest, RenewRequest};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::{StepMethod, TransactionRequest, TransactionStep};
@@ -33,6 +33,8 @@ pub(super) struct Plan {
     pub(super) renders: Vec<Render>,
     /// Numbers of the steps whose change was merged into a resource of the state.
     pub(super) merged: BTreeSet<usize>,
+    /// Interfaces of the attachments that steps allocate for, by number of the step.
+    pub(super) attached: BTreeMap<usize, InterfaceName>,
     /// Resources as earlier steps leave them, for merges of later steps; none once removed.
     drafts: BTreeMap<(Kind, ResourceName), Option<Map<String, Value>>>,
 }
@@ -80,6 +82,9 @@ impl Plan {
             (StepMethod::Post, Place::Allocations) => {
                 let request: AllocateRequest = read(body()?)?;
                 let endpoint = request.endpoint.clone();
+                if let Some(key) = &request.attachment {
+                    self.attached.insert(number, key.interface.clone());
+                }
                 Ok((allocate::to_command(request).map_err(in_body)?.into(), allocated(endpoint)))
             }
             (StepMethod::Post, Place::BulkAllocation) => {

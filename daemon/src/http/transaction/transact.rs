@@ -1,8 +1,9 @@
 //! `/v1/transactions`: several changes as one log entry, all or none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipam_api::limits::TRANSACTION_STEPS_MAX;
+use ipam_api::name::InterfaceName;
 use ipam_api::transaction::{StepMethod, StepResult, TransactionAnswer, TransactionRequest};
 use ipam_api::{Code, Problem};
 use ipam_machine::command::{Manager, Text, Transaction};
@@ -39,7 +40,7 @@ pub(in crate::http) async fn transact(mut write: Write) -> Result<ApiResponse<Bo
         };
         let plan = Plan::of(&request, &state, &known)?;
         if merges && let Some(done) = write.kept(&state)? {
-            return Ok(shown(&write, &plan.renders, done).await?);
+            return Ok(shown(&write, &plan.renders, &plan.attached, done).await?);
         }
         let steps = plan.actions;
         let action = Action::Transaction(Transaction { preconditions: preconditions.clone(), steps });
@@ -47,7 +48,7 @@ pub(in crate::http) async fn transact(mut write: Write) -> Result<ApiResponse<Bo
         match write.carry_out(action).await {
             // Another write intervened, and the request had no precondition: merge again.
             Err(problem) if tries_left > 0 && is_of(&problem, &plan.merged) => {}
-            done => return Ok(shown(&write, &plan.renders, done?).await?),
+            done => return Ok(shown(&write, &plan.renders, &plan.attached, done?).await?),
         }
     }
 }
@@ -70,17 +71,22 @@ fn common_manager(request: &TransactionRequest) -> Option<Manager> {
     }
 }
 
-async fn shown(write: &Write, renders: &[Render], done: Proposed) -> Result<ApiResponse<Body>, Problem> {
+async fn shown(
+    write: &Write,
+    renders: &[Render],
+    attached: &BTreeMap<usize, InterfaceName>,
+    done: Proposed,
+) -> Result<ApiResponse<Body>, Problem> {
     let state = write.after(&done).await;
     let revision = done.applied.revision;
     let Answer::Steps(answers) = done.applied.answer else {
         return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
     };
     let counts = !write.dry_run;
-    let result = |(answer, render): (Answer, &Render)| {
+    let result = |(number, (answer, render)): (usize, (Answer, &Render))| {
         match &answer {
             Answer::Allocated { repeated, interfaces } if counts => {
-                write.app.metrics.allocated(interfaces.iter(), *repeated);
+                write.app.metrics.allocated(attached.get(&number), interfaces, *repeated);
             }
             Answer::AllocatedMany(many) if counts => bulk::count(&write.app.metrics, many),
             _ => {}
@@ -88,6 +94,6 @@ async fn shown(write: &Write, renders: &[Render], done: Proposed) -> Result<ApiR
         let (status, body) = render(&state, answer, revision)?;
         Ok(StepResult { status: status.as_u16(), body })
     };
-    let results = answers.into_iter().zip(renders).map(result).collect::<Result<_, Problem>>()?;
+    let results = answers.into_iter().zip(renders).enumerate().map(result).collect::<Result<_, Problem>>()?;
     Ok(ApiResponse::new(TransactionAnswer { results, revision }, revision))
 }

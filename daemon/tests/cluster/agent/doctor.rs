@@ -50,8 +50,8 @@ async fn surplus_capabilities_of_the_agent_are_a_warning() {
 async fn a_node_without_the_file_of_its_socket_is_not_ready() {
     let cluster = Cluster::up(1).await;
     let mut agent = Agent::up(&cluster.urls(), "node-1", "").await;
-    for (is_there, expected) in [(true, None), (false, Some(AgentProblem::SocketUnavailable)), (true, None)] {
-        if is_there {
+    for (is_ready, expected) in [(true, None), (false, Some(AgentProblem::SocketUnavailable)), (true, None)] {
+        if is_ready {
             agent.kill();
             agent.start();
             agent.serves().await;
@@ -61,7 +61,7 @@ async fn a_node_without_the_file_of_its_socket_is_not_ready() {
         until(&format!("the cluster knows {expected:?}"), async || {
             let heard: Result<NodeAgent, _> = get(&cluster.ask(), "/v1/nodes/default/node-1/agent").await;
             let heard = heard.map_err(|problem| problem.to_string())?;
-            let is_right = heard.ready == is_there && heard.problem == expected;
+            let is_right = heard.ready == is_ready && heard.problem == expected;
             if is_right { Ok(()) } else { Err(format!("{heard:?}")) }
         })
         .await;

@@ -1,11 +1,9 @@
 //! Many endpoints or allocations in one request: all of them, or none.
 
-use std::net::SocketAddr;
-
 use ipam_api::Code;
 use serde_json::{Value, json};
 
-use super::{read, with_pools};
+use super::{counted, read, with_pools};
 use crate::support::raw::ask;
 
 const ALLOCATE: &str = "/v1/allocations/bulk";
@@ -18,13 +16,6 @@ fn request(names: &[String], pools: &[&str]) -> Value {
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("build-{number}")).collect()
-}
-
-/// IPv4 addresses that a member counts as given.
-async fn counted(to: SocketAddr) -> u64 {
-    let metrics = ask(to, "GET", "/metrics", &[], &Value::Null).await;
-    let given = "ipamd_allocations_total{family=\"ipv4\",outcome=\"given\"} ";
-    metrics.body.lines().find_map(|line| line.strip_prefix(given)?.parse().ok()).unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -57,16 +57,16 @@ async fn links_of_the_documentation_pages_resolve() {
     let cluster = with_pools(1).await;
     let to = cluster.members[0].client;
     let problem = ask(to, "GET", "/v1/pools/none", &[], &Value::Null).await.problem();
-    let (page, selector_key) = problem.kind.split_once('#').unwrap();
+    let (page, fragment) = problem.kind.split_once('#').unwrap();
     let problems = read(to, page).await;
-    assert!(problems.body.contains(&format!("id=\"{selector_key}\"")));
+    assert!(problems.body.contains(&format!("id=\"{fragment}\"")));
     assert!(problems.headers["content-type"].starts_with("text/html"));
     let docs = read(to, "/docs").await.body;
     for link in docs.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
-        let (page, selector_key) = link.split_once('#').unwrap_or((link, ""));
+        let (page, fragment) = link.split_once('#').unwrap_or((link, ""));
         let target = read(to, page).await.body;
-        assert!(selector_key.is_empty() || target.contains(&format!("id=\"{selector_key}\"")), "{link}");
-        if selector_key == "not-found" {
+        assert!(fragment.is_empty() || target.contains(&format!("id=\"{fragment}\"")), "{link}");
+        if fragment == "not-found" {
             break;
         }
     }

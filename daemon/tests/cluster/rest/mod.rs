@@ -30,3 +30,10 @@ async fn read(to: SocketAddr, path: &str) -> Raw {
     assert_eq!(answer.status, 200, "{path}: {answer:?}");
     answer
 }
+
+/// IPv4 addresses that a member counts as given.
+async fn counted(to: SocketAddr) -> u64 {
+    let metrics = ask(to, "GET", "/metrics", &[], &Value::Null).await;
+    let given = "ipamd_allocations_total{family=\"ipv4\",outcome=\"given\"} ";
+    metrics.body.lines().find_map(|line| line.strip_prefix(given)?.parse().ok()).unwrap_or_default()
+}

@@ -3,7 +3,7 @@
 use ipam_api::Code;
 use serde_json::{Value, json};
 
-use super::{read, with_pools};
+use super::{counted, read, with_pools};
 use crate::support::ask::{allocate, allocate_request, put};
 use crate::support::raw::ask;
 
@@ -131,6 +131,29 @@ async fn one_step_that_is_refused_undoes_all_and_is_named() {
     }
     let all = json!({"steps": [good], "if": []});
     assert_eq!(ask(to, "POST", PATH, &[], &all).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_counts_the_same_allocations_as_a_single_request() {
+    let cluster = with_pools(1).await;
+    let to = cluster.members[0].client;
+    let add = |container: &str| {
+        json!({
+            "endpoint": {"kind": "container", "name": container},
+            "attachment": {"node": "n1", "config": "lan", "container_id": container, "interface": "eth0"},
+            "started": {"boot_id": "boot-1", "at_us": 1000, "start_ticks": 1},
+            "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}, {"name": "net1", "ipv4_pools": ["web"]}],
+        })
+    };
+    let single = ask(to, "POST", "/v1/allocations", &[], &add("c1")).await;
+    assert_eq!((single.status, counted(to).await), (201, 1), "{single:?}");
+    let step = |body: Value| json!({"method": "POST", "path": "/v1/allocations", "body": body});
+    let unattached = serde_json::to_value(allocate_request("h1", &["web"])).unwrap();
+    let steps = json!({"steps": [step(unattached), step(add("c2"))]});
+    let done = ask(to, "POST", PATH, &[], &steps).await;
+    assert_eq!((done.status, counted(to).await), (200, 3), "{done:?}");
+    let interfaces = &done.json::<Value>()["results"][1]["body"]["interfaces"];
+    assert_eq!(interfaces.as_array().unwrap().len(), 2, "{done:?}");
 }
 
 /// The manager comes from all bodies together, or from the parameter.

@@ -5,10 +5,7 @@ use std::cmp::Reverse;
 use ipam_api::cluster::{Danger, MemberChange};
 use ipam_api::name::Name;
 use ipam_api::{Code, Problem, strict};
-use ipam_raft::node::{MemberInfo, Role};
-
-/// Missing log entries above which a learner gets no vote yet.
-const BEHIND_MAX: u64 = 1_000;
+use ipam_raft::node::{MemberInfo, Role, VOTE_MISSING_ENTRIES_MAX};
 
 /// Membership change with the ids of the promoted and removed members.
 #[derive(Debug)]
@@ -160,7 +157,7 @@ fn fit_to_vote(member: &MemberInfo) -> Result<(), Problem> {
         return Err(unfit(format!("{} doesn't answer", member.name)));
     }
     match member.behind {
-        Some(behind) if behind <= BEHIND_MAX => Ok(()),
+        Some(behind) if behind <= VOTE_MISSING_ENTRIES_MAX => Ok(()),
         Some(behind) => Err(unfit(format!("{} still lacks {behind} log entries", member.name))
             .help("Wait until it has caught up: ipamctl cluster members.")),
         None => Err(unfit(format!("the progress of {} is not known yet", member.name))),
@@ -294,7 +291,7 @@ mod tests {
         assert!(!promote(&four(&[]), &name("n2")).unwrap().change.changes, "it has one");
         assert_eq!(promote(&four(&["n4"]), &name("n4")).unwrap_err().code, Code::MemberUnfit);
         let mut behind = four(&[]);
-        behind[3].behind = Some(BEHIND_MAX + 1);
+        behind[3].behind = Some(VOTE_MISSING_ENTRIES_MAX + 1);
         assert_eq!(promote(&behind, &name("n4")).unwrap_err().code, Code::MemberUnfit);
     }
 
