@@ -8,6 +8,7 @@ pub mod command;
 pub mod failover;
 pub mod history;
 pub mod live;
+mod loopback;
 pub mod nemesis;
 pub mod powercut;
 mod random;

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
-use ipam_api::resource::EndpointKey;
 use ipnet::IpNet;
 
 /// Reads an address, or a CIDR where a prefix is expected. A CIDR with host bits is an address.
@@ -25,12 +24,6 @@ pub fn is_single(block: &AddressRange) -> bool {
     block.first() == block.last()
 }
 
-/// Name of an endpoint in a history: `kind/realm/namespace/name`.
-#[must_use]
-pub fn endpoint_name(key: &EndpointKey) -> String {
-    format!("{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,11 +36,5 @@ mod tests {
         assert_eq!(read("10.0.0.16/28", false).as_deref(), Some("10.0.0.16"));
         assert_eq!(read("10.0.0.16/28", true).as_deref(), Some("10.0.0.16-10.0.0.31"));
         assert_eq!(read("eth0", true), None);
-    }
-
-    #[test]
-    fn names_of_endpoints_are_complete() {
-        let key: EndpointKey = "host/db-07".parse().unwrap();
-        assert_eq!(endpoint_name(&key), "host/default/default/db-07");
     }
 }

@@ -7,11 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipam_api::event::Event;
-use ipam_api::resource::EndpointKey;
 
 use super::intervals::{FaultInterval, Interval, faults, operations};
 use super::{Checker, Record, Verdict};
-use crate::history::{Function, Type, Value};
+use crate::history::{Function, Type, Value, endpoint_name};
 use crate::nemesis::Kind;
 
 /// Checker of I15.
@@ -62,7 +61,7 @@ impl Lifetimes {
         let mut lifetimes = Self::default();
         for event in journal {
             let Some(endpoint) = &event.endpoint else { continue };
-            let of_address = || (full_name(endpoint), event.object.clone());
+            let of_address = || (endpoint_name(endpoint), event.object.clone());
             match event.event_type.as_str() {
                 "address.allocated" => {
                     lifetimes.0.entry(of_address()).or_default().push((event.revision, None));
@@ -92,11 +91,6 @@ impl Lifetimes {
         others.is_empty()
             || others.iter().flat_map(|other| all(other)).any(|(made, _)| *made >= first_released)
     }
-}
-
-/// Name of an endpoint as histories have it.
-fn full_name(endpoint: &EndpointKey) -> String {
-    format!("{}/{}/{}/{}", endpoint.kind, endpoint.realm, endpoint.namespace, endpoint.name)
 }
 
 /// Successful ADD.
@@ -210,7 +204,8 @@ fn node_of(value: &Value) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::fixtures::{Script, address_event, grant};
+    use crate::checker::fixtures::{Script, address_event};
+    use crate::checker::testing::grant;
 
     const KEY: &str = "net/c-1/eth0@c1";
     const POD: &str = "pod/default/default/web";

@@ -218,7 +218,8 @@ fn listed(grants: &[&crate::history::Grant]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checker::fixtures::{Script, allocation, final_state, grant, pool, prefix};
+    use crate::checker::fixtures::{Script, allocation, final_state, pool, prefix};
+    use crate::checker::testing::grant;
     use crate::history::Value;
 
     fn check(last: Final) -> Verdict {

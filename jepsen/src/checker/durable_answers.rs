@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ipam_api::address::AddressRange;
 
-use super::block::{block, endpoint_name};
+use super::block::block;
 use super::pairs::{Ack, Pairs, figure, may_release};
 use super::releases::releases;
 use super::{Anomaly, Checker, Record, Verdict};
-use crate::history::{Function, Type};
+use crate::history::{Function, Type, endpoint_name};
 
 /// Checker of I3.
 pub(super) struct DurableAnswers;

@@ -5,7 +5,7 @@ use ipam_api::resource::{Allocation, Pool, PoolStatus, Prefix, Resource};
 use serde_json::json;
 
 use super::{Final, Sample};
-use crate::history::{Function, Grant, Operation, Process, Type, Value};
+use crate::history::{Function, Operation, Process, Type, Value};
 use crate::nemesis::{Fault, Kind};
 
 /// Synthetic history. Each line is one millisecond after the line before.
@@ -108,12 +108,6 @@ impl Script {
 }
 
 const TIME: &str = "2026-11-01T00:00:00Z";
-
-/// Grant of an address in the network `default`.
-pub(crate) fn grant(id: u64, address: &str) -> Grant {
-    let (network, address) = ("default".to_owned(), address.to_owned());
-    Grant { id, network, address, pool: None, endpoint: None }
-}
 
 /// Empty state of a member.
 pub(crate) fn final_state(member: &str) -> Final {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ipam_api::address::AddressRange;
 use ipam_api::event::Event;
 
-use super::block::{block, endpoint_name};
+use super::block::block;
+use crate::history::endpoint_name;
 
 /// Event that begins an allocation.
 pub const ALLOCATED: &str = "address.allocated";

@@ -7,13 +7,12 @@
 //!
 //! Log time stands still in an outage, so that only the time after the last fault counts.
 
-use super::block::endpoint_name;
 use super::intervals::Interval;
 use super::orphans;
 use super::pairs::{Pairs, figure, may_grant};
 use super::starving_claims::check_starving;
 use super::{Checker, Final, Record, Verdict};
-use crate::history::{Function, Type};
+use crate::history::{Function, Type, endpoint_name};
 
 /// Time within which a dead lease is reclaimed after its TTL: ticks of log time and a backlog of expiries.
 const LEASE_BOUND_NS: u64 = 10_000_000_000;

@@ -3,10 +3,9 @@
 //! Workloads mark the end of a container by `detail.gone` of a `farm` operation. The agent of its node
 //! reports the end after a grace period, and the cluster releases the addresses, with or without a DEL.
 
-use super::block::endpoint_name;
 use super::pairs::{Pairs, figure, may_grant};
 use super::{Final, Verdict};
-use crate::history::Function;
+use crate::history::{Function, endpoint_name};
 
 /// Time within which an agent reports an ended container: its grace period and some inventories.
 const BOUND_NS: u64 = 5_000_000_000;

@@ -114,3 +114,8 @@ pub struct Exit {
     /// Panics and broken invariants in the log of the process.
     pub complaints: Vec<String>,
 }
+
+impl Exit {
+    /// Status of a process that reports a complaint and still runs.
+    pub const RUNS: &'static str = "runs";
+}

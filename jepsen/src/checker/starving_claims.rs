@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::block::endpoint_name;
 use super::pairs::Pairs;
 use super::{Final, Record, Verdict};
-use crate::history::Function;
+use crate::history::{Function, endpoint_name};
 
 /// Adds a violation for each starving claim of the last state; returns their number.
 pub(super) fn check_starving(record: &Record, pairs: &Pairs<'_>, last: &Final, verdict: &mut Verdict) -> u64 {

@@ -9,7 +9,7 @@ use super::fixtures::Script;
 use super::{Checker, Final, Record, Verdict};
 use crate::history::{Function, Grant, Type, Value};
 
-/// Grant of the network `default`.
+/// Grant of an address in the network `default`.
 pub(crate) fn grant(id: u64, address: &str) -> Grant {
     let (network, address) = ("default".to_owned(), address.to_owned());
     Grant { id, network, address, pool: None, endpoint: None }

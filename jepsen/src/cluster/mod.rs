@@ -11,6 +11,7 @@ mod membership;
 mod recovery;
 mod restart;
 mod restore;
+mod system;
 mod transfer;
 mod view;
 
@@ -24,11 +25,11 @@ pub(crate) use self::admin::Admin;
 pub(crate) use self::corruption::{corrupt, wipe};
 pub(crate) use self::costs::{Costs, Intensity};
 pub(crate) use self::membership::change;
-pub(crate) use self::recovery::{heal, inject, ready};
+pub(crate) use self::recovery::ready;
 pub(crate) use self::restart::restart;
 pub(crate) use self::restore::{BackupFile, restore};
 pub(crate) use self::transfer::transfer;
-pub(crate) use self::view::{shown, view};
+pub(crate) use self::view::shown;
 use crate::nemesis::{Fault, Link};
 use crate::random::Random;
 

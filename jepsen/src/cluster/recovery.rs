@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Injects a fault; returns the evidence that it took hold.
-pub(crate) async fn inject<C: Cluster>(cluster: &mut C, fault: &Fault) -> Result<Vec<String>> {
+pub(super) async fn inject<C: Cluster>(cluster: &mut C, fault: &Fault) -> Result<Vec<String>> {
     // A fault is active before it is complete, so that a failed injection can be healed.
     cluster.active_mut().push(fault.clone());
     let evidence = cluster.begin(fault).await;
@@ -33,7 +33,7 @@ pub(crate) async fn inject<C: Cluster>(cluster: &mut C, fault: &Fault) -> Result
 }
 
 /// Heals a fault. After the last one all members are ready.
-pub(crate) async fn heal<C: Cluster>(cluster: &mut C, fault: &Fault) -> Result<Vec<String>> {
+pub(super) async fn heal<C: Cluster>(cluster: &mut C, fault: &Fault) -> Result<Vec<String>> {
     forget(cluster, fault);
     let evidence = cluster.end(fault).await;
     let mut evidence = evidence.with_context(|| format!("{:?} can't be healed", fault.kind))?;
@@ -115,7 +115,7 @@ async fn start_stopped<C: Cluster>(cluster: &mut C) -> Result<()> {
 }
 
 /// Members that show the first feature level although all members have the program of the next one.
-async fn below_level<C: Cluster>(cluster: &C) -> Vec<(String, String)> {
+pub(super) async fn below_level<C: Cluster>(cluster: &C) -> Vec<(String, String)> {
     let names = cluster.names();
     if !names.iter().all(|name| cluster.is_upgraded(name)) {
         return Vec::new();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::{Instant, sleep};
 
+use super::recovery::below_level;
 use super::{Cluster, ready, shown};
 
 /// Time limit of a member's return.
@@ -41,18 +42,13 @@ pub(crate) async fn restart<C: Cluster>(
     Ok(evidence)
 }
 
-/// Feature level of each member. If all have the next one, the cluster's level rises soon.
+/// Feature level of each member, after the rise that [`below_level`] expects or after its time limit.
 async fn levels<C: Cluster>(cluster: &C) -> String {
     let until = Instant::now() + RISE;
-    let rises = cluster.names().iter().all(|name| cluster.is_upgraded(name));
-    loop {
-        let shown = shown(cluster).await;
-        let is_complete = shown.len() == cluster.names().len();
-        let has_risen = is_complete && shown.iter().all(|(_, shown)| shown.level > 1);
-        if has_risen || !rises || Instant::now() > until {
-            let levels = shown.iter().map(|(name, shown)| format!("{name} {}", shown.level));
-            return levels.collect::<Vec<_>>().join(", ");
-        }
+    while Instant::now() <= until && !below_level(cluster).await.is_empty() {
         sleep(LOOK).await;
     }
+    let shown = shown(cluster).await;
+    let levels = shown.iter().map(|(name, shown)| format!("{name} {}", shown.level));
+    levels.collect::<Vec<_>>().join(", ")
 }

@@ -14,7 +14,7 @@ use crate::nemesis::{Kind, View};
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// State of the members, as far as they answer.
-pub(crate) async fn view<C: Cluster>(cluster: &mut C) -> View {
+pub(super) async fn view<C: Cluster>(cluster: &mut C) -> View {
     if let Err(error) = cluster.reap() {
         eprintln!("{error:#}");
     }

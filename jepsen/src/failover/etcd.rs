@@ -1,7 +1,7 @@
 //! etcd of Debian with its default settings, over its JSON gateway.
 
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::system::System;
+use crate::loopback::free_addresses;
 
 const MEMBERS: usize = 3;
 /// Path of the program in the Debian package.
@@ -47,11 +48,7 @@ impl Etcd {
         let program = fs::canonicalize(&program)
             .with_context(|| format!("no {}; first: cargo xtask failover", program.display()))?;
         fs::create_dir_all(dir)?;
-        let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
-        let ip = IpAddr::V4(Ipv4Addr::new(127, 192 + x % 32, y, z));
-        // All ports are bound at once, so that they differ.
-        let bound = (0..2 * MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
-        let addresses = bound.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let addresses = free_addresses(2 * MEMBERS)?;
         let members = addresses.chunks(2).zip(1..).filter_map(|(addresses, number)| match *addresses {
             [client, peer] => Some(Member {
                 name: format!("e{number}"),
@@ -64,7 +61,6 @@ impl Etcd {
         });
         let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
         let mut etcd = Self { program, dir: dir.to_owned(), members: members.collect(), http };
-        drop(bound);
         (0..MEMBERS).try_for_each(|at| etcd.spawn(at))?;
         Ok(etcd)
     }

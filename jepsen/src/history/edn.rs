@@ -118,7 +118,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::checker::fixtures::{Script, grant};
+    use crate::checker::fixtures::Script;
+    use crate::checker::testing::grant;
     use crate::history::{Function, Type, Value};
     use crate::nemesis::Kind;
 

@@ -4,11 +4,13 @@
 //! read it.
 
 mod edn;
+mod endpoint;
 mod operation;
 mod process;
 mod recorder;
 
 pub use self::edn::write_edn;
+pub use self::endpoint::endpoint_name;
 pub use self::operation::{Function, Grant, Operation, Type, Value};
 pub use self::process::Process;
 pub use self::recorder::{Invocation, Recorder};

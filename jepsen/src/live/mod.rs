@@ -1,7 +1,9 @@
 //! Live system: real processes in network namespaces that a switch joins, with disks whose power can be cut.
 
+pub(crate) mod boot_id;
 mod disk;
 pub mod lab;
+pub(crate) mod log;
 pub mod network;
 pub mod node;
 pub mod preflight;

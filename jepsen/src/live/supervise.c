@@ -112,7 +112,7 @@ static void count(int which) {
     __atomic_fetch_add(&counts[which], 1, __ATOMIC_RELAXED);
 }
 
-/* An answer that nobody waits for any more is refused, which is no error. */
+/* The kernel refuses the answer to a call that was interrupted, which is no error. */
 static void answer(uint64_t id, int error, int64_t value, int goes_on) {
     struct seccomp_notif_resp response = {
         .id = id,

@@ -1,6 +1,5 @@
 //! A cluster of members, each with a disk of its own.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use super::POOL;
 use super::ledger::Findings;
 use super::member::Member;
 use crate::live::{Cut, Tools};
+use crate::loopback::free_addresses;
 
 /// Settings of the members, with frequent snapshots. Elections are slower than by default, so that a slow
 /// leader on a busy machine is not replaced.
@@ -36,11 +36,8 @@ impl<'a> Cluster<'a> {
     /// Creates members with empty disks in `dir`, all stopped. `program` is ipamd with any wrapper before it.
     pub(super) fn make(tools: &'a Tools, program: &[PathBuf], count: usize, dir: &Path) -> Result<Self> {
         std::fs::write(dir.join("ipamd.toml"), SETTINGS).context("no room for settings")?;
-        // All of 127/8 is local: each cluster has its own address, so that no two clusters collide.
-        let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
-        let ip = IpAddr::V4(Ipv4Addr::new(127, 64 + x % 64, y, z));
         let mut members = Vec::new();
-        for (client, number) in free_ports(ip, count)?.into_iter().zip(1..) {
+        for (client, number) in free_addresses(count)?.into_iter().zip(1..) {
             members.push(Member::make(dir, format!("n{number}"), client)?);
         }
         Ok(Self { members, tools, program: program.to_vec() })
@@ -199,11 +196,4 @@ async fn put(client: &Client, plural: &str, body: &Value) -> Result<()> {
 fn chosen<'m>(members: &'m mut [Member], which: &[usize]) -> impl Iterator<Item = &'m mut Member> {
     let chosen = members.iter_mut().enumerate().filter(move |(at, _)| which.contains(at));
     chosen.map(|(_, member)| member)
-}
-
-/// Ports that were free just before, at an address that no other process uses.
-fn free_ports(ip: IpAddr, count: usize) -> Result<Vec<SocketAddr>> {
-    let listeners = (0..count).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>();
-    let listeners = listeners.context("no free port on loopback")?;
-    Ok(listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?)
 }

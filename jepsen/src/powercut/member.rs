@@ -11,15 +11,11 @@ use anyhow::{Context as _, Result, bail};
 use ipam_api::client::{Call, Client};
 use ipam_api::cluster::Cluster as Shown;
 
-use crate::live::Cut;
-use crate::live::Disk;
+use crate::live::boot_id::{self, WITH_BOOT_ID};
+use crate::live::{Cut, Disk, log};
 
 /// Data directory, several levels deep. No level exists at first, and the names of all must survive, too.
 const DATA_DIR: &str = "var/lib/ipamd";
-/// Lines of a member's log that are shown when it refuses to start.
-const TAIL: usize = 6;
-/// Shell script that binds a boot id over the kernel's in a mount namespace, and executes ipamd.
-const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
 /// Timeout of one request to a member.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -45,15 +41,15 @@ impl Member {
 
     /// Changes the boot id, so that the member notices a reboot: the contents of memory are lost.
     fn boot(&self) -> Result<()> {
-        fs::write(self.boot_file(), format!("{}\n", uuid::Uuid::new_v4())).context("a boot id")
+        boot_id::change(&self.boot_file())?;
+        Ok(())
     }
 
     /// Starts the process: `program` is ipamd with any wrapper before it.
     pub(super) fn start(&mut self, program: &[PathBuf], peers: &[(String, String)]) -> Result<()> {
         let log = File::options().append(true).open(self.log_file())?;
         let mut command = Command::new("unshare");
-        command.args(["--mount", "--propagation", "slave", "--", "sh", "-c", WITH_BOOT_ID, "sh"]);
-        command.arg(self.boot_file()).args(program);
+        command.args(WITH_BOOT_ID).arg(self.boot_file()).args(program);
         command.args(["serve", "--stop-with-parent", "--name", &self.name]);
         command.arg("--config").arg(self.dir.join("ipamd.toml")).arg("--data-dir").arg(self.data_dir());
         command.args(["--client-listen", &self.client.to_string()]);
@@ -132,10 +128,7 @@ impl Member {
 
     /// Last lines of the member's log.
     pub(super) fn tail(&self) -> String {
-        let log = fs::read_to_string(self.log_file()).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        let last = lines.get(lines.len().saturating_sub(TAIL)..).unwrap_or_default();
-        format!("    the end of the log of {}:\n    {}", self.name, last.join("\n    "))
+        log::tail(&self.name, &self.log_file())
     }
 
     fn log_file(&self) -> PathBuf {

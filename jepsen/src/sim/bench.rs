@@ -18,7 +18,7 @@ use super::throttle::Throttle;
 use crate::checker::Exit;
 use crate::cluster::{self, Admin, BackupFile, Cluster, Costs, Standing};
 use crate::live::run::{Bench, Reachable, Spawner};
-use crate::nemesis::{Fault, Link, System, View};
+use crate::nemesis::{Fault, Link};
 use crate::random::Random;
 use crate::workload::Node;
 
@@ -296,20 +296,6 @@ impl Cluster for SimBench {
         }
         // The member may not have learned of its removal.
         Ok(self.kill(&[name.to_owned()]).await?.pop().unwrap_or_else(|| "ended".to_owned()))
-    }
-}
-
-impl System for SimBench {
-    fn view(&mut self) -> BoxFuture<'_, View> {
-        Box::pin(cluster::view(self))
-    }
-
-    fn inject<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(cluster::inject(self, fault))
-    }
-
-    fn heal<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(cluster::heal(self, fault))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Three real members on directories of their own, with a common delay of fsync.
 
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::POOL;
+use crate::loopback::free_addresses;
 
 /// The number of members.
 const MEMBERS: usize = 3;
@@ -44,12 +45,7 @@ impl Cluster {
     /// ipamd with its prefix.
     pub(crate) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
         fs::create_dir_all(dir)?;
-        // All of 127/8 is local: each cluster has its own address, so that no two clusters collide.
-        let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
-        let ip = IpAddr::V4(Ipv4Addr::new(127, 128 + x % 64, y, z));
-        let ports = (0..MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
-        let ports = ports.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
-        let members = ports.into_iter().zip(1..);
+        let members = free_addresses(MEMBERS)?.into_iter().zip(1..);
         let members =
             members.map(|(client, number)| Member { name: format!("n{number}"), client, process: None });
         let cluster = Self { members: members.collect(), dir: dir.to_owned(), program: program.to_vec() };

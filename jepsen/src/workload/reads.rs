@@ -10,11 +10,11 @@ use ipam_api::resource::{Allocation, Page};
 use serde_json::{Value as Json, json};
 
 use super::holdings::{Holdings, is_passing};
-use super::requests::{Wanted, endpoint_of, shown};
+use super::requests::{Wanted, endpoint_of, grant_of};
 use super::resources::{Space, make_pool, make_subnet};
 use super::session::add_detail;
 use super::{At, Server, Session, Workload};
-use crate::history::{Function, Grant, Type, Value};
+use crate::history::{Function, Type, Value};
 
 const NAME: &str = "reads";
 const SPACE: Space = Space(11);
@@ -166,7 +166,7 @@ async fn read_pages(session: &mut Session, at: At, is_stale: bool, path: String,
                         return (Type::Fail, ());
                     }
                 };
-                value.grants.extend(page.items.iter().map(grant));
+                value.grants.extend(page.items.iter().map(grant_of));
                 revisions.push(page.revision);
                 cursor = page.next;
                 if cursor.is_none() {
@@ -177,16 +177,6 @@ async fn read_pages(session: &mut Session, at: At, is_stale: bool, path: String,
             }
         })
         .await;
-}
-
-fn grant(held: &Allocation) -> Grant {
-    Grant {
-        id: held.id,
-        network: held.network.to_string(),
-        address: held.address.addr().to_string(),
-        pool: Some(held.pool.to_string()),
-        endpoint: Some(shown(&held.endpoint)),
-    }
 }
 
 /// Reads the next pages of events after the last one.

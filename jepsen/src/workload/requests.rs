@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use ipam_api::Problem;
 use ipam_api::client::Call;
 use ipam_api::request::{Allocated, Released, Renewed};
-use ipam_api::resource::Address;
+use ipam_api::resource::{Address, Allocation};
 use serde_json::{Value as Json, json};
 
 use super::resources::NETWORK;
 use super::session::add_detail;
 use super::{At, Session};
-use crate::history::{Function, Grant, Value};
+use crate::history::{Function, Grant, Value, endpoint_name};
 
 /// Name of an endpoint as `kind/realm/namespace/name`. Its namespace is that of the workload.
 #[must_use]
@@ -221,23 +221,22 @@ impl Session {
 fn seen(answer: &Address, value: &mut Value) {
     add_detail(value, "state", answer.state.clone().into());
     value.revision = Some(answer.revision);
-    let allocation = answer.allocation.iter().map(|held| Grant {
-        id: held.id,
-        network: held.network.to_string(),
-        address: held.address.addr().to_string(),
-        pool: Some(held.pool.to_string()),
-        endpoint: Some(shown(&held.endpoint)),
-    });
-    value.grants = allocation.collect();
+    value.grants = answer.allocation.iter().map(grant_of).collect();
     if let Some(prefix) = answer.prefix.as_ref().and_then(|prefix| prefix.cidr) {
         add_detail(value, "prefix", prefix.to_string().into());
     }
 }
 
-/// Endpoint as `kind/realm/namespace/name`.
+/// Grant of an allocation, with its endpoint.
 #[must_use]
-pub(super) fn shown(endpoint: &ipam_api::resource::EndpointKey) -> String {
-    format!("{}/{}/{}/{}", endpoint.kind, endpoint.realm, endpoint.namespace, endpoint.name)
+pub(super) fn grant_of(held: &Allocation) -> Grant {
+    Grant {
+        id: held.id,
+        network: held.network.to_string(),
+        address: held.address.addr().to_string(),
+        pool: Some(held.pool.to_string()),
+        endpoint: Some(endpoint_name(&held.endpoint)),
+    }
 }
 
 /// Arguments of a release. `detail.by` is `id` or `endpoint`: a release by endpoint ends all grants of the

@@ -4,7 +4,7 @@
 //! build with another schema can be measured, too.
 
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::bench::load::Process;
+use crate::loopback::free_addresses;
 
 const MEMBERS: usize = 3;
 /// Time in which a cluster is ready, and in which a change is done.
@@ -56,18 +57,13 @@ impl Ipamd {
     ) -> Result<Self> {
         let program = fs::canonicalize(program).with_context(|| format!("no {}", program.display()))?;
         fs::create_dir_all(dir)?;
-        let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
-        let ip = IpAddr::V4(Ipv4Addr::new(127, 128 + x % 64, y, z));
-        // All ports are bound at once, so that they differ.
-        let bound = (0..2 * MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
-        let addresses = bound.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let addresses = free_addresses(2 * MEMBERS)?;
         let members = addresses.chunks(2).zip(1..).filter_map(|(addresses, number)| match *addresses {
             [client, peer] => Some(Member { name: format!("n{number}"), client, peer, process: None }),
             _ => None,
         });
         let (dir, members, environment) = (dir.to_owned(), members.collect(), owned(environment));
         let mut cluster = Self { program, dir, members, environment };
-        drop(bound);
         cluster.start_all()?;
         cluster.ready().await?;
         Ok(cluster)

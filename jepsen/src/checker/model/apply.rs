@@ -6,7 +6,8 @@ use ipam_api::address::AddressRange;
 use ipam_api::event::Event;
 
 use super::state::{Held, Model};
-use crate::checker::block::{block, endpoint_name};
+use crate::checker::block::block;
+use crate::history::endpoint_name;
 
 /// Reasons of allocations that ignore closed pools and unconfirmed epochs.
 const REGARDLESS: [&str; 2] = ["adopted", "conflict"];

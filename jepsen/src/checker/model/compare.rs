@@ -6,7 +6,8 @@ use ipam_api::address::AddressRange;
 
 use super::state::{Held, Model};
 use crate::checker::Final;
-use crate::checker::block::{block, endpoint_name};
+use crate::checker::block::block;
+use crate::history::endpoint_name;
 
 /// Difference between the model and a final state, by id of the grant.
 pub type Differences = BTreeMap<u64, String>;

@@ -16,8 +16,9 @@ use super::access::Holder;
 use super::outside::Outside;
 use super::reaper::mark;
 use crate::cluster::Standing;
+use crate::live::boot_id::{self, WITH_BOOT_ID};
 use crate::live::network::Host;
-use crate::live::{Cut, Disk};
+use crate::live::{Cut, Disk, log};
 
 /// Port for clients.
 pub(super) const CLIENT_PORT: u16 = 7440;
@@ -25,12 +26,8 @@ pub(super) const CLIENT_PORT: u16 = 7440;
 pub(super) const PEER_PORT: u16 = 7441;
 /// Data directory, several levels deep: the names of all levels must survive a power cut, too.
 const DATA_DIR: &str = "var/lib/ipamd";
-/// Lines of a log in an error.
-const TAIL: usize = 12;
 /// Time limit of the end of a killed process.
 const END: Duration = Duration::from_secs(20);
-/// Shell script that binds a boot id over the kernel's in a mount namespace, and executes a program.
-const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
 
 /// Way in which a member enters the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +104,8 @@ impl Member {
 
     /// Changes the boot id, so that the member notices a reboot.
     pub(super) fn boot(&self) -> Result<()> {
-        fs::write(self.boot_file(), format!("{}\n", uuid::Uuid::new_v4())).context("a boot id")
+        boot_id::change(&self.boot_file())?;
+        Ok(())
     }
 
     /// Starts the process.
@@ -117,8 +115,8 @@ impl Member {
         }
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut command = self.host.command("unshare");
-        command.args(["--mount", "--propagation", "slave", "--", "sh", "-c", WITH_BOOT_ID, "sh"]);
-        command.arg(self.boot_file()).arg(&launch.outside).arg("supervise").arg(self.outside.path());
+        command.args(WITH_BOOT_ID).arg(self.boot_file());
+        command.arg(&launch.outside).arg("supervise").arg(self.outside.path());
         command.arg(&launch.ipamd).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         mark(&mut command);
         self.serve(&mut command, launch);
@@ -269,11 +267,7 @@ impl Member {
 
     /// Last lines of the member's log.
     pub(super) fn tail(&self) -> String {
-        let log = fs::read(&self.log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
-        let lines: Vec<&str> = log.lines().collect();
-        let last = lines.get(lines.len().saturating_sub(TAIL)..).unwrap_or_default();
-        format!("    the end of the log of {}:\n    {}", self.name, last.join("\n    "))
+        log::tail(&self.name, &self.log)
     }
 }
 

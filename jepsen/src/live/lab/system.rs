@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use futures::future::BoxFuture;
 use ipam_api::client::Client;
 use rustix::process::Signal;
 
 use super::cluster::Lab;
 use super::member::{Member, Origin};
 use crate::cluster::{self, Admin, Cause, Cluster, Standing};
-use crate::nemesis::{Fault, Kind, Link, System, View};
+use crate::nemesis::{Fault, Kind, Link};
 use crate::random::Random;
 
 /// Hosts with an agent or with clients.
@@ -20,20 +19,6 @@ const HOSTS: [&str; 3] = ["c1", "c2", "x1"];
 const GRACE: Duration = Duration::from_secs(20);
 /// Time limit of the end of a removed member.
 const END: Duration = Duration::from_secs(15);
-
-impl System for Lab {
-    fn view(&mut self) -> BoxFuture<'_, View> {
-        Box::pin(cluster::view(self))
-    }
-
-    fn inject<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(cluster::inject(self, fault))
-    }
-
-    fn heal<'a>(&'a mut self, fault: &'a Fault) -> BoxFuture<'a, Result<Vec<String>>> {
-        Box::pin(cluster::heal(self, fault))
-    }
-}
 
 impl Cluster for Lab {
     fn names(&self) -> Vec<String> {

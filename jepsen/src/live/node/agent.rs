@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep};
 
 use super::script::inside;
 use super::settings::NodeSettings;
+use crate::live::boot_id::{self, WITH_BOOT_ID};
 use crate::live::lab::mark;
+use crate::live::log;
 
-/// Shell script that binds a boot id over the kernel's in a mount namespace, and executes the agent.
-const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
 /// Intervals that let the agent see ended containers within about a second.
 const INTERVALS: &str = "heartbeat_interval_ms = 500\ninventory_interval_ms = 500\norphan_grace_ms = 1000\n";
 /// Time limit for the agent to serve its socket.
@@ -25,8 +25,6 @@ const STARTING: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 /// Name of the log.
 pub(super) const LOG: &str = "agent.log";
-/// Lines of the log that an error shows.
-const TAIL: usize = 6;
 
 /// Agent that may or may not run. Its files outlive it.
 #[derive(Debug)]
@@ -57,9 +55,7 @@ impl Agent {
 
     /// Changes the boot id.
     pub(super) fn boot(&self) -> Result<String> {
-        let id = uuid::Uuid::new_v4().to_string();
-        fs::write(self.boot_file(), format!("{id}\n")).context("a boot id can't be written")?;
-        Ok(id)
+        boot_id::change(&self.boot_file())
     }
 
     /// Starts the process, and waits until it serves its socket.
@@ -72,8 +68,7 @@ impl Agent {
         let _gone = fs::remove_file(self.socket());
         let mut command = inside(&self.settings.netns, "setpriv");
         // The agent ends with this program.
-        command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "slave", "--"]);
-        command.args(["sh", "-c", WITH_BOOT_ID, "sh"]).arg(self.boot_file());
+        command.args(["--pdeathsig", "KILL", "unshare"]).args(WITH_BOOT_ID).arg(self.boot_file());
         command.arg(&self.settings.agent).args(["serve", "--config"]).arg(self.config());
         for option in &self.settings.test_options {
             command.args(["--test-option", option]);
@@ -93,11 +88,11 @@ impl Agent {
                 return Ok(());
             }
             if let Some(status) = self.ended()? {
-                bail!("the agent of {} ended ({status}):\n{}", self.settings.name, self.tail());
+                bail!("the agent of {} ended ({status})\n{}", self.settings.name, self.tail());
             }
             sleep(LOOK).await;
         }
-        bail!("the agent of {} doesn't serve its socket:\n{}", self.settings.name, self.tail())
+        bail!("the agent of {} doesn't serve its socket\n{}", self.settings.name, self.tail())
     }
 
     /// Exit status of a process that ended by itself.
@@ -152,8 +147,6 @@ impl Agent {
 
     /// Last lines of the agent's log.
     fn tail(&self) -> String {
-        let log = fs::read_to_string(self.log_file()).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        lines.get(lines.len().saturating_sub(TAIL)..).unwrap_or_default().join("\n")
+        log::tail("the agent", &self.log_file())
     }
 }

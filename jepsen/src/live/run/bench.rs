@@ -70,6 +70,6 @@ pub(crate) trait Bench: System {
     /// Waits until all members are ready.
     fn ready(&mut self, within: Duration) -> BoxFuture<'_, Result<()>>;
 
-    /// Ends of processes until now, in nanoseconds since the run began.
+    /// Ends of processes since the last call. `now_ns` is the time since the run began.
     fn exits(&mut self, now_ns: u64) -> BoxFuture<'_, Vec<Exit>>;
 }

@@ -117,7 +117,7 @@ async fn in_lab(course: &mut Course) -> Result<()> {
     course.progress.say(&format!("{} members and two nodes run", course.plan.members));
     let done = course.run(&mut bench).await;
     if done.is_err() {
-        course.record.exits = bench.exits(course.recorder.now_ns()).await;
+        course.record.exits.extend(bench.exits(course.recorder.now_ns()).await);
     }
     for (name, log) in bench.nodes.logs() {
         std::fs::copy(&log, bench.lab.logs().join(name)).with_context(|| log.display().to_string())?;

@@ -8,7 +8,6 @@ mod history_file;
 mod idle;
 mod journal;
 mod live_bench;
-mod log;
 mod members;
 mod nodes;
 mod plan;

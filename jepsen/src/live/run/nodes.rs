@@ -1,13 +1,14 @@
 //! Nodes of a run: two hosts with agents, and the station whose addresses conflict.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 
-use super::log;
 use crate::checker::Exit;
 use crate::live::lab::Lab;
+use crate::live::log;
 use crate::live::node::{
     LiveNode, NodeSettings, Station, boot_nodes, create_token, kill_agents, lose_nodes, start_agents,
 };
@@ -25,6 +26,8 @@ pub(super) struct Nodes {
     station: Station,
     /// Frames that blindness had dropped when the present fault began.
     blinded: u64,
+    /// Positions up to which logs were searched for complaints, by node.
+    searched: BTreeMap<String, u64>,
 }
 
 impl Nodes {
@@ -62,7 +65,7 @@ impl Nodes {
         }
         let station = Station::new(lab.host(STATION)?.netns().to_owned());
         station.be_gateway().await?;
-        Ok(Self { nodes, station, blinded: 0 })
+        Ok(Self { nodes, station, blinded: 0, searched: BTreeMap::new() })
     }
 
     pub(super) fn all(&self) -> Vec<Arc<dyn Node>> {
@@ -109,19 +112,20 @@ impl Nodes {
         }
     }
 
-    /// Agents that have ended by themselves, and complaints of all agents.
-    pub(super) async fn exits(&self, now_ns: u64) -> Vec<Exit> {
+    /// Agents that have ended by themselves, and complaints of all agents, since the last call.
+    pub(super) async fn exits(&mut self, now_ns: u64) -> Vec<Exit> {
         let mut exits = Vec::new();
         for node in &self.nodes {
             let ended = node.ended_agent().await.ok().flatten();
-            let complaints = log::complaints(&node.log_file());
+            let from = self.searched.entry(node.name().to_owned()).or_default();
+            let complaints = log::complaints(&node.log_file(), from);
             if ended.is_none() && complaints.is_empty() {
                 continue;
             }
             exits.push(Exit {
                 time_ns: now_ns,
                 process: format!("agent of {}", node.name()),
-                status: ended.map_or_else(|| "runs".to_owned(), |status| status.to_string()),
+                status: ended.map_or_else(|| Exit::RUNS.to_owned(), |status| status.to_string()),
                 is_expected: false,
                 complaints,
             });
