@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::workspace::{Workspace, call};
-use crate::{binaries, image};
+use crate::{binaries, image, packages};
 
 /// Program that writes tarball, packages, bill of materials and checksums.
 pub(crate) const WRITER: &str = "ipam-release";
@@ -15,13 +15,17 @@ pub(crate) struct Arguments {
     /// Directory of the artifacts [default: target/dist/release].
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// RPM packages, too; needs rpmbuild (in Debian: package rpm).
+    /// RPM packages, too; installs rpmbuild if it is missing.
     #[arg(long)]
     rpm: bool,
 }
 
 /// Builds the programs, the container image, and all other artifacts.
 pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    // The build takes long, so a missing tool is found before it.
+    if arguments.rpm {
+        packages::ensure_rpm()?;
+    }
     binaries::build(workspace)?;
     let output = arguments.output.clone().unwrap_or_else(|| workspace.dist().join("release"));
     std::fs::create_dir_all(&output)?;

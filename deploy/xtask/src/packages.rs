@@ -79,15 +79,15 @@ const RELEASE: &[Package] = &[
     Package { name: "systemd-container", wanted: "systemd-nspawn", places: &["/usr/bin/systemd-nspawn"] },
 ];
 
-/// Packages of the tests that a daily run leaves out.
-const BY_HAND: &[Package] = &[
-    Package { name: "rpm", wanted: "rpmbuild", places: &["/usr/bin/rpmbuild"] },
-    Package {
-        name: "qemu-system-x86",
-        wanted: "qemu-system-x86_64",
-        places: &["/usr/bin/qemu-system-x86_64"],
-    },
-];
+/// Package that builds and reads RPM packages.
+const RPM: &[Package] = &[Package { name: "rpm", wanted: "rpmbuild", places: &["/usr/bin/rpmbuild"] }];
+
+/// Package that emulates a machine.
+const EMULATOR: &[Package] = &[Package {
+    name: "qemu-system-x86",
+    wanted: "qemu-system-x86_64",
+    places: &["/usr/bin/qemu-system-x86_64"],
+}];
 
 /// Debian's package of kubectl.
 const KUBECTL: &str = "kubernetes-client";
@@ -102,7 +102,16 @@ pub(crate) fn ensure() -> Result<()> {
 /// Installs the missing packages that check release artifacts, also those of tests that a daily run leaves out.
 pub(crate) fn ensure_release(by_hand: bool) -> Result<()> {
     ensure_all(RELEASE)?;
-    if by_hand { ensure_all(BY_HAND) } else { Ok(()) }
+    if by_hand {
+        ensure_rpm()?;
+        ensure_all(EMULATOR)?;
+    }
+    Ok(())
+}
+
+/// Installs rpmbuild, if it is missing.
+pub(crate) fn ensure_rpm() -> Result<()> {
+    ensure_all(RPM)
 }
 
 fn ensure_all(needed: &'static [Package]) -> Result<()> {
