@@ -271,7 +271,7 @@ async fn one_that_moved_tells_the_others_and_its_vote_counts() {
     let leader = cluster.leader().await;
     let (moved, other) = ((leader + 1) % 3, (leader + 2) % 3);
     cluster.members[moved].kill();
-    let ports = crate::support::cluster::free_ports(cluster.members[moved].peer.ip(), 2);
+    let ports = cluster.free_ports(2);
     (cluster.members[moved].client, cluster.members[moved].peer) = (ports[0], ports[1]);
     // Its own configuration has the new address; the others run on with the old one.
     cluster.start(moved);

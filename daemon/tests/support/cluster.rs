@@ -72,16 +72,21 @@ impl Cluster {
 
     /// Adds a stopped member, which will join the others.
     pub(crate) fn add(&mut self, name: &str, token: Option<PathBuf>) -> usize {
-        let ports = free_ports(self.ip, 2);
+        let ports = self.free_ports(2);
         let mut member = Member::new(name, ports[0], ports[1], self.dir.path());
         member.join = Some((self.urls(), token));
         self.members.push(member);
         self.members.len() - 1
     }
 
-    /// Addresses of the cluster that no process uses.
+    /// Free addresses of the cluster, other than those of its members, which may be stopped.
     pub(crate) fn free_ports(&self, count: usize) -> Vec<SocketAddr> {
-        free_ports(self.ip, count)
+        let own: Vec<SocketAddr> =
+            self.members.iter().flat_map(|member| [member.client, member.peer]).collect();
+        let mut free = free_ports(self.ip, count + own.len());
+        free.retain(|address| !own.contains(address));
+        free.truncate(count);
+        free
     }
 
     /// Names and peer addresses, as every member is told them.
@@ -141,7 +146,7 @@ impl Cluster {
 
     /// Gives all members, which are stopped, other ports.
     pub(crate) fn move_away(&mut self) {
-        let ports = free_ports(self.ip, 2 * self.members.len());
+        let ports = self.free_ports(2 * self.members.len());
         for (member, ports) in self.members.iter_mut().zip(ports.chunks(2)) {
             (member.client, member.peer) = (ports[0], ports[1]);
         }
@@ -231,7 +236,7 @@ impl Drop for Cluster {
 }
 
 /// Ports that were free just before, at an address that no other process uses.
-pub(crate) fn free_ports(ip: IpAddr, count: usize) -> Vec<SocketAddr> {
+fn free_ports(ip: IpAddr, count: usize) -> Vec<SocketAddr> {
     let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
     listeners.iter().map(|listener| listener.local_addr().unwrap()).collect()
 }
