@@ -37,6 +37,16 @@ until [ -e /root/stop ]; do
   mv /root/done.new /root/done
 done";
 
+/// Directory for further settings of the timer of backups.
+const SOON: &str = "/run/systemd/system/ipamd-backup.timer.d";
+
+/// Program `ipamctl` that damages each backup.
+const DAMAGE: &str = r#"#!/bin/sh
+/usr/bin/ipamctl "$@" || exit
+for last; do :; done
+case "$*" in *--verify*) ;; *) truncate --size=-1 "$last" ;; esac
+"#;
+
 /// Hosts with the older packages, one cluster, and a node of it.
 struct Site {
     members: Vec<Booted>,
@@ -158,7 +168,7 @@ pub(crate) fn settings(name: &str, members: &[&str]) -> String {
 }
 
 #[test]
-fn p5_3_three_hosts_form_a_cluster_and_an_upgrade_under_load_fails_no_add() {
+fn p5_3_p5_5_p5_10_p5_11_three_hosts_form_a_cluster_and_an_upgrade_under_load_fails_no_add() {
     let site = Site::new();
     site.start();
     site.join();
@@ -219,6 +229,10 @@ fn containerd_attaches_a_container(site: &Site) {
     let address = said.split_whitespace().find_map(|word| word.strip_suffix("/16")).unwrap().to_owned();
     let history = site.admin(&format!("who-has {address}"));
     assert!(history.contains("default-c1"), "{history}");
+    site.node.eventually("released address", |_| {
+        let said = site.admin(&format!("who-has {address}"));
+        matches!(said.split_whitespace().nth(1), Some("cooling" | "free")).then_some(())
+    });
     site.node.does("kill $(pidof containerd)");
     daemon.wait().unwrap();
 }
@@ -233,12 +247,27 @@ fn only_documented_listeners(site: &Site) {
     assert_eq!(site.node.does("ss --no-header --listening --tcp --udp --numeric"), "");
 }
 
-/// Line 11: the service of the timer.
+/// Line 11: the timer runs the service, which keeps verified backups only.
 fn a_backup_is_written_and_verified(site: &Site) {
     let member = &site.members[1];
-    member.does("systemctl enable --now ipamd-backup.timer && systemctl start ipamd-backup.service");
-    member.does("ipamctl cluster backup --verify /var/backups/ipamd/ipamd-*.backup");
-    member.does("systemctl list-timers | grep --quiet ipamd-backup.timer");
+    member.does(&format!("mkdir {SOON}"));
+    member.write(
+        &format!("{SOON}/soon.conf"),
+        "[Timer]\nOnCalendar=\nOnCalendar=*:*:0/2\nRandomizedDelaySec=0\nAccuracySec=1s\n",
+    );
+    member.does("systemctl daemon-reload && systemctl enable --now ipamd-backup.timer");
+    member.eventually("backup by the timer", |member| {
+        member.run("ls /var/backups/ipamd/ipamd-*.backup").status.success().then_some(())
+    });
+    member.does("test -n \"$(systemctl show --property=LastTriggerUSec --value ipamd-backup.timer)\"");
+    member.does(&format!(
+        "rm -r {SOON}
+         systemctl daemon-reload
+         systemctl restart ipamd-backup.timer
+         for file in /var/backups/ipamd/ipamd-*.backup; do ipamctl cluster backup --verify $file; done
+         systemctl list-timers | grep --quiet ipamd-backup.timer
+         systemctl reset-failed ipamd-backup.service"
+    ));
     // The names of backups contain seconds.
     member.eventually("second backup", |member| {
         member.does(
@@ -251,6 +280,20 @@ fn a_backup_is_written_and_verified(site: &Site) {
             .then_some(())
     });
     member.does("test \"$(ls /var/backups/ipamd | wc -l)\" = 1");
+    member.write("/usr/local/bin/ipamctl", DAMAGE);
+    member.does(
+        "chmod 755 /usr/local/bin/ipamctl
+         systemctl reset-failed ipamd-backup.service
+         systemctl start ipamd-backup.service || true
+         test \"$(systemctl show --property=Result --value ipamd-backup.service)\" = exit-code
+         test \"$(ls /var/backups/ipamd | wc -l)\" = 1
+         rm /usr/local/bin/ipamctl
+         systemctl reset-failed ipamd-backup.service",
+    );
+    member.eventually("reason of the failure", |member| {
+        let damaged = "journalctl --unit=ipamd-backup | grep 'the backup is damaged'";
+        member.run(damaged).status.success().then_some(())
+    });
 }
 
 fn an_upgrade_in_an_unhealthy_cluster_restarts_nothing(site: &Site) {

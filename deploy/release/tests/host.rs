@@ -100,8 +100,8 @@ impl Host {
         self.does(
             "find / -xdev \\( -path /proc -o -path /packages -o -path /var/lib/dpkg -o -path /var/log \
              -o -path /var/cache -o -path /tmp -o -path /run/adduser -o -path /etc/passwd- \
-             -o -path /etc/group- -o -path /etc/shadow- -o -path /etc/gshadow- \
-             -o -path /var/lib/systemd \\) -prune -o -print | sort",
+             -o -path /etc/group- -o -path /etc/shadow- -o -path /etc/gshadow- \\) \
+             -prune -o -print | sort",
         )
     }
 

@@ -22,6 +22,7 @@ ExecStartPre=/bin/stty -F /dev/ttyS1 raw -echo
 ExecStart=/bin/bash -c 'echo shell; exec bash'
 StandardInput=file:/dev/ttyS1
 StandardOutput=file:/dev/ttyS1
+StandardError=journal
 [Install]
 WantedBy=multi-user.target
 ";

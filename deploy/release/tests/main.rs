@@ -18,6 +18,7 @@ mod install;
 mod kernel;
 mod linking;
 mod rpm;
+mod supervision;
 mod units;
 
 use std::path::{Path, PathBuf};
