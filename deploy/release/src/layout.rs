@@ -40,6 +40,7 @@ impl Sources {
         tree.link("bin/kubectl-ipam", "ipamctl");
         manual::daemon(&mut tree)?;
         manual::agent(&mut tree)?;
+        manual::plugin(&mut tree, &self.plugin_page())?;
         manual::ctl(&mut tree, &self.binaries.join("ipamctl"))?;
         for unit in ["ipamd.service", "ipam-agent.service", "ipamd-backup.service", "ipamd-backup.timer"] {
             tree.copy(format!("systemd/{unit}"), &self.deploy().join("systemd").join(unit), DATA)?;
@@ -82,9 +83,8 @@ impl Sources {
         let mut usr = Tree::default();
         usr.copy("bin/ipam-agent", &self.binaries.join("ipam-agent"), PROGRAM)?;
         usr.copy("lib/ipam-agent/ipam-cni", &self.binaries.join("ipam-cni"), PROGRAM)?;
-        let page = read(&self.deploy().join("release/man/ipam-cni.1"))?;
-        usr.file("share/man/man1/ipam-cni.1.gz", compressed(&page)?, DATA);
         manual::agent(&mut usr)?;
+        manual::plugin(&mut usr, &self.plugin_page())?;
         let mut tree = usr.below("usr");
         self.units(&mut tree, &["ipam-agent.service"])?;
         self.documents(&mut tree, "ipam-agent", "ipam-agent.example.toml")?;
@@ -110,6 +110,11 @@ impl Sources {
         tree.file(format!("{folder}/crates.gz"), compressed(self.licences.as_bytes())?, DATA);
         let overrides = self.deploy().join("debian").join(package).join("lintian-overrides");
         tree.copy(format!("usr/share/lintian/overrides/{package}"), &overrides, DATA)
+    }
+
+    /// Path of the manual page of the plugin.
+    fn plugin_page(&self) -> PathBuf {
+        self.deploy().join("release/man/ipam-cni.1")
     }
 
     fn deploy(&self) -> PathBuf {

@@ -9,6 +9,7 @@ mod checksums;
 mod debian;
 mod layout;
 mod manual;
+mod plugin;
 mod rpm;
 mod tarball;
 

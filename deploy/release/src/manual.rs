@@ -9,6 +9,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 use ipam_image::tree::{DATA, Tree, read};
 
+use crate::plugin;
 use crate::tarball::compressed;
 
 /// Folder of manual pages of commands.
@@ -38,6 +39,15 @@ pub(crate) fn agent(tree: &mut Tree) -> Result<()> {
     of_grammar(tree, ipam_agent::command_line::Arguments::command())
 }
 
+/// Adds the page of the plugin, which is a file of the sources, and its completions.
+///
+/// # Errors
+/// If the page can't be read.
+pub(crate) fn plugin(tree: &mut Tree, page: &Path) -> Result<()> {
+    tree.file(format!("{MAN}/{}.1.gz", plugin::NAME), compressed(&read(page)?)?, DATA);
+    completions(tree, &plugin::grammar())
+}
+
 /// Adds pages and completions that a program writes itself. The completions of `ipamctl` call the program for
 /// names.
 ///
@@ -59,13 +69,30 @@ fn of_grammar(tree: &mut Tree, grammar: clap::Command) -> Result<()> {
     let folder = tempfile::tempdir()?;
     clap_mangen::generate_to(grammar.clone(), folder.path())?;
     pages(tree, folder.path())?;
-    let name = grammar.get_name().to_owned();
+    completions(tree, &grammar)
+}
+
+/// Adds the completions of a grammar for each shell.
+fn completions(tree: &mut Tree, grammar: &clap::Command) -> Result<()> {
+    let name = grammar.get_name();
     for (shell, folder, file) in SHELLS {
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut grammar.clone(), &name, &mut script);
-        tree.file(format!("{folder}/{}", file(&name)), script, DATA);
+        clap_complete::generate(shell, &mut grammar.clone(), name, &mut script);
+        if shell == Shell::Bash {
+            script = with_commands(&script, name)?;
+        }
+        tree.file(format!("{folder}/{}", file(name)), script, DATA);
     }
     Ok(())
+}
+
+/// Script for bash whose branches have the names of the commands.
+///
+/// In a program's name, `clap_complete` 4.6 replaces a hyphen by `__` where the script stores a command, but
+/// by `__subcmd__` in the branch of the command, so bash would never take the branch.
+fn with_commands(script: &[u8], name: &str) -> Result<Vec<u8>> {
+    let [branch, command] = ["__subcmd__", "__"].map(|hyphen| name.replace('-', hyphen) + "__subcmd__");
+    Ok(std::str::from_utf8(script)?.replace(&branch, &command).into_bytes())
 }
 
 /// Adds all pages of a folder, compressed as Debian's policy (12.1) requires.

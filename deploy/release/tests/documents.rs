@@ -1,15 +1,25 @@
 //! Manual pages and completions of each program (line 4 of the acceptance).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{package, run};
+use crate::{package, prepared, run};
 
 /// Programs with the package that has them.
 const PROGRAMS: [(&str, &str); 4] =
     [("ipamd", "ipamd"), ("ipamctl", "ipamd"), ("ipam-agent", "ipam-agent"), ("ipam-cni", "ipam-agent")];
 
-fn unpacked(name: &str) -> tempfile::TempDir {
+/// Completes a word after a command in bash: `$1` is the script, the others are the words.
+const COMPLETE: &str = r#"
+    source "$1"; shift
+    COMP_WORDS=("$@") COMP_CWORD=2
+    "_${1//-/__}" "$1" "$3" "$2"
+    echo "${COMPREPLY[@]}"
+"#;
+
+/// Files of a package in a temporary folder.
+pub(crate) fn unpacked(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     run(Command::new("dpkg-deb").arg("--extract").arg(package(name)).arg(folder.path()));
     folder
@@ -21,10 +31,6 @@ fn p5_4_each_program_has_a_manual_page_and_completions() {
         let folder = unpacked(name);
         let usr = folder.path().join("usr/share");
         assert!(usr.join(format!("man/man1/{program}.1.gz")).exists(), "{program}");
-        // Runtimes start the plugin; its input is no command line.
-        if program == "ipam-cni" {
-            continue;
-        }
         for path in [
             format!("bash-completion/completions/{program}"),
             format!("zsh/vendor-completions/_{program}"),
@@ -36,6 +42,47 @@ fn p5_4_each_program_has_a_manual_page_and_completions() {
         }
         run(Command::new("bash").arg("-n").arg(usr.join(format!("bash-completion/completions/{program}"))));
     }
+}
+
+#[test]
+fn p5_4_bash_completes_options_of_commands() {
+    let folder = unpacked("ipam-agent");
+    for [program, command, begun, option] in
+        [["ipam-agent", "serve", "--conf", "--config"], ["ipam-cni", "ready", "--so", "--socket"]]
+    {
+        let script = folder.path().join("usr/share/bash-completion/completions").join(program);
+        let mut complete = Command::new("bash");
+        complete.args(["-c", COMPLETE, "bash"]).arg(script).args([program, command, begun]);
+        assert_eq!(run(&mut complete).trim(), option, "{program}");
+    }
+}
+
+/// The grammar of the completions and the page are written by hand, beside the plugin.
+#[test]
+fn p5_4_completions_and_page_of_the_plugin_agree_with_its_help() {
+    let help = run(Command::new(prepared("IPAMD_STRIPPED").join("ipam-cni")).arg("--help"));
+    let words = words_of_usage(&help);
+    assert!(words.contains("install") && words.contains("--check-config"), "{help}");
+    let folder = unpacked("ipam-agent");
+    let usr = folder.path().join("usr/share");
+    let script = std::fs::read_to_string(usr.join("bash-completion/completions/ipam-cni")).unwrap();
+    let lists = script.split("opts=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let completed = lists.flat_map(str::split_whitespace).filter(|word| !["-h", "-V"].contains(word));
+    assert_eq!(completed.collect::<BTreeSet<_>>(), words);
+    let page = run(Command::new("zcat").arg(usr.join("man/man1/ipam-cni.1.gz"))).replace("\\-", "-");
+    for word in words {
+        assert!(page.contains(word), "the page lacks {word}");
+    }
+}
+
+/// Commands and long options of the usage in a help text of the plugin.
+fn words_of_usage(help: &str) -> BTreeSet<&str> {
+    let usage = help.split("\n\n").find(|part| part.starts_with("Usage:")).unwrap();
+    let lines = usage.lines().filter_map(|line| line.strip_prefix("  ipam-cni "));
+    // The first word of a line is a command or an option. Values and a description follow, too.
+    let words = lines.flat_map(|line| line.split_whitespace().enumerate());
+    let named = words.filter(|(at, word)| *at == 0 || word.trim_start_matches('[').starts_with("--"));
+    named.map(|(_, word)| word.trim_matches(['[', ']'])).collect()
 }
 
 #[test]

@@ -33,6 +33,9 @@ const RESOLVE: &str = r#"
     asks ipamd "$2/ipamd" serve --name a --data-dir "$1/data" --insecure --client-socket "$1/ipamd.sock" \
         --client-listen 127.0.0.1:7440 --peer-listen 127.0.0.1:7441 --member a=127.0.0.1:7441 \
         --member b=ipamd.test:7441 --member c=ipamd.test:7442
+    # The plugin refuses the name of a server.
+    ! CNI_COMMAND=STATUS strace -f -qq -e trace=openat,execve -o "$1/ipam-cni.trace" \
+        "$2/ipam-cni" <"$1/network.json" >"$1/ipam-cni.answer"
 "#;
 
 /// Libraries of a program by `ldd`; none if it is static.
@@ -83,11 +86,18 @@ fn p5_2_names_resolve_without_libraries_of_name_services() {
              state_dir = \"{at}/state\"\nsocket = \"{at}/agent.sock\"\n"
         ),
     );
+    write(
+        "network.json",
+        r#"{"cniVersion": "1.1.0", "name": "lan", "type": "bridge",
+            "ipam": {"type": "ipam-cni", "servers": ["http://ipam-cni.test:7440"]}}"#,
+    );
     let programs = prepared("IPAMD_STRIPPED");
     let mut command = Command::new("unshare");
     command.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-euo", "pipefail", "-c"]);
     run(command.args([RESOLVE, "bash"]).arg(dir.path()).arg(&programs));
-    for program in ["ipamd", "ipamctl", "ipam-agent"] {
+    let answer = std::fs::read_to_string(dir.path().join("ipam-cni.answer")).unwrap();
+    assert!(answer.contains("the plugin resolves no names"), "{answer}");
+    for program in PROGRAMS {
         let trace = std::fs::read_to_string(dir.path().join(format!("{program}.trace"))).unwrap();
         let known = linked(&programs.join(program));
         let names = |paths: &BTreeSet<PathBuf>| -> BTreeSet<String> {
@@ -97,7 +107,8 @@ fn p5_2_names_resolve_without_libraries_of_name_services() {
         let tried = trace.lines().filter(|line| line.contains("openat("));
         let paths = tried.filter_map(|line| line.split('"').nth(1)).map(PathBuf::from);
         let tried: BTreeSet<PathBuf> = paths.collect();
-        assert!(tried.contains(Path::new("/etc/resolv.conf")), "{program} has not looked for a name server");
+        let looked = tried.contains(Path::new("/etc/resolv.conf"));
+        assert_eq!(looked, program != "ipam-cni", "{program} and name servers");
         let libraries = tried.into_iter().filter(|path| path.to_str().unwrap().contains(".so")).collect();
         let unknown: Vec<String> = names(&libraries).difference(&names(&known)).cloned().collect();
         // The cache of the linker is not a library.

@@ -35,12 +35,20 @@ pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> 
     if arguments.rpm {
         more.push("--rpm");
     }
-    artifacts(workspace, &workspace.dist(), &output, &more)
+    // Built without the features of tests, or the completions would have options that the programs lack.
+    let writer = binaries::build_optimised(workspace, WRITER)?;
+    artifacts(workspace, &writer, &workspace.dist(), &output, &more)
 }
 
-/// Writes the artifacts of built programs.
-pub(crate) fn artifacts(workspace: &Workspace, binaries: &Path, output: &Path, more: &[&str]) -> Result<()> {
-    let mut command = std::process::Command::new(binaries::build_quickly(workspace, &[WRITER])?.join(WRITER));
+/// Writes the artifacts of built programs with a built writer.
+pub(crate) fn artifacts(
+    workspace: &Workspace,
+    writer: &Path,
+    binaries: &Path,
+    output: &Path,
+    more: &[&str],
+) -> Result<()> {
+    let mut command = std::process::Command::new(writer);
     command.arg("--root").arg(&workspace.root).arg("--binaries").arg(binaries);
     command.arg("--output").arg(output).args(["--time", &image::time(&workspace.root)?.to_string()]);
     call(command.args(more))

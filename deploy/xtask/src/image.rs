@@ -43,23 +43,33 @@ pub(crate) fn write(workspace: &Workspace, arguments: &Arguments) -> Result<()> 
             workspace.dist()
         }
     };
-    let version = env!("CARGO_PKG_VERSION");
     let output = arguments.output.clone().unwrap_or_else(|| workspace.dist().join(archive_name()));
+    refuse_dynamic(&binaries)?;
+    write_archive(workspace, &binaries, &output, 9)?;
+    println!("containerd: ctr --namespace k8s.io images import {}", output.display());
+    Ok(())
+}
+
+/// Writes the archive of built programs, with the libraries that dynamic ones need.
+pub(crate) fn write_archive(
+    workspace: &Workspace,
+    binaries: &Path,
+    output: &Path,
+    compression: u32,
+) -> Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
     let time = time(&workspace.root)?;
-    let revision = git(&workspace.root, &["rev-parse", "HEAD"])?;
     let image = Image {
         version: version.to_owned(),
-        revision,
+        revision: git(&workspace.root, &["rev-parse", "HEAD"])?,
         time,
         created: rfc3339(time)?,
-        compression: 9,
-        libraries: Vec::new(),
+        compression,
+        libraries: ipam_image::libraries(binaries)?,
     };
-    refuse_dynamic(&binaries)?;
-    let archive = image.archive(&binaries)?;
-    std::fs::write(&output, &archive).with_context(|| format!("can't write {}", output.display()))?;
+    let archive = image.archive(binaries)?;
+    std::fs::write(output, &archive).with_context(|| format!("can't write {}", output.display()))?;
     println!("{}: {NAME}:{version}, {} KiB", output.display(), archive.len() >> 10);
-    println!("containerd: ctr --namespace k8s.io images import {}", output.display());
     Ok(())
 }
 

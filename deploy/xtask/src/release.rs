@@ -50,7 +50,13 @@ pub(crate) fn test(workspace: &Workspace, choice: &Choice<'_>) -> Result<()> {
     }
     let stripped = strip(&programs, &work.join("programs"))?;
     let artifacts = work.join("artifacts");
-    dist::artifacts(workspace, &stripped, &artifacts, &["--compression", "gzip"])?;
+    fs::create_dir_all(&artifacts)?;
+    let archive = image::archive_name();
+    // Without compression, because the programs of a test run are large.
+    image::write_archive(workspace, &stripped, &artifacts.join(&archive), 0)?;
+    let writer = binaries::build_quickly(workspace, &[dist::WRITER])?.join(dist::WRITER);
+    let more = ["--compression", "gzip", "--also", archive.as_str()];
+    dist::artifacts(workspace, &writer, &stripped, &artifacts, &more)?;
     let mut tests = workspace.cargo(["nextest", "run", "--workspace", "--locked", "-E"]);
     tests.arg("package(ipam-release) & kind(test)").env("IPAMD_ARTIFACTS", artifacts).env("IPAMD_BASE", base);
     tests.env("IPAMD_STRIPPED", stripped).env("IPAMD_TIME", image::time(&workspace.root)?.to_string());
