@@ -17,36 +17,17 @@ use crate::workspace::{Workspace, call};
 const FOLDER: &str = "deploy/monitoring";
 const METRICS: &str = "api/contracts/metrics.txt";
 
-/// Checks rules, their tests, dashboards and the runbook.
+/// Checks rules, their tests, dashboards and the runbook (line 12 of the acceptance).
+///
+/// The tests below check the files without promtool.
 pub(crate) fn test(workspace: &Workspace, promtool: &Path) -> Result<()> {
+    println!("p5_12: promtool checks the rules and runs the test of each alert");
     let folder = workspace.root.join(FOLDER);
     let (rule_files, test_files) = (files(&folder, "yaml")?, files(&folder.join("tests"), "yaml")?);
     call(Command::new(promtool).args(["check", "rules"]).args(&rule_files))?;
 
-    let mut rules = Vec::new();
-    for file in &rule_files {
-        rules.extend(read_rules(&read(file)?).with_context(|| file.display().to_string())?);
-    }
-    let mut tested = Tested::default();
-    for file in &test_files {
-        tested.add(&read(file)?).with_context(|| file.display().to_string())?;
-    }
-    let known = known(&read(&workspace.root.join(METRICS))?, &rules);
-    let mut complaints = unknown_in_rules(&rules, &known);
-    complaints.extend(untested(&rules, &tested));
-    complaints.extend(without_runbook(&rules, &read(&workspace.root.join(RUNBOOK))?));
-    let mut expressions = Vec::new();
-    for file in files(&folder.join("dashboards"), "json")? {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let board: Value = serde_json::from_str(&read(&file)?).with_context(|| name.clone())?;
-        complaints.extend(fixed_ids(&name, &board));
-        let of_board = board_expressions(&board);
-        if of_board.is_empty() {
-            complaints.push(format!("{name}: it has no query"));
-        }
-        complaints.extend(of_board.iter().flat_map(|expression| unknown(&name, expression, &known)));
-        expressions.extend(of_board);
-    }
+    let contents = Contents::read(&workspace.root)?;
+    let complaints = contents.complaints()?;
     for complaint in &complaints {
         println!("{complaint}");
     }
@@ -54,6 +35,8 @@ pub(crate) fn test(workspace: &Workspace, promtool: &Path) -> Result<()> {
         bail!("{} complaints about {FOLDER}", complaints.len());
     }
 
+    let boards = contents.dashboards.iter();
+    let expressions: Vec<String> = boards.flat_map(|(_, board)| board_expressions(board)).collect();
     let scratch = workspace.target.join("monitoring");
     fs::create_dir_all(&scratch)?;
     let parsed = scratch.join("expressions.yaml");
@@ -61,6 +44,64 @@ pub(crate) fn test(workspace: &Workspace, promtool: &Path) -> Result<()> {
         .with_context(|| format!("can't write {}", parsed.display()))?;
     call(Command::new(promtool).args(["check", "rules"]).arg(&parsed))?;
     call(Command::new(promtool).args(["test", "rules"]).args(&test_files))
+}
+
+/// Contents of the files that the checks compare; those of a folder with their paths.
+struct Contents {
+    metrics: String,
+    runbook: String,
+    rules: Vec<(String, String)>,
+    tests: Vec<(String, String)>,
+    dashboards: Vec<(String, Value)>,
+}
+
+impl Contents {
+    /// Reads the files of a checkout.
+    fn read(root: &Path) -> Result<Self> {
+        let folder = root.join(FOLDER);
+        let mut dashboards = Vec::new();
+        for (path, text) in texts(&folder.join("dashboards"), "json")? {
+            let board: Value = serde_json::from_str(&text).with_context(|| path.clone())?;
+            dashboards.push((path, board));
+        }
+        Ok(Self {
+            metrics: read(&root.join(METRICS))?,
+            runbook: read(&root.join(RUNBOOK))?,
+            rules: texts(&folder, "yaml")?,
+            tests: texts(&folder.join("tests"), "yaml")?,
+            dashboards,
+        })
+    }
+
+    /// Complaints of all checks without promtool.
+    fn complaints(&self) -> Result<Vec<String>> {
+        let mut rules = Vec::new();
+        for (path, text) in &self.rules {
+            rules.extend(read_rules(text).with_context(|| path.clone())?);
+        }
+        let mut tested = Tested::default();
+        for (path, text) in &self.tests {
+            tested.add(text).with_context(|| path.clone())?;
+        }
+        let known = known(&self.metrics, &rules);
+        let mut complaints = unknown_in_rules(&rules, &known);
+        complaints.extend(untested(&rules, &tested));
+        complaints.extend(without_runbook(&rules, &self.runbook));
+        for (path, board) in &self.dashboards {
+            complaints.extend(fixed_ids(path, board));
+            let of_board = board_expressions(board);
+            if of_board.is_empty() {
+                complaints.push(format!("{path}: it has no query"));
+            }
+            complaints.extend(of_board.iter().flat_map(|expression| unknown(path, expression, &known)));
+        }
+        Ok(complaints)
+    }
+}
+
+/// Paths and texts of a folder's files with an extension.
+fn texts(folder: &Path, extension: &str) -> Result<Vec<(String, String)>> {
+    files(folder, extension)?.iter().map(|file| Ok((file.display().to_string(), read(file)?))).collect()
 }
 
 fn read(file: &Path) -> Result<String> {
@@ -74,4 +115,36 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     files.retain(|file| file.extension().is_some_and(|found| found == extension));
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents() -> Contents {
+        Contents::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
+    }
+
+    #[test]
+    fn p5_12_every_alert_is_tested_and_every_metric_exists() {
+        assert_eq!(contents().complaints().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn p5_12_a_missing_metric_test_or_section_is_found() {
+        let mut contents = contents();
+        contents.metrics.clear();
+        contents.tests.clear();
+        contents.runbook.clear();
+        let complaints = contents.complaints().unwrap().join("\n");
+        for expected in [
+            "IpamdDiskNearlyFull: there is no metric ipamd_disk_free_bytes",
+            "ipamd.json: there is no metric ",
+            "pools.json: there is no metric ",
+            "IpamdNoLeader: no test in which it fires as a page",
+            "IpamdNoLeader: deploy/docs/alerts.md has no section",
+        ] {
+            assert!(complaints.contains(expected), "{expected}: {complaints}");
+        }
+    }
 }
