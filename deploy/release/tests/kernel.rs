@@ -136,7 +136,7 @@ fn only(dir: &Path, begins: &str) -> PathBuf {
     dir.join(&found[0])
 }
 
-/// Installs the packages as `deploy/docs/packages.md` tells, and starts a cluster of one member with its node.
+/// Installs the packages by `deploy/docs/packages.md`, and starts a cluster of one member with its node.
 fn install(machine: &mut Machine<'_>) {
     machine.does("dpkg --install /packages/ipamd.deb /packages/ipam-agent.deb");
     let files = certificates(&[NAME]);

@@ -99,7 +99,7 @@ pub(crate) fn ensure() -> Result<()> {
     ensure_all(NEEDED)
 }
 
-/// Installs the missing packages that check release artifacts, also those of tests that a daily run leaves out.
+/// Installs the missing packages that check release artifacts, with those of the tests by hand if wanted.
 pub(crate) fn ensure_release(by_hand: bool) -> Result<()> {
     ensure_all(RELEASE)?;
     if by_hand {
