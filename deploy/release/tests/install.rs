@@ -1,6 +1,6 @@
 //! Packages and tarball on a host of Debian: installation to purge (lines 3, 9 and 14 of the acceptance).
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ipam_agent::journal::{Entry, JournalFile, Key, Phase, Record};
@@ -48,7 +48,7 @@ fn prepared_host() -> (Host, String) {
 
 /// Fails if the host has files that it did not have before.
 fn assert_no_file_is_left(host: &Host, before: &str) {
-    let before: HashSet<&str> = before.lines().collect();
+    let before: BTreeSet<&str> = before.lines().collect();
     let after = host.files();
     let left: Vec<&str> = after.lines().filter(|line| !before.contains(line)).collect();
     assert!(left.is_empty(), "{left:?}");
