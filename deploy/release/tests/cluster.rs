@@ -265,7 +265,7 @@ fn a_backup_is_written_and_verified(site: &Site) {
          systemctl daemon-reload
          systemctl restart ipamd-backup.timer
          for file in /var/backups/ipamd/ipamd-*.backup; do ipamctl cluster backup --verify $file; done
-         systemctl list-timers | grep --quiet ipamd-backup.timer
+         systemctl list-timers | grep ipamd-backup.timer
          systemctl reset-failed ipamd-backup.service"
     ));
     // The names of backups contain seconds.

@@ -160,7 +160,8 @@ fn install(machine: &mut Machine<'_>) {
          join_token_file = \"/etc/ipamd/join.token\"",
     );
     machine.write("/root/lan.conf", CONTAINERS);
-    machine.does("systemctl start ipam-agent");
+    // The shell does not sync the files that it writes, as an editor would.
+    machine.does("sync && systemctl start ipam-agent");
 }
 
 /// Attaches a container through Debian's `bridge` and the plugin of the package; returns its address.
@@ -188,7 +189,7 @@ fn p5_a_host_boots_its_services_and_a_power_cut_loses_no_acknowledged_write() {
     drop(machine);
 
     let mut machine = Machine::boot(&disk);
-    machine.does("systemctl is-active ipamd ipam-agent");
+    machine.does("systemctl is-active ipamd && systemctl is-active ipam-agent");
     machine.does(&format!("{ADMIN} status --wait 2m && {ADMIN} pool show last"));
     let holder = machine.does(&format!("{ADMIN} who-has {first}"));
     assert!(holder.contains("c1"), "{holder}");
