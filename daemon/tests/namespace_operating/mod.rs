@@ -18,8 +18,7 @@ const SYSTEMD_ANALYZE: &str = "/usr/bin/systemd-analyze";
 
 #[test]
 fn the_operators_page_is_true() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/docs/operating.md");
-    let steps = page::steps(&std::fs::read_to_string(path).unwrap());
+    let steps = page::steps(&read("deploy/docs/operating.md"));
     assert!(steps.len() > 10, "the page was read to its end");
     let lab = Lab::make();
     let mut printed = String::new();
@@ -47,26 +46,33 @@ fn the_operators_page_is_true() {
     the_commands_of_the_runbook_succeed(&lab);
 }
 
-/// The commands change nothing, so that the runbook of alerts needs no cluster of its own.
+/// Runs the index of the runbook, and then the page of each alert in the order of the rules.
+///
+/// The commands change nothing, so that the runbook needs no cluster of its own.
 fn the_commands_of_the_runbook_succeed(lab: &Lab) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/docs/alerts.md");
-    let commands = page::commands(&std::fs::read_to_string(path).unwrap());
-    assert!(commands.len() > 20, "the runbook was read to its end");
-    for (line, script) in commands {
-        let at = format!("alerts.md:{line}");
-        println!("{at} desk# {script}");
-        let output = lab.run("desk", &script);
-        let printed = text(&output);
-        println!("{printed}");
-        assert!(output.status.success(), "{at}: {printed}\n{}", lab.logs());
+    let rules = read("deploy/monitoring/alerts.yaml");
+    let pages = rules.lines().filter_map(|line| line.trim().strip_prefix("runbook_url: "));
+    let mut pages: Vec<&str> = std::iter::once("deploy/docs/alerts.md").chain(pages).collect();
+    // An alert with two severities has one page.
+    pages.dedup();
+    assert!(pages.len() > 20, "the rules were read to their end");
+    for file in pages {
+        let commands = page::commands(&read(file));
+        assert!(!commands.is_empty(), "{file} has no command");
+        for (line, script) in commands {
+            let at = format!("{file}:{line}");
+            println!("{at} desk# {script}");
+            let output = lab.run("desk", &script);
+            let printed = text(&output);
+            println!("{printed}");
+            assert!(output.status.success(), "{at}: {printed}\n{}", lab.logs());
+        }
     }
 }
 
 /// The page configures the network of the README, so that the test of the page runs it.
 #[test]
 fn the_network_of_the_readme_is_that_of_the_page() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
     let readme = read("README.md");
     let (_, block) = readme.split_once("```json\n").unwrap();
     let (network, _) = block.split_once("```").unwrap();
@@ -100,6 +106,11 @@ fn systemd_knows_all_settings_of_the_units() {
         // An unknown setting is a warning only.
         assert!(output.status.success() && self::text(&output).is_empty(), "{output:?}");
     }
+}
+
+/// Reads a file of the checkout.
+fn read(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)).unwrap()
 }
 
 fn text(output: &Output) -> String {

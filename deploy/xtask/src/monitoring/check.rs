@@ -1,5 +1,6 @@
 //! All checks of the folder, and promtool.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::dashboards::{as_rules, board_expressions, fixed_ids};
 use super::metrics::{known, unknown, unknown_in_rules};
 use super::rules::read_rules;
-use super::runbook::{RUNBOOK, without_runbook};
+use super::runbook::{INDEX, PAGES, Runbook, without_runbook};
 use super::tested::{Tested, untested};
 use crate::workspace::{Workspace, call};
 
@@ -49,7 +50,7 @@ pub(crate) fn test(workspace: &Workspace, promtool: &Path) -> Result<()> {
 /// Contents of the files that the checks compare; those of a folder with their paths.
 struct Contents {
     metrics: String,
-    runbook: String,
+    runbook: Runbook,
     rules: Vec<(String, String)>,
     tests: Vec<(String, String)>,
     dashboards: Vec<(String, Value)>,
@@ -66,7 +67,7 @@ impl Contents {
         }
         Ok(Self {
             metrics: read(&root.join(METRICS))?,
-            runbook: read(&root.join(RUNBOOK))?,
+            runbook: Runbook { index: read(&root.join(INDEX))?, pages: pages(&root.join(PAGES))? },
             rules: texts(&folder, "yaml")?,
             tests: texts(&folder.join("tests"), "yaml")?,
             dashboards,
@@ -104,6 +105,12 @@ fn texts(folder: &Path, extension: &str) -> Result<Vec<(String, String)>> {
     files(folder, extension)?.iter().map(|file| Ok((file.display().to_string(), read(file)?))).collect()
 }
 
+/// Texts of a folder's pages by the names of their files without the extension.
+fn pages(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let name = |file: &Path| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    files(folder, "md")?.iter().map(|file| Ok((name(file), read(file)?))).collect()
+}
+
 fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))
 }
@@ -131,18 +138,18 @@ mod tests {
     }
 
     #[test]
-    fn p5_12_a_missing_metric_test_or_section_is_found() {
+    fn p5_12_a_missing_metric_test_or_page_is_found() {
         let mut contents = contents();
         contents.metrics.clear();
         contents.tests.clear();
-        contents.runbook.clear();
+        contents.runbook = Runbook::default();
         let complaints = contents.complaints().unwrap().join("\n");
         for expected in [
             "IpamdDiskNearlyFull: there is no metric ipamd_disk_free_bytes",
             "ipamd.json: there is no metric ",
             "pools.json: there is no metric ",
             "IpamdNoLeader: no test in which it fires as a page",
-            "IpamdNoLeader: deploy/docs/alerts.md has no section",
+            "IpamdNoLeader: deploy/docs/alerts/IpamdNoLeader.md is missing",
         ] {
             assert!(complaints.contains(expected), "{expected}: {complaints}");
         }

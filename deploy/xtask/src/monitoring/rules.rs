@@ -58,5 +58,5 @@ groups:
         annotations:
           summary: No leader
           description: No member leads.
-          runbook_url: deploy/docs/alerts.md#ipamdnoleader
+          runbook_url: deploy/docs/alerts/IpamdNoLeader.md
 ";
