@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ipam_image::Image;
+use ipam_image::tree::Tree;
 
 use super::programs;
 
@@ -29,6 +30,7 @@ pub(crate) fn archive(folder: &Path) -> PathBuf {
         created: "1970-01-01T00:00:00Z".to_owned(),
         compression: if programs::shipped().is_some() { 9 } else { 0 },
         libraries,
+        licences: Tree::default(),
     };
     let path = folder.join("ipamd.oci.tar");
     std::fs::write(&path, image.archive(&binaries).unwrap()).unwrap();

@@ -4,7 +4,9 @@
 //! and have fixed owners, modes and times.
 
 mod archive;
+pub mod crates;
 mod libraries;
+pub mod licences;
 pub mod tree;
 
 use std::io::Write as _;
@@ -18,8 +20,9 @@ use self::archive::{Blob, digest};
 pub use self::libraries::libraries;
 use self::tree::{PROGRAM, Tree};
 
-/// Programs of the image.
-pub const PROGRAMS: [&str; 4] = ["ipamd", "ipamctl", "ipam-cni", "ipam-agent"];
+/// Shipped programs, with the features that they are built with.
+pub const PROGRAMS: [(&str, &str); 4] =
+    [("ipamd", "jemalloc"), ("ipamctl", ""), ("ipam-cni", ""), ("ipam-agent", "")];
 /// Links of the image, with their targets: ipamctl is the plugin `ipam` of kubectl.
 pub const LINKS: [(&str, &str); 1] = [("kubectl-ipam", "ipamctl")];
 /// User and group of the image, unless the runtime specifies others.
@@ -42,6 +45,8 @@ pub struct Image {
     pub compression: u32,
     /// Files of the host that the programs need, by their absolute paths. A static program needs none.
     pub libraries: Vec<PathBuf>,
+    /// Files with licences.
+    pub licences: Tree,
 }
 
 impl Image {
@@ -50,8 +55,8 @@ impl Image {
     /// # Errors
     /// A file that can't be read.
     pub fn archive(&self, binaries: &Path) -> Result<Vec<u8>> {
-        let mut tree = Tree::default();
-        for name in PROGRAMS {
+        let mut tree = self.licences.clone();
+        for (name, _) in PROGRAMS {
             tree.copy(name, &binaries.join(name), PROGRAM)?;
         }
         for path in &self.libraries {
@@ -116,6 +121,8 @@ mod tests {
     use super::*;
 
     fn image() -> Image {
+        let mut licences = Tree::default();
+        licences.file("licenses/LICENSE", "text", tree::DATA);
         Image {
             version: "0.1.0".to_owned(),
             revision: "abc".to_owned(),
@@ -123,11 +130,12 @@ mod tests {
             created: "2026-11-20T00:00:00Z".to_owned(),
             compression: 9,
             libraries: Vec::new(),
+            licences,
         }
     }
 
     fn binaries(dir: &Path) {
-        for name in PROGRAMS {
+        for (name, _) in PROGRAMS {
             std::fs::write(dir.join(name), name).unwrap();
         }
     }
@@ -192,10 +200,16 @@ mod tests {
                 format!("{} {:o}", entry.path().unwrap().display(), header.mode().unwrap())
             })
             .collect();
-        assert_eq!(
-            entries,
-            ["ipam-agent 755", "ipam-cni 755", "ipamctl 755", "ipamd 755", "kubectl-ipam 777"]
-        );
+        let expected = [
+            "licenses/ 755",
+            "ipam-agent 755",
+            "ipam-cni 755",
+            "ipamctl 755",
+            "ipamd 755",
+            "kubectl-ipam 777",
+            "licenses/LICENSE 644",
+        ];
+        assert_eq!(entries, expected);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::PROGRAMS;
 /// If `ldd` can't be started.
 pub fn libraries(binaries: &Path) -> Result<Vec<PathBuf>> {
     let mut all = BTreeSet::new();
-    for name in PROGRAMS {
+    for (name, _) in PROGRAMS {
         let output = Command::new("ldd").arg(binaries.join(name)).output().context("can't start ldd")?;
         all.extend(paths(&String::from_utf8_lossy(&output.stdout)));
     }

@@ -47,6 +47,23 @@ impl Tree {
         Ok(())
     }
 
+    /// Adds the files of a folder of the disk and of its subfolders, as data.
+    ///
+    /// # Errors
+    /// A file or folder that can't be read.
+    pub fn copy_folder(&mut self, path: &str, from: &Path) -> Result<()> {
+        for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+            let entry = entry?;
+            let path = format!("{path}/{}", entry.file_name().to_string_lossy());
+            if entry.file_type()?.is_dir() {
+                self.copy_folder(&path, &entry.path())?;
+            } else {
+                self.copy(path, &entry.path(), DATA)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Entries in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_str(), entry))

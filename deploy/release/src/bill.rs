@@ -1,24 +1,15 @@
 //! Bill of materials in the format of CycloneDX 1.5: the crates that the shipped programs contain.
 //!
-//! Cargo names the crates of each program, with its features and for this machine's target; `Cargo.lock` has
-//! their checksums. Crates that only build the programs (macros, build scripts) are not listed.
+//! `Cargo.lock` has their checksums.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use ipam_image::crates::Crate;
 use ipam_image::tree::read;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// Crate of a program.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Crate {
-    name: String,
-    version: String,
-    licence: String,
-}
 
 /// Lockfile, with the fields that the bill needs.
 #[derive(Debug, Deserialize)]
@@ -31,18 +22,6 @@ struct Locked {
     name: String,
     version: String,
     checksum: Option<String>,
-}
-
-/// Crates of programs, each with its features.
-///
-/// # Errors
-/// If cargo fails.
-pub(crate) fn crates(root: &Path, programs: &[(&str, &str)]) -> Result<BTreeSet<Crate>> {
-    let mut crates = BTreeSet::new();
-    for (package, features) in programs {
-        crates.extend(crates_of(&tree(root, package, features)?)?);
-    }
-    Ok(crates)
 }
 
 /// The document.
@@ -63,34 +42,6 @@ pub(crate) fn document(root: &Path, crates: &BTreeSet<Crate>, version: &str) -> 
         "components": components,
     });
     Ok(format!("{document:#}\n"))
-}
-
-/// Licences of all crates as a text for packages.
-pub(crate) fn licences(crates: &BTreeSet<Crate>) -> String {
-    crates.iter().map(|one| format!("{} {}: {}\n", one.name, one.version, one.licence)).collect()
-}
-
-/// Dependencies that cargo prints, one a line: name, version and licence.
-fn tree(root: &Path, package: &str, features: &str) -> Result<String> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe"]);
-    command.args(["--format", "{p}\t{l}", "--package", package, "--features", features]).current_dir(root);
-    let output = command.output().context("can't start cargo")?;
-    if !output.status.success() {
-        bail!("cargo tree: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-fn crates_of(printed: &str) -> Result<BTreeSet<Crate>> {
-    let lines = printed.lines().filter(|line| !line.trim().is_empty());
-    let parse = |line: &str| {
-        let (package, licence) = line.split_once('\t')?;
-        let mut words = package.split(' ');
-        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
-        Some(Crate { name: name.into(), version: version.into(), licence: licence.trim().into() })
-    };
-    lines.map(|line| parse(line).with_context(|| format!("cargo tree printed {line:?}"))).collect()
 }
 
 fn component(one: &Crate, checksums: &BTreeMap<(String, String), Option<String>>) -> Result<Value> {
@@ -116,17 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crate_is_listed_once_and_with_its_checksum() {
-        let serde = "serde v1.0.1\tMIT OR Apache-2.0\n";
-        let printed = format!("ipamd v0.1.0 (/x/daemon)\tApache-2.0\n{serde}\n{serde}");
-        let crates = crates_of(&printed).unwrap();
-        assert_eq!(crates.len(), 2);
-        let serde = crates.iter().find(|one| one.name == "serde").unwrap();
+    fn a_component_has_the_checksum_of_the_lockfile() {
+        let serde = Crate { name: "serde".into(), version: "1.0.1".into(), licence: "MIT/Zlib".into() };
         let checksums = BTreeMap::from([(("serde".into(), "1.0.1".into()), Some("ab".into()))]);
-        let shown = component(serde, &checksums).unwrap();
+        let shown = component(&serde, &checksums).unwrap();
         assert_eq!(shown["hashes"][0]["content"], "ab");
+        assert_eq!(shown["licenses"][0]["expression"], "MIT OR Zlib");
         assert_eq!(shown["purl"], "pkg:cargo/serde@1.0.1");
-        assert!(component(serde, &BTreeMap::new()).is_err(), "a crate that the lockfile lacks");
-        assert!(crates_of("serde\n").is_err());
+        assert!(component(&serde, &BTreeMap::new()).is_err(), "a crate that the lockfile lacks");
     }
 }

@@ -4,17 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ipam_image::tree::{DATA, PROGRAM, Tree, read};
+use ipam_image::{PROGRAMS, licences};
 
 use crate::manual;
 use crate::tarball::compressed;
 
-/// Shipped programs, with the features that they are built with.
-pub(crate) const PROGRAMS: [(&str, &str); 4] =
-    [("ipamd", "jemalloc"), ("ipamctl", ""), ("ipam-cni", ""), ("ipam-agent", "")];
 /// Folder of the programs in the units of the sources.
 const LOCAL: &str = "/usr/local/bin/";
 /// Folder of the programs of packages.
 const PACKAGED: &str = "/usr/bin/";
+
+/// Folder of the documentation's pages in the checkout.
+const PAGES: &str = "deploy/docs/";
 
 /// Sources of the artifacts.
 #[derive(Debug, Clone)]
@@ -23,7 +24,7 @@ pub(crate) struct Sources {
     pub(crate) root: PathBuf,
     /// Folder with the shipped programs.
     pub(crate) binaries: PathBuf,
-    /// Licences of the crates in the programs.
+    /// Licence texts of the crates in the programs.
     pub(crate) licences: String,
 }
 
@@ -37,7 +38,7 @@ impl Sources {
         for (name, _) in PROGRAMS {
             tree.copy(format!("bin/{name}"), &self.binaries.join(name), PROGRAM)?;
         }
-        tree.link("bin/kubectl-ipam", "ipamctl");
+        self.kubectl_plugin(&mut tree)?;
         manual::daemon(&mut tree)?;
         manual::agent(&mut tree)?;
         manual::plugin(&mut tree, &self.plugin_page())?;
@@ -48,10 +49,13 @@ impl Sources {
         for example in ["ipamd.example.toml", "ipam-agent.example.toml"] {
             tree.copy(example, &self.deploy().join(example), DATA)?;
         }
-        for document in ["README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md"] {
+        for document in ["CHANGELOG.md", "LICENSE", "SECURITY.md"] {
             tree.copy(document, &self.root.join(document), DATA)?;
         }
-        tree.file("LICENSES-OF-CRATES", self.licences.clone(), DATA);
+        let readme = String::from_utf8(read(&self.root.join("README.md"))?)?;
+        tree.file("README.md", readme.replace(PAGES, "docs/"), DATA);
+        self.monitoring(&mut tree, "monitoring", "docs", "docs")?;
+        tree.file(licences::NAME, self.licences.clone(), DATA);
         Ok(tree)
     }
 
@@ -64,7 +68,7 @@ impl Sources {
         for name in ["ipamd", "ipamctl"] {
             usr.copy(format!("bin/{name}"), &self.binaries.join(name), PROGRAM)?;
         }
-        usr.link("bin/kubectl-ipam", "ipamctl");
+        self.kubectl_plugin(&mut usr)?;
         manual::daemon(&mut usr)?;
         manual::ctl(&mut usr, &self.binaries.join("ipamctl"))?;
         let mut tree = usr.below("usr");
@@ -72,6 +76,9 @@ impl Sources {
         let helper = self.deploy().join("debian/ipamd/backup");
         tree.copy("usr/lib/ipamd/backup", &helper, PROGRAM)?;
         self.documents(&mut tree, "ipamd", "ipamd.example.toml")?;
+        let documents = "usr/share/doc/ipamd";
+        let (rules, pages) = (format!("{documents}/examples/monitoring"), format!("{documents}/docs"));
+        self.monitoring(&mut tree, &rules, &pages, &format!("/{pages}"))?;
         Ok(tree)
     }
 
@@ -91,6 +98,13 @@ impl Sources {
         Ok(tree)
     }
 
+    /// Adds the plugin `ipam` of kubectl, and the program that completes its command lines.
+    fn kubectl_plugin(&self, tree: &mut Tree) -> Result<()> {
+        tree.link("bin/kubectl-ipam", "ipamctl");
+        let completer = self.deploy().join("debian/ipamd/kubectl_complete-ipam");
+        tree.copy("bin/kubectl_complete-ipam", &completer, PROGRAM)
+    }
+
     /// Adds units with the paths of packages.
     fn units(&self, tree: &mut Tree, names: &[&str]) -> Result<()> {
         for name in names {
@@ -100,14 +114,27 @@ impl Sources {
         Ok(())
     }
 
-    /// Adds example, changelog, copyright, and the overrides of lintian.
+    /// Adds rules and dashboards, and all pages of documentation, since alerts refer to their pages.
+    fn monitoring(&self, tree: &mut Tree, rules: &str, pages: &str, installed: &str) -> Result<()> {
+        tree.copy_folder(pages, &self.deploy().join("docs"))?;
+        let from = self.deploy().join("monitoring");
+        tree.copy_folder(&format!("{rules}/dashboards"), &from.join("dashboards"))?;
+        for file in ["alerts.yaml", "slo.yaml"] {
+            let text = String::from_utf8(read(&from.join(file))?)?;
+            tree.file(format!("{rules}/{file}"), text.replace(PAGES, &format!("{installed}/")), DATA);
+        }
+        Ok(())
+    }
+
+    /// Adds example, changelog, copyright, licences, and the overrides of lintian.
     fn documents(&self, tree: &mut Tree, package: &str, example: &str) -> Result<()> {
         let folder = format!("usr/share/doc/{package}");
         tree.copy(format!("{folder}/examples/{example}"), &self.deploy().join(example), DATA)?;
         let changes = read(&self.root.join("CHANGELOG.md"))?;
         tree.file(format!("{folder}/changelog.gz"), compressed(&changes)?, DATA);
         tree.copy(format!("{folder}/copyright"), &self.deploy().join("debian/copyright"), DATA)?;
-        tree.file(format!("{folder}/crates.gz"), compressed(self.licences.as_bytes())?, DATA);
+        let licences = compressed(self.licences.as_bytes())?;
+        tree.file(format!("{folder}/{}.gz", licences::NAME), licences, DATA);
         let overrides = self.deploy().join("debian").join(package).join("lintian-overrides");
         tree.copy(format!("usr/share/lintian/overrides/{package}"), &overrides, DATA)
     }

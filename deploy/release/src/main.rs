@@ -19,9 +19,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use ipam_image::tree::read;
+use ipam_image::{crates, licences};
 
 use crate::debian::Package;
-use crate::layout::{PROGRAMS, Sources};
+use crate::layout::Sources;
 
 /// Write the release artifacts of a checkout with built programs.
 #[derive(Debug, Parser)]
@@ -57,11 +58,11 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let Arguments { root, output, time, release, .. } = &arguments;
     fs::create_dir_all(output).with_context(|| output.display().to_string())?;
-    let crates = bill::crates(root, &PROGRAMS)?;
+    let crates = crates::shipped(root)?;
     let sources = Sources {
         root: root.clone(),
         binaries: arguments.binaries.clone(),
-        licences: bill::licences(&crates),
+        licences: licences::text(root, &crates)?,
     };
     let mut names = arguments.also.clone();
     let folder = format!("ipamd-{release}-{}-linux", std::env::consts::ARCH);

@@ -57,7 +57,9 @@ pub(crate) fn ctl(tree: &mut Tree, program: &Path) -> Result<()> {
     let folder = tempfile::tempdir()?;
     run(Command::new(program).arg("man").arg(folder.path()))?;
     pages(tree, folder.path())?;
-    tree.link(format!("{MAN}/kubectl-ipam.1.gz"), "ipamctl.1.gz");
+    for name in ["kubectl-ipam", "kubectl_complete-ipam"] {
+        tree.link(format!("{MAN}/{name}.1.gz"), "ipamctl.1.gz");
+    }
     for (shell, folder, file) in SHELLS {
         let script = run(Command::new(program).args(["completion", &shell.to_string()]))?;
         tree.file(format!("{folder}/{}", file("ipamctl")), script, DATA);

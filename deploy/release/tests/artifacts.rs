@@ -1,6 +1,6 @@
 //! Artifacts as files: checksums, equal bytes, lintian, bill of materials (acceptance, lines 1, 4 and 8).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,6 +27,11 @@ const COPY_AND_WRITE: &str = r#"
         tar --extract --file - --no-same-permissions --directory "$2"
     shift 2
     "$@"
+"#;
+
+/// Prints the file `$3` of the layer `$2` of the image `$1`.
+const FILE_OF_LAYER: &str = r#"
+    tar --extract --to-stdout --file "$1" "$2" | tar --extract --gzip --to-stdout --file - "$3"
 "#;
 
 /// Artifact with an end of its name.
@@ -158,30 +163,92 @@ fn p5_8_each_crate_has_the_checksum_of_the_lockfile_and_a_licence() {
     }
 }
 
-#[test]
-fn p5_8_packages_and_tarball_have_the_licences() {
+/// File in a tar archive.
+fn of_archive(archive: &Path, name: &str) -> String {
+    let mut command = Command::new("tar");
+    command.args(["--extract", "--to-stdout", "--wildcards", name, "--file"]).arg(archive);
+    run(&mut command)
+}
+
+/// File of the container image.
+fn of_image(name: &str) -> String {
+    let image = artifact(".oci.tar");
+    let json = |name: &str| -> Value { serde_json::from_str(&of_archive(&image, name)).unwrap() };
+    let blob = |value: &Value| format!("blobs/{}", value["digest"].as_str().unwrap().replace(':', "/"));
+    let manifest = json(&blob(&json("index.json")["manifests"][0]));
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", FILE_OF_LAYER, "bash"]).arg(&image);
+    run(command.arg(blob(&manifest["layers"][0])).arg(name))
+}
+
+/// Text with single spaces, so that line ends don't matter.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Licence files at the top of the source folder of each crate of a registry, by the crate.
+fn licence_files() -> BTreeMap<(String, String), Vec<PathBuf>> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["metadata", "--locked", "--format-version", "1", "--all-features"]).current_dir(root());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of_registry = metadata["packages"].as_array().unwrap().iter().filter(|one| !one["source"].is_null());
+    let files = of_registry.map(|package| {
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let is_licence = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_uppercase();
+            let begins = ["LICENSE", "LICENCE", "UNLICENSE", "COPYING", "COPYRIGHT", "NOTICE"];
+            begins.iter().any(|begin| name.starts_with(begin)) && !name.ends_with(".TOML") && path.is_file()
+        };
+        (name_and_version(package), files.filter(is_licence).collect())
+    });
+    files.collect()
+}
+
+/// Fails unless the document has each crate of the bill of materials with its licence and its texts.
+fn assert_licences(document: &str) {
+    let crates = document.split("\n\n").nth(1).unwrap().lines().map(|line| {
+        let (one, licence) = line.split_once(": ").unwrap();
+        assert!(!licence.is_empty(), "{one} has no licence");
+        let (name, version) = one.split_once(' ').unwrap();
+        (name.to_owned(), version.to_owned())
+    });
     let listed: BTreeSet<_> = components().iter().map(name_and_version).collect();
-    let check = |list: &str| {
-        let lines = list.lines().map(|line| line.split_once(": ").unwrap());
-        let crates = lines.map(|(one, licence)| {
-            assert!(!licence.is_empty(), "{one} has no licence");
-            let (name, version) = one.split_once(' ').unwrap();
-            (name.to_owned(), version.to_owned())
-        });
-        assert_eq!(crates.collect::<BTreeSet<_>>(), listed);
-    };
+    assert_eq!(crates.collect::<BTreeSet<_>>(), listed);
+    let lines: BTreeSet<&str> = document.lines().collect();
+    let (all, files) = (squeezed(document), licence_files());
+    for one in &listed {
+        let begin = format!("{} {} (", one.0, one.1);
+        assert!(lines.iter().any(|line| line.starts_with(&begin)), "{one:?} has no text");
+        for path in files.get(one).into_iter().flatten() {
+            let heading = format!("{begin}{})", path.file_name().unwrap().to_str().unwrap());
+            assert!(lines.contains(heading.as_str()), "{heading} is missing");
+            let content = squeezed(&std::fs::read_to_string(path).unwrap());
+            assert!(all.contains(&content), "the text of {heading} is missing");
+        }
+    }
+    // The sources of C in a crate have a licence of their own.
+    assert!(lines.iter().any(|line| line.ends_with(" (jemalloc/COPYING)")), "jemalloc's licence is missing");
+    assert!(all.contains("GNU LESSER GENERAL PUBLIC LICENSE"), "the licence of the C library is missing");
+}
+
+#[test]
+fn p5_8_packages_tarball_and_image_have_the_licences() {
+    let own = std::fs::read_to_string(root().join("LICENSE")).unwrap();
+    let tarball = artifact(".tar.gz");
+    let document = of_archive(&tarball, "*/THIRD-PARTY-LICENSES");
+    assert_licences(&document);
+    assert_eq!(of_archive(&tarball, "*/LICENSE"), own);
+    assert_eq!(of_image("licenses/LICENSE"), own);
+    assert!(of_image("licenses/THIRD-PARTY-LICENSES") == document, "the image has another document");
     for name in ["ipamd", "ipam-agent"] {
         let folder = unpacked(name);
         let documents = folder.path().join("usr/share/doc").join(name);
         let copyright = std::fs::read_to_string(documents.join("copyright")).unwrap();
         assert!(copyright.contains("License: Apache-2.0"), "{name}: {copyright}");
-        check(&run(Command::new("zcat").arg(documents.join("crates.gz"))));
+        let packaged = run(Command::new("zcat").arg(documents.join("THIRD-PARTY-LICENSES.gz")));
+        assert!(packaged == document, "{name} has another document");
     }
-    let of_tarball = |name: &str| {
-        let mut command = Command::new("tar");
-        command.args(["--extract", "--to-stdout", "--wildcards", &format!("*/{name}")]);
-        run(command.arg("--file").arg(artifact(".tar.gz")))
-    };
-    check(&of_tarball("LICENSES-OF-CRATES"));
-    assert_eq!(of_tarball("LICENSE"), std::fs::read_to_string(root().join("LICENSE")).unwrap());
 }

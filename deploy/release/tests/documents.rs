@@ -57,6 +57,25 @@ fn p5_4_bash_completes_options_of_commands() {
     }
 }
 
+/// A run like that of kubectl: the arguments are the words after `ipam`, the last one incomplete.
+#[test]
+fn p5_4_kubectl_completes_commands_options_and_values() {
+    let folder = unpacked("ipamd");
+    let programs = folder.path().join("usr/bin");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    for (words, expected) in [
+        (&["poo"][..], ["pool", ":4"]),
+        (&["pool", "create", "--strat"], ["--strategy", ":4"]),
+        (&["pool", "create", "--strategy=seq"], ["sequential", ":4"]),
+        (&["--ca-file", "/us"], ["/usr/", ":6"]),
+    ] {
+        let mut complete = Command::new(programs.join("kubectl_complete-ipam"));
+        let answer = run(complete.args(words).env("PATH", &path));
+        let values = answer.lines().filter_map(|line| line.split('\t').next());
+        assert_eq!(values.collect::<Vec<_>>(), expected, "{words:?}");
+    }
+}
+
 /// The grammar of the completions and the page are written by hand, beside the plugin.
 #[test]
 fn p5_4_completions_and_page_of_the_plugin_agree_with_its_help() {

@@ -16,7 +16,12 @@ const INSTALLED: &str = "
     ipam-agent --version
     for folder in /usr/lib/cni /opt/cni/bin; do
       test \"$(readlink $folder/ipam-cni)\" = /usr/lib/ipam-agent/ipam-cni
-      test -x $folder/ipam-cni
+      CNI_COMMAND=VERSION $folder/ipam-cni | grep supportedVersions
+    done
+    rules=/usr/share/doc/ipamd/examples/monitoring/alerts.yaml
+    grep --quiet 'runbook_url: /usr/share/doc/ipamd/docs/alerts/' $rules
+    for page in $(sed -n 's/.*runbook_url: //p' $rules); do
+      test -s $page
     done
     for name in ipamd ipam-agent; do
       test -s /usr/share/doc/$name/examples/$name.example.toml

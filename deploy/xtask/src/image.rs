@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use ipam_image::{Image, NAME};
+use ipam_image::{Image, NAME, licences};
 
 use crate::binaries;
 use crate::workspace::Workspace;
@@ -66,6 +66,7 @@ pub(crate) fn write_archive(
         created: rfc3339(time)?,
         compression,
         libraries: ipam_image::libraries(binaries)?,
+        licences: licences::tree(&workspace.root)?,
     };
     let archive = image.archive(binaries)?;
     std::fs::write(output, &archive).with_context(|| format!("can't write {}", output.display()))?;
