@@ -21,7 +21,12 @@ const USAGE: u8 = 2;
 /// Answers one invocation without `CNI_COMMAND`.
 #[must_use]
 pub fn answer(arguments: &[String], environment: &dyn Fn(&str) -> Option<String>) -> ExitCode {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [word] = words.as_slice()
+        && let Some(path) = word.strip_prefix("--check-config=")
+    {
+        words = vec!["--check-config", path];
+    }
     match words.as_slice() {
         [] => {
             crate::warn(&about());

@@ -265,6 +265,8 @@ fn a_person_gets_an_answer() {
     assert!(with(&["--help"]).stdout.contains("--check-config FILE"));
     assert_eq!(with(&["--frobnicate"]).code, Some(2));
     assert_eq!(with(&["--check-config", "/nonexistent"]).code, Some(1));
+    let attached = with(&["--check-config=/nonexistent"]);
+    assert_eq!((attached.code, attached.stderr.contains("/nonexistent: ")), (Some(1), true), "{attached:?}");
 
     let folder = tempfile::tempdir().unwrap();
     let check = |text: &str| {

@@ -152,8 +152,10 @@ impl Flags {
         let mut flags = Self::default();
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
-            let place = match *word {
-                "--stay" => {
+            let (name, attached) = word.split_once('=').unzip();
+            let name = name.unwrap_or(word);
+            let place = match name {
+                "--stay" if attached.is_none() => {
                     flags.stay = true;
                     continue;
                 }
@@ -163,14 +165,13 @@ impl Flags {
                 "--after-agent" => &mut flags.after_agent,
                 "--agent" => &mut flags.agent,
                 "--socket" => &mut flags.socket,
-                other => {
-                    return Err(Trouble::usage(format!(
-                        "{other:?} is not understood; see {CNI_TYPE} --help"
-                    )));
+                _ => {
+                    return Err(Trouble::usage(format!("{word:?} is not understood; see {CNI_TYPE} --help")));
                 }
             };
-            let value = words.next().filter(|value| !value.starts_with('-'));
-            let value = value.ok_or_else(|| Trouble::usage(format!("{word} needs a path")))?;
+            let next = || words.next().copied().filter(|value| !value.starts_with('-'));
+            let value = attached.or_else(next).filter(|value| !value.is_empty());
+            let value = value.ok_or_else(|| Trouble::usage(format!("{name} needs a path")))?;
             *place = Some(value.into());
         }
         if flags.networks.is_some() != flags.network_dir.is_some() {
@@ -281,9 +282,14 @@ mod tests {
     fn flags_are_read_or_refused() {
         let flags = Flags::read(&["--dir", "/opt/cni/bin", "--stay"]).unwrap();
         assert_eq!(flags, Flags { dir: Some("/opt/cni/bin".into()), stay: true, ..Flags::default() });
+        assert_eq!(Flags::read(&["--dir=/opt/cni/bin", "--stay"]).unwrap(), flags);
+        assert_eq!(Flags::read(&["--dir=-a=b"]).unwrap().dir, Some("-a=b".into()));
         for wrong in [
             &["--dir"][..],
             &["--dir", "--stay"],
+            &["--dir", ""],
+            &["--dir=", "/a"],
+            &["--stay=yes"],
             &["--networks", "/a"],
             &["--network-dir", "/a"],
             &["--dir", "/a", "--networks", "/b", "--network-dir", "/a"],
