@@ -21,7 +21,7 @@ fn property(host: &Booted, name: &str) -> String {
 }
 
 /// Waits for a text in the journal of the unit.
-fn hears(host: &Booted, text: &str) {
+fn wait_for_log(host: &Booted, text: &str) {
     host.eventually(text, |host| {
         let said = host.run("journalctl --unit=ipamd --no-pager").stdout;
         String::from_utf8_lossy(&said).contains(text).then_some(())
@@ -50,7 +50,7 @@ fn a_start_without_a_quorum_fails_with_the_reason(host: &Booted) {
     configure(host, "TimeoutStartSec=5\nRestart=no\n");
     assert!(!host.run("systemctl start ipamd").status.success());
     assert_eq!(property(host, "Result"), "timeout");
-    hears(host, "stopping before the member was ready: waiting for an answer of n2");
+    wait_for_log(host, "stopping before the member was ready: waiting for an answer of n2");
     host.does("rm -r /var/lib/ipamd/*");
 }
 
@@ -66,7 +66,7 @@ fn a_start_returns_with_a_quorum(host: &Booted) {
 fn a_reload_keeps_the_process(host: &Booted) {
     let process = property(host, "MainPID");
     host.does("systemctl reload ipamd");
-    hears(host, "reload: read again");
+    wait_for_log(host, "reload: read again");
     assert_eq!(property(host, "MainPID"), process);
 }
 
@@ -75,7 +75,7 @@ fn the_watchdog_restarts_a_stuck_daemon(host: &Booted) {
     host.does("systemctl restart ipamd");
     let process = property(host, "MainPID");
     host.does(&format!("kill -STOP {process}"));
-    hears(host, "Watchdog timeout");
+    wait_for_log(host, "Watchdog timeout");
     host.eventually("restart", |host| (property(host, "NRestarts") != "0").then_some(()));
     host.eventually("healthy cluster", |host| host.run(HEALTHY).status.success().then_some(()));
     assert_ne!(property(host, "MainPID"), process);
