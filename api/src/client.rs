@@ -26,7 +26,7 @@ use tokio::time::Instant;
 pub use self::call::{Answer, Call, Expect, push_encoded, with_query};
 pub use self::download::Download;
 #[cfg(feature = "simulation")]
-pub use self::exchange::{Exchange, Lost, Network};
+pub use self::exchange::{Exchange, Lost, Network, simulate};
 pub use self::options::Options;
 use self::options::Token;
 pub use self::server::unresolved_host;
@@ -137,7 +137,7 @@ impl Client {
                 http: network.clone(),
                 place,
                 #[cfg(feature = "simulation")]
-                network: None,
+                network: exchange::present(),
             }),
             Place::Socket(path) => {
                 let http = builder().unix_socket(path.as_path()).build().map_err(refused)?;
@@ -146,26 +146,12 @@ impl Client {
                     http,
                     place,
                     #[cfg(feature = "simulation")]
-                    network: None,
+                    network: exchange::present(),
                 })
             }
         });
         let servers = servers.collect::<Result<_, Problem>>()?;
         Ok(Self { servers, token: options.token()?, preferred: AtomicUsize::new(0) })
-    }
-
-    /// A client whose servers are hosts of a simulation.
-    ///
-    /// # Errors
-    /// As [`Client::with`].
-    #[cfg(feature = "simulation")]
-    pub fn simulated<Address: AsRef<str>>(
-        servers: &[Address],
-        network: &std::sync::Arc<dyn Network>,
-    ) -> Result<Self, Problem> {
-        let mut client = Self::new(servers)?;
-        client.servers.iter_mut().for_each(|server| server.network = Some(std::sync::Arc::clone(network)));
-        Ok(client)
     }
 
     /// Sends a request and reads its answer.

@@ -1,7 +1,7 @@
 //! Servers of an operation, in order: the node's agent if there is one, then the servers.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ipam_api::brand::{
     GATEWAY_OF_NODE, HEADER_GATEWAY, HEADER_LINK, HEADER_NETNS, HEADER_RUNTIME, HEADER_TRACE_PARENT,
@@ -10,6 +10,7 @@ use ipam_api::client::{Answer, Call, Client, Options};
 use ipam_api::limits::ATTEMPT_MS_MAX;
 use ipam_api::problem::{Code, Problem};
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use crate::config::{Network, Reach};
 use crate::container;

@@ -73,10 +73,7 @@ fn run(
     if environment.verb == Verb::Version {
         return verbs::version::version();
     }
-    let document = json::parse(&read_input()?)?;
-    *version = CniVersion::of(&document)?;
-    environment.verb.check_version(*version)?;
-    let network = Network::new(document, *version)?;
+    let network = read(&environment, &read_input()?, version)?;
     // One thread and one connection suffice for one request.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -86,7 +83,18 @@ fn run(
     runtime.block_on(verbs::serve(&environment, &network, started))
 }
 
-/// Reads the network configuration, up to its maximum length.
+/// Reads the network configuration of an operation other than VERSION, and the version of its result.
+///
+/// # Errors
+/// Codes 1, 6 and 7. Once the version is known, it is that of the error, too.
+pub fn read(environment: &Environment, input: &[u8], version: &mut CniVersion) -> Result<Network, Failure> {
+    let document = json::parse(input)?;
+    *version = CniVersion::of(&document)?;
+    environment.verb.check_version(*version)?;
+    Network::new(document, *version)
+}
+
+/// Reads standard input, up to the maximum length of a network configuration.
 fn read_input() -> Result<Vec<u8>, Failure> {
     let input = std::io::stdin();
     if input.is_terminal() {

@@ -2,6 +2,8 @@
 
 use reqwest::{RequestBuilder, Response};
 
+#[cfg(feature = "simulation")]
+use super::server::Place;
 use super::server::Server;
 use super::{Miss, reason, unknown, was_not_let_in};
 
@@ -10,6 +12,9 @@ use super::{Miss, reason, unknown, was_not_let_in};
 pub trait Network: std::fmt::Debug + Send + Sync {
     /// Sends a request to the host of its URL, and returns the response once its headers have arrived.
     fn exchange(&self, request: reqwest::Request) -> Exchange<'_>;
+
+    /// Sends a request to the server that listens on a unix socket, and returns the response likewise.
+    fn exchange_over<'a>(&'a self, socket: &'a std::path::Path, request: reqwest::Request) -> Exchange<'a>;
 }
 
 /// Future of the response to a request.
@@ -27,12 +32,31 @@ pub enum Lost {
     Unanswered(String),
 }
 
+#[cfg(feature = "simulation")]
+thread_local! {
+    /// Network of the simulation that runs on this thread.
+    static NETWORK: std::cell::RefCell<Option<std::sync::Arc<dyn Network>>> =
+        const { std::cell::RefCell::new(None) };
+}
+
+/// Lets all clients that this thread makes from now on use the network of a simulation.
+#[cfg(feature = "simulation")]
+pub fn simulate(network: std::sync::Arc<dyn Network>) {
+    NETWORK.set(Some(network));
+}
+
+/// Network of the simulation that runs on this thread, if one does.
+#[cfg(feature = "simulation")]
+pub(super) fn present() -> Option<std::sync::Arc<dyn Network>> {
+    NETWORK.with_borrow(Clone::clone)
+}
+
 impl Server {
     /// Sends a request, and waits for the headers of its response.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, Miss> {
         #[cfg(feature = "simulation")]
         if let Some(network) = &self.network {
-            return simulated(network.as_ref(), request).await;
+            return simulated(network.as_ref(), &self.place, request).await;
         }
         request.send().await.map_err(|error| {
             if error.is_connect() || error.is_builder() || was_not_let_in(&error) {
@@ -45,11 +69,15 @@ impl Server {
 }
 
 #[cfg(feature = "simulation")]
-async fn simulated(network: &dyn Network, request: RequestBuilder) -> Result<Response, Miss> {
+async fn simulated(network: &dyn Network, place: &Place, request: RequestBuilder) -> Result<Response, Miss> {
     let request = request.build().map_err(|error| Miss::Unsent(reason(&error)))?;
     let limit = request.timeout().copied();
     let exchanged = async {
-        let response = network.exchange(request).await.map_err(|lost| match lost {
+        let exchange = match place {
+            Place::Network(_) => network.exchange(request),
+            Place::Socket(path) => network.exchange_over(path, request),
+        };
+        let response = exchange.await.map_err(|lost| match lost {
             Lost::Unsent(why) => Miss::Unsent(why),
             Lost::Unanswered(why) => Miss::Unknown { why, is_silent: false },
         })?;

@@ -46,6 +46,38 @@ async fn a_token_and_headers_go_to_every_kind_of_server_and_headers_come_back() 
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
+/// Network of a simulation that answers with the place and the path of each request.
+#[cfg(feature = "simulation")]
+#[derive(Debug)]
+struct Places;
+
+#[cfg(feature = "simulation")]
+impl Network for Places {
+    fn exchange(&self, request: reqwest::Request) -> Exchange<'_> {
+        Box::pin(async move { Ok(http::Response::new(request.url().to_string().into())) })
+    }
+
+    fn exchange_over<'a>(&'a self, socket: &'a std::path::Path, request: reqwest::Request) -> Exchange<'a> {
+        let said = format!("{} {}", socket.display(), request.url().path());
+        Box::pin(async move { Ok(http::Response::new(said.into())) })
+    }
+}
+
+#[cfg(feature = "simulation")]
+#[test]
+fn a_client_that_is_made_in_a_simulation_sends_over_the_network_of_the_simulation() {
+    // The simulation ends with the thread.
+    let simulated = std::thread::spawn(|| {
+        simulate(Arc::new(Places));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for (server, said) in [("http://n1:7440", "http://n1:7440/v1/x"), ("unix:/run/s", "/run/s /v1/x")] {
+            let answer = runtime.block_on(send(&[server], Call::get("/v1/x"))).unwrap();
+            assert_eq!(answer.body, said.as_bytes());
+        }
+    });
+    simulated.join().unwrap();
+}
+
 #[test]
 fn a_malformed_header_is_refused() {
     for (name, value) in [("comment", "a\r\nhost: b"), ("comment", "a\0"), ("com ment", "a"), ("", "a")] {

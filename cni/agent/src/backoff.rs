@@ -30,8 +30,17 @@ impl Backoff {
 
 /// Random duration from the half to the whole.
 pub(crate) fn jittered(whole: Duration) -> Duration {
+    whole / 2 + whole / 2 * u32::from(random()) / u32::from(u8::MAX)
+}
+
+fn random() -> u8 {
+    #[cfg(feature = "testing")]
+    if let Some(simulation) = crate::testing::simulated() {
+        let [random, ..] = (simulation.random)().to_le_bytes();
+        return random;
+    }
     let [random, ..] = *uuid::Uuid::new_v4().as_bytes();
-    whole / 2 + whole / 2 * u32::from(random) / u32::from(u8::MAX)
+    random
 }
 
 #[cfg(test)]

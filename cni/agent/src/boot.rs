@@ -19,9 +19,17 @@ pub fn id() -> io::Result<String> {
 /// Returns the current time as the start of a request that specifies none.
 #[must_use]
 pub fn now(boot_id: &str) -> Started {
+    Started { boot_id: boot_id.to_owned(), at_us: at_us(), start_ticks: None }
+}
+
+/// Microseconds since the boot.
+fn at_us() -> u64 {
+    #[cfg(feature = "testing")]
+    if let Some(simulation) = crate::testing::simulated() {
+        return (simulation.boot_us)();
+    }
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or_default();
-    let at_us = seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1000);
-    Started { boot_id: boot_id.to_owned(), at_us, start_ticks: None }
+    seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1000)
 }

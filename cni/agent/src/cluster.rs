@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ipam_api::client::{Answer, Call, Client, Options};
 use ipam_api::problem::{Code, Problem};
+use tokio::time::Instant;
 
 /// Client of the servers, with the time of their last answer.
 #[derive(Debug)]

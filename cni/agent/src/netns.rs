@@ -23,14 +23,24 @@ pub async fn is_gone(netns: &Netns) -> bool {
     }
 }
 
-/// Device and inode of a file, or the start of the process that the path names.
+/// Reads the identity of a path on a blocking thread: a mount may not answer.
 async fn identity(path: &str) -> io::Result<(u64, u64)> {
+    #[cfg(feature = "testing")]
+    if crate::testing::simulated().is_some() {
+        return read_identity(path);
+    }
+    let path = path.to_owned();
+    tokio::task::spawn_blocking(move || read_identity(&path)).await.map_err(io::Error::other)?
+}
+
+/// Device and inode of a file, or the start of the process that the path names.
+fn read_identity(path: &str) -> io::Result<(u64, u64)> {
     match Netns::process(path) {
         Some(pid) => {
-            let stat = tokio::fs::read(format!("/proc/{pid}/stat")).await?;
+            let stat = std::fs::read(format!("/proc/{pid}/stat"))?;
             Ok((Netns::PROCESS, start_ticks(&stat).ok_or(io::ErrorKind::InvalidData)?))
         }
-        None => tokio::fs::metadata(path).await.map(|file| (file.dev(), file.ino())),
+        None => std::fs::metadata(path).map(|file| (file.dev(), file.ino())),
     }
 }
 

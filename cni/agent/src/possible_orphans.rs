@@ -4,9 +4,10 @@
 //! the list of a runtime's GC is proof.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ipam_api::node_report::OrphanEvidence;
+use tokio::time::Instant;
 
 use crate::journal::{Attachments, Entry, Key};
 

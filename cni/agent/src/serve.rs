@@ -15,7 +15,7 @@ use crate::config::{Config, Flags};
 use crate::journal::{Journal, JournalFile};
 use crate::node::Node;
 use crate::pods::PodView;
-use crate::probing::wire::HostWire;
+use crate::probing::wire::{HostWire, Wire};
 use crate::socket::{PermittedListener, router};
 use crate::{boot, heartbeat, host, identity, inventory, probing, release};
 
@@ -85,15 +85,7 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
         attachments = node.journal.attachments().len(),
         "serving"
     );
-    tokio::spawn(heartbeat::beat(node.clone(), HostWire::for_jobs()));
-    tokio::spawn(release::deliver_all(node.clone()));
-    tokio::spawn(inventory::observe(node.clone()));
-    tokio::spawn(identity::renew(node.clone()));
-    if let Some(pods) = node.pods.clone() {
-        let node = node.clone();
-        tokio::spawn(async move { pods.run(&node.journal).await });
-    }
-    tokio::spawn(probing::jobs::run(node.clone(), HostWire::for_jobs()));
+    start_tasks(&node, &HostWire::for_jobs());
     if let Some(session) = session {
         tokio::spawn(host::follow(node.clone(), session, HostWire::for_add()));
     }
@@ -102,7 +94,8 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     let stopping = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
-    let server = axum::serve(listener, router(node.clone())).with_graceful_shutdown(stopping).into_future();
+    let router = router(node.clone(), HostWire::for_add());
+    let server = axum::serve(listener, router).with_graceful_shutdown(stopping).into_future();
     let server = tokio::spawn(server);
     tokio::select! {
         _ = terminate.recv() => {}
@@ -113,6 +106,19 @@ async fn serve(config: Config, journal: Journal) -> Result<(), Failure> {
     let _ = tokio::time::timeout(FINISH, server).await;
     let _ = std::fs::remove_file(&node.config.socket);
     Ok(())
+}
+
+/// Starts the tasks of the agent that need no request. They end with the runtime.
+pub fn start_tasks(node: &Arc<Node>, wire: &(impl Wire + Clone + 'static)) {
+    tokio::spawn(heartbeat::beat(node.clone(), wire.clone()));
+    tokio::spawn(release::deliver_all(node.clone()));
+    tokio::spawn(inventory::observe(node.clone()));
+    tokio::spawn(identity::renew(node.clone()));
+    if let Some(pods) = node.pods.clone() {
+        let node = node.clone();
+        tokio::spawn(async move { pods.run(&node.journal).await });
+    }
+    tokio::spawn(probing::jobs::run(node.clone(), wire.clone()));
 }
 
 /// Reads the journal of the host's interfaces, where the configuration has some.

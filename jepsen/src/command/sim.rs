@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Simulated time in which clients work under faults.
     #[arg(long, default_value = "60s", value_parser = time::parse)]
     time: Duration,
-    /// Workloads to choose from: all that need no agent, or names with commas between them.
+    /// Workloads to choose from: all, or names with commas between them.
     #[arg(long, default_value = "all")]
     workload: String,
     /// Nemeses to choose from: all that the simulation knows, none, or names with commas between them.

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use futures::future::BoxFuture;
-use ipam_api::client::{Client, Network};
+use ipam_api::client::Client;
 use ipam_raft::restore;
 use tokio::time::{Instant, sleep};
 
+use super::lan::Lan;
 use super::machines::{self, Machine, Machines};
-use super::network::{Hosts, url};
+use super::network::url;
+use super::node::SimNode;
 use super::supervisor::{Command, Supervisor};
 use super::throttle::Throttle;
 use crate::checker::Exit;
@@ -25,13 +27,13 @@ use crate::workload::Node;
 /// Host of all clients.
 pub(super) const CLIENT_HOST: &str = "x1";
 /// Time in which the simulation executes a command: it polls for commands at each tick.
-const EXECUTION: Duration = Duration::from_millis(4);
-/// Time limit of a graceful end.
-const GRACE: Duration = Duration::from_secs(20);
+pub(super) const EXECUTION: Duration = Duration::from_millis(4);
+/// Time limit of a graceful end, and of the start of an agent.
+pub(super) const GRACE: Duration = Duration::from_secs(20);
 /// Time limit of the end of a removed member.
 const END: Duration = Duration::from_secs(15);
 /// Time between two polls.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// A member.
 #[derive(Debug, Default)]
@@ -49,6 +51,11 @@ pub(super) struct SimBench {
     /// Names that a host of the simulation has or had.
     pub(super) hosts: BTreeSet<String>,
     pub(super) supervisor: Supervisor,
+    /// Hosts with agents.
+    pub(super) nodes: Vec<Arc<SimNode>>,
+    pub(super) lan: Lan,
+    /// Frames that blindness had dropped when the present fault began.
+    pub(super) blinded: u64,
     members: BTreeMap<String, Member>,
     machines: Machines,
     /// Directory of all disks.
@@ -56,7 +63,6 @@ pub(super) struct SimBench {
     /// Number of data directories that were made.
     made: usize,
     notes: Vec<String>,
-    network: Arc<dyn Network>,
     exits: Vec<Exit>,
     /// Backup of an active restore.
     pub(super) backup: Option<BackupFile>,
@@ -67,9 +73,10 @@ pub(super) struct SimBench {
 }
 
 impl SimBench {
-    /// The cluster of these founders, whose processes run.
+    /// The cluster of these founders, whose processes run, with these nodes on a link.
     pub(super) fn new(
         founders: &[Machine],
+        (nodes, lan): (Vec<Arc<SimNode>>, Lan),
         machines: Machines,
         supervisor: Supervisor,
         disks: PathBuf,
@@ -81,14 +88,16 @@ impl SimBench {
         Self {
             active: Vec::new(),
             random: Random::new(seed),
-            hosts: members.keys().cloned().collect(),
+            hosts: members.keys().cloned().chain(nodes.iter().map(|node| node.name().to_owned())).collect(),
             supervisor,
+            nodes,
+            lan,
+            blinded: 0,
             made: members.len(),
             members,
             machines,
             disks,
             notes: Vec::new(),
-            network: Arc::new(Hosts),
             exits: Vec::new(),
             backup: None,
             costs: Costs::default(),
@@ -123,12 +132,13 @@ impl Cluster for SimBench {
     }
 
     fn hosts(&self) -> Vec<String> {
-        vec![CLIENT_HOST.to_owned()]
+        let nodes = self.nodes.iter().map(|node| node.name().to_owned());
+        nodes.chain([CLIENT_HOST.to_owned()]).collect()
     }
 
     fn client_of(&self, names: &[String]) -> Result<Client> {
         let urls: Vec<String> = names.iter().map(|name| url(name)).collect();
-        Ok(Client::simulated(&urls, &self.network)?)
+        Ok(Client::new(&urls)?)
     }
 
     fn data_dir(&self, name: &str) -> Result<PathBuf> {
@@ -173,17 +183,17 @@ impl Cluster for SimBench {
 
     fn reap(&mut self) -> Result<()> {
         for (name, end) in self.supervisor.take_ends() {
-            let Some(member) = self.members.get_mut(&name) else { continue };
-            member.is_started = false;
-            let is_expected = end.cause.is_none_or(|cause| member.standing.note_end(cause));
-            member.unexplained_ends += usize::from(!is_expected);
-            self.exits.push(Exit {
-                time_ns: 0,
-                process: name,
-                status: end.to_string(),
-                is_expected,
-                complaints: Vec::new(),
-            });
+            let status = end.to_string();
+            let (process, is_expected) = if self.nodes.iter().any(|node| node.name() == name) {
+                (format!("agent of {name}"), false)
+            } else {
+                let Some(member) = self.members.get_mut(&name) else { continue };
+                member.is_started = false;
+                let is_expected = end.cause.is_none_or(|cause| member.standing.note_end(cause));
+                member.unexplained_ends += usize::from(!is_expected);
+                (name, is_expected)
+            };
+            self.exits.push(Exit { time_ns: 0, process, status, is_expected, complaints: Vec::new() });
         }
         Ok(())
     }
@@ -310,7 +320,7 @@ impl Bench for SimBench {
     }
 
     fn client(&self, urls: &[&str]) -> Result<Client> {
-        Ok(Client::simulated(urls, &self.network)?)
+        Ok(Client::new(urls)?)
     }
 
     fn control(&self, member: &str) -> Result<Client> {
@@ -322,7 +332,7 @@ impl Bench for SimBench {
     }
 
     fn nodes(&self) -> Vec<Arc<dyn Node>> {
-        Vec::new()
+        self.nodes.iter().map(|node| Arc::clone(node) as Arc<dyn Node>).collect()
     }
 
     fn ready(&mut self, within: Duration) -> BoxFuture<'_, Result<()>> {

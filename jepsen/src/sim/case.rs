@@ -57,11 +57,25 @@ impl Case {
             let chosen = random.some_of(names.len(), count.min(names.len()));
             chosen.into_iter().filter_map(|at| names.get(at).cloned()).collect()
         };
+        let fitting = |nemesis: &str| -> Vec<String> {
+            workloads.iter().filter(|name| needed(nemesis).contains(&name.as_str())).cloned().collect()
+        };
+        let is_able = |nemesis: &&String| needed(nemesis).is_empty() || !fitting(nemesis).is_empty();
+        let able: Vec<String> = nemeses.iter().filter(is_able).cloned().collect();
+        let (mut chosen, nemeses): (Vec<String>, Vec<String>) =
+            (some(workloads, WORKLOADS_MAX), some(&able, NEMESES_MAX));
+        for nemesis in &nemeses {
+            let fitting = fitting(nemesis);
+            if !fitting.is_empty() && !fitting.iter().any(|name| chosen.contains(name)) {
+                chosen.truncate(WORKLOADS_MAX - 1);
+                chosen.extend(fitting.get(random.below(fitting.len())).cloned());
+            }
+        }
         Self {
             seed,
             members,
-            workloads: some(workloads, WORKLOADS_MAX),
-            nemeses: some(nemeses, NEMESES_MAX),
+            workloads: chosen,
+            nemeses,
             time_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
             pace_ms: *pace_ms,
             sessions_max: Some(*sessions),
@@ -114,10 +128,19 @@ impl Case {
     }
 }
 
-/// Names of the workloads that need no agent.
+/// Workloads of which a nemesis needs one for an effect of its faults; empty if any workload will do.
+fn needed(nemesis: &str) -> &'static [&'static str] {
+    match nemesis {
+        "agents" | "nodes" => &["cni", "gc-probe"],
+        "probes" => &["gc-probe"],
+        _ => &[],
+    }
+}
+
+/// Names of the workloads that the simulation knows: all.
 #[must_use]
 pub fn workloads() -> Vec<&'static str> {
-    workload::all().iter().filter(|one| !one.needs_node()).map(|one| one.name()).collect()
+    workload::all().iter().map(|one| one.name()).collect()
 }
 
 #[cfg(test)]
@@ -138,6 +161,14 @@ mod tests {
             assert!(cases.iter().any(|case| case.nemeses.contains(name)), "{name}");
         }
         assert!(cases.iter().any(|case| case.members == 5));
+        for case in &cases {
+            let has = |needed: &[&str]| case.workloads.iter().any(|name| needed.contains(&name.as_str()));
+            let mut all = case.nemeses.iter().map(|nemesis| needed(nemesis));
+            assert!(all.all(|needed| needed.is_empty() || has(needed)), "{case:?}");
+            assert!(case.workloads.len() <= WORKLOADS_MAX, "{case:?}");
+        }
+        let without = Case::of_seed(3, Duration::from_secs(60), &["reads".to_owned()], &nemeses);
+        assert!(without.nemeses.iter().all(|nemesis| needed(nemesis).is_empty()), "{without:?}");
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("case.json");
         std::fs::write(&path, case(9).text().unwrap()).unwrap();

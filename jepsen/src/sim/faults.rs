@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Write as _};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use ipam_api::backup::check;
 use ipam_api::client::Call;
 use ipam_raft::simulation::{DiskFault, cut_power, faulty_calls, set_disk};
@@ -39,6 +39,9 @@ pub const NEMESES: &[&str] = &[
     "upgrade",
     "restore",
     "costly",
+    "agents",
+    "nodes",
+    "probes",
 ];
 /// Longest delay of a message without a fault.
 pub(super) const DELAY_MAX: Duration = Duration::from_millis(3);
@@ -105,7 +108,16 @@ impl SimBench {
                     Costs::begin(*cost, all, Intensity::SIMULATED, |task| tokio::spawn(task).abort_handle());
                 Ok(vec![format!("clients: {clients}")])
             }
-            other => bail!("{other:?} is no fault of a simulation"),
+            Kind::Agents { hosts } => Ok(self.kill_agents(hosts).await),
+            Kind::Nodes { hosts } => self.lose_nodes(hosts).await,
+            Kind::BlindProbes { hosts } => {
+                self.blinded = self.lan.set_blind(hosts, true);
+                Ok(vec![format!("no ARP and NDP at {}", hosts.join(", "))])
+            }
+            Kind::ForeignStation { addresses } => {
+                // Under another fault, the cluster may know no free address: this one has no effect then.
+                Ok(self.add_station(usize::from(*addresses)).await.unwrap_or_default())
+            }
         }
     }
 
@@ -164,6 +176,13 @@ impl SimBench {
                     }
                 }
             }
+            Kind::Agents { hosts } => evidence.extend(self.start_agents(hosts).await?),
+            Kind::Nodes { hosts } => evidence.extend(self.boot_nodes(hosts).await?),
+            Kind::BlindProbes { hosts } => {
+                let dropped = self.lan.set_blind(hosts, false).saturating_sub(self.blinded);
+                evidence.push(format!("{dropped} frames dropped"));
+            }
+            Kind::ForeignStation { .. } => self.remove_station(),
             _ => {}
         }
         self.set_conditions();
@@ -196,7 +215,7 @@ impl SimBench {
         }
     }
 
-    /// Returns true for a link between hosts of the simulation, which has no hosts with agents.
+    /// Returns true for a link between hosts of the simulation.
     pub(super) fn is_link(&self, link: &Link) -> bool {
         [&link.from, &link.to].iter().all(|name| *name == CLIENT_HOST || self.hosts.contains(*name))
     }

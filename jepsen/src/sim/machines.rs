@@ -104,6 +104,11 @@ pub(super) fn boot(dir: &Path) {
     BOOTS.with_borrow_mut(|boots| *boots.entry(dir.to_owned()).or_default() += 1);
 }
 
+/// Clock of all machines that no process can set, in microseconds. A boot doesn't set it back.
+pub(super) fn boot_us() -> u64 {
+    u64::try_from(turmoil::sim_elapsed().unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Begins a process of a host on the present runtime; returns the signal to end gracefully.
 pub(super) fn begin(name: &str) -> Arc<Notify> {
     PAUSES.with_borrow_mut(|pauses| pauses.remove(name));

@@ -9,7 +9,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use ipam_api::Name;
-use ipam_api::client::{Client, Network};
+use ipam_api::client::Client;
 use ipam_raft::StoreError;
 use ipam_raft::node::{
     DiskLimits, Failure, InitialMember, Node, NodeConfig, PeerPort, SnapshotPolicy, StartError,
@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::machines::{self, Machine};
-use super::network::{CLIENTS, Hosts, Listener, PEERS, url};
+use super::network::{CLIENTS, Listener, PEERS, url};
 use crate::cluster::Cause;
 
 /// Limits that the journal of a short run never reaches.
@@ -145,7 +145,6 @@ async fn serve(machine: &Machine, stop: &Notify) -> Result<End> {
 }
 
 async fn join(node: Node, machine: Machine) {
-    let network: Arc<dyn Network> = Arc::new(Hosts);
     let urls: Vec<String> = machine.others.iter().map(|other| url(other)).collect();
-    ipamd::join::through(&node, "its members", || Client::simulated(&urls, &network)).await;
+    ipamd::join::through(&node, "its members", || Client::new(&urls)).await;
 }

@@ -1,19 +1,25 @@
 //! Simulation: a whole run in one thread, with time, network and randomness from a seed.
 //!
 //! Members are the daemon's own node, handlers and tasks; only sockets, threads, clocks and reboots are
-//! simulated ([turmoil](https://docs.rs/turmoil)). Workloads, nemeses, driver and checkers are those of live
+//! simulated ([turmoil](https://docs.rs/turmoil)). Agents are likewise their own tasks, routes and journals,
+//! and a run of the plugin is its own operation. Workloads, nemeses, driver and checkers are those of live
 //! runs. A seed determines a run, so a failure is repeated by its seed.
 //!
-//! Agents, plugins and the kernel are not simulated.
+//! The kernel of a node is a model: power, a file for each network namespace, and a link whose stations
+//! answer probes.
 
+mod agent;
 mod bench;
 mod case;
 mod coverage;
 mod disks;
 mod faults;
+mod lan;
 mod machines;
 mod member;
 mod network;
+mod node;
+mod node_faults;
 mod process;
 mod replay;
 mod run;

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Error, Result};
+use clap::ValueEnum as _;
+use ipam_agent::seeded::SeededBug;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +15,7 @@ use super::VERSION;
 use super::case::Case;
 use super::run::run;
 use crate::report::{self, RESULTS, Results, Validity};
+use crate::seeded::{Process, options_of};
 use crate::store;
 
 /// Case with its results, stored as one line of a series.
@@ -85,12 +88,23 @@ pub fn simulate(dir: &Path, log: Option<&str>) -> Result<()> {
     // Without the parent, no process waits for the result.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let case = Case::read(&dir.join(CASE))?;
-    case.test_options.iter().try_for_each(|option| ipam_raft::simulation::turn_on(option))?;
+    turn_on(&case.test_options)?;
     run(&case.plan(std::path::absolute(dir)?, log))?;
     let record = store::read(dir)?;
     let checked = report::run_checkers(&record);
     let results = report::results(&record, checked).with_failures(&record.settings.failures);
     fs::write(dir.join(RESULTS), serde_json::to_vec(&results)?)?;
+    Ok(())
+}
+
+/// Turns options of test builds on in this process, which has all members and all agents.
+fn turn_on(options: &[String]) -> Result<()> {
+    for option in options_of(Process::Member, options) {
+        ipam_raft::simulation::turn_on(&option)?;
+    }
+    for option in options_of(Process::Agent, options) {
+        SeededBug::from_str(&option, false).map_err(Error::msg)?.turn_on();
+    }
     Ok(())
 }
 

@@ -4,16 +4,19 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, anyhow};
-use ipam_raft::simulation::{Simulation, enter, simulate_next_level};
+use ipam_raft::simulation::{Simulation, enter, new_id, simulate_next_level};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
+use super::agent::{self, Home};
 use super::bench::{CLIENT_HOST, SimBench};
 use super::faults::DELAY_MAX;
+use super::lan::Lan;
 use super::machines::{self, EPOCH_MS, Machine, Machines};
 use super::member::{self, End};
+use super::node::SimNode;
 use super::supervisor::{Command, Supervisor};
 use super::{VERSION, disks, network};
 use crate::cluster::Cause;
@@ -28,6 +31,8 @@ const TICK: Duration = Duration::from_millis(2);
 const FOUNDED: Duration = Duration::from_secs(60);
 /// Messages that a stream holds.
 const STREAM_MESSAGES_MAX: usize = 4096;
+/// Hosts with an agent, with their numbers on the link.
+const NODES: [(&str, u8); 2] = [("c1", 11), ("c2", 12)];
 
 /// Makes a run and stores it in the directory of its plan.
 ///
@@ -39,6 +44,9 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
     enter(Simulation { seed: plan.seed, connect: network::connect, boot_id: machines::boot_id });
     ipam_api::time::simulate(machines::wall_ms);
     simulate_next_level(machines::knows_next_level);
+    ipam_api::client::simulate(Arc::new(network::Hosts));
+    let random = || new_id().as_u64_pair().0;
+    ipam_agent::testing::simulate(ipam_agent::testing::Simulation { random, boot_us: machines::boot_us });
     let mut sim = turmoil::Builder::new()
         .epoch(SystemTime::UNIX_EPOCH + Duration::from_millis(EPOCH_MS))
         .simulation_duration(TIME_MAX)
@@ -58,8 +66,19 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
         machines.put(founder.clone());
         add_host(&mut sim, &founder.name, &machines, &supervisor);
     }
+    let (mut nodes, lan) = (Vec::new(), Lan::default());
+    // Other runs have no such hosts, whose links and ticks would cost time.
+    if plan.chosen_workloads()?.iter().any(|workload| workload.needs_node()) {
+        let servers: Vec<String> = names.iter().map(|name| network::url(name)).collect();
+        for (name, number) in NODES {
+            let home = Home { name: name.to_owned(), number, dir: disks.path().join(name) };
+            nodes.push(Arc::new(SimNode::new(home.clone(), &servers, lan.clone())?));
+            add_agent(&mut sim, home, &lan, &supervisor);
+        }
+    }
+    let dir = disks.path().to_owned();
     let mut bench =
-        SimBench::new(&founders, machines.clone(), supervisor.clone(), disks.path().to_owned(), plan.seed);
+        SimBench::new(&founders, (nodes, lan), machines.clone(), supervisor.clone(), dir, plan.seed);
     let result = Arc::new(Mutex::new(None));
     let (ended, plan) = (Arc::clone(&result), plan.clone());
     sim.client(CLIENT_HOST, async move {
@@ -81,7 +100,7 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
     done.context("the driver has not ended")?
 }
 
-/// Writes the log lines of all members to a file of the run, as long as the guard lives.
+/// Writes the log lines of all members and agents to a file of the run, as long as the guard lives.
 fn log(plan: &Plan) -> Result<Option<DefaultGuard>> {
     let Some(filter) = &plan.log else { return Ok(None) };
     let dir = plan.store.join("logs");
@@ -113,6 +132,18 @@ fn add_host(sim: &mut turmoil::Sim<'_>, name: &str, machines: &Machines, supervi
                 None => End::new(Cause::Other, "a host without a machine"),
             };
             supervisor.note_end(&host, end);
+            Ok(())
+        }
+    });
+}
+
+fn add_agent(sim: &mut turmoil::Sim<'_>, home: Home, lan: &Lan, supervisor: &Supervisor) {
+    let (name, lan, supervisor) = (home.name.clone(), lan.clone(), supervisor.clone());
+    sim.host(name, move || {
+        let (home, lan, supervisor) = (home.clone(), lan.clone(), supervisor.clone());
+        async move {
+            let end = agent::run(&home, &lan).await;
+            supervisor.note_end(&home.name, end);
             Ok(())
         }
     });

@@ -7,6 +7,9 @@ use anyhow::Result;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+/// Time limit of an operation that the plugin sets itself.
+const DEADLINE_MS: u64 = 8_000;
+
 /// Host on which a session runs.
 pub trait Node: Send + Sync {
     /// Name of the node, in the realm `default`.
@@ -55,6 +58,22 @@ pub struct Plugin {
     pub kill_after: Option<Duration>,
     /// Time for which the plugin is stopped between `exec` and its first instruction.
     pub hold_before_start: Option<Duration>,
+}
+
+impl Plugin {
+    /// Environment variables of the plugin's process.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("CNI_COMMAND", self.verb.to_owned()),
+            ("CNI_CONTAINERID", self.container.clone()),
+            ("CNI_NETNS", self.netns.clone()),
+            ("CNI_IFNAME", self.interface.clone()),
+            ("CNI_PATH", "/opt/cni/bin".to_owned()),
+            ("CNI_ARGS", self.arguments.clone()),
+            ("IPAM_CNI_DEADLINE_MS", DEADLINE_MS.to_string()),
+        ]
+    }
 }
 
 /// End of a run of the plugin.

@@ -1,7 +1,6 @@
 //! Journal of the node's attachments and pods: a small log on disk, and the map that it describes.
 //!
-//! **Invariant:** the map is the result of a replay of the file. Only the thread that writes the file changes
-//! it.
+//! **Invariant:** the map is the result of a replay of the file. Only the writer of the file changes it.
 
 mod attachments;
 mod file;

@@ -266,6 +266,22 @@ async fn a_record_has_its_effect_once_it_is_written() {
     assert_eq!(again, present);
 }
 
+#[tokio::test]
+async fn a_writer_as_a_task_writes_and_ends_with_the_task() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, attachments) = JournalFile::open(dir.path()).unwrap();
+    let (journal, writing) = Journal::new(file, attachments);
+    let task = tokio::spawn(writing);
+    for receipt in futures_of(&journal).await {
+        receipt.synced().await.unwrap();
+    }
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    assert_eq!(read(dir.path()), *journal.attachments());
+    let refused = journal.write(Record::Put(entry("c4"))).await.unwrap_err();
+    assert!(matches!(refused, Unwritable::Failed(_)), "{refused}");
+}
+
 /// Journal with this many attachments, which its file lacks.
 fn with(dir: &Path, count: usize) -> Arc<Journal> {
     let (file, mut attachments) = JournalFile::open(dir).unwrap();

@@ -1,4 +1,4 @@
-//! Thread that writes the journal: all queued records in one write and one fsync.
+//! Writer of the journal, on a thread of its own: all queued records in one write and one fsync.
 
 use std::io;
 use std::process;
@@ -13,7 +13,7 @@ use super::attachments::Attachments;
 use super::file::{JournalFile, line};
 use super::record::Record;
 
-/// Records that can wait for the thread; further callers wait until the queue has room.
+/// Records that can wait for the writer; further callers wait until the queue has room.
 const QUEUE: usize = 1024;
 /// Exit code after a failed fsync. Acknowledged records may be lost; a restart reads the remaining ones.
 const FSYNC_FAILED: i32 = 3;
@@ -65,24 +65,34 @@ impl Receipt {
     /// Waits until the record survives a power cut.
     ///
     /// # Errors
-    /// If the thread has ended.
+    /// If the writer has ended.
     pub async fn synced(self) -> Result<(), Unwritable> {
         self.synced.await.map_err(|_| ended())
     }
 }
 
 impl Journal {
-    /// Starts the thread.
+    /// Creates the journal with its writer, a future that blocks for each fsync and ends with the journal.
+    pub fn new(
+        file: JournalFile,
+        attachments: Attachments,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let attachments = Arc::new(Mutex::new(attachments));
+        let is_writable = Arc::new(AtomicBool::new(true));
+        let writer = Writer { file, attachments: attachments.clone(), is_writable: is_writable.clone() };
+        (Self { attachments, queue, is_writable }, writer.run(jobs))
+    }
+
+    /// Starts the writer on a thread of its own.
     ///
     /// # Errors
     /// If the system has no thread left.
     pub fn start(file: JournalFile, attachments: Attachments) -> io::Result<Self> {
-        let (queue, jobs) = mpsc::channel(QUEUE);
-        let attachments = Arc::new(Mutex::new(attachments));
-        let is_writable = Arc::new(AtomicBool::new(true));
-        let thread = Thread { file, attachments: attachments.clone(), is_writable: is_writable.clone() };
-        std::thread::Builder::new().name("journal".to_owned()).spawn(move || thread.run(jobs))?;
-        Ok(Self { attachments, queue, is_writable })
+        let (journal, writing) = Self::new(file, attachments);
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        std::thread::Builder::new().name("journal".to_owned()).spawn(move || runtime.block_on(writing))?;
+        Ok(journal)
     }
 
     /// Locks the map. The guard must not be held across an await.
@@ -110,23 +120,23 @@ impl Journal {
 }
 
 fn ended() -> Unwritable {
-    Unwritable::Failed("its thread has ended".to_owned())
+    Unwritable::Failed("its writer has ended".to_owned())
 }
 
 fn lock(attachments: &Mutex<Attachments>) -> MutexGuard<'_, Attachments> {
     attachments.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Thread {
+struct Writer {
     file: JournalFile,
     attachments: Arc<Mutex<Attachments>>,
     is_writable: Arc<AtomicBool>,
 }
 
-impl Thread {
-    fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+impl Writer {
+    async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut batch = Vec::new();
-        while let Some(first) = jobs.blocking_recv() {
+        while let Some(first) = jobs.recv().await {
             batch.push(first);
             // Each record adds at most one attachment, so the whole batch has room.
             let batch_max = lock(&self.attachments).room().min(QUEUE);

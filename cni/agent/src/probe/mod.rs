@@ -17,7 +17,6 @@ use ipam_api::limits::{
     PROBE_ADDRESSES_MAX, PROBE_ANSWER_MS, PROBE_FRAMES_AT_ONCE_MAX, PROBE_SEND_PAUSE_MS,
     PROBE_SEND_RETRIES_MAX,
 };
-use pnet_base::MacAddr;
 use pnet_packet::ethernet::EtherTypes;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -25,6 +24,7 @@ pub use self::command::{Arguments, main};
 pub use self::error::ProbeError;
 pub use self::interface::{Interface, Interfaces};
 use self::socket::PacketSocket;
+pub use pnet_base::MacAddr;
 
 /// Question that probes answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,7 +31,7 @@ use crate::inventory::{collect, compare, take_newer};
 use crate::journal::Key;
 use crate::node::Node;
 use crate::pod_add;
-use crate::probing::wire::HostWire;
+use crate::probing::wire::Wire;
 use crate::status::status;
 
 use super::attachments::node_attachments;
@@ -56,8 +56,10 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Router of the socket.
-pub fn router(node: Arc<Node>) -> Router {
+/// Router of the socket. The probes of ADDs use the wire.
+pub fn router(node: Arc<Node>, wire: impl Wire + Clone + 'static) -> Router {
+    let add =
+        move |State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes| add(node, wire, headers, body);
     Router::new()
         .route("/v1/allocations", post(add))
         .route("/v1/attachments/release", post(del))
@@ -72,7 +74,12 @@ pub fn router(node: Arc<Node>) -> Router {
         .with_state(node)
 }
 
-async fn add(State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes) -> Result<Response, Refused> {
+async fn add(
+    node: Arc<Node>,
+    wire: impl Wire + 'static,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Refused> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let runtime = text(HEADER_RUNTIME).unwrap_or_default().chars().take(NAME_CHARS_MAX).collect();
     let netns = text(HEADER_NETNS).map(str::parse).transpose()?;
@@ -85,7 +92,7 @@ async fn add(State(node): State<Arc<Node>>, headers: HeaderMap, body: Bytes) -> 
     let request = Request::read(&node, &body)?;
     let budget = budget(&headers);
     // The task outlives a killed plugin, since the journal needs the outcome.
-    let task = tokio::spawn(pod_add::add(node, HostWire::for_add(), request, container, budget));
+    let task = tokio::spawn(pod_add::add(node, wire, request, container, budget));
     Ok(relayed(task.await.map_err(|_| aborted())??))
 }
 

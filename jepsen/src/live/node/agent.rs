@@ -11,14 +11,13 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep};
 
+use super::agent_files::AgentFiles;
 use super::script::inside;
 use super::settings::NodeSettings;
 use crate::live::boot_id::{self, WITH_BOOT_ID};
 use crate::live::lab::mark;
 use crate::live::log;
 
-/// Intervals that let the agent see ended containers within about a second.
-const INTERVALS: &str = "heartbeat_interval_ms = 500\ninventory_interval_ms = 500\norphan_grace_ms = 1000\n";
 /// Time limit for the agent to serve its socket.
 const STARTING: Duration = Duration::from_secs(20);
 /// Pause between two checks of the socket.
@@ -30,25 +29,24 @@ pub(super) const LOG: &str = "agent.log";
 #[derive(Debug)]
 pub(super) struct Agent {
     settings: NodeSettings,
+    files: AgentFiles,
     process: Option<Child>,
 }
 
 impl Agent {
     /// Writes the configuration of an agent.
     pub(super) fn new(settings: NodeSettings) -> Result<Self> {
-        let agent = Self { settings, process: None };
-        fs::create_dir_all(agent.state_dir())?;
+        let files = AgentFiles(settings.dir.clone());
+        let agent = Self { settings, files, process: None };
         let NodeSettings { name, servers, ca_file, token_file, more, .. } = &agent.settings;
-        let mut text = format!("servers = {servers:?}\nnode = {name:?}\nsocket = {:?}\n", agent.socket());
-        text.push_str(&format!("state_dir = {:?}\n{INTERVALS}", agent.state_dir()));
+        let mut lines = String::new();
         for (key, file) in [("ca_file", ca_file), ("token_file", token_file)] {
             if let Some(file) = file {
-                text.push_str(&format!("{key} = {file:?}\n"));
+                lines.push_str(&format!("{key} = {file:?}\n"));
             }
         }
-        // The additional lines come last, because they may contain sections.
-        text.push_str(more);
-        fs::write(agent.config(), text).with_context(|| agent.config().display().to_string())?;
+        lines.push_str(more);
+        agent.files.write(name, servers, &lines)?;
         agent.boot()?;
         Ok(agent)
     }
@@ -69,7 +67,7 @@ impl Agent {
         let mut command = inside(&self.settings.netns, "setpriv");
         // The agent ends with this program.
         command.args(["--pdeathsig", "KILL", "unshare"]).args(WITH_BOOT_ID).arg(self.boot_file());
-        command.arg(&self.settings.agent).args(["serve", "--config"]).arg(self.config());
+        command.arg(&self.settings.agent).args(["serve", "--config"]).arg(self.files.config());
         for option in &self.settings.test_options {
             command.args(["--test-option", option]);
         }
@@ -126,19 +124,11 @@ impl Agent {
     }
 
     pub(super) fn socket(&self) -> PathBuf {
-        self.settings.dir.join("agent.sock")
+        self.files.socket()
     }
 
     fn log_file(&self) -> PathBuf {
         self.settings.dir.join(LOG)
-    }
-
-    fn state_dir(&self) -> PathBuf {
-        self.settings.dir.join("state")
-    }
-
-    fn config(&self) -> PathBuf {
-        self.settings.dir.join("agent.toml")
     }
 
     fn boot_file(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! Nodes: hosts of the network with the real agent, the real plugin and containers that answer ARP and NDP.
 
 mod agent;
+mod agent_files;
 mod containers;
 mod faults;
 mod live_node;
@@ -10,8 +11,10 @@ mod settings;
 mod station;
 mod token;
 
+pub(crate) use self::agent_files::AgentFiles;
 pub use self::faults::{boot_nodes, kill_agents, lose_nodes, pause_agents, start_agents};
 pub use self::live_node::LiveNode;
 pub use self::settings::NodeSettings;
 pub use self::station::Station;
+pub(crate) use self::station::free_addresses;
 pub use self::token::create_token;

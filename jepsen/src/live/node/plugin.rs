@@ -16,8 +16,6 @@ use crate::workload::{Plugin, PluginEnd};
 
 /// Stops the process that becomes the plugin before the plugin's first instruction.
 const HELD: &str = r#"kill -STOP $$; exec "$0""#;
-/// Time limit of an operation that the plugin sets itself.
-const DEADLINE_MS: u64 = 8_000;
 
 /// Runs a plugin to its end.
 pub(super) async fn run(program: &Path, netns: &Path, plugin: &Plugin) -> Result<PluginEnd> {
@@ -26,16 +24,7 @@ pub(super) async fn run(program: &Path, netns: &Path, plugin: &Plugin) -> Result
     if is_held {
         command.args(["-c", HELD]).arg(program);
     }
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("CNI_COMMAND", plugin.verb)
-        .env("CNI_CONTAINERID", &plugin.container)
-        .env("CNI_NETNS", &plugin.netns)
-        .env("CNI_IFNAME", &plugin.interface)
-        .env("CNI_PATH", "/opt/cni/bin")
-        .env("CNI_ARGS", &plugin.arguments)
-        .env("IPAM_CNI_DEADLINE_MS", DEADLINE_MS.to_string());
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).envs(plugin.environment());
     // A stopped plugin would outlive a killed suite.
     mark(command.as_std_mut());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

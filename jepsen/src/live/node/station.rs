@@ -66,25 +66,6 @@ impl Station {
         Ok(gone)
     }
 
-    /// Answers at some of the addresses that probed pools would allocate next. Returns them.
-    ///
-    /// # Errors
-    /// If no server answers, or the kernel refuses an address.
-    pub async fn answer_for_free(&self, server: &dyn Server, count: usize) -> Result<Vec<IpAddr>> {
-        let mut chosen = Vec::new();
-        let pools: Page<Json> = server.send(Call::get("/v1/pools?limit=1000")).await?.read()?;
-        let probed: Vec<&Json> = pools.items.iter().filter(|pool| is_probed(pool)).collect();
-        for (pool, left) in probed.iter().zip((1..=probed.len()).rev()) {
-            let name = pool.get("name").and_then(Json::as_str).unwrap_or_default();
-            let range = pool.pointer("/ranges/0").and_then(Json::as_str).unwrap_or_default();
-            let candidates = next(range.parse()?, newest(server, name).await?);
-            let share = count.saturating_sub(chosen.len()).div_ceil(left);
-            chosen.extend(free(server, candidates, share).await?);
-        }
-        self.answer(&chosen).await?;
-        Ok(chosen)
-    }
-
     async fn batch(&self, script: &str, addresses: &[IpAddr]) -> Result<()> {
         if addresses.is_empty() {
             return Ok(());
@@ -93,6 +74,24 @@ impl Station {
         let texts: Vec<String> = addresses.iter().map(on_link).collect();
         run(&self.netns, script, &texts.iter().map(OsStr::new).collect::<Vec<_>>()).await.map(drop)
     }
+}
+
+/// Finds addresses that probed pools would allocate next.
+///
+/// # Errors
+/// If no server answers.
+pub(crate) async fn free_addresses(server: &dyn Server, count: usize) -> Result<Vec<IpAddr>> {
+    let mut chosen = Vec::new();
+    let pools: Page<Json> = server.send(Call::get("/v1/pools?limit=1000")).await?.read()?;
+    let probed: Vec<&Json> = pools.items.iter().filter(|pool| is_probed(pool)).collect();
+    for (pool, left) in probed.iter().zip((1..=probed.len()).rev()) {
+        let name = pool.get("name").and_then(Json::as_str).unwrap_or_default();
+        let range = pool.pointer("/ranges/0").and_then(Json::as_str).unwrap_or_default();
+        let candidates = next(range.parse()?, newest(server, name).await?);
+        let share = count.saturating_sub(chosen.len()).div_ceil(left);
+        chosen.extend(free(server, candidates, share).await?);
+    }
+    Ok(chosen)
 }
 
 /// Returns true for a pool of the workload whose subnets are probed.

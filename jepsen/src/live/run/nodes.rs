@@ -10,7 +10,8 @@ use crate::checker::Exit;
 use crate::live::lab::Lab;
 use crate::live::log;
 use crate::live::node::{
-    LiveNode, NodeSettings, Station, boot_nodes, create_token, kill_agents, lose_nodes, start_agents,
+    LiveNode, NodeSettings, Station, boot_nodes, create_token, free_addresses, kill_agents, lose_nodes,
+    start_agents,
 };
 use crate::nemesis::{Fault, Kind};
 use crate::workload::Node;
@@ -84,7 +85,8 @@ impl Nodes {
             }
             Kind::ForeignStation { addresses } => {
                 let admin = lab.administrator()?;
-                let taken = self.station.answer_for_free(&admin, usize::from(*addresses)).await?;
+                let taken = free_addresses(&admin, usize::from(*addresses)).await?;
+                self.station.answer(&taken).await?;
                 Ok(taken.iter().map(|address| format!("{address} answers")).collect())
             }
             _ => Ok(Vec::new()),
