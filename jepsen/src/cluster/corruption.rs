@@ -6,7 +6,6 @@ use anyhow::Result;
 use ipam_api::client::Call;
 use tokio::time::{Instant, sleep};
 
-use super::damage::damage;
 use super::{Cause, Cluster, control};
 use crate::nemesis::{Corruption, Link};
 
@@ -30,8 +29,7 @@ pub(crate) async fn corrupt<C: Cluster>(
     let mut evidence = Vec::new();
     cluster.kill(members).await?;
     for name in members {
-        let data_dir = cluster.data_dir(name)?;
-        if let Some(damage) = damage(&data_dir, corruption, cluster.random())? {
+        if let Some(damage) = cluster.damage(name, corruption)? {
             evidence.push(format!("{name}: {damage}"));
         }
         cluster.standing_mut(name)?.excuses.insert(Cause::Damage);

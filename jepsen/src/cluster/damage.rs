@@ -11,12 +11,15 @@ use crate::random::Random;
 /// Maximum number of bytes that a log loses.
 const TRUNCATED_MAX: usize = 4096;
 
+/// File of the row store in a data directory.
+const ROWS: &str = "rows/db";
+
 /// Damages one file; returns a description, or none if there is no such file.
 pub(crate) fn damage(data_dir: &Path, corruption: Corruption, random: &mut Random) -> Result<Option<String>> {
     let path = match corruption {
         Corruption::LogFlip | Corruption::LogTruncate => newest(&data_dir.join("log")),
         Corruption::SnapshotFlip => Some(data_dir.join("snapshot/current")).filter(|path| path.exists()),
-        Corruption::RowsFlip => Some(data_dir.join("rows/db")).filter(|path| path.exists()),
+        Corruption::RowsFlip => Some(data_dir.join(ROWS)).filter(|path| path.exists()),
     };
     let Some(path) = path else { return Ok(None) };
     let shown = path.strip_prefix(data_dir).unwrap_or(&path).display().to_string();
@@ -38,6 +41,21 @@ pub(crate) fn damage(data_dir: &Path, corruption: Corruption, random: &mut Rando
     }
     fs::write(&path, content).with_context(|| shown.clone())?;
     Ok(Some(format!("{shown} has a flipped bit in byte {at} of {used}")))
+}
+
+/// Damages each byte of a member's row store; returns a description, or none if there is no such file.
+///
+/// The threads of sled decide when and at which offset they write, so one flipped bit has no repeatable
+/// effect.
+pub(crate) fn damage_all_rows(data_dir: &Path) -> Result<Option<String>> {
+    let path = data_dir.join(ROWS);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut content = fs::read(&path).context(ROWS)?;
+    content.iter_mut().for_each(|byte| *byte = !*byte);
+    fs::write(&path, content).context(ROWS)?;
+    Ok(Some(format!("{ROWS} has no intact byte")))
 }
 
 /// The last file of a directory by name that has contents.
@@ -67,5 +85,15 @@ mod tests {
         damage(dir.path(), Corruption::LogTruncate, &mut random).unwrap().unwrap();
         assert!(fs::metadata(log.join("2")).unwrap().len() < 9_000);
         assert_eq!(damage(dir.path(), Corruption::SnapshotFlip, &mut random).unwrap(), None);
+    }
+
+    #[test]
+    fn no_byte_of_damaged_rows_is_intact() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(damage_all_rows(dir.path()).unwrap(), None);
+        fs::create_dir(dir.path().join("rows")).unwrap();
+        fs::write(dir.path().join(ROWS), [0, 7]).unwrap();
+        assert!(damage_all_rows(dir.path()).unwrap().is_some());
+        assert_eq!(fs::read(dir.path().join(ROWS)).unwrap(), [255, 248]);
     }
 }

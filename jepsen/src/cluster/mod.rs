@@ -24,13 +24,14 @@ use ipam_api::client::Client;
 pub(crate) use self::admin::Admin;
 pub(crate) use self::corruption::{corrupt, wipe};
 pub(crate) use self::costs::{Costs, Intensity};
+pub(crate) use self::damage::{damage, damage_all_rows};
 pub(crate) use self::membership::change;
 pub(crate) use self::recovery::ready;
 pub(crate) use self::restart::restart;
 pub(crate) use self::restore::{BackupFile, restore};
 pub(crate) use self::transfer::transfer;
 pub(crate) use self::view::shown;
-use crate::nemesis::{Fault, Link};
+use crate::nemesis::{Corruption, Fault, Link};
 use crate::random::Random;
 
 /// Cause of the end of a member's process by itself.
@@ -122,6 +123,14 @@ pub(crate) trait Cluster: Send + Sync {
 
     /// Ends of a member's process that no fault explains.
     fn unexplained_ends(&self, name: &str) -> usize;
+
+    /// Damages a file of a stopped member; returns a description, or none if there is no such file.
+    ///
+    /// # Errors
+    /// If there is no such member, or its file can't be written.
+    fn damage(&mut self, name: &str, corruption: Corruption) -> Result<Option<String>> {
+        damage(&self.data_dir(name)?, corruption, self.random())
+    }
 
     /// The ends of the logs of members, for an error.
     fn tails(&self, _names: &[String]) -> String {

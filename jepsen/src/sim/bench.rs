@@ -20,7 +20,7 @@ use super::throttle::Throttle;
 use crate::checker::Exit;
 use crate::cluster::{self, Admin, BackupFile, Cluster, Costs, Standing};
 use crate::live::run::{Bench, Reachable, Spawner};
-use crate::nemesis::{Fault, Link};
+use crate::nemesis::{Corruption, Fault, Link};
 use crate::random::Random;
 use crate::workload::Node;
 
@@ -179,6 +179,14 @@ impl Cluster for SimBench {
 
     fn unexplained_ends(&self, name: &str) -> usize {
         self.member(name).map_or(0, |member| member.unexplained_ends)
+    }
+
+    fn damage(&mut self, name: &str, corruption: Corruption) -> Result<Option<String>> {
+        let data_dir = self.data_dir(name)?;
+        match corruption {
+            Corruption::RowsFlip => cluster::damage_all_rows(&data_dir),
+            _ => cluster::damage(&data_dir, corruption, &mut self.random),
+        }
     }
 
     fn reap(&mut self) -> Result<()> {
