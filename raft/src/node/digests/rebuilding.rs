@@ -85,8 +85,10 @@ pub(in super::super) async fn send_snapshot(
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let mut metrics = running.raft.metrics();
     let applied = metrics.borrow_watched().last_applied.map_or(0, |last| last.index).max(at_least);
-    running.raft.trigger().snapshot().await.map_err(|error| text(&error))?;
     while metrics.borrow_watched().snapshot.is_none_or(|last| last.index < applied) {
+        // openraft builds one snapshot at a time and ignores a trigger meanwhile. A snapshot in progress may
+        // be older than the requested one, and without a further entry no other would follow.
+        running.raft.trigger().snapshot().await.map_err(|error| text(&error))?;
         timeout_at(deadline, metrics.changed())
             .await
             .map_err(|_| "no snapshot was built in time")?
