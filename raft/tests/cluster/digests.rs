@@ -7,7 +7,7 @@ use std::time::Instant;
 use ipam_api::limits::CHECKPOINT_EVERY_ENTRIES;
 use ipam_api::{Code, Problem};
 use ipam_machine::{At, apply};
-use ipam_raft::node::{Node, ProposeError, ReadError};
+use ipam_raft::node::{Node, ProposeError, ReadError, SnapshotPolicy};
 
 use crate::harness::{Cluster, LONG, command, eventually, has, leads, propose};
 
@@ -135,6 +135,56 @@ async fn a_member_with_a_wrong_snapshot_rebuilds_from_another_member() {
     cluster.stop(odd).await;
     cluster.start(odd).await;
     cluster.leader().await;
+    cluster.settled().await;
+    assert!(!has(&cluster.node(odd).read(Instant::now() + LONG).await.unwrap(), "spoilt"));
+}
+
+/// True if a member builds a snapshot, whose file is unfinished.
+fn builds_snapshot(cluster: &Cluster, at: usize) -> bool {
+    let files = std::fs::read_dir(cluster.places[at].dir.path().join("snapshot")).unwrap();
+    files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("unfinished"))
+}
+
+/// The other members build slow snapshots of an older state when the member requests one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rebuild_gets_a_snapshot_after_one_in_progress_that_is_too_old() {
+    let mut cluster = Cluster::of(3).snapshot_every_entries(10_000).started().await;
+    let leader = leader_of_equals(&cluster).await;
+    // Many entries make the second snapshot of the other members due long after the first.
+    for number in 0..4 * CHECKPOINT_EVERY_ENTRIES {
+        cluster.propose_through(leader, &format!("many-{number}")).await;
+    }
+    cluster.settled().await;
+    let odd = cluster.follower().await;
+    let others: Vec<usize> = (0..3).filter(|at| *at != odd).collect();
+    // The member with the wrong state starts last, and so does not lead.
+    for at in others.iter().copied().chain([odd]) {
+        let status = cluster.node(at).status();
+        let due = status.applied.unwrap() + 30;
+        // Each member has its own turn (`node/snapshots.rs`).
+        let turn = status.members.iter().position(|member| Some(member.id) == status.member_id).unwrap();
+        let every_entries = [due, due * 3 / 2, due * 2][turn];
+        cluster.snapshots = match at == odd {
+            true => SnapshotPolicy { every_entries: 10, ..SnapshotPolicy::default() },
+            false => SnapshotPolicy { every_entries, bytes_per_second: 10_000, ..SnapshotPolicy::default() },
+        };
+        cluster.stop(at).await;
+        cluster.start(at).await;
+        cluster.leader().await;
+    }
+    let leader = leader_of_equals(&cluster).await;
+    spoil(cluster.node(odd), "spoilt");
+    let spoilt_at = cluster.node(odd).status().applied;
+    for number in 0..40 {
+        cluster.propose_through(leader, &format!("early-{number}")).await;
+    }
+    eventually("its snapshot is of the wrong state, and the others build theirs", || {
+        let is_wrong = cluster.node(odd).status().snapshot > spoilt_at;
+        std::future::ready(is_wrong && others.iter().all(|at| builds_snapshot(&cluster, *at)))
+    })
+    .await;
+    tokio::join!(fill(&cluster, leader, "filled"), until_quarantined(cluster.node(odd)));
+    until_all_are_trusted(&cluster).await;
     cluster.settled().await;
     assert!(!has(&cluster.node(odd).read(Instant::now() + LONG).await.unwrap(), "spoilt"));
 }
