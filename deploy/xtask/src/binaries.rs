@@ -177,6 +177,24 @@ fn mebibytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
+    const BUILD: &str = r#"fn main() {
+        std::fs::write(std::env::var("OUT_DIR").unwrap() + "/place.rs", "file!()").unwrap();
+    }"#;
+    const MAIN: &str = r#"fn main() {
+        println!("{}", include!(concat!(env!("OUT_DIR"), "/place.rs")));
+    }"#;
+    const MANIFEST: &str = r#"
+        [package]
+        name = "place"
+        version = "0.1.0"
+        edition = "2024"
+        [workspace]"#;
+    const LOCK: &str = r#"
+        version = 4
+        [[package]]
+        name = "place"
+        version = "0.1.0""#;
+
     #[test]
     fn the_host_is_read_from_what_rustc_says() {
         assert_eq!(
@@ -200,6 +218,34 @@ mod tests {
         let configured: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
         assert!(!configured.is_empty());
         assert!(RUSTFLAGS.starts_with(&configured.join(" ")), "{configured:?} is missing in {RUSTFLAGS:?}");
+    }
+
+    /// Writes a program that contains a path of the target folder, and builds it as shipped programs are built.
+    fn built_in(folder: &Path) -> PathBuf {
+        fs::create_dir_all(folder.join("src")).unwrap();
+        for (name, content) in
+            [("Cargo.toml", MANIFEST), ("Cargo.lock", LOCK), ("build.rs", BUILD), ("src/main.rs", MAIN)]
+        {
+            fs::write(folder.join(name), content).unwrap();
+        }
+        let workspace = Workspace { root: folder.to_owned(), target: folder.join("target") };
+        build_optimised(&workspace, "place").unwrap()
+    }
+
+    #[test]
+    fn p5_1_and_2_shipped_programs_are_equal_in_two_folders_and_static() {
+        let dir = std::env::temp_dir().join(format!("xtask-places-{}", std::process::id()));
+        let [one, other] = ["one", "another/deeper"].map(|name| built_in(&dir.join(name)));
+        let printed = Command::new(&one).output().unwrap().stdout;
+        let linked = Command::new("ldd").arg(&one).output().unwrap();
+        let are_equal = fs::read(&one).unwrap() == fs::read(&other).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
+        let printed = String::from_utf8(printed).unwrap();
+        assert!(printed.starts_with("/ipamd/target/") && printed.ends_with("/place.rs\n"), "{printed}");
+        assert!(are_equal, "a folder of the build is in the program");
+        let said = [linked.stdout, linked.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(["not a dynamic", "statically linked"].iter().any(|text| said.contains(text)), "{said}");
     }
 
     #[test]
