@@ -54,7 +54,8 @@ impl Sources {
         }
         let readme = String::from_utf8(read(&self.root.join("README.md"))?)?;
         tree.file("README.md", readme.replace(PAGES, "docs/"), DATA);
-        self.monitoring(&mut tree, "monitoring", "docs", "docs")?;
+        tree.copy_folder("docs", &self.root.join(PAGES))?;
+        self.monitoring(&mut tree, "monitoring", "docs/")?;
         tree.file(licences::NAME, self.licences.clone(), DATA);
         Ok(tree)
     }
@@ -76,9 +77,8 @@ impl Sources {
         let helper = self.deploy().join("debian/ipamd/backup");
         tree.copy("usr/lib/ipamd/backup", &helper, PROGRAM)?;
         self.documents(&mut tree, "ipamd", "ipamd.example.toml")?;
-        let documents = "usr/share/doc/ipamd";
-        let (rules, pages) = (format!("{documents}/examples/monitoring"), format!("{documents}/docs"));
-        self.monitoring(&mut tree, &rules, &pages, &format!("/{pages}"))?;
+        tree.copy_folder("usr/share/doc/ipamd/docs", &self.root.join(PAGES))?;
+        self.monitoring(&mut tree, "usr/share/doc/ipamd/examples/monitoring", "/usr/share/doc/ipamd/docs/")?;
         Ok(tree)
     }
 
@@ -114,14 +114,13 @@ impl Sources {
         Ok(())
     }
 
-    /// Adds rules and dashboards, and all pages of documentation, since alerts refer to their pages.
-    fn monitoring(&self, tree: &mut Tree, rules: &str, pages: &str, installed: &str) -> Result<()> {
-        tree.copy_folder(pages, &self.deploy().join("docs"))?;
+    /// Adds rules and dashboards in a folder. Alerts refer to their pages in another one.
+    fn monitoring(&self, tree: &mut Tree, folder: &str, pages: &str) -> Result<()> {
         let from = self.deploy().join("monitoring");
-        tree.copy_folder(&format!("{rules}/dashboards"), &from.join("dashboards"))?;
+        tree.copy_folder(&format!("{folder}/dashboards"), &from.join("dashboards"))?;
         for file in ["alerts.yaml", "slo.yaml"] {
             let text = String::from_utf8(read(&from.join(file))?)?;
-            tree.file(format!("{rules}/{file}"), text.replace(PAGES, &format!("{installed}/")), DATA);
+            tree.file(format!("{folder}/{file}"), text.replace(PAGES, pages), DATA);
         }
         Ok(())
     }
