@@ -15,13 +15,13 @@ use ipam_agent::{identity, socket};
 use super::lan::Lan;
 use super::machines;
 use super::member::End;
-use super::network::Served;
+use super::network::AgentSocket;
 use crate::cluster::Cause;
 use crate::live::node::AgentFiles;
 
 /// Host of an agent.
 #[derive(Debug, Clone)]
-pub(super) struct Home {
+pub(super) struct AgentHost {
     /// Name of the host and of the node, in the realm `default`.
     pub(super) name: String,
     /// Number of the host on the link.
@@ -30,7 +30,7 @@ pub(super) struct Home {
     pub(super) dir: PathBuf,
 }
 
-impl Home {
+impl AgentHost {
     /// Files of the agent.
     pub(super) fn files(&self) -> AgentFiles {
         AgentFiles(self.dir.clone())
@@ -38,12 +38,12 @@ impl Home {
 }
 
 /// Runs the agent until it ends by itself.
-pub(super) async fn run(home: &Home, lan: &Lan) -> End {
-    serve(home, lan).await.unwrap_or_else(|error| End::new(Cause::Other, format!("{error:#}")))
+pub(super) async fn run(host: &AgentHost, lan: &Lan) -> End {
+    serve(host, lan).await.unwrap_or_else(|error| End::new(Cause::Other, format!("{error:#}")))
 }
 
-async fn serve(home: &Home, lan: &Lan) -> Result<End> {
-    let config = Config::read(&home.files().config())?;
+async fn serve(host: &AgentHost, lan: &Lan) -> Result<End> {
+    let config = Config::read(&host.files().config())?;
     let (file, attachments) = JournalFile::open(&config.state_dir)?;
     let (journal, writing) = Journal::new(file, attachments);
     tokio::spawn(writing);
@@ -51,9 +51,9 @@ async fn serve(home: &Home, lan: &Lan) -> Result<End> {
     // Heartbeats report a missing file. Plugins need none.
     let path = config.socket.clone();
     fs::write(&path, "")?;
-    let wire = lan.wire(&home.name, home.number);
-    let node = Arc::new(Node::new(config, machines::boot_id(&home.dir), cluster, journal, None));
+    let wire = lan.wire(&host.name, host.number);
+    let node = Arc::new(Node::new(config, machines::boot_id(&host.dir), cluster, journal, None));
     start_tasks(&node, &wire);
-    let _served = Served::begin(path, socket::router(node, wire));
+    let _served = AgentSocket::begin(path, socket::router(node, wire));
     pending().await
 }

@@ -55,7 +55,7 @@ pub(super) struct SimBench {
     pub(super) nodes: Vec<Arc<SimNode>>,
     pub(super) lan: Lan,
     /// Frames that blindness had dropped when the present fault began.
-    pub(super) blinded: u64,
+    pub(super) dropped_before: u64,
     members: BTreeMap<String, Member>,
     machines: Machines,
     /// Directory of all disks.
@@ -92,7 +92,7 @@ impl SimBench {
             supervisor,
             nodes,
             lan,
-            blinded: 0,
+            dropped_before: 0,
             made: members.len(),
             members,
             machines,

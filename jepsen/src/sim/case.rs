@@ -58,9 +58,9 @@ impl Case {
             chosen.into_iter().filter_map(|at| names.get(at).cloned()).collect()
         };
         let fitting = |nemesis: &str| -> Vec<String> {
-            workloads.iter().filter(|name| needed(nemesis).contains(&name.as_str())).cloned().collect()
+            workloads.iter().filter(|name| effective(nemesis).contains(&name.as_str())).cloned().collect()
         };
-        let is_able = |nemesis: &&String| needed(nemesis).is_empty() || !fitting(nemesis).is_empty();
+        let is_able = |nemesis: &&String| effective(nemesis).is_empty() || !fitting(nemesis).is_empty();
         let able: Vec<String> = nemeses.iter().filter(is_able).cloned().collect();
         let (mut chosen, nemeses): (Vec<String>, Vec<String>) =
             (some(workloads, WORKLOADS_MAX), some(&able, NEMESES_MAX));
@@ -128,8 +128,8 @@ impl Case {
     }
 }
 
-/// Workloads of which a nemesis needs one for an effect of its faults; empty if any workload will do.
-fn needed(nemesis: &str) -> &'static [&'static str] {
+/// Workloads that give the faults of a nemesis an effect; empty if each workload does.
+fn effective(nemesis: &str) -> &'static [&'static str] {
     match nemesis {
         "agents" | "nodes" => &["cni", "gc-probe"],
         "probes" => &["gc-probe"],
@@ -162,13 +162,14 @@ mod tests {
         }
         assert!(cases.iter().any(|case| case.members == 5));
         for case in &cases {
-            let has = |needed: &[&str]| case.workloads.iter().any(|name| needed.contains(&name.as_str()));
-            let mut all = case.nemeses.iter().map(|nemesis| needed(nemesis));
-            assert!(all.all(|needed| needed.is_empty() || has(needed)), "{case:?}");
+            let has =
+                |effective: &[&str]| case.workloads.iter().any(|name| effective.contains(&name.as_str()));
+            let mut all = case.nemeses.iter().map(|nemesis| effective(nemesis));
+            assert!(all.all(|workloads| workloads.is_empty() || has(workloads)), "{case:?}");
             assert!(case.workloads.len() <= WORKLOADS_MAX, "{case:?}");
         }
         let without = Case::of_seed(3, Duration::from_secs(60), &["reads".to_owned()], &nemeses);
-        assert!(without.nemeses.iter().all(|nemesis| needed(nemesis).is_empty()), "{without:?}");
+        assert!(without.nemeses.iter().all(|nemesis| effective(nemesis).is_empty()), "{without:?}");
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("case.json");
         std::fs::write(&path, case(9).text().unwrap()).unwrap();

@@ -111,7 +111,7 @@ impl SimBench {
             Kind::Agents { hosts } => Ok(self.kill_agents(hosts).await),
             Kind::Nodes { hosts } => self.lose_nodes(hosts).await,
             Kind::BlindProbes { hosts } => {
-                self.blinded = self.lan.set_blind(hosts, true);
+                self.dropped_before = self.lan.set_blind(hosts, true);
                 Ok(vec![format!("no ARP and NDP at {}", hosts.join(", "))])
             }
             Kind::ForeignStation { addresses } => {
@@ -179,7 +179,7 @@ impl SimBench {
             Kind::Agents { hosts } => evidence.extend(self.start_agents(hosts).await?),
             Kind::Nodes { hosts } => evidence.extend(self.boot_nodes(hosts).await?),
             Kind::BlindProbes { hosts } => {
-                let dropped = self.lan.set_blind(hosts, false).saturating_sub(self.blinded);
+                let dropped = self.lan.set_blind(hosts, false).saturating_sub(self.dropped_before);
                 evidence.push(format!("{dropped} frames dropped"));
             }
             Kind::ForeignStation { .. } => self.remove_station(),

@@ -20,9 +20,9 @@ use crate::sync::held;
 use crate::workload::gateways;
 
 /// Host of the gateways and of foreign stations, which has no agent.
-pub(super) const FARM: &str = "e1";
+pub(super) const GATEWAY_HOST: &str = "e1";
 /// Ethernet address of this host.
-pub(super) const FARM_MAC: MacAddr = mac_of(21);
+pub(super) const GATEWAY_MAC: MacAddr = mac_of(21);
 /// Interface of each host.
 const INTERFACE: &str = "eth0";
 /// Time from a question to its answer.
@@ -35,10 +35,10 @@ const fn mac_of(number: u8) -> MacAddr {
 
 /// Link of all hosts. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lan(Arc<Mutex<Wires>>);
+pub(super) struct Lan(Arc<Mutex<LanState>>);
 
 #[derive(Debug)]
-struct Wires {
+struct LanState {
     /// Stations by host and container.
     stations: BTreeMap<(String, String), Station>,
     /// Hosts that neither send nor receive ARP and NDP.
@@ -53,16 +53,16 @@ struct Station {
     addresses: BTreeSet<IpAddr>,
 }
 
-impl Default for Wires {
+impl Default for LanState {
     /// Link on which only the gateways of the probed subnets answer, permanently.
     fn default() -> Self {
-        let gateways = Station { mac: FARM_MAC, addresses: gateways().into_iter().collect() };
-        let key = (FARM.to_owned(), "gateway".to_owned());
+        let gateways = Station { mac: GATEWAY_MAC, addresses: gateways().into_iter().collect() };
+        let key = (GATEWAY_HOST.to_owned(), "gateway".to_owned());
         Self { stations: BTreeMap::from([(key, gateways)]), blind: BTreeSet::new(), dropped: 0 }
     }
 }
 
-impl Wires {
+impl LanState {
     /// Sends a question from a host; returns the answers of other hosts' stations.
     fn ask(&mut self, from: &str, address: IpAddr) -> Outcome {
         if self.blind.contains(from) {
@@ -212,17 +212,17 @@ mod tests {
         assert_eq!(heard(&lan, "c2", SEVEN).await, [ONE]);
         assert_eq!(heard(&lan, "c2", "fd77::7").await, [ONE]);
         lan.answer("c2", "b", TWO, &[ip(SEVEN)]);
-        lan.answer(FARM, "foreign", FARM_MAC, &[ip(SEVEN)]);
-        assert_eq!(heard(&lan, "c1", SEVEN).await, [TWO, FARM_MAC]);
+        lan.answer(GATEWAY_HOST, "foreign", GATEWAY_MAC, &[ip(SEVEN)]);
+        assert_eq!(heard(&lan, "c1", SEVEN).await, [TWO, GATEWAY_MAC]);
         // A list replaces the former one.
         lan.answer("c2", "b", ONE, &[ip("fd77::7")]);
-        assert_eq!(heard(&lan, "c1", SEVEN).await, [FARM_MAC]);
+        assert_eq!(heard(&lan, "c1", SEVEN).await, [GATEWAY_MAC]);
         assert_eq!(heard(&lan, "c1", "fd77::7").await, [TWO]);
         lan.unplug("c2", "b");
         lan.unplug("c2", "unknown");
         assert_eq!(heard(&lan, "c1", "fd77::7").await, NONE);
         lan.lose("c1");
-        assert_eq!(heard(&lan, "c2", SEVEN).await, [FARM_MAC]);
+        assert_eq!(heard(&lan, "c2", SEVEN).await, [GATEWAY_MAC]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -254,7 +254,7 @@ mod tests {
         for (purpose, is_quick) in [(Purpose::Gateway, true), (Purpose::Conflict, false)] {
             let began = Instant::now();
             let outcomes = wire.probe(INTERFACE, &addresses, purpose).await.unwrap();
-            assert!(outcomes.values().all(|outcome| outcome.macs().eq([FARM_MAC])), "{outcomes:?}");
+            assert!(outcomes.values().all(|outcome| outcome.macs().eq([GATEWAY_MAC])), "{outcomes:?}");
             assert_eq!(began.elapsed() < Duration::from_millis(PROBE_ANSWER_MS), is_quick, "{purpose:?}");
         }
     }

@@ -37,31 +37,31 @@ thread_local! {
     /// Number of requests of this thread's simulation.
     static REQUESTS: Cell<u64> = const { Cell::new(0) };
     /// Routers of the agents that serve their sockets, each with the runtime of the agent.
-    static SERVED: RefCell<BTreeMap<PathBuf, (Handle, Router)>> = const { RefCell::new(BTreeMap::new()) };
+    static SOCKETS: RefCell<BTreeMap<PathBuf, (Handle, Router)>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Socket of an agent. Dropping the value closes the socket.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct AgentSocket {
     path: PathBuf,
     runtime: Id,
 }
 
-impl Served {
+impl AgentSocket {
     /// Serves a socket on the present runtime, which runs the requests.
     pub(super) fn begin(path: PathBuf, router: Router) -> Self {
         let runtime = Handle::current();
         let served = Self { path: path.clone(), runtime: runtime.id() };
-        let former = SERVED.with_borrow_mut(|all| all.insert(path, (runtime, router)));
+        let former = SOCKETS.with_borrow_mut(|all| all.insert(path, (runtime, router)));
         // Outside of the borrow, since the end of a router ends its agent's state.
         drop(former);
         served
     }
 }
 
-impl Drop for Served {
+impl Drop for AgentSocket {
     fn drop(&mut self) {
-        let closed = SERVED.try_with(|all| {
+        let closed = SOCKETS.try_with(|all| {
             let mut all = all.borrow_mut();
             // A later agent may serve the socket already.
             let is_own = all.get(&self.path).is_some_and(|(runtime, _)| runtime.id() == self.runtime);
@@ -73,7 +73,7 @@ impl Drop for Served {
 
 /// True if an agent serves a socket.
 pub(super) fn is_served(path: &Path) -> bool {
-    SERVED.with_borrow(|all| all.contains_key(path))
+    SOCKETS.with_borrow(|all| all.contains_key(path))
 }
 
 /// Connects to the peer port of a member.
@@ -161,7 +161,7 @@ async fn exchange_over(
     request: reqwest::Request,
 ) -> Result<http::Response<reqwest::Body>, Lost> {
     let unanswered = |error: &dyn fmt::Display| Lost::Unanswered(error.to_string());
-    let served = SERVED.with_borrow(|all| all.get(socket).cloned());
+    let served = SOCKETS.with_borrow(|all| all.get(socket).cloned());
     let Some((runtime, router)) = served else { return Err(unsent(&"connection refused")) };
     let sent = outgoing(&request, "localhost")?;
     let task = runtime.spawn(async move {
@@ -213,8 +213,8 @@ mod tests {
         Router::new().route("/", get(move || async move { text }))
     }
 
-    fn serve(runtime: &Runtime, router: Router) -> Served {
-        runtime.block_on(async { Served::begin(SOCKET.into(), router) })
+    fn serve(runtime: &Runtime, router: Router) -> AgentSocket {
+        runtime.block_on(async { AgentSocket::begin(SOCKET.into(), router) })
     }
 
     /// Asks the agent at the socket.
@@ -228,7 +228,7 @@ mod tests {
     async fn a_socket_answers_while_an_agent_serves_it() {
         let refused = ask().await;
         assert!(matches!(refused, Err(Lost::Unsent(_))), "{refused:?}");
-        let served = Served::begin(SOCKET.into(), router("present"));
+        let served = AgentSocket::begin(SOCKET.into(), router("present"));
         assert_eq!(ask().await.unwrap(), "present");
         drop(served);
         assert!(ask().await.is_err());

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
 use ipam_agent::probe::MacAddr;
 use ipam_api::request::Started;
@@ -16,12 +16,12 @@ use ipam_cni::fail::Failure;
 use ipam_cni::verbs;
 use ipam_cni::version::CniVersion;
 use serde_json::Value as Json;
-use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::agent::Home;
+use super::agent::AgentHost;
 use super::lan::Lan;
 use super::machines;
+use crate::live::node::Power;
 use crate::sync::held;
 use crate::workload::{Node, Plugin, PluginEnd};
 
@@ -31,19 +31,11 @@ const TICK_US: u64 = 10_000;
 /// Host of an agent. Workloads and faults share it.
 #[derive(Debug)]
 pub(super) struct SimNode {
-    home: Home,
+    host: AgentHost,
     socket: String,
     lan: Lan,
-    power: watch::Sender<Power>,
+    power: Power,
     containers: Mutex<Containers>,
-}
-
-/// Power of the host.
-#[derive(Debug, Clone, Copy)]
-struct Power {
-    is_on: bool,
-    /// Number of losses of power so far.
-    losses: u64,
 }
 
 /// Containers of a host.
@@ -64,29 +56,26 @@ struct Container {
 
 impl SimNode {
     /// Host whose agent asks these servers. Writes the agent's configuration.
-    pub(super) fn new(home: Home, servers: &[String], lan: Lan) -> Result<Self> {
-        let files = home.files();
-        files.write(&home.name, servers, "")?;
+    pub(super) fn new(host: AgentHost, servers: &[String], lan: Lan) -> Result<Self> {
+        let files = host.files();
+        files.write(&host.name, servers, "")?;
         Ok(Self {
             socket: files.socket().display().to_string(),
-            home,
+            host,
             lan,
-            power: watch::Sender::new(Power { is_on: true, losses: 0 }),
+            power: Power::default(),
             containers: Mutex::default(),
         })
     }
 
     /// Ends the plugins at once. Until the boot, no other starts, and no container.
     pub(super) fn lose_power(&self) {
-        self.power.send_modify(|power| {
-            power.is_on = false;
-            power.losses += 1;
-        });
+        self.power.lose();
     }
 
     /// Ends all containers; returns their number.
     pub(super) fn end_containers(&self) -> Result<usize> {
-        self.lan.lose(&self.home.name);
+        self.lan.lose(&self.host.name);
         let ended = std::mem::take(&mut held(&self.containers).all);
         ended.values().try_for_each(Container::end)?;
         Ok(ended.len())
@@ -94,29 +83,22 @@ impl SimNode {
 
     /// Boots the host after a loss of power. Returns the boot id.
     pub(super) fn boot(&self) -> String {
-        machines::boot(&self.home.dir);
-        self.power.send_modify(|power| power.is_on = true);
-        machines::boot_id(&self.home.dir)
-    }
-
-    fn check_power(&self) -> Result<()> {
-        if !self.power.borrow().is_on {
-            bail!("the host {} has no power", self.home.name);
-        }
-        Ok(())
+        machines::boot(&self.host.dir);
+        self.power.restore();
+        machines::boot_id(&self.host.dir)
     }
 
     /// Container with an id, made on the first call.
     fn container(&self, id: &str) -> Result<Container> {
-        self.check_power()?;
+        self.power.check(&self.host.name)?;
         let mut containers = held(&self.containers);
         if let Some(container) = containers.all.get(id) {
             return Ok(container.clone());
         }
         containers.newest += 1;
         let [_, high, middle, low] = containers.newest.to_be_bytes();
-        let mac = MacAddr(0x02, 0xc0, self.home.number, high, middle, low);
-        let dir = self.home.dir.join("netns");
+        let mac = MacAddr(0x02, 0xc0, self.host.number, high, middle, low);
+        let dir = self.host.dir.join("netns");
         let container = Container { netns: dir.join(format!("{id}-{}", containers.newest)), mac };
         fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
         fs::write(&container.netns, "").with_context(|| container.netns.display().to_string())?;
@@ -134,7 +116,7 @@ impl Container {
 
 impl Node for SimNode {
     fn name(&self) -> &str {
-        &self.home.name
+        &self.host.name
     }
 
     fn agent_socket(&self) -> &str {
@@ -143,27 +125,22 @@ impl Node for SimNode {
 
     fn run_plugin(&self, plugin: Plugin) -> BoxFuture<'_, Result<PluginEnd>> {
         Box::pin(async move {
-            let mut power = self.power.subscribe();
-            self.check_power()?;
-            tokio::select! {
-                biased;
-                _ = power.wait_for(|power| !power.is_on) => bail!("the host lost its power"),
-                end = process(&self.home.dir, &plugin) => Ok(end),
-            }
+            let end = async { Ok(process(&self.host.dir, &plugin).await) };
+            self.power.run(&self.host.name, end).await
         })
     }
 
     fn plug_in<'a>(&'a self, container: &'a str, addresses: &'a [IpAddr]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let mac = self.container(container)?.mac;
-            self.lan.answer(&self.home.name, container, mac, addresses);
+            self.lan.answer(&self.host.name, container, mac, addresses);
             Ok(())
         })
     }
 
     fn unplug<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            self.lan.unplug(&self.home.name, container);
+            self.lan.unplug(&self.host.name, container);
             let ended = held(&self.containers).all.remove(container);
             ended.as_ref().map_or(Ok(()), Container::end)
         })
@@ -174,7 +151,7 @@ impl Node for SimNode {
     }
 
     fn losses(&self) -> u64 {
-        self.power.borrow().losses
+        self.power.losses()
     }
 }
 
@@ -241,7 +218,7 @@ mod tests {
     use tokio::runtime::Builder;
     use tokio::time::Instant;
 
-    use super::super::network::{Hosts, Served};
+    use super::super::network::{AgentSocket, Hosts};
     use super::*;
 
     /// Runs a test in a simulation without hosts, which ends with its thread.
@@ -249,8 +226,8 @@ mod tests {
         let thread = std::thread::spawn(|| {
             ipam_api::client::simulate(Arc::new(Hosts));
             let dir = tempfile::tempdir().unwrap();
-            let home = Home { name: "c1".to_owned(), number: 11, dir: dir.path().to_owned() };
-            let node = SimNode::new(home, &["http://n1:7440".to_owned()], Lan::default()).unwrap();
+            let host = AgentHost { name: "c1".to_owned(), number: 11, dir: dir.path().to_owned() };
+            let node = SimNode::new(host, &["http://n1:7440".to_owned()], Lan::default()).unwrap();
             let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
             runtime.block_on(test(node));
         });
@@ -294,7 +271,7 @@ mod tests {
                 r#"{"addresses": [], "revision": 1}"#
             };
             let router = Router::new().route("/v1/attachments/release", post(answer));
-            let _served = Served::begin(node.agent_socket().into(), router);
+            let _served = AgentSocket::begin(node.agent_socket().into(), router);
             let run = async |kill_ms: Option<u64>, hold_ms: Option<u64>| {
                 let kill_after = kill_ms.map(Duration::from_millis);
                 let hold_before_start = hold_ms.map(Duration::from_millis);

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
 use super::bench::{EXECUTION, GRACE, LOOK, SimBench};
-use super::lan::{FARM, FARM_MAC};
+use super::lan::{GATEWAY_HOST, GATEWAY_MAC};
 use super::network::is_served;
 use super::node::SimNode;
 use super::supervisor::Command;
@@ -71,12 +71,12 @@ impl SimBench {
     /// Lets a foreign station answer at addresses that probed pools would allocate next.
     pub(super) async fn add_station(&self, count: usize) -> Result<Vec<String>> {
         let free = free_addresses(&cluster::administrator(self)?, count).await?;
-        self.lan.answer(FARM, FOREIGN, FARM_MAC, &free);
+        self.lan.answer(GATEWAY_HOST, FOREIGN, GATEWAY_MAC, &free);
         Ok(free.iter().map(|address| format!("{address} answers")).collect())
     }
 
     pub(super) fn remove_station(&self) {
-        self.lan.unplug(FARM, FOREIGN);
+        self.lan.unplug(GATEWAY_HOST, FOREIGN);
     }
 
     fn nodes_of(&self, hosts: &[String]) -> Vec<Arc<SimNode>> {

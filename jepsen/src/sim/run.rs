@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-use super::agent::{self, Home};
+use super::agent::{self, AgentHost};
 use super::bench::{CLIENT_HOST, SimBench};
 use super::faults::DELAY_MAX;
 use super::lan::Lan;
@@ -71,9 +71,9 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
     if plan.chosen_workloads()?.iter().any(|workload| workload.needs_node()) {
         let servers: Vec<String> = names.iter().map(|name| network::url(name)).collect();
         for (name, number) in NODES {
-            let home = Home { name: name.to_owned(), number, dir: disks.path().join(name) };
-            nodes.push(Arc::new(SimNode::new(home.clone(), &servers, lan.clone())?));
-            add_agent(&mut sim, home, &lan, &supervisor);
+            let host = AgentHost { name: name.to_owned(), number, dir: disks.path().join(name) };
+            nodes.push(Arc::new(SimNode::new(host.clone(), &servers, lan.clone())?));
+            add_agent(&mut sim, host, &lan, &supervisor);
         }
     }
     let dir = disks.path().to_owned();
@@ -137,13 +137,13 @@ fn add_host(sim: &mut turmoil::Sim<'_>, name: &str, machines: &Machines, supervi
     });
 }
 
-fn add_agent(sim: &mut turmoil::Sim<'_>, home: Home, lan: &Lan, supervisor: &Supervisor) {
-    let (name, lan, supervisor) = (home.name.clone(), lan.clone(), supervisor.clone());
+fn add_agent(sim: &mut turmoil::Sim<'_>, host: AgentHost, lan: &Lan, supervisor: &Supervisor) {
+    let (name, lan, supervisor) = (host.name.clone(), lan.clone(), supervisor.clone());
     sim.host(name, move || {
-        let (home, lan, supervisor) = (home.clone(), lan.clone(), supervisor.clone());
+        let (host, lan, supervisor) = (host.clone(), lan.clone(), supervisor.clone());
         async move {
-            let end = agent::run(&home, &lan).await;
-            supervisor.note_end(&home.name, end);
+            let end = agent::run(&host, &lan).await;
+            supervisor.note_end(&host.name, end);
             Ok(())
         }
     });

@@ -4,13 +4,14 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use futures::future::BoxFuture;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 
 use super::agent::Agent;
 use super::containers::Containers;
 use super::plugin;
+use super::power::Power;
 use super::settings::NodeSettings;
 use crate::workload::{Node, Plugin, PluginEnd};
 
@@ -21,15 +22,7 @@ pub struct LiveNode {
     socket: String,
     agent: Mutex<Agent>,
     containers: Mutex<Containers>,
-    power: watch::Sender<Power>,
-}
-
-/// Power of the host.
-#[derive(Debug, Clone, Copy)]
-struct Power {
-    is_on: bool,
-    /// Number of losses of power so far.
-    losses: u64,
+    power: Power,
 }
 
 impl LiveNode {
@@ -45,7 +38,7 @@ impl LiveNode {
             settings,
             agent: Mutex::new(agent),
             containers: Mutex::new(containers),
-            power: watch::Sender::new(Power { is_on: true, losses: 0 }),
+            power: Power::default(),
         })
     }
 
@@ -54,7 +47,7 @@ impl LiveNode {
     /// # Errors
     /// If it ends, or doesn't serve within 20 s.
     pub async fn start_agent(&self) -> Result<()> {
-        if !self.power.borrow().is_on {
+        if !self.power.is_on() {
             // The agent starts when the host boots.
             return Ok(());
         }
@@ -92,10 +85,7 @@ impl LiveNode {
     /// # Errors
     /// If the agent or a container doesn't end.
     pub async fn lose_power(&self) -> Result<usize> {
-        self.power.send_modify(|power| {
-            power.is_on = false;
-            power.losses += 1;
-        });
+        self.power.lose();
         self.kill_agent().await?;
         self.containers.lock().await.end_all().await
     }
@@ -107,7 +97,7 @@ impl LiveNode {
     pub async fn boot(&self) -> Result<String> {
         let mut agent = self.agent.lock().await;
         let id = agent.boot()?;
-        self.power.send_modify(|power| power.is_on = true);
+        self.power.restore();
         agent.start().await?;
         Ok(id)
     }
@@ -123,13 +113,6 @@ impl LiveNode {
     pub fn netns(&self) -> &Path {
         &self.settings.netns
     }
-
-    fn check_power(&self) -> Result<()> {
-        if !self.power.borrow().is_on {
-            bail!("the host {} has no power", self.settings.name);
-        }
-        Ok(())
-    }
 }
 
 impl Node for LiveNode {
@@ -143,20 +126,16 @@ impl Node for LiveNode {
 
     fn run_plugin(&self, plugin: Plugin) -> BoxFuture<'_, Result<PluginEnd>> {
         Box::pin(async move {
-            let mut power = self.power.subscribe();
-            self.check_power()?;
+            let NodeSettings { name, plugin: program, netns, .. } = &self.settings;
             // A dropped run kills its process.
-            tokio::select! {
-                end = plugin::run(&self.settings.plugin, &self.settings.netns, &plugin) => end,
-                _ = power.wait_for(|power| !power.is_on) => bail!("the host lost its power"),
-            }
+            self.power.run(name, plugin::run(program, netns, &plugin)).await
         })
     }
 
     fn plug_in<'a>(&'a self, container: &'a str, addresses: &'a [IpAddr]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let mut containers = self.containers.lock().await;
-            self.check_power()?;
+            self.power.check(&self.settings.name)?;
             containers.plug_in(&self.settings.netns, container, addresses).await
         })
     }
@@ -168,13 +147,13 @@ impl Node for LiveNode {
     fn namespace<'a>(&'a self, container: &'a str) -> BoxFuture<'a, Result<String>> {
         Box::pin(async move {
             let mut containers = self.containers.lock().await;
-            self.check_power()?;
+            self.power.check(&self.settings.name)?;
             let file = containers.namespace(container)?;
             Ok(file.display().to_string())
         })
     }
 
     fn losses(&self) -> u64 {
-        self.power.borrow().losses
+        self.power.losses()
     }
 }
