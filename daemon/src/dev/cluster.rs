@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -148,7 +149,7 @@ impl Members {
         }
         for member in &mut self.0 {
             match tokio::time::timeout(STOP, member.process.wait()).await {
-                Ok(Ok(status)) if status.success() => {}
+                Ok(Ok(status)) if status.success() || is_stopped(status) => {}
                 Ok(Ok(status)) => failed.push(format!("{} ended with {status}", member.name)),
                 Ok(Err(error)) => failed.push(format!("{} can't be waited for: {error}", member.name)),
                 Err(_) => {
@@ -164,6 +165,11 @@ impl Members {
 
 pub(super) fn client(url: &str) -> Result<Client, DevError> {
     Client::new(&[url]).map_err(|problem| DevError::new(url, problem))
+}
+
+/// Returns true for a member that SIGTERM ended during its start, before it waited for signals.
+fn is_stopped(status: std::process::ExitStatus) -> bool {
+    status.signal() == Some(Signal::TERM.as_raw())
 }
 
 fn ended(member: &Member, dir: &Path, status: &std::process::ExitStatus) -> DevError {

@@ -55,8 +55,13 @@ async fn run(arguments: &Arguments) -> Result<(), DevError> {
     let outcome = {
         let show = demo::show(&place.dir, arguments.check, &mut members, &mut lab);
         tokio::select! {
+            // The first poll installs the handlers of signals, before a member starts.
+            biased;
+            () = interrupted => match arguments.check {
+                true => Err(DevError("interrupted before everything was verified".to_owned())),
+                false => Ok(()),
+            },
             outcome = show => outcome,
-            () = interrupted => Ok(()),
         }
     };
     let stopped = demo::clear(&mut members, lab).await;

@@ -9,21 +9,36 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::support::programs;
 
-#[test]
-fn ctrl_c_takes_away_all_that_was_made() {
+/// Presses Ctrl-C after a line with this text. Returns the exit code and the later lines.
+fn interrupted(arguments: &[&str], text: &str) -> (Option<i32>, Vec<String>) {
     let mut dev = Command::new(programs::ipamd())
         .arg("dev")
+        .args(arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
         .unwrap();
     let mut printed = BufReader::new(dev.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(printed.any(|line| line.contains("Ctrl-C stops and removes everything")));
+    assert!(printed.any(|line| line.contains(text)));
     // A terminal sends it to all processes of the group.
     kill_process_group(Pid::from_child(&dev), Signal::INT).unwrap();
-    let after: Vec<String> = printed.collect();
-    assert_eq!((dev.wait().unwrap().code(), after), (Some(0), Vec::new()));
+    let after = printed.collect();
+    (dev.wait().unwrap().code(), after)
+}
+
+#[test]
+fn ctrl_c_takes_away_all_that_was_made() {
+    assert_eq!(interrupted(&[], "Ctrl-C stops and removes everything"), (Some(0), Vec::new()));
+}
+
+#[test]
+fn ctrl_c_during_the_start_is_no_failure_but_no_passed_check_either() {
+    for _ in 0..5 {
+        assert_eq!(interrupted(&[], "starting three members"), (Some(0), Vec::new()));
+    }
+    let said = "ipamd dev: interrupted before everything was verified".to_owned();
+    assert_eq!(interrupted(&["--check"], "starting three members"), (Some(1), vec![said]));
 }
 
 #[test]
