@@ -220,7 +220,7 @@ mod tests {
         assert!(RUSTFLAGS.starts_with(&configured.join(" ")), "{configured:?} is missing in {RUSTFLAGS:?}");
     }
 
-    /// Writes a program that contains a path of the target folder, and builds it as shipped programs are built.
+    /// Writes a program that contains a path of the target folder, and builds it as shipped programs are.
     fn built_in(folder: &Path) -> PathBuf {
         fs::create_dir_all(folder.join("src")).unwrap();
         for (name, content) in
