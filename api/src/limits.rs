@@ -586,8 +586,10 @@ pub const COMMANDS_PER_ENTRY_MAX: usize = 1024;
 pub const STORE_FRAME_BYTES_MAX: usize = 64 << 20;
 /// Bytes of one frame between peers.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
-/// Bytes of one piece of a snapshot between peers.
-pub const SNAPSHOT_PIECE_BYTES: usize = 256 << 10;
+/// Bytes of one piece of a snapshot between peers; few, because the thread of raft sends and receives them.
+pub const SNAPSHOT_PIECE_BYTES: usize = 64 << 10;
+/// Bytes of one piece of a journal segment between peers; each piece costs a round trip.
+pub const JOURNAL_PIECE_BYTES: usize = 256 << 10;
 /// Bytes of the commands of one log entry; a single command may exceed it, and then travels alone.
 pub const ENTRY_BYTES_MAX: usize = 2 << 20;
 /// Bytes of log entries in one frame between peers; a single larger entry is sent alone.
@@ -699,6 +701,7 @@ const _: () = assert!(
         && MERIDIO_BACKOFF_MS_DEFAULT < MERIDIO_BACKOFF_MS_MAX
 );
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
+const _: () = assert!(JOURNAL_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
 const _: () =
     assert!(BODY_BYTES_MAX + ENTRY_BYTES_MAX < FRAME_BYTES_MAX, "the largest entry must fit into a frame");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipam_api::limits::SNAPSHOT_PIECE_BYTES;
+use ipam_api::limits::JOURNAL_PIECE_BYTES;
 use tokio::time::{Instant, sleep};
 
 use super::lifecycle::Lifecycle;
@@ -92,7 +92,7 @@ async fn fetch_from(
 
 /// Reads a piece of a segment for a peer that lacks it.
 pub(super) async fn piece(journal: &Journal, number: u64, offset: u64) -> Result<Answer, String> {
-    let read = move |journal: &Journal| journal.files().read_piece(number, offset, SNAPSHOT_PIECE_BYTES);
+    let read = move |journal: &Journal| journal.files().read_piece(number, offset, JOURNAL_PIECE_BYTES);
     let (piece, length) = blocking(journal, read).await?;
     Ok(Answer::JournalPiece { piece, length })
 }

@@ -20,6 +20,7 @@ use crate::threads;
 use crate::types::{LogId, Types};
 use ipam_machine::level::check_known;
 
+/// Bytes of a snapshot that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A snapshot, as openraft has it.
@@ -104,7 +105,7 @@ impl SnapshotDir {
     ) -> io::Result<Option<SnapshotFile>> {
         let aside = Aside::new(&self.dir);
         let to = PacedFile::new(File::create(&aside.path)?, bytes_per_second);
-        let mut to = BufWriter::with_capacity(BUFFER_BYTES, to);
+        let mut to = BufWriter::with_capacity(format::FRAME_BYTES_MAX, to);
         format::write(&mut to, point)?;
         to.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
         if !is_wanted() {

@@ -1,6 +1,6 @@
 //! Format of a snapshot: the whole state at one log entry, in one file.
 //!
-//! `magic, header frame, row frames of at most 256 KiB, the open segment of the journal, end frame, blake3 of
+//! `magic, header frame, row frames of at most 32 KiB, the open segment of the journal, end frame, blake3 of
 //! all that`. Frames let a reader stop at the first damaged one; the seal at the end proves that all of them
 //! are present, in order.
 
@@ -27,7 +27,8 @@ const ROWS: u8 = 0xD2;
 const END: u8 = 0xD3;
 /// A block of the journal's open segment; sealed segments are fetched after the state.
 const JOURNAL: u8 = 0xD4;
-const FRAME_BYTES_MAX: usize = 256 << 10;
+/// Bytes of rows in a frame. Their encoding must not keep a core for long from urgent threads.
+pub(super) const FRAME_BYTES_MAX: usize = 32 << 10;
 
 /// The header of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
