@@ -77,6 +77,12 @@ impl Host for Arc<Inner> {
         let _ = expelled.wait_for(|expelled| expelled.contains(&member_id)).await;
     }
 
+    fn connection_closed(&self, member_id: u64) {
+        if let Some(running) = self.lifecycle.running() {
+            running.elections.closed(&running.raft, member_id);
+        }
+    }
+
     async fn answer(&self, request: Request) -> Answer {
         match self.lifecycle.running() {
             Some(running) => self.answer_of(&running, request).await.unwrap_or_else(Answer::Failed),
@@ -176,8 +182,10 @@ impl Inner {
                 }
                 Answer::Append(appended)
             }
-            Request::Vote(vote) => Answer::Vote(raft.vote(vote).await.map_err(text)?),
-            Request::PreVote(vote) => Answer::Vote(raft.pre_vote(vote).await.map_err(text)?),
+            Request::Vote(vote) => Answer::Vote(running.elections.vote(raft, vote).await.map_err(text)?),
+            Request::PreVote(vote) => {
+                Answer::Vote(running.elections.pre_vote(raft, vote).await.map_err(text)?)
+            }
             Request::TransferLeader(_) if self.integrity.trust.is_quarantined() => {
                 return Err("its state is quarantined".to_owned());
             }

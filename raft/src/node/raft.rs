@@ -7,6 +7,9 @@ use crate::types::{Member, Types};
 
 pub(super) type RaftHandle = openraft::Raft<Types, MachineStore>;
 
+/// Error of a call on raft: it has ended.
+pub(super) type RaftError = openraft::error::RaftError<Types>;
+
 /// Leader, as far as this member knows.
 pub(super) enum Leader {
     Unknown,

@@ -127,7 +127,7 @@ async fn run(
     };
     tasks.spawn(driver.follow());
     tasks.spawn(snapshots::run(raft.clone(), reach, policy));
-    let elections = Arc::new(Elections::new());
+    let elections = Arc::new(Elections::new(timing));
     let candidate = Candidate {
         raft: raft.clone(),
         peers: peers.clone(),

@@ -55,6 +55,14 @@ impl Decoder for Frames {
         buffer.advance(HEAD_BYTES);
         Ok(Some(buffer.split_to(length).freeze()))
     }
+
+    /// Reports an end within a frame as such, as a process leaves it that ends while it writes.
+    fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Bytes>> {
+        match self.decode(buffer)? {
+            None if !buffer.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+            frame => Ok(frame),
+        }
+    }
 }
 
 /// Encodes a value as a whole frame, ready to be written.

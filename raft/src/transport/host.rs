@@ -20,6 +20,10 @@ pub(crate) trait Host: Clone + Send + Sync + 'static {
     /// reconnects and learns of its removal.
     fn expelled(&self, member_id: u64) -> impl Future<Output = ()> + Send;
 
+    /// Notes that a peer closed a connection for appends or control, as the system does when its process ends.
+    /// Connections that a newer one replaced, that were silent, or whose peer is expelled don't count.
+    fn connection_closed(&self, member_id: u64);
+
     /// Answers a request of an admitted peer.
     fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
 

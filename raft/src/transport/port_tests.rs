@@ -42,7 +42,8 @@ async fn without_tls_no_address_of_the_network_is_called() {
 async fn a_socket_is_called_and_answered_by_the_same_user() {
     let dir = private();
     let path = dir.path().join("s");
-    let server = tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), FakeHost));
+    let server =
+        tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), FakeHost::default()));
     let address = format!("unix:{}", path.display());
     for proof in [PeerProof::SameUser, PeerProof::Nothing] {
         let mut stream = dial("n2", &address, &proof).await.unwrap();
@@ -64,7 +65,8 @@ async fn a_socket_is_called_and_answered_by_the_same_user() {
 async fn places_that_no_member_has_are_refused_before_they_are_learned() {
     let dir = private();
     let path = dir.path().join("s");
-    let _server = tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), FakeHost));
+    let _server =
+        tokio::spawn(serve(PeerPort::Socket(PrivateSocket::bind(&path).await.unwrap()), FakeHost::default()));
     let address = format!("unix:{}", path.display());
     for (client_url, peer_address) in [
         ("", None),

@@ -122,7 +122,7 @@ async fn meet<H: Host>(
 
 async fn entertain<H: Host>(session: Session, host: H, complaints: Arc<Complaints>) -> Ended {
     let Session { handshake, stream } = session;
-    let expelled = host.clone();
+    let here = host.clone();
     let serve = async {
         match handshake.purpose {
             Purpose::Append => serving::in_order(host, stream).await,
@@ -131,8 +131,13 @@ async fn entertain<H: Host>(session: Session, host: H, complaints: Arc<Complaint
         }
     };
     let served = tokio::select! {
-        served = serve => served,
-        () = expelled.expelled(handshake.from.member_id) => Ok(()),
+        served = serve => {
+            if matches!(handshake.purpose, Purpose::Append | Purpose::Control) && was_closed(&served) {
+                here.connection_closed(handshake.from.member_id);
+            }
+            served
+        }
+        () = here.expelled(handshake.from.member_id) => Ok(()),
     };
     if let Err(error) = served {
         let peer = format!("{} {:?}", handshake.from.name, handshake.purpose);
@@ -143,6 +148,14 @@ async fn entertain<H: Host>(session: Session, host: H, complaints: Arc<Complaint
         }
     }
     None
+}
+
+/// True if the caller's system ended the connection, and not its silence or an error in what it sent.
+fn was_closed(served: &io::Result<()>) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    served.as_ref().err().is_none_or(|error| {
+        matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+    })
 }
 
 fn complain(complaints: &Complaints, caller: &str, what: &str) {

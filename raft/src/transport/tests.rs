@@ -8,6 +8,7 @@ use ipam_api::limits::FRAME_BYTES_MAX;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -15,6 +16,7 @@ use super::channel::Channel;
 use super::frame::encode;
 use super::port::dial;
 use super::preface::present;
+use super::stream::PeerStream;
 use super::*;
 use crate::socket::PrivateSocket;
 use crate::store::IncomingSnapshot;
@@ -27,8 +29,11 @@ pub(super) const LONG: Duration = Duration::from_secs(20);
 
 /// Host that answers read indexes late, votes never, and everything else at once. Admits callers with the
 /// right disk id.
-#[derive(Clone)]
-pub(super) struct FakeHost;
+#[derive(Clone, Default)]
+pub(super) struct FakeHost {
+    /// Number of connections that their callers closed.
+    closed: watch::Sender<usize>,
+}
 
 impl Host for FakeHost {
     fn hello(&self) -> Hello {
@@ -52,6 +57,10 @@ impl Host for FakeHost {
 
     async fn expelled(&self, _: u64) {
         std::future::pending().await
+    }
+
+    fn connection_closed(&self, _: u64) {
+        self.closed.send_modify(|closed| *closed += 1);
     }
 
     async fn answer(&self, request: Request) -> Answer {
@@ -123,8 +132,40 @@ fn address(dir: &TempDir) -> String {
 
 /// Serves the socket in a directory.
 async fn serve_in(dir: &TempDir) -> JoinHandle<()> {
+    serve_as(FakeHost::default(), dir).await
+}
+
+async fn serve_as(host: FakeHost, dir: &TempDir) -> JoinHandle<()> {
     let socket = PrivateSocket::bind(&dir.path().join("s")).await.unwrap();
-    tokio::spawn(serve(PeerPort::Socket(socket), FakeHost))
+    tokio::spawn(serve(PeerPort::Socket(socket), host))
+}
+
+/// Connects as a third member that sends bytes of its own.
+async fn connect(dir: &TempDir, purpose: Purpose) -> PeerStream {
+    let identity = |name: &str, member_id, disk: &str| PeerIdentity {
+        name: name.to_owned(),
+        member_id,
+        disk_id: disk.to_owned(),
+    };
+    let handshake = Handshake {
+        cluster_id: "c".to_owned(),
+        from: identity("n3", 3, "its"),
+        to: identity("n2", 2, "disk"),
+        client_url: "http://n3".to_owned(),
+        purpose,
+        peer_address: None,
+    };
+    let mut stream = dial("n2", &address(dir), &PeerProof::SameUser).await.unwrap();
+    present(&mut stream, handshake).await.unwrap();
+    stream
+}
+
+/// Sends bytes, and waits until the other side closes the connection without an answer.
+async fn send_in_vain(stream: &mut PeerStream, bytes: &[u8]) {
+    stream.write_all(bytes).await.unwrap();
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();
+    assert!(ended.is_err() || rest.is_empty());
 }
 
 /// A served port, and a channel to it.
@@ -237,7 +278,10 @@ async fn a_peer_that_comes_back_is_found_again() {
 #[tokio::test]
 async fn any_caller_may_ask_for_the_members_identity() {
     let (dir, _server, _) = served("disk", Purpose::Control).await;
-    assert_eq!(hello_at("n2", &address(&dir), &PeerProof::SameUser).await.unwrap(), FakeHost.hello());
+    assert_eq!(
+        hello_at("n2", &address(&dir), &PeerProof::SameUser).await.unwrap(),
+        FakeHost::default().hello()
+    );
 }
 
 #[tokio::test]
@@ -245,27 +289,28 @@ async fn nonsense_ends_a_connection_and_no_other() {
     let (dir, _server, channel) = served("disk", Purpose::Control).await;
     channel.call(pre_vote(), late()).await.unwrap();
     for nonsense in [encode(&"no request").unwrap(), vec![0xff; 16], vec![0, 0, 0, 1, 99]] {
-        let mut stream = dial("n2", &address(&dir), &PeerProof::SameUser).await.unwrap();
-        let identity = |name: &str, member_id, disk: &str| PeerIdentity {
-            name: name.to_owned(),
-            member_id,
-            disk_id: disk.to_owned(),
-        };
-        let handshake = Handshake {
-            cluster_id: "c".to_owned(),
-            from: identity("n3", 3, "its"),
-            to: identity("n2", 2, "disk"),
-            client_url: "http://n3".to_owned(),
-            purpose: Purpose::Control,
-            peer_address: None,
-        };
-        present(&mut stream, handshake).await.unwrap();
-        stream.write_all(&nonsense).await.unwrap();
-        let mut rest = Vec::new();
-        let ended = tokio::time::timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();
-        assert!(ended.is_err() || rest.is_empty());
+        send_in_vain(&mut connect(&dir, Purpose::Control).await, &nonsense).await;
     }
     channel.call(pre_vote(), late()).await.unwrap();
+}
+
+#[tokio::test]
+async fn only_connections_that_a_leader_keeps_and_that_it_closes_count_as_closed() {
+    let (dir, host) = (private(), FakeHost::default());
+    let mut closed = host.closed.subscribe();
+    let _server = serve_as(host, &dir).await;
+    // Another purpose, a protocol violation, and a connection that a newer one replaces don't count.
+    drop(connect(&dir, Purpose::Journal).await);
+    send_in_vain(&mut connect(&dir, Purpose::Append).await, &[0, 0, 0, 1, 99]).await;
+    let _replaced = connect(&dir, Purpose::Append).await;
+    drop(connect(&dir, Purpose::Append).await);
+    closed.wait_for(|closed| *closed > 0).await.unwrap();
+    // A process can end within a frame.
+    connect(&dir, Purpose::Append).await.write_all(&[0, 0, 0, 9, 1]).await.unwrap();
+    closed.wait_for(|closed| *closed > 1).await.unwrap();
+    drop(connect(&dir, Purpose::Control).await);
+    closed.wait_for(|closed| *closed > 2).await.unwrap();
+    assert_eq!(*closed.borrow(), 3);
 }
 
 fn proposal() -> Request {

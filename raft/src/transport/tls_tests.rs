@@ -66,7 +66,7 @@ async fn answering(tls: Option<PeerTls>) -> String {
         Some(tls) => PeerPort::Tls(listener, tls),
         None => PeerPort::Open(listener),
     };
-    tokio::spawn(serve(port, FakeHost));
+    tokio::spawn(serve(port, FakeHost::default()));
     address
 }
 
@@ -86,7 +86,10 @@ async fn members_of_one_ca_speak_with_each_other() {
     let address = answering(Some(member_tls(&ca, "n2"))).await;
     let n1 = member_tls(&ca, "n1");
     calls(&address, Some(&n1)).await.unwrap();
-    assert_eq!(hello_at("n2", &address, &PeerProof::Tls(n1.clone())).await.unwrap(), FakeHost.hello());
+    assert_eq!(
+        hello_at("n2", &address, &PeerProof::Tls(n1.clone())).await.unwrap(),
+        FakeHost::default().hello()
+    );
     let peers = tests::peers_of(identity("n1", 1, "mine"), "https://n1", PeerProof::Tls(n1));
     for purpose in [Purpose::Append, Purpose::Control] {
         let channel = peers.channel(2, &tests::member(address.clone(), "disk"), purpose);

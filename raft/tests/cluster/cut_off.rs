@@ -8,7 +8,7 @@ use crate::harness::{Cluster, eventually, has, leads, propose};
 /// other member, so another leader is elected during the old one's lease. Hence no read is by lease.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deposed_leader_says_nothing_old_when_a_follower_has_forgotten_its_promise() {
-    let mut cluster = Cluster::linked(3).await;
+    let mut cluster = Cluster::quick(3).linked().await.started().await;
     for round in 0..3 {
         let leader = cluster.leader().await;
         let others: Vec<usize> = (0..3).filter(|at| *at != leader).collect();

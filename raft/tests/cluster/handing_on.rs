@@ -22,7 +22,7 @@ fn with_key(name: &str) -> Command {
 
 /// A cluster, its leader, and a follower with a connection to it.
 async fn scene() -> (Cluster, usize, usize) {
-    let cluster = Cluster::linked(3).await;
+    let cluster = Cluster::quick(3).linked().await.started().await;
     let leader = cluster.leader().await;
     let follower = cluster.follower_of(leader);
     cluster.propose(follower, "before").await;

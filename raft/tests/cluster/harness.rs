@@ -34,6 +34,11 @@ const STEADY: Timing = Timing {
 /// Times of a cluster that loses leaders; elections on a busy machine may be repeated.
 const QUICK: Timing = Timing { election_min_ms: 300, election_max_ms: 500, ..STEADY };
 
+/// Times of a cluster in which a leader that falls silent is replaced late.
+const PATIENT: Timing = Timing { election_min_ms: 500, election_max_ms: LEASE.as_millis() as u64, ..STEADY };
+/// The lease of a leader in a patient cluster.
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
+
 /// Builds a command that creates a network of this name. Other tests don't depend on its contents.
 pub(crate) fn command(name: &str) -> Command {
     let action = Action::PutNetwork(fixtures::put(fixtures::network(name)));
@@ -104,6 +109,11 @@ impl Cluster {
     /// Creates a cluster that soon replaces a lost leader.
     pub(crate) fn quick(count: usize) -> Self {
         Self { timing: QUICK, ..Self::of(count) }
+    }
+
+    /// Creates a cluster that replaces a silent leader late.
+    pub(crate) fn patient(count: usize) -> Self {
+        Self { timing: PATIENT, ..Self::of(count) }
     }
 
     /// Makes the members take snapshots often, and keep little of the log after them.
@@ -179,12 +189,11 @@ impl Cluster {
         self
     }
 
-    /// Starts a cluster with links between the members that can be cut.
-    pub(crate) async fn linked(count: usize) -> Self {
-        let cluster = Self::quick(count);
-        let addresses: Vec<SocketAddr> = cluster.places.iter().map(|place| place.address).collect();
+    /// Connects the members by links that can be cut.
+    pub(crate) async fn linked(self) -> Self {
+        let addresses: Vec<SocketAddr> = self.places.iter().map(|place| place.address).collect();
         let links = Some(Links::among(&addresses).await);
-        Self { links, ..cluster }.started().await
+        Self { links, ..self }
     }
 
     /// Cuts or mends the wires between two members.

@@ -51,7 +51,7 @@ async fn lose_the_majority(cluster: &Cluster) -> (usize, u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_term_has_another_leadership_after_a_silence_of_the_majority() {
-    let cluster = Cluster::linked(3).await;
+    let cluster = Cluster::quick(3).linked().await.started().await;
     let leader = cluster.leader().await;
     cluster.propose(leader, "before").await;
     let mut attempts = 0;
@@ -104,7 +104,7 @@ async fn log_time_advances_where_nothing_is_proposed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_waits_for_a_leader_sleeps_meanwhile() {
-    let cluster = Cluster::linked(3).await;
+    let cluster = Cluster::quick(3).linked().await.started().await;
     let node = cluster.node(cluster.follower().await);
     link_all(&cluster, false);
     let mut proposal = pin!(node.propose(command("waiting"), Instant::now() + Duration::from_millis(500)));

@@ -21,6 +21,7 @@ mod invariants;
 mod leadership;
 mod leading;
 mod links;
+mod lost_leader;
 mod members;
 mod overload;
 mod oversize;

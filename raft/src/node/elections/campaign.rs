@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::super::config::Timing;
 use super::super::counters::Counters;
 use super::super::raft::RaftHandle;
+use super::signs::Elections;
 use super::timer::Timer;
 use crate::durations::as_ms;
 use crate::simulation::random_id;
@@ -23,38 +24,6 @@ use crate::types::{Types, Vote};
 
 /// Terms that one campaign tries; each but the first follows a vote for a lower candidate.
 const TERMS_MAX: usize = 3;
-
-/// Part of the election timer that other tasks access.
-#[derive(Debug)]
-pub(in super::super) struct Elections {
-    start: Instant,
-    /// Time of the last append of a leader, in milliseconds since the start; 0 if there was none.
-    heard_ms: AtomicU64,
-    allowed: AtomicBool,
-}
-
-impl Elections {
-    pub(in super::super) fn new() -> Self {
-        Self { start: Instant::now(), heard_ms: AtomicU64::new(0), allowed: AtomicBool::new(true) }
-    }
-
-    /// Records an append of a leader on arrival, since the answer to it waits for the disk.
-    pub(in super::super) fn heard(&self, raft: &RaftHandle, leader: &Vote) {
-        if *leader >= raft.server_metrics().borrow_watched().vote {
-            self.heard_ms.store(as_ms(self.start.elapsed()).max(1), Relaxed);
-        }
-    }
-
-    /// Allows or forbids campaigns. A leadership that is handed over needs no campaign.
-    pub(in super::super) fn allow(&self, allowed: bool) {
-        self.allowed.store(allowed, Relaxed);
-    }
-
-    fn heard_at(&self) -> Option<Instant> {
-        let ms = Some(self.heard_ms.load(Relaxed)).filter(|ms| *ms > 0)?;
-        Some(self.start + Duration::from_millis(ms))
-    }
-}
 
 /// Result of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +78,7 @@ impl Candidate {
         let mut random = draw();
         let mut view = View::of(&changes.borrow_and_update());
         let mut not_before = Instant::now() + ms(timer.start_ms(view.alone, random));
+        let mut retry_at = Instant::now();
         let mut warned_ms = self.timing.election_min_ms;
         loop {
             self.note_timeout(&timer, &mut warned_ms);
@@ -120,11 +90,13 @@ impl Candidate {
             if view.vote != before.vote || view.voter && !before.voter {
                 random = draw();
                 not_before = Instant::now() + ms(timer.vote_ms(self.flush_ms(), random));
+                retry_at = Instant::now();
             }
-            let silence = self.elections.heard_at().map(|at| at + ms(timer.silence_ms(random)));
-            let deadline = silence.map_or(not_before, |silence| silence.max(not_before));
-            let campaigns =
-                view.voter && view.leader != Some(view.me) && self.elections.allowed.load(Relaxed);
+            let heard = self.elections.heard_at().map(|heard| heard + ms(timer.silence_ms(random)));
+            let silent = heard.map_or(not_before, |heard| heard.max(not_before));
+            let gone = self.elections.gone_at(&view.vote).map(|gone| gone + ms(timer.gone_ms(random)));
+            let deadline = gone.map_or(silent, |gone| gone.max(retry_at).min(silent));
+            let campaigns = view.voter && view.leader != Some(view.me) && self.elections.allowed();
             if campaigns && deadline <= Instant::now() {
                 let ended = self.campaign(&timer, &view).await;
                 random = draw();
@@ -139,6 +111,7 @@ impl Candidate {
                     None => return,
                 };
                 not_before = Instant::now() + ms(wait_ms);
+                retry_at = not_before;
                 continue;
             }
             let look = Instant::now() + ms(self.timing.election_max_ms);
@@ -146,6 +119,7 @@ impl Candidate {
                 changed = changes.changed() => if changed.is_err() {
                     return;
                 },
+                () = self.elections.lost.notified() => {}
                 () = sleep_until(if campaigns { deadline } else { look }) => {}
             }
         }
@@ -163,8 +137,8 @@ impl Candidate {
         if !view.alone {
             let asked = VoteRequest::new(vote, own.last_log_id);
             let patience = ms(self.timing.election_min_ms);
-            // A leader's lease that is valid here is also valid at the other voters.
-            if !self.raft.pre_vote(asked.clone()).await.ok()?.vote_granted
+            // A leader's lease that is valid here is also valid at the other voters, unless the leader is gone.
+            if !self.elections.pre_vote(&self.raft, asked.clone()).await.ok()?.vote_granted
                 || !self.ask_voters(Request::PreVote, asked, own.vote, patience).await?
             {
                 return Some(Campaign::Refused);
@@ -282,7 +256,7 @@ impl Candidate {
     async fn adopt(&self, higher: &Vote) -> Option<()> {
         let last_log_id = self.own().await?.last_log_id;
         let vote = Vote::new(higher.leader_id().term, 0);
-        self.raft.vote(VoteRequest::new(vote, last_log_id)).await.ok().map(drop)
+        self.elections.vote(&self.raft, VoteRequest::new(vote, last_log_id)).await.ok().map(drop)
     }
 
     /// Ends openraft's own election for the vote of this member, by a vote for no member in the next term.

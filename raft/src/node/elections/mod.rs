@@ -8,6 +8,8 @@
 //! openraft's requests without an fsync, and only these answers count as votes for openraft.
 
 mod campaign;
+mod signs;
 mod timer;
 
-pub(super) use campaign::{Candidate, Elections};
+pub(super) use campaign::Candidate;
+pub(super) use signs::Elections;

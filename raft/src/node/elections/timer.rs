@@ -54,6 +54,13 @@ impl Timer {
         self.timing.election_max_ms.saturating_add(self.retry_ms(random))
     }
 
+    /// Returns the wait after the leader closed its connection. If its process lives, it connects again and
+    /// sends a heartbeat within two intervals.
+    pub(super) fn gone_ms(&self, random: u64) -> u64 {
+        let Timing { heartbeat_ms, election_min_ms: least, .. } = self.timing;
+        heartbeat_ms.saturating_mul(2).saturating_add(below(least, random))
+    }
+
     /// Wait after a pre-vote without a majority. No disk is involved, and the majority may return at any
     /// time: there is no back-off.
     pub(super) fn retry_ms(&self, random: u64) -> u64 {
@@ -97,6 +104,7 @@ mod tests {
             assert_eq!((timer.vote_ms(flush_ms, 0), timer.vote_ms(flush_ms, 149)), (150, 299));
         }
         assert_eq!((timer.silence_ms(0), timer.silence_ms(149)), (450, 599));
+        assert_eq!((timer.gone_ms(0), timer.gone_ms(149)), (100, 249));
         assert_eq!((timer.retry_ms(0), timer.retry_ms(149), timer.retry_ms(150)), (150, 299, 150));
         assert_eq!((timer.start_ms(false, 149), timer.start_ms(false, 150)), (149, 0));
         assert_eq!(timer.start_ms(true, 149), 0);
@@ -114,6 +122,7 @@ mod tests {
         assert_eq!(Timer::new(patient).timeout_ms(u64::MAX), 2 * ELECTION_TIMEOUT_MS_MAX);
         // A silent leader is missed as early as on a fast disk.
         assert_eq!(timer.silence_ms(0), 450);
+        assert_eq!(timer.gone_ms(0), 100);
     }
 
     #[test]
