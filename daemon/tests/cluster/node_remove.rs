@@ -110,7 +110,7 @@ async fn the_removal_of_a_node_releases_exactly_what_its_dry_run_shows() {
     stays.sort();
     assert_eq!(left, stays);
     let nothing = ipamctl(&servers, "node remove db-07 --release").await.ends(0);
-    assert!(nothing.stderr.contains("no description to delete"), "{nothing:?}");
+    assert!(nothing.stderr.contains("neither a description nor heartbeats"), "{nothing:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -115,14 +115,22 @@ impl Step<'_> {
         Answer::Heard { boot: row.boot.clone(), inventory: self.state.inventory(node) }
     }
 
-    /// Deletes a node with the report of its agent. The report stays while leases depend on it: without the
-    /// report they would end at once, although their node may be alive.
+    /// Deletes a node with the report of its agent; a node without a description has the report alone. The
+    /// report stays while leases depend on it: without the report they would end at once, although their node
+    /// may be alive.
     pub(crate) fn delete_node(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
-        let answer = self.delete_described::<Node>(name, expect)?;
         let node = name.parts().map(|(realm, name)| NodeKey { realm, name });
-        let report = node.as_ref().filter(|node| !self.state.has_leases(node));
-        if let Some((id, _)) = report.and_then(|node| self.state.report_of(node)) {
-            self.state.erase::<NodeReport>(id);
+        let node = node.filter(|node| !self.state.has_leases(node));
+        let report = node.and_then(|node| self.state.report_of(&node).map(|(id, _)| id));
+        let is_described = self.state.find::<Node>(name).is_some();
+        let answer = if report.is_some() && !is_described && expect == Expect::Anything {
+            self.state.tick();
+            Answer::Gone
+        } else {
+            self.delete_described::<Node>(name, expect)?
+        };
+        if let Some(report) = report {
+            self.state.erase::<NodeReport>(report);
         }
         Ok(answer)
     }

@@ -15,7 +15,7 @@ use crate::output::error::Failure;
 #[derive(Debug, Default)]
 pub(super) struct Removal {
     pub(super) fates: Vec<(Line, Fate)>,
-    /// True if the node's description was deleted.
+    /// True if the description of the node or the report of its agent was deleted.
     pub(super) is_deleted: bool,
     pub(super) failure: Option<Failure>,
 }
@@ -39,7 +39,8 @@ impl Removal {
     }
 }
 
-/// Executes a report, and deletes the description of the node. Ends at the first failure.
+/// Executes a report, and deletes the description of the node and the report of its agent. Ends at the
+/// first failure.
 pub(super) async fn execute(session: &Session, report: &Report) -> Removal {
     let mut removal = Removal::default();
     removal.failure = steps(session, report, &mut removal).await.err();

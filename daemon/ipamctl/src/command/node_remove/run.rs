@@ -144,7 +144,7 @@ fn tell(session: &Session, report: &Report, removal: &Removal) -> Result<(), Fai
     let left = if others == 0 { String::new() } else { format!(", {others} kept or left alone") };
     let removed = match (removal.is_deleted, &removal.failure) {
         (true, _) => format!("node {node} {}", session.tense("deleted")),
-        (false, None) => format!("node {node} has no description to delete"),
+        (false, None) => format!("node {node} has neither a description nor heartbeats to delete"),
         (false, Some(_)) => format!("node {node} is not deleted; run the same command again to continue"),
     };
     let tried = if dry_run { "   (a dry run: nothing was changed)" } else { "" };

@@ -534,7 +534,9 @@ impl Model {
         drain: bool,
     ) -> Result<Reply, Code> {
         if !self.exists(kind, name) {
-            return Err(Code::NotFound);
+            // A node without a description is known by its heartbeats.
+            let is_reported = kind == Kind::Node && expect == Expect::Anything && self.forget_report(name);
+            return if is_reported { Ok(Reply::Gone) } else { Err(Code::NotFound) };
         }
         self.expect(kind, name, expect)?;
         if kind.is_in_realm() {

@@ -94,13 +94,12 @@ impl Model {
         Some(report.map_or(until_ms, |report| until_ms.max(report.heard_ms + ttl_ms)))
     }
 
-    /// A report goes with its node, unless a lease depends on it.
-    pub(crate) fn forget_report(&mut self, name: &ResourceName) {
+    /// Removes the report of a node, unless a lease depends on it; true if there was one.
+    pub(crate) fn forget_report(&mut self, name: &ResourceName) -> bool {
         let (realm, name) = name.parts().expect("REALM/NAME");
         let node = NodeKey { realm, name };
-        if !self.held.iter().any(|held| self.node_of_lease(held).as_ref() == Some(&node)) {
-            self.reports.remove(&node);
-        }
+        let has_leases = self.held.iter().any(|held| self.node_of_lease(held).as_ref() == Some(&node));
+        !has_leases && self.reports.remove(&node).is_some()
     }
 
     /// Order of two boots that the agent of a node has reported.
