@@ -586,7 +586,7 @@ pub const COMMANDS_PER_ENTRY_MAX: usize = 1024;
 pub const STORE_FRAME_BYTES_MAX: usize = 64 << 20;
 /// Bytes of one frame between peers.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
-/// Bytes of one piece of a snapshot between peers; few, because the thread of raft sends and receives them.
+/// Bytes of one piece of a snapshot between peers. The thread of raft sends and receives it.
 pub const SNAPSHOT_PIECE_BYTES: usize = 64 << 10;
 /// Bytes of one piece of a journal segment between peers; each piece costs a round trip.
 pub const JOURNAL_PIECE_BYTES: usize = 256 << 10;

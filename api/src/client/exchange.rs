@@ -13,7 +13,7 @@ pub trait Network: std::fmt::Debug + Send + Sync {
     /// Sends a request to the host of its URL, and returns the response once its headers have arrived.
     fn exchange(&self, request: reqwest::Request) -> Exchange<'_>;
 
-    /// Sends a request to the server that listens on a unix socket, and returns the response likewise.
+    /// Sends a request to the server on a unix socket. Returns the response once its headers have arrived.
     fn exchange_over<'a>(&'a self, socket: &'a std::path::Path, request: reqwest::Request) -> Exchange<'a>;
 }
 
@@ -39,7 +39,7 @@ thread_local! {
         const { std::cell::RefCell::new(None) };
 }
 
-/// Lets all clients that this thread makes from now on use the network of a simulation.
+/// Makes each later client of this thread use the network of a simulation.
 #[cfg(feature = "simulation")]
 pub fn simulate(network: std::sync::Arc<dyn Network>) {
     NETWORK.set(Some(network));

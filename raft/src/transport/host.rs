@@ -20,7 +20,7 @@ pub(crate) trait Host: Clone + Send + Sync + 'static {
     /// reconnects and learns of its removal.
     fn expelled(&self, member_id: u64) -> impl Future<Output = ()> + Send;
 
-    /// Notes that a peer closed a connection for appends or control, as the system does when its process ends.
+    /// Notes that a peer closed a connection for appends or control, as at the end of its process.
     /// Connections that a newer one replaced, that were silent, or whose peer is expelled don't count.
     fn connection_closed(&self, member_id: u64);
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openraft::async_runtime::watch::WatchReceiver;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep};
 
 use super::super::counters::Counters;
 use super::super::running::Running;
@@ -14,6 +14,9 @@ use crate::transport::{Answer, Purpose, Request};
 
 /// Time limit for a member to build and send a snapshot.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(600);
+/// Pause between two triggers of a snapshot.
+const TRIGGER_PAUSE: Duration = Duration::from_millis(100);
+
 /// Rebuilds the state from this member's own snapshot and log. Returns true if the rebuilt state has the
 /// right digest at the disputed entry.
 pub(super) async fn from_own(integrity: &Integrity, running: &Running, index: u64, right: u128) -> bool {
@@ -83,16 +86,20 @@ pub(in super::super) async fn send_snapshot(
     let (_, member) = member.ok_or("it isn't a member")?;
     let deadline = Instant::now() + SNAPSHOT_PATIENCE;
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let mut metrics = running.raft.metrics();
-    let applied = metrics.borrow_watched().last_applied.map_or(0, |last| last.index).max(at_least);
-    while metrics.borrow_watched().snapshot.is_none_or(|last| last.index < applied) {
+    let metrics = running.raft.metrics();
+    let index = |log_id: Option<crate::types::LogId>| log_id.map_or(0, |log_id| log_id.index);
+    let wanted = index(metrics.borrow_watched().last_applied).max(at_least);
+    while metrics.borrow_watched().snapshot.is_none_or(|last| last.index < wanted) {
         // openraft builds one snapshot at a time and ignores a trigger meanwhile. A snapshot in progress may
-        // be older than the requested one, and without a further entry no other would follow.
-        running.raft.trigger().snapshot().await.map_err(|error| text(&error))?;
-        timeout_at(deadline, metrics.changed())
-            .await
-            .map_err(|_| "no snapshot was built in time")?
-            .map_err(|_| "it is stopping")?;
+        // be older than the requested one, and without a further entry no other would follow. One that begins
+        // before this member has applied the requested entry is too old as well.
+        if index(metrics.borrow_watched().last_applied) >= wanted {
+            running.raft.trigger().snapshot().await.map_err(|error| text(&error))?;
+        }
+        if Instant::now() >= deadline {
+            return Err("no snapshot was built in time".to_owned());
+        }
+        sleep(TRIGGER_PAUSE).await;
     }
     let snapshot = running.raft.get_snapshot().await.map_err(|error| text(&error))?;
     let snapshot = snapshot.ok_or("the snapshot is gone")?;

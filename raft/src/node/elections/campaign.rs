@@ -137,7 +137,7 @@ impl Candidate {
         if !view.alone {
             let asked = VoteRequest::new(vote, own.last_log_id);
             let patience = ms(self.timing.election_min_ms);
-            // A leader's lease that is valid here is also valid at the other voters, unless the leader is gone.
+            // A leader's lease that is valid here is also valid at the other voters.
             if !self.elections.pre_vote(&self.raft, asked.clone()).await.ok()?.vote_granted
                 || !self.ask_voters(Request::PreVote, asked, own.vote, patience).await?
             {

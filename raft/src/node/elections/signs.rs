@@ -28,7 +28,7 @@ pub(in super::super) struct Elections {
     /// Time of the last append of a leader, in milliseconds since the start; 0 if there was none.
     heard_ms: AtomicU64,
     heartbeat: Duration,
-    /// Leader that closed a connection and sent neither append nor heartbeat since, and the time of the end.
+    /// Leader that closed a connection and sent nothing since, with the time of the close.
     gone: Mutex<Option<(Vote, Instant)>>,
     /// Notification of a leader that is gone.
     pub(super) lost: Notify,
@@ -84,8 +84,7 @@ impl Elections {
         held(&self.gone).filter(|(gone, _)| gone == leader).map(|(_, at)| at)
     }
 
-    /// True if the leader of this vote has been gone for longer than one that connects again needs for a
-    /// heartbeat.
+    /// True if the leader of this vote has been gone for at least one heartbeat interval.
     fn is_lost(&self, leader: &Vote) -> bool {
         self.gone_at(leader).is_some_and(|at| at.elapsed() >= self.heartbeat)
     }
