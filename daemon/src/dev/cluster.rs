@@ -167,9 +167,10 @@ pub(super) fn client(url: &str) -> Result<Client, DevError> {
     Client::new(&[url]).map_err(|problem| DevError::new(url, problem))
 }
 
-/// Returns true for a member that SIGTERM ended during its start, before it waited for signals.
+/// Returns true for a member that a signal ended during its start, before it waited for signals. SIGINT comes
+/// from a terminal, before the member has left the process group of the demonstration.
 fn is_stopped(status: std::process::ExitStatus) -> bool {
-    status.signal() == Some(Signal::TERM.as_raw())
+    [Signal::TERM, Signal::INT].iter().any(|signal| status.signal() == Some(signal.as_raw()))
 }
 
 fn ended(member: &Member, dir: &Path, status: &std::process::ExitStatus) -> DevError {

@@ -40,13 +40,14 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> Result<(), DevError> {
+    // The handlers exist before the directory, which no signal may leave behind.
+    let handled = |kind| signal(kind).map_err(|error| DevError::new("a signal can't be handled", error));
+    let mut interrupt = handled(SignalKind::interrupt())?;
+    let mut terminate = handled(SignalKind::terminate())?;
     let interrupted = async {
-        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-        if let (Ok(mut interrupt), Ok(mut terminate)) = signals {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
     };
     let place = Place::make(arguments.keep.as_deref())?;
@@ -54,8 +55,8 @@ async fn run(arguments: &Arguments) -> Result<(), DevError> {
     let mut lab = None;
     let outcome = {
         let show = demo::show(&place.dir, arguments.check, &mut members, &mut lab);
+        // An interrupt also ends a member that is being started, which is no failure.
         tokio::select! {
-            // The first poll installs the handlers of signals, before a member starts.
             biased;
             () = interrupted => match arguments.check {
                 true => Err(DevError("interrupted before everything was verified".to_owned())),
