@@ -1,5 +1,4 @@
-//! Crates that the shipped programs contain, as cargo names them: with the features of each program and for
-//! this machine's target.
+//! Crates that the shipped programs contain, with the features of each program and for this machine.
 //!
 //! Crates that only build the programs (macros, build scripts) are left out.
 
@@ -52,6 +51,15 @@ pub(crate) fn cargo(root: &Path, words: &[&str]) -> Result<String> {
         bail!("cargo {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Target of this machine, as the compiler names it.
+pub(crate) fn host(root: &Path) -> Result<String> {
+    let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let output = command.arg("-vV").current_dir(root).output().context("can't start rustc")?;
+    let printed = String::from_utf8(output.stdout)?;
+    let host = printed.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(|host| host.trim().to_owned()).context("rustc -vV names no host")
 }
 
 /// Crates that cargo printed, one a line: name, version and licence.

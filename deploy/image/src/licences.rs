@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use crate::crates::{Crate, cargo, shipped};
+use crate::crates::{Crate, cargo, host, shipped};
 use crate::tree::{DATA, Tree, read};
 
 /// Name of the document in artifacts.
 pub const NAME: &str = "THIRD-PARTY-LICENSES";
 /// Licence of this workspace, whose file has the plain text.
 const PLAIN: &str = "Apache-2.0";
-/// Name of that file.
+/// Name of the file with the licence of this workspace.
 const OWN: &str = "LICENSE";
 /// Beginnings of the names of licence files, in lower case.
 const BEGINNINGS: [&str; 6] = ["license", "licence", "copying", "copyright", "notice", "unlicense"];
@@ -30,11 +30,15 @@ const OTHERS: [&str; 2] = ["rs", "toml"];
 const BYTES_MAX: u64 = 1 << 20;
 /// Length of the line before each text.
 const LINE: usize = 80;
-/// Libraries that are no crates. The licence of the GNU C library demands this notice and its text.
+/// Libraries that are no crates. The licence of the GNU C library demands this notice, its text, and a way to
+/// link the programs again.
 const LIBRARIES: &str = "Libraries in the programs that are no crates:
 
 GNU C library: LGPL-2.1-or-later; https://sourceware.org/glibc
 Rust standard library: MIT OR Apache-2.0; https://github.com/rust-lang/rust
+
+The source archive of this version and `cargo xtask build` link the programs with another version of the GNU C
+library.
 ";
 /// Licence text of the GNU C library.
 const OF_C_LIBRARY: &str = include_str!("../LGPL-2.1");
@@ -83,8 +87,10 @@ pub fn tree(root: &Path) -> Result<Tree> {
 /// # Errors
 /// If cargo fails, a file can't be read, or a crate has no licence text.
 pub fn text(root: &Path, crates: &BTreeSet<Crate>) -> Result<String> {
-    // Some crates belong to optional features of the programs.
-    let printed = cargo(root, &["metadata", "--format-version", "1", "--all-features"])?;
+    // Some crates belong to optional features of the programs. Those of other targets need not be present.
+    let target = host(root)?;
+    let words = ["metadata", "--format-version", "1", "--all-features", "--filter-platform", &target];
+    let printed = cargo(root, &words)?;
     let packages = serde_json::from_str::<Metadata>(&printed)?.packages.into_iter();
     let mut packages: BTreeMap<_, _> =
         packages.map(|package| ((package.name.clone(), package.version.clone()), package)).collect();

@@ -47,14 +47,19 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds the files of a folder of the disk and of its subfolders, as data.
+    /// Adds the files of a folder of the disk and of its subfolders, as data. Hidden files and copies that
+    /// editors keep are left out.
     ///
     /// # Errors
     /// A file or folder that can't be read.
     pub fn copy_folder(&mut self, path: &str, from: &Path) -> Result<()> {
         for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
             let entry = entry?;
-            let path = format!("{path}/{}", entry.file_name().to_string_lossy());
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') || name.ends_with('~') {
+                continue;
+            }
+            let path = format!("{path}/{name}");
             if entry.file_type()?.is_dir() {
                 self.copy_folder(&path, &entry.path())?;
             } else {
@@ -62,6 +67,11 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    /// Adds all entries of another tree.
+    pub fn merge(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 
     /// Entries in the order of their paths.
@@ -150,4 +160,21 @@ pub(crate) fn header(kind: EntryType, mode: u32, size: u64, time: u64) -> Header
 /// A file that can't be read, with its path.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("can't read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_editors_are_no_part_of_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("alerts")).unwrap();
+        for name in [".a.md.swp", "a.md", "a.md~", "alerts/b.md"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let mut tree = Tree::default();
+        tree.copy_folder("docs", folder.path()).unwrap();
+        assert_eq!(tree.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["docs/a.md", "docs/alerts/b.md"]);
+    }
 }

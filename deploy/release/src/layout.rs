@@ -6,6 +6,7 @@ use anyhow::Result;
 use ipam_image::tree::{DATA, PROGRAM, Tree, read};
 use ipam_image::{PROGRAMS, licences};
 
+use crate::documentation::{self, PAGES};
 use crate::manual;
 use crate::tarball::compressed;
 
@@ -14,8 +15,10 @@ const LOCAL: &str = "/usr/local/bin/";
 /// Folder of the programs of packages.
 const PACKAGED: &str = "/usr/bin/";
 
-/// Folder of the documentation's pages in the checkout.
-const PAGES: &str = "deploy/docs/";
+/// Folder of the documentation in the tarball.
+const DOCS: &str = "docs/";
+/// Folder of the documentation on a host with the package `ipamd`.
+const PACKAGED_DOCS: &str = "/usr/share/doc/ipamd/docs/";
 
 /// Sources of the artifacts.
 #[derive(Debug, Clone)]
@@ -49,13 +52,12 @@ impl Sources {
         for example in ["ipamd.example.toml", "ipam-agent.example.toml"] {
             tree.copy(example, &self.deploy().join(example), DATA)?;
         }
-        for document in ["CHANGELOG.md", "LICENSE", "SECURITY.md"] {
-            tree.copy(document, &self.root.join(document), DATA)?;
+        tree.copy("LICENSE", &self.root.join("LICENSE"), DATA)?;
+        for document in documentation::TOP {
+            tree.file(document, self.moved(document, DOCS)?, DATA);
         }
-        let readme = String::from_utf8(read(&self.root.join("README.md"))?)?;
-        tree.file("README.md", readme.replace(PAGES, "docs/"), DATA);
-        tree.copy_folder("docs", &self.root.join(PAGES))?;
-        self.monitoring(&mut tree, "monitoring", "docs/")?;
+        self.documentation(&mut tree, DOCS)?;
+        self.monitoring(&mut tree, "monitoring", DOCS)?;
         tree.file(licences::NAME, self.licences.clone(), DATA);
         Ok(tree)
     }
@@ -77,8 +79,8 @@ impl Sources {
         let helper = self.deploy().join("debian/ipamd/backup");
         tree.copy("usr/lib/ipamd/backup", &helper, PROGRAM)?;
         self.documents(&mut tree, "ipamd", "ipamd.example.toml")?;
-        tree.copy_folder("usr/share/doc/ipamd/docs", &self.root.join(PAGES))?;
-        self.monitoring(&mut tree, "usr/share/doc/ipamd/examples/monitoring", "/usr/share/doc/ipamd/docs/")?;
+        self.documentation(&mut tree, PACKAGED_DOCS)?;
+        self.monitoring(&mut tree, "usr/share/doc/ipamd/examples/monitoring", PACKAGED_DOCS)?;
         Ok(tree)
     }
 
@@ -114,13 +116,25 @@ impl Sources {
         Ok(())
     }
 
-    /// Adds rules and dashboards in a folder. Alerts refer to their pages in another one.
-    fn monitoring(&self, tree: &mut Tree, folder: &str, pages: &str) -> Result<()> {
+    /// Adds the documentation in a folder.
+    fn documentation(&self, tree: &mut Tree, folder: &str) -> Result<()> {
+        tree.merge(documentation::of_checkout(&self.root)?.below(folder.trim_matches('/')));
+        Ok(())
+    }
+
+    /// Text of a document of the top folder, with links into the folder of the documentation.
+    fn moved(&self, document: &str, docs: &str) -> Result<String> {
+        let text = String::from_utf8(read(&self.root.join(document))?)?;
+        Ok(documentation::moved(&text, docs))
+    }
+
+    /// Adds rules and dashboards in a folder. Alerts refer to their pages in the folder of the documentation.
+    fn monitoring(&self, tree: &mut Tree, folder: &str, docs: &str) -> Result<()> {
         let from = self.deploy().join("monitoring");
         tree.copy_folder(&format!("{folder}/dashboards"), &from.join("dashboards"))?;
         for file in ["alerts.yaml", "slo.yaml"] {
             let text = String::from_utf8(read(&from.join(file))?)?;
-            tree.file(format!("{folder}/{file}"), text.replace(PAGES, pages), DATA);
+            tree.file(format!("{folder}/{file}"), text.replace(PAGES, &format!("{docs}{PAGES}")), DATA);
         }
         Ok(())
     }
@@ -129,8 +143,8 @@ impl Sources {
     fn documents(&self, tree: &mut Tree, package: &str, example: &str) -> Result<()> {
         let folder = format!("usr/share/doc/{package}");
         tree.copy(format!("{folder}/examples/{example}"), &self.deploy().join(example), DATA)?;
-        let changes = read(&self.root.join("CHANGELOG.md"))?;
-        tree.file(format!("{folder}/changelog.gz"), compressed(&changes)?, DATA);
+        let changes = self.moved("CHANGELOG.md", PACKAGED_DOCS)?;
+        tree.file(format!("{folder}/changelog.gz"), compressed(changes.as_bytes())?, DATA);
         tree.copy(format!("{folder}/copyright"), &self.deploy().join("debian/copyright"), DATA)?;
         let licences = compressed(self.licences.as_bytes())?;
         tree.file(format!("{folder}/{}.gz", licences::NAME), licences, DATA);

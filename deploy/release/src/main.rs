@@ -7,6 +7,7 @@
 mod bill;
 mod checksums;
 mod debian;
+mod documentation;
 mod layout;
 mod manual;
 mod plugin;

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::documents::unpacked;
-use crate::{artifacts, package, prepared, root, run, text};
+use crate::{artifact, artifacts, package, prepared, root, run, text};
 
 /// Begin and end of the name of each artifact.
 const ARTIFACTS: [(&str, &str); 5] = [
@@ -33,12 +33,6 @@ const COPY_AND_WRITE: &str = r#"
 const FILE_OF_LAYER: &str = r#"
     tar --extract --to-stdout --file "$1" "$2" | tar --extract --gzip --to-stdout --file - "$3"
 "#;
-
-/// Artifact with an end of its name.
-fn artifact(end: &str) -> PathBuf {
-    let mut files = std::fs::read_dir(artifacts()).unwrap().map(|entry| entry.unwrap().path());
-    files.find(|path| path.to_str().unwrap().ends_with(end)).unwrap_or_else(|| panic!("no artifact {end}"))
-}
 
 #[test]
 fn p5_1_checksums_name_each_artifact() {
@@ -166,7 +160,8 @@ fn p5_8_each_crate_has_the_checksum_of_the_lockfile_and_a_licence() {
 /// File in a tar archive.
 fn of_archive(archive: &Path, name: &str) -> String {
     let mut command = Command::new("tar");
-    command.args(["--extract", "--to-stdout", "--wildcards", name, "--file"]).arg(archive);
+    command.args(["--extract", "--to-stdout", "--wildcards", "--no-wildcards-match-slash", name, "--file"]);
+    command.arg(archive);
     run(&mut command)
 }
 

@@ -1,10 +1,10 @@
-//! Manual pages and completions of each program (line 4 of the acceptance).
+//! Manual pages and completions of each program, and links of the documentation (line 4 of the acceptance).
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{package, prepared, run};
+use crate::{artifact, package, prepared, run};
 
 /// Programs with the package that has them.
 const PROGRAMS: [(&str, &str); 4] =
@@ -119,4 +119,50 @@ fn lint(page: &Path) {
     let text = run(Command::new("zcat").arg(page));
     assert!(text.contains(".SH NAME"), "{}", page.display());
     run(Command::new("mandoc").args(["-Tlint", "-Werror"]).arg(page));
+}
+
+#[test]
+fn p5_4_each_link_of_a_document_leads_to_a_file_of_the_same_artifact() {
+    let package = unpacked("ipamd");
+    let tarball = tempfile::tempdir().unwrap();
+    let mut extract = Command::new("tar");
+    extract.arg("--extract").arg("--file").arg(artifact(".tar.gz")).arg("--directory").arg(tarball.path());
+    run(&mut extract);
+    for folder in [package, tarball] {
+        let root = folder.path().canonicalize().unwrap();
+        let documents = markdown(&root);
+        assert!(documents.len() > 50, "{documents:?}");
+        for document in documents {
+            for target in targets(&std::fs::read_to_string(&document).unwrap()) {
+                let to = document.parent().unwrap().join(&target).canonicalize();
+                let is_inside = to.is_ok_and(|to| to.starts_with(&root));
+                assert!(is_inside, "{}: {target}", document.display());
+            }
+        }
+    }
+}
+
+/// Markdown files of a folder and of its subfolders.
+fn markdown(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(markdown(&path));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Targets of the relative links in a Markdown text, without fragments.
+fn targets(text: &str) -> Vec<String> {
+    // Blocks and spans of code are between odd numbers of backticks.
+    let prose: String = text.split('`').step_by(2).collect();
+    let inline = prose.split("](").skip(1);
+    let definitions = prose.lines().filter(|line| line.starts_with('['));
+    let definitions = definitions.filter_map(|line| Some(line.split_once("]: ")?.1));
+    let targets = inline.chain(definitions).filter_map(|rest| rest.split([')', '#', ' ', '\n']).next());
+    targets.filter(|target| !target.is_empty() && !target.contains(':')).map(str::to_owned).collect()
 }

@@ -19,7 +19,7 @@ const INSTALLED: &str = "
       CNI_COMMAND=VERSION $folder/ipam-cni | grep supportedVersions
     done
     rules=/usr/share/doc/ipamd/examples/monitoring/alerts.yaml
-    grep --quiet 'runbook_url: /usr/share/doc/ipamd/docs/alerts/' $rules
+    grep --quiet 'runbook_url: /usr/share/doc/ipamd/docs/deploy/docs/alerts/' $rules
     for page in $(sed -n 's/.*runbook_url: //p' $rules); do
       test -s $page
     done

@@ -42,6 +42,12 @@ fn artifacts() -> PathBuf {
     prepared("IPAMD_ARTIFACTS")
 }
 
+/// Artifact with an end of its name.
+fn artifact(end: &str) -> PathBuf {
+    let mut files = std::fs::read_dir(artifacts()).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| path.to_str().unwrap().ends_with(end)).unwrap_or_else(|| panic!("no artifact {end}"))
+}
+
 /// The file of a package.
 fn package(name: &str) -> PathBuf {
     package_in(&artifacts(), name)
