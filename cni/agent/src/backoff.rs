@@ -35,7 +35,7 @@ pub(crate) fn jittered(whole: Duration) -> Duration {
 
 fn random() -> u8 {
     #[cfg(feature = "testing")]
-    if let Some(simulation) = crate::testing::simulated() {
+    if let Some(simulation) = crate::testing::present() {
         let [random, ..] = (simulation.random)().to_le_bytes();
         return random;
     }

@@ -25,7 +25,7 @@ pub fn now(boot_id: &str) -> Started {
 /// Microseconds since the boot.
 fn at_us() -> u64 {
     #[cfg(feature = "testing")]
-    if let Some(simulation) = crate::testing::simulated() {
+    if let Some(simulation) = crate::testing::present() {
         return (simulation.boot_us)();
     }
     let time = clock_gettime(ClockId::Boottime);

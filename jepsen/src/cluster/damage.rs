@@ -43,7 +43,7 @@ pub(crate) fn damage(data_dir: &Path, corruption: Corruption, random: &mut Rando
     Ok(Some(format!("{shown} has a flipped bit in byte {at} of {used}")))
 }
 
-/// Damages each byte of a member's row store; returns a description, or none if there is no such file.
+/// Damages each byte of a member's row store; returns a description, or none if the store has no byte.
 ///
 /// The threads of sled decide when and at which offset they write, so one flipped bit has no repeatable
 /// effect.
@@ -53,6 +53,9 @@ pub(crate) fn damage_all_rows(data_dir: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let mut content = fs::read(&path).context(ROWS)?;
+    if content.is_empty() {
+        return Ok(None);
+    }
     content.iter_mut().for_each(|byte| *byte = !*byte);
     fs::write(&path, content).context(ROWS)?;
     Ok(Some(format!("{ROWS} has no intact byte")))
@@ -92,6 +95,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(damage_all_rows(dir.path()).unwrap(), None);
         fs::create_dir(dir.path().join("rows")).unwrap();
+        fs::write(dir.path().join(ROWS), "").unwrap();
+        assert_eq!(damage_all_rows(dir.path()).unwrap(), None);
         fs::write(dir.path().join(ROWS), [0, 7]).unwrap();
         assert!(damage_all_rows(dir.path()).unwrap().is_some());
         assert_eq!(fs::read(dir.path().join(ROWS)).unwrap(), [255, 248]);

@@ -186,6 +186,14 @@ fn cases(arguments: &Arguments) -> Result<Vec<Case>> {
     }
     let workloads = names::chosen(&arguments.workload, &sim::workloads())?;
     let nemeses = names::chosen(&arguments.nemesis, sim::NEMESES)?;
+    let idle = sim::idle_nemeses(&nemeses, &workloads);
+    ensure!(
+        arguments.nemesis.trim() == "all" || idle.is_empty(),
+        "the nemeses {} affect none of the workloads {}; omit these nemeses, or choose more workloads, for \
+         example with --workload all",
+        idle.join(", "),
+        workloads.join(", ")
+    );
     let case = |seed| Case {
         test_options: arguments.test_option.clone(),
         ..Case::of_seed(seed, arguments.time, &workloads, &nemeses)
@@ -234,5 +242,17 @@ mod tests {
         assert_eq!(seeds("1..200").unwrap(), 1..=200);
         assert_eq!(seeds("3..=4").unwrap(), 3..=4);
         assert!(seeds("9..1").is_err() && seeds("x").is_err());
+    }
+
+    #[test]
+    fn a_named_nemesis_without_an_affected_workload_is_refused() {
+        let chosen = |workload: &str, nemesis: &str| {
+            let arguments = Arguments::soak(1..=1, PathBuf::new());
+            cases(&Arguments { workload: workload.to_owned(), nemesis: nemesis.to_owned(), ..arguments })
+        };
+        let refused = chosen("reads", "kill,agents").unwrap_err().to_string();
+        assert!(refused.starts_with("the nemeses agents affect none of the workloads reads"), "{refused}");
+        assert_eq!(chosen("reads,cni", "kill,agents").unwrap().len(), 1);
+        assert_eq!(chosen("reads", "all").unwrap().len(), 1);
     }
 }

@@ -12,10 +12,10 @@ use ipam_agent::node::Node;
 use ipam_agent::serve::start_tasks;
 use ipam_agent::{identity, socket};
 
+use super::agent_socket::AgentSocket;
 use super::lan::Lan;
 use super::machines;
 use super::member::End;
-use super::network::AgentSocket;
 use crate::cluster::Cause;
 use crate::live::node::AgentFiles;
 
@@ -48,7 +48,7 @@ async fn serve(host: &AgentHost, lan: &Lan) -> Result<End> {
     let (journal, writing) = Journal::new(file, attachments);
     tokio::spawn(writing);
     let cluster = identity::connect(&config).await?;
-    // Heartbeats report a missing file. Plugins need none.
+    // The heartbeat reports a missing socket file. Simulated plugins need no file.
     let path = config.socket.clone();
     fs::write(&path, "")?;
     let wire = lan.wire(&host.name, host.number);

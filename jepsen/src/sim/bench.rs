@@ -28,8 +28,8 @@ use crate::workload::Node;
 pub(super) const CLIENT_HOST: &str = "x1";
 /// Time in which the simulation executes a command: it polls for commands at each tick.
 pub(super) const EXECUTION: Duration = Duration::from_millis(4);
-/// Time limit of a graceful end, and of the start of an agent.
-pub(super) const GRACE: Duration = Duration::from_secs(20);
+/// Time limit of a graceful end.
+const GRACE: Duration = Duration::from_secs(20);
 /// Time limit of the end of a removed member.
 const END: Duration = Duration::from_secs(15);
 /// Time between two polls.
@@ -73,7 +73,7 @@ pub(super) struct SimBench {
 }
 
 impl SimBench {
-    /// The cluster of these founders, whose processes run, with these nodes on a link.
+    /// Bench of founders, whose processes run, and of nodes on one link.
     pub(super) fn new(
         founders: &[Machine],
         (nodes, lan): (Vec<Arc<SimNode>>, Lan),

@@ -58,10 +58,11 @@ impl Case {
             chosen.into_iter().filter_map(|at| names.get(at).cloned()).collect()
         };
         let fitting = |nemesis: &str| -> Vec<String> {
-            workloads.iter().filter(|name| effective(nemesis).contains(&name.as_str())).cloned().collect()
+            let affected = affected_workloads(nemesis);
+            workloads.iter().filter(|name| affected.contains(&name.as_str())).cloned().collect()
         };
-        let is_able = |nemesis: &&String| effective(nemesis).is_empty() || !fitting(nemesis).is_empty();
-        let able: Vec<String> = nemeses.iter().filter(is_able).cloned().collect();
+        let idle = idle_nemeses(nemeses, workloads);
+        let able: Vec<String> = nemeses.iter().filter(|nemesis| !idle.contains(nemesis)).cloned().collect();
         let (mut chosen, nemeses): (Vec<String>, Vec<String>) =
             (some(workloads, WORKLOADS_MAX), some(&able, NEMESES_MAX));
         for nemesis in &nemeses {
@@ -128,13 +129,25 @@ impl Case {
     }
 }
 
-/// Workloads that give the faults of a nemesis an effect; empty if each workload does.
-fn effective(nemesis: &str) -> &'static [&'static str] {
+/// Workloads that a nemesis affects; empty for a nemesis that affects each workload.
+fn affected_workloads(nemesis: &str) -> Vec<&'static str> {
     match nemesis {
-        "agents" | "nodes" => &["cni", "gc-probe"],
-        "probes" => &["gc-probe"],
-        _ => &[],
+        "agents" | "nodes" => {
+            workload::all().iter().filter(|one| one.needs_node()).map(|one| one.name()).collect()
+        }
+        "probes" => vec!["gc-probe"],
+        _ => Vec::new(),
     }
+}
+
+/// Nemeses that affect none of the workloads.
+#[must_use]
+pub fn idle_nemeses(nemeses: &[String], workloads: &[String]) -> Vec<String> {
+    let is_idle = |nemesis: &&String| {
+        let affected = affected_workloads(nemesis);
+        !affected.is_empty() && !workloads.iter().any(|name| affected.contains(&name.as_str()))
+    };
+    nemeses.iter().filter(is_idle).cloned().collect()
 }
 
 /// Names of the workloads that the simulation knows: all.
@@ -162,14 +175,15 @@ mod tests {
         }
         assert!(cases.iter().any(|case| case.members == 5));
         for case in &cases {
-            let has =
-                |effective: &[&str]| case.workloads.iter().any(|name| effective.contains(&name.as_str()));
-            let mut all = case.nemeses.iter().map(|nemesis| effective(nemesis));
-            assert!(all.all(|workloads| workloads.is_empty() || has(workloads)), "{case:?}");
+            assert!(idle_nemeses(&case.nemeses, &case.workloads).is_empty(), "{case:?}");
             assert!(case.workloads.len() <= WORKLOADS_MAX, "{case:?}");
         }
         let without = Case::of_seed(3, Duration::from_secs(60), &["reads".to_owned()], &nemeses);
-        assert!(without.nemeses.iter().all(|nemesis| effective(nemesis).is_empty()), "{without:?}");
+        assert!(idle_nemeses(&without.nemeses, &without.workloads).is_empty(), "{without:?}");
+        let idle = |workload: &str| idle_nemeses(&nemeses, &[workload.to_owned()]);
+        assert_eq!(idle("reads"), ["agents", "nodes", "probes"]);
+        assert_eq!(idle("cni"), ["probes"]);
+        assert!(idle("gc-probe").is_empty());
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("case.json");
         std::fs::write(&path, case(9).text().unwrap()).unwrap();

@@ -5,6 +5,7 @@ use std::io::{BufReader, Write as _};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use ipam_api::Problem;
 use ipam_api::backup::check;
 use ipam_api::client::Call;
 use ipam_raft::simulation::{DiskFault, cut_power, faulty_calls, set_disk};
@@ -111,13 +112,16 @@ impl SimBench {
             Kind::Agents { hosts } => Ok(self.kill_agents(hosts).await),
             Kind::Nodes { hosts } => self.lose_nodes(hosts).await,
             Kind::BlindProbes { hosts } => {
-                self.dropped_before = self.lan.set_blind(hosts, true);
-                Ok(vec![format!("no ARP and NDP at {}", hosts.join(", "))])
+                self.dropped_before = self.lan.dropped();
+                self.lan.set_blind(hosts, true);
+                // The evidence follows at the end: the dropped frames.
+                Ok(Vec::new())
             }
-            Kind::ForeignStation { addresses } => {
-                // Under another fault, the cluster may know no free address: this one has no effect then.
-                Ok(self.add_station(usize::from(*addresses)).await.unwrap_or_default())
-            }
+            Kind::ForeignStation { addresses } => match self.add_station(usize::from(*addresses)).await {
+                // Under another fault, no server may answer: the station has no effect then.
+                Err(error) if error.is::<Problem>() => Ok(Vec::new()),
+                done => done,
+            },
         }
     }
 
@@ -179,8 +183,11 @@ impl SimBench {
             Kind::Agents { hosts } => evidence.extend(self.start_agents(hosts).await?),
             Kind::Nodes { hosts } => evidence.extend(self.boot_nodes(hosts).await?),
             Kind::BlindProbes { hosts } => {
-                let dropped = self.lan.set_blind(hosts, false).saturating_sub(self.dropped_before);
-                evidence.push(format!("{dropped} frames dropped"));
+                self.lan.set_blind(hosts, false);
+                let dropped = self.lan.dropped().saturating_sub(self.dropped_before);
+                if dropped > 0 {
+                    evidence.push(format!("{dropped} frames dropped"));
+                }
             }
             Kind::ForeignStation { .. } => self.remove_station(),
             _ => {}

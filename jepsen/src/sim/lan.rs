@@ -11,7 +11,7 @@ use std::time::Duration;
 use ipam_agent::probe::{MacAddr, Outcome, ProbeError, Purpose};
 use ipam_agent::probing::links::Found;
 use ipam_agent::probing::wire::Wire;
-use ipam_api::limits::PROBE_ANSWER_MS;
+use ipam_api::limits::{PROBE_ADDRESSES_MAX, PROBE_ANSWER_MS};
 use ipam_api::mac::MacAddress;
 use ipnet::IpNet;
 use tokio::time::sleep;
@@ -82,12 +82,10 @@ impl LanState {
 }
 
 impl Lan {
-    /// Lets a station answer at these addresses and no others. It keeps its first Ethernet address.
+    /// Lets a station answer at these addresses and no others.
     pub(super) fn answer(&self, host: &str, container: &str, mac: MacAddr, addresses: &[IpAddr]) {
-        let mut wires = held(&self.0);
-        let station = wires.stations.entry((host.to_owned(), container.to_owned()));
-        let station = station.or_insert_with(|| Station { mac, addresses: BTreeSet::new() });
-        station.addresses = addresses.iter().copied().collect();
+        let station = Station { mac, addresses: addresses.iter().copied().collect() };
+        held(&self.0).stations.insert((host.to_owned(), container.to_owned()), station);
     }
 
     /// Removes a station.
@@ -96,31 +94,35 @@ impl Lan {
     }
 
     /// Removes all stations of a host.
-    pub(super) fn lose(&self, host: &str) {
+    pub(super) fn unplug_all(&self, host: &str) {
         held(&self.0).stations.retain(|(other, _), _| other != host);
     }
 
-    /// Begins or ends the blindness of hosts. Returns the number of frames that were dropped so far.
-    pub(super) fn set_blind(&self, hosts: &[String], is_blind: bool) -> u64 {
-        let mut wires = held(&self.0);
+    /// Begins or ends the blindness of hosts.
+    pub(super) fn set_blind(&self, hosts: &[String], is_blind: bool) {
+        let mut state = held(&self.0);
         for host in hosts {
             if is_blind {
-                wires.blind.insert(host.clone());
+                state.blind.insert(host.clone());
             } else {
-                wires.blind.remove(host);
+                state.blind.remove(host);
             }
         }
-        wires.dropped
     }
 
-    /// The link, as the host with this name and number has it.
+    /// Number of frames that blindness has dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        held(&self.0).dropped
+    }
+
+    /// Interface of a host on the link.
     pub(super) fn wire(&self, host: &str, number: u8) -> HostOnLan {
         HostOnLan { lan: self.clone(), host: host.to_owned(), number }
     }
 
     fn ask(&self, from: &str, addresses: &BTreeSet<IpAddr>) -> BTreeMap<IpAddr, Outcome> {
-        let mut wires = held(&self.0);
-        addresses.iter().map(|address| (*address, wires.ask(from, *address))).collect()
+        let mut state = held(&self.0);
+        addresses.iter().map(|address| (*address, state.ask(from, *address))).collect()
     }
 }
 
@@ -146,17 +148,20 @@ impl Wire for HostOnLan {
 
     async fn probe(
         &self,
-        _interface: &str,
+        interface: &str,
         addresses: &BTreeSet<IpAddr>,
         purpose: Purpose,
     ) -> Result<BTreeMap<IpAddr, Outcome>, ProbeError> {
-        // Each address has one question, at the begin of the probe.
+        if interface != INTERFACE {
+            let (name, present) = (interface.to_owned(), INTERFACE.to_owned());
+            return Err(ProbeError::UnknownInterface { name, present });
+        }
+        if addresses.len() > PROBE_ADDRESSES_MAX {
+            return Err(ProbeError::TooMany(addresses.len()));
+        }
+        // A probe asks for each address once, at its start.
         let outcomes = self.lan.ask(&self.host, addresses);
-        let enough = match purpose {
-            Purpose::Conflict => 2,
-            Purpose::Gateway => 1,
-        };
-        let is_settled = outcomes.values().all(|outcome| outcome.macs().count() >= enough);
+        let is_settled = outcomes.values().all(|outcome| outcome.is_settled(purpose));
         sleep(if is_settled { ROUND_TRIP } else { Duration::from_millis(PROBE_ANSWER_MS) }).await;
         Ok(outcomes)
     }
@@ -215,13 +220,13 @@ mod tests {
         lan.answer(GATEWAY_HOST, "foreign", GATEWAY_MAC, &[ip(SEVEN)]);
         assert_eq!(heard(&lan, "c1", SEVEN).await, [TWO, GATEWAY_MAC]);
         // A list replaces the former one.
-        lan.answer("c2", "b", ONE, &[ip("fd77::7")]);
+        lan.answer("c2", "b", TWO, &[ip("fd77::7")]);
         assert_eq!(heard(&lan, "c1", SEVEN).await, [GATEWAY_MAC]);
         assert_eq!(heard(&lan, "c1", "fd77::7").await, [TWO]);
         lan.unplug("c2", "b");
         lan.unplug("c2", "unknown");
         assert_eq!(heard(&lan, "c1", "fd77::7").await, NONE);
-        lan.lose("c1");
+        lan.unplug_all("c1");
         assert_eq!(heard(&lan, "c2", SEVEN).await, [GATEWAY_MAC]);
     }
 
@@ -230,13 +235,26 @@ mod tests {
         let (lan, blind) = (Lan::default(), ["c2".to_owned()]);
         lan.answer("c1", "a", ONE, &[ip(SEVEN)]);
         lan.answer("c2", "b", TWO, &[ip(SEVEN)]);
-        assert_eq!(lan.set_blind(&blind, true), 0);
+        lan.set_blind(&blind, true);
+        assert_eq!(lan.dropped(), 0);
         assert_eq!(heard(&lan, "c1", SEVEN).await, NONE);
         assert_eq!(heard(&lan, "c2", SEVEN).await, NONE);
-        assert_eq!(lan.set_blind(&blind, false), 2);
+        lan.set_blind(&blind, false);
+        assert_eq!(lan.dropped(), 2);
         assert_eq!(heard(&lan, "c1", SEVEN).await, [TWO]);
         assert_eq!(heard(&lan, "c2", SEVEN).await, [ONE]);
-        assert_eq!(lan.set_blind(&[], true), 2);
+        assert_eq!(lan.dropped(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_probe_on_another_interface_or_of_too_many_addresses_fails() {
+        let wire = Lan::default().wire("c1", 11);
+        let unknown = wire.probe("eth1", &BTreeSet::from([ip(SEVEN)]), Purpose::Conflict).await;
+        assert!(matches!(unknown, Err(ProbeError::UnknownInterface { .. })), "{unknown:?}");
+        let all = (1_u32..).map(|number| IpAddr::from(Ipv4Addr::from(number)));
+        let many: BTreeSet<IpAddr> = all.take(PROBE_ADDRESSES_MAX + 1).collect();
+        let many = wire.probe(INTERFACE, &many, Purpose::Conflict).await;
+        assert!(matches!(many, Err(ProbeError::TooMany(_))), "{many:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@
 //! answer probes.
 
 mod agent;
+mod agent_socket;
 mod bench;
 mod case;
 mod coverage;
@@ -20,6 +21,7 @@ mod member;
 mod network;
 mod node;
 mod node_faults;
+mod plugin;
 mod process;
 mod replay;
 mod run;
@@ -28,7 +30,7 @@ mod shrink;
 mod supervisor;
 mod throttle;
 
-pub use self::case::{Case, workloads};
+pub use self::case::{Case, idle_nemeses, workloads};
 pub use self::coverage::shortfalls;
 pub use self::disks::sweep;
 pub use self::faults::NEMESES;

@@ -3,30 +3,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
 use ipam_agent::probe::MacAddr;
-use ipam_api::request::Started;
-use ipam_cni::config::Network;
-use ipam_cni::environment::Environment;
-use ipam_cni::fail::Failure;
-use ipam_cni::verbs;
-use ipam_cni::version::CniVersion;
-use serde_json::Value as Json;
-use tokio::time::{sleep, timeout};
 
 use super::agent::AgentHost;
 use super::lan::Lan;
 use super::machines;
+use super::plugin::run_process;
 use crate::live::node::Power;
 use crate::sync::held;
 use crate::workload::{Node, Plugin, PluginEnd};
-
-/// Microseconds of a tick of the kernel, which counts the starts of processes.
-const TICK_US: u64 = 10_000;
 
 /// Host of an agent. Workloads and faults share it.
 #[derive(Debug)]
@@ -55,7 +45,7 @@ struct Container {
 }
 
 impl SimNode {
-    /// Host whose agent asks these servers. Writes the agent's configuration.
+    /// Creates a host and writes the configuration of its agent, which sends requests to these servers.
     pub(super) fn new(host: AgentHost, servers: &[String], lan: Lan) -> Result<Self> {
         let files = host.files();
         files.write(&host.name, servers, "")?;
@@ -68,17 +58,24 @@ impl SimNode {
         })
     }
 
-    /// Ends the plugins at once. Until the boot, no other starts, and no container.
+    /// Ends all plugins at once. No plugin and no container starts before the next boot.
     pub(super) fn lose_power(&self) {
         self.power.lose();
     }
 
+    /// True unless the power is lost.
+    pub(super) fn has_power(&self) -> bool {
+        self.power.is_on()
+    }
+
     /// Ends all containers; returns their number.
     pub(super) fn end_containers(&self) -> Result<usize> {
-        self.lan.lose(&self.host.name);
-        let ended = std::mem::take(&mut held(&self.containers).all);
-        ended.values().try_for_each(Container::end)?;
-        Ok(ended.len())
+        self.lan.unplug_all(&self.host.name);
+        let lost = std::mem::take(&mut held(&self.containers).all);
+        // Each container ends, even after a failed removal.
+        let ended: Vec<Result<()>> = lost.values().map(Container::end).collect();
+        ended.into_iter().collect::<Result<()>>()?;
+        Ok(lost.len())
     }
 
     /// Boots the host after a loss of power. Returns the boot id.
@@ -125,7 +122,7 @@ impl Node for SimNode {
 
     fn run_plugin(&self, plugin: Plugin) -> BoxFuture<'_, Result<PluginEnd>> {
         Box::pin(async move {
-            let end = async { Ok(process(&self.host.dir, &plugin).await) };
+            let end = async { Ok(run_process(&self.host.dir, &plugin).await) };
             self.power.run(&self.host.name, end).await
         })
     }
@@ -155,59 +152,9 @@ impl Node for SimNode {
     }
 }
 
-/// Runs the plugin on the host with this directory. Dropping the future kills the plugin.
-async fn process(dir: &Path, plugin: &Plugin) -> PluginEnd {
-    // The kernel counts the start of the process, not that of its first instruction.
-    let start_ticks = machines::boot_us() / TICK_US;
-    let killed = PluginEnd { code: None, output: Json::Null, stderr: String::new() };
-    let life = async {
-        if let Some(hold) = plugin.hold_before_start {
-            sleep(hold).await;
-        }
-        operate(dir, plugin, start_ticks).await
-    };
-    match (plugin.kill_after, plugin.hold_before_start) {
-        (None, _) => life.await,
-        // Killed while it is held, the process executes no instruction.
-        (Some(limit), Some(hold)) if limit <= hold => {
-            sleep(limit).await;
-            killed
-        }
-        (Some(limit), _) => timeout(limit, life).await.unwrap_or(killed),
-    }
-}
-
-/// Runs the operation to its end, as the program of the plugin does.
-async fn operate(dir: &Path, plugin: &Plugin, start_ticks: u64) -> PluginEnd {
-    let boot_id = machines::boot_id(dir);
-    let started = Started { boot_id, at_us: machines::boot_us(), start_ticks: Some(start_ticks) };
-    let mut version = CniVersion::LATEST;
-    let done = match operation(plugin, &mut version) {
-        Ok((environment, network)) => verbs::serve(&environment, &network, Some(started)).await,
-        Err(failure) => Err(failure),
-    };
-    let (code, output) = match done {
-        Ok(output) => (0, output),
-        Err(failure) => (1, failure.to_json(version)),
-    };
-    let output = serde_json::from_slice(&output).unwrap_or(Json::Null);
-    PluginEnd { code: Some(code), output, stderr: String::new() }
-}
-
-/// Reads the operation with its configuration, and the version of its result.
-fn operation(plugin: &Plugin, version: &mut CniVersion) -> Result<(Environment, Network), Failure> {
-    let variables = plugin.environment();
-    let value = |name: &str| {
-        let found = variables.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| value.clone())
-    };
-    let environment = Environment::read(&value)?;
-    let network = ipam_cni::read(&environment, plugin.config.to_string().as_bytes(), version)?;
-    Ok((environment, network))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -216,9 +163,10 @@ mod tests {
     use futures::future::join;
     use serde_json::json;
     use tokio::runtime::Builder;
-    use tokio::time::Instant;
+    use tokio::time::{Instant, sleep};
 
-    use super::super::network::{AgentSocket, Hosts};
+    use super::super::agent_socket::AgentSocket;
+    use super::super::network::Hosts;
     use super::*;
 
     /// Runs a test in a simulation without hosts, which ends with its thread.

@@ -1,19 +1,22 @@
 //! Faults of nodes: killed agents, hosts without power, and foreign stations. Each returns its evidence.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
-use super::bench::{EXECUTION, GRACE, LOOK, SimBench};
+use super::agent_socket::is_served;
+use super::bench::{EXECUTION, LOOK, SimBench};
 use super::lan::{GATEWAY_HOST, GATEWAY_MAC};
-use super::network::is_served;
 use super::node::SimNode;
 use super::supervisor::Command;
 use crate::cluster;
 use crate::live::node::free_addresses;
 use crate::workload::Node as _;
 
+/// Time limit for an agent to serve its socket.
+const STARTING: Duration = Duration::from_secs(20);
 /// Station on the host of the gateways that answers at free addresses.
 const FOREIGN: &str = "foreign";
 
@@ -22,7 +25,7 @@ impl SimBench {
     pub(super) async fn kill_agents(&self, hosts: &[String]) -> Vec<String> {
         let mut evidence = Vec::new();
         for node in self.nodes_of(hosts) {
-            if is_served(node.agent_socket().as_ref()) {
+            if serves(&node) {
                 evidence.push(format!("agent of {}: killed", node.name()));
             }
             self.supervisor.command(Command::Crash(node.name().to_owned()));
@@ -31,15 +34,17 @@ impl SimBench {
         evidence
     }
 
-    /// Starts the agents of some hosts, and waits until they serve their sockets.
+    /// Starts the agents of some hosts, and waits until they serve their sockets. A host without power has
+    /// no agent until it boots.
     pub(super) async fn start_agents(&self, hosts: &[String]) -> Result<Vec<String>> {
         let nodes = self.nodes_of(hosts);
-        for node in &nodes {
+        let nodes: Vec<Arc<SimNode>> = nodes.into_iter().filter(|node| node.has_power()).collect();
+        for node in nodes.iter().filter(|node| !serves(node)) {
             self.supervisor.command(Command::Start(node.name().to_owned()));
         }
         sleep(EXECUTION).await;
-        let until = Instant::now() + GRACE;
-        while let Some(late) = nodes.iter().find(|node| !is_served(node.agent_socket().as_ref())) {
+        let until = Instant::now() + STARTING;
+        while let Some(late) = nodes.iter().find(|node| !serves(node)) {
             if Instant::now() > until {
                 bail!("the agent of {} doesn't serve its socket", late.name());
             }
@@ -57,7 +62,9 @@ impl SimBench {
             let count = node.end_containers()?;
             anyhow::Ok(format!("host {}: no power, {count} containers ended", node.name()))
         };
-        nodes.iter().map(lost).collect()
+        // The containers of each host end, even after a failure of another host.
+        let lost: Vec<Result<String>> = nodes.iter().map(lost).collect();
+        lost.into_iter().collect()
     }
 
     /// Boots hosts that have lost their power.
@@ -83,4 +90,9 @@ impl SimBench {
         let is_meant = |node: &&Arc<SimNode>| hosts.iter().any(|host| host == node.name());
         self.nodes.iter().filter(is_meant).cloned().collect()
     }
+}
+
+/// True if the agent of a node serves its socket.
+fn serves(node: &SimNode) -> bool {
+    is_served(node.agent_socket().as_ref())
 }

@@ -44,7 +44,7 @@ const ERROR_LINES_MAX: usize = 12;
 /// by which tokio orders some of its work are the same each time.
 ///
 /// # Errors
-/// If the run can't be started. A panic of a member is a result.
+/// If the run can't be started. A panic of a member or an agent is a result.
 pub fn run_case(case: &Case, dir: &Path, log: Option<&str>) -> Result<SimulatedRun> {
     if dir.exists() {
         fs::remove_dir_all(dir)?;
@@ -132,8 +132,8 @@ impl SimulatedRun {
         )
     }
 
-    /// Checkers that report violations. A member that panics ends the whole simulation, without a history to
-    /// check: that is a violation of I13, which covers ends of processes.
+    /// Checkers that report violations. A member or an agent that panics ends the whole simulation, without a
+    /// history to check: that is a violation of I13, which covers ends of processes.
     #[must_use]
     pub fn broken(&self) -> Vec<&str> {
         let broken = self.results.checkers.iter().filter(|checked| !checked.verdict.holds());

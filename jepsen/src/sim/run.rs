@@ -1,5 +1,6 @@
 //! One run in this process: hosts under turmoil, and the driver on the host of the clients.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -41,12 +42,7 @@ const NODES: [(&str, u8); 2] = [("c1", 11), ("c2", 12)];
 pub(super) fn run(plan: &Plan) -> Result<()> {
     let _logging = log(plan)?;
     let disks = disks::create()?;
-    enter(Simulation { seed: plan.seed, connect: network::connect, boot_id: machines::boot_id });
-    ipam_api::time::simulate(machines::wall_ms);
-    simulate_next_level(machines::knows_next_level);
-    ipam_api::client::simulate(Arc::new(network::Hosts));
-    let random = || new_id().as_u64_pair().0;
-    ipam_agent::testing::simulate(ipam_agent::testing::Simulation { random, boot_us: machines::boot_us });
+    install_sources(plan);
     let mut sim = turmoil::Builder::new()
         .epoch(SystemTime::UNIX_EPOCH + Duration::from_millis(EPOCH_MS))
         .simulation_duration(TIME_MAX)
@@ -66,17 +62,12 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
         machines.put(founder.clone());
         add_host(&mut sim, &founder.name, &machines, &supervisor);
     }
-    let (mut nodes, lan) = (Vec::new(), Lan::default());
-    // Other runs have no such hosts, whose links and ticks would cost time.
+    let (mut nodes, lan, dir) = (Vec::new(), Lan::default(), disks.path().to_owned());
+    // Without such a workload, the links and ticks of these hosts would only cost time.
     if plan.chosen_workloads()?.iter().any(|workload| workload.needs_node()) {
         let servers: Vec<String> = names.iter().map(|name| network::url(name)).collect();
-        for (name, number) in NODES {
-            let host = AgentHost { name: name.to_owned(), number, dir: disks.path().join(name) };
-            nodes.push(Arc::new(SimNode::new(host.clone(), &servers, lan.clone())?));
-            add_agent(&mut sim, host, &lan, &supervisor);
-        }
+        nodes = add_nodes(&mut sim, &servers, &dir, &lan, &supervisor)?;
     }
-    let dir = disks.path().to_owned();
     let mut bench =
         SimBench::new(&founders, (nodes, lan), machines.clone(), supervisor.clone(), dir, plan.seed);
     let result = Arc::new(Mutex::new(None));
@@ -98,6 +89,16 @@ pub(super) fn run(plan: &Plan) -> Result<()> {
     }
     let done = held(&result).take();
     done.context("the driver has not ended")?
+}
+
+/// Replaces the time, randomness, boots and network of this thread by those of a simulation.
+fn install_sources(plan: &Plan) {
+    enter(Simulation { seed: plan.seed, connect: network::connect, boot_id: machines::boot_id });
+    ipam_api::time::simulate(machines::wall_ms);
+    simulate_next_level(machines::knows_next_level);
+    ipam_api::client::simulate(Arc::new(network::Hosts));
+    let random = || new_id().as_u64_pair().0;
+    ipam_agent::testing::simulate(ipam_agent::testing::Simulation { random, boot_us: machines::boot_us });
 }
 
 /// Writes the log lines of all members and agents to a file of the run, as long as the guard lives.
@@ -135,6 +136,23 @@ fn add_host(sim: &mut turmoil::Sim<'_>, name: &str, machines: &Machines, supervi
             Ok(())
         }
     });
+}
+
+/// Adds the hosts with agents, which send requests to these servers.
+fn add_nodes(
+    sim: &mut turmoil::Sim<'_>,
+    servers: &[String],
+    disks: &Path,
+    lan: &Lan,
+    supervisor: &Supervisor,
+) -> Result<Vec<Arc<SimNode>>> {
+    let mut nodes = Vec::new();
+    for (name, number) in NODES {
+        let host = AgentHost { name: name.to_owned(), number, dir: disks.join(name) };
+        nodes.push(Arc::new(SimNode::new(host.clone(), servers, lan.clone())?));
+        add_agent(sim, host, lan, supervisor);
+    }
+    Ok(nodes)
 }
 
 fn add_agent(sim: &mut turmoil::Sim<'_>, host: AgentHost, lan: &Lan, supervisor: &Supervisor) {

@@ -1,4 +1,4 @@
-//! Writer of the journal, on a thread of its own: all queued records in one write and one fsync.
+//! Writer of the journal: all queued records in one write and one fsync.
 
 use std::io;
 use std::process;
@@ -72,7 +72,9 @@ impl Receipt {
 }
 
 impl Journal {
-    /// Creates the journal with its writer, a future that blocks for each fsync and ends with the journal.
+    /// Creates the journal with its writer, a future that ends with the journal.
+    ///
+    /// The writer blocks its thread for each fsync. Records wait until the future is polled.
     pub fn new(
         file: JournalFile,
         attachments: Attachments,
@@ -87,7 +89,7 @@ impl Journal {
     /// Starts the writer on a thread of its own.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// If the system has no thread or no runtime left.
     pub fn start(file: JournalFile, attachments: Attachments) -> io::Result<Self> {
         let (journal, writing) = Self::new(file, attachments);
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;

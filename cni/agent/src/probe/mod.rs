@@ -60,6 +60,17 @@ impl Outcome {
         };
         macs.into_iter().flatten()
     }
+
+    /// Returns true if a further answer would change nothing. A gateway needs one answer; for a conflict, the
+    /// answers of two stations are kept.
+    #[must_use]
+    pub fn is_settled(self, purpose: Purpose) -> bool {
+        match (self, purpose) {
+            (Self::Silent, _) => false,
+            (Self::Answered { second, .. }, Purpose::Conflict) => second.is_some(),
+            (Self::Answered { .. }, Purpose::Gateway) => true,
+        }
+    }
 }
 
 /// Address whose answer is awaited.
@@ -67,18 +78,6 @@ impl Outcome {
 struct Asked {
     sent: Instant,
     outcome: Outcome,
-}
-
-impl Asked {
-    /// Returns true if a further answer would change nothing. A gateway needs one answer; for a conflict, the
-    /// answers of two stations are kept.
-    fn is_settled(&self, purpose: Purpose) -> bool {
-        match (self.outcome, purpose) {
-            (Outcome::Silent, _) => false,
-            (Outcome::Answered { second, .. }, Purpose::Conflict) => second.is_some(),
-            (Outcome::Answered { .. }, Purpose::Gateway) => true,
-        }
-    }
 }
 
 /// Probes addresses on the link of one interface, all at once.
@@ -174,7 +173,7 @@ async fn family(
         let is_over = Instant::now() >= deadline;
         // Frames are read even after the deadline: on a busy host, answers wait in the socket.
         take(&mut socket, own, &mut asked).map_err(failed)?;
-        if is_over || asked.values().all(|one| one.is_settled(purpose)) {
+        if is_over || asked.values().all(|one| one.outcome.is_settled(purpose)) {
             break;
         }
         if let Ok(waited) = timeout_at(deadline, socket.wait()).await {
@@ -277,7 +276,7 @@ mod tests {
         assert_eq!((asked.len(), asked[&address].outcome), (1, Outcome::Silent));
         let is_settled = |asked: &BTreeMap<_, Asked>| {
             let one: &Asked = &asked[&address];
-            (one.is_settled(Purpose::Gateway), one.is_settled(Purpose::Conflict))
+            (one.outcome.is_settled(Purpose::Gateway), one.outcome.is_settled(Purpose::Conflict))
         };
         assert_eq!(is_settled(&asked), (false, false));
         note(&own, &mut asked, address, theirs);

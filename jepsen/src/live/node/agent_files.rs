@@ -13,7 +13,7 @@ const INTERVALS: &str = "heartbeat_interval_ms = 500\ninventory_interval_ms = 50
 pub(crate) struct AgentFiles(pub(crate) PathBuf);
 
 impl AgentFiles {
-    /// Writes the configuration, and makes the directories.
+    /// Writes the configuration, and creates the state directory.
     pub(crate) fn write(&self, name: &str, servers: &[String], more: &str) -> Result<()> {
         let (config, socket, state_dir) = (self.config(), self.socket(), self.state_dir());
         fs::create_dir_all(&state_dir).with_context(|| state_dir.display().to_string())?;
@@ -25,17 +25,17 @@ impl AgentFiles {
         fs::write(&config, text).with_context(|| config.display().to_string())
     }
 
-    /// Configuration.
+    /// Path of the configuration file.
     pub(crate) fn config(&self) -> PathBuf {
         self.0.join("agent.toml")
     }
 
-    /// Socket.
+    /// Path of the socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.0.join("agent.sock")
     }
 
-    /// Directory of the journal.
+    /// Path of the state directory, which contains the journal.
     fn state_dir(&self) -> PathBuf {
         self.0.join("state")
     }

@@ -5,10 +5,11 @@ use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use ipam_api::address::{AddressRange, number};
 use ipam_api::client::Call;
 use ipam_api::resource::{Address, Allocation, Page};
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tokio::sync::Mutex;
 
@@ -79,19 +80,28 @@ impl Station {
 /// Finds addresses that probed pools would allocate next.
 ///
 /// # Errors
-/// If no server answers.
+/// The problem of the cluster, or an answer that this program can't use.
 pub(crate) async fn free_addresses(server: &dyn Server, count: usize) -> Result<Vec<IpAddr>> {
     let mut chosen = Vec::new();
-    let pools: Page<Json> = server.send(Call::get("/v1/pools?limit=1000")).await?.read()?;
+    let pools: Page<Json> = read(server, Call::get("/v1/pools?limit=1000")).await?;
     let probed: Vec<&Json> = pools.items.iter().filter(|pool| is_probed(pool)).collect();
     for (pool, left) in probed.iter().zip((1..=probed.len()).rev()) {
         let name = pool.get("name").and_then(Json::as_str).unwrap_or_default();
         let range = pool.pointer("/ranges/0").and_then(Json::as_str).unwrap_or_default();
-        let candidates = next(range.parse()?, newest(server, name).await?);
+        // A problem would count as one of the cluster.
+        let range = range.parse::<AddressRange>();
+        let range = range.map_err(|problem| anyhow!("the pool {name:?}: {problem}"))?;
+        let candidates = next(range, newest(server, name).await?);
         let share = count.saturating_sub(chosen.len()).div_ceil(left);
         chosen.extend(free(server, candidates, share).await?);
     }
     Ok(chosen)
+}
+
+/// Sends a read. An answer that can't be read is an error of this program, not a problem of the cluster.
+async fn read<T: DeserializeOwned>(server: &dyn Server, call: Call) -> Result<T> {
+    let answer = server.send(call).await?;
+    answer.read().map_err(|problem| anyhow!("{problem}"))
 }
 
 /// Returns true for a pool of the workload whose subnets are probed.
@@ -106,7 +116,7 @@ async fn free(server: &dyn Server, candidates: Vec<IpAddr>, count: usize) -> Res
         if free.len() == count {
             break;
         }
-        let known: Address = server.send(Call::get(format!("/v1/addresses/{address}"))).await?.read()?;
+        let known: Address = read(server, Call::get(format!("/v1/addresses/{address}"))).await?;
         if known.state == "free" {
             free.push(address);
         }
@@ -117,7 +127,7 @@ async fn free(server: &dyn Server, candidates: Vec<IpAddr>, count: usize) -> Res
 /// Address that a pool has allocated last.
 async fn newest(server: &dyn Server, pool: &str) -> Result<Option<IpAddr>> {
     let call = Call::get("/v1/allocations?limit=1000").query("pool", pool);
-    let page: Page<Allocation> = server.send(call).await?.read()?;
+    let page: Page<Allocation> = read(server, call).await?;
     let newest = page.items.iter().max_by_key(|allocation| allocation.id);
     Ok(newest.map(|allocation| allocation.address.addr()))
 }

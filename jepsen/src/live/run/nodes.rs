@@ -81,7 +81,8 @@ impl Nodes {
             Kind::BlindProbes { hosts } => {
                 self.blinded = lab.network().counters().total.blinded;
                 hosts.iter().for_each(|host| lab.network().blind(host, true));
-                Ok(vec![format!("no ARP and NDP at {}", hosts.join(", "))])
+                // The evidence follows at the end: the dropped frames.
+                Ok(Vec::new())
             }
             Kind::ForeignStation { addresses } => {
                 let admin = lab.administrator()?;
@@ -101,7 +102,7 @@ impl Nodes {
             Kind::BlindProbes { hosts } => {
                 hosts.iter().for_each(|host| lab.network().blind(host, false));
                 let dropped = lab.network().counters().total.blinded.saturating_sub(self.blinded);
-                Ok(vec![format!("{dropped} frames dropped")])
+                Ok((dropped > 0).then(|| format!("{dropped} frames dropped")).into_iter().collect())
             }
             Kind::ForeignStation { .. } => Ok(self
                 .station
