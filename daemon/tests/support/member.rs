@@ -5,12 +5,14 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use ipam_api::client::{Call, Client, Options};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::tls::Holder;
-use super::{clocks, programs, until};
+use super::{LONG, clocks, programs, until};
 
 /// Lines of a member's log that a failure shows.
 const TAIL: usize = 40;
@@ -167,7 +169,7 @@ impl Member {
     }
 
     pub(crate) async fn is_ready(&self) -> Result<(), String> {
-        let call = Call::get("/readyz").within(std::time::Duration::from_millis(200));
+        let call = Call::get("/readyz").within(Duration::from_millis(200));
         self.ask().send(call).await.map(drop).map_err(|problem| format!("{}: {problem}", self.name))
     }
 
@@ -199,6 +201,20 @@ impl Member {
     /// Stops the process where it is, as a frozen machine does, until it is resumed.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
+        // One thread receives the signal and stops the others, which on a busy machine run on until then.
+        let begun = Instant::now();
+        while !self.has_stopped() {
+            assert!(begun.elapsed() < LONG, "{} does not stop", self.name);
+            sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// True if each thread has stopped, or the process has ended.
+    fn has_stopped(&self) -> bool {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", self.pid())) else { return true };
+        let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+        let mut states = threads.flatten().filter_map(|thread| read(thread.path().join("stat")));
+        states.all(|stat| [") T ", ") Z "].iter().any(|state| stat.contains(state)))
     }
 
     /// Lets a paused process go on.
