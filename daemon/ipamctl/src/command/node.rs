@@ -48,7 +48,7 @@ pub(crate) enum Verb {
     /// Change the description of a node
     #[command(after_help = "Examples:\n  ipamctl node set worker-3 --label zone=b --label rack-")]
     Set(Described<NamedInRealm, MetadataChanges>),
-    /// Delete the description of a node; its allocations remain
+    /// Delete a node with the report of its agent; its allocations remain
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl node delete worker-3")]
     Delete(NamedInRealm),
     /// State that a node is gone for good, and reclaim its attached allocations
