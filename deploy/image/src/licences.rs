@@ -37,7 +37,7 @@ const LIBRARIES: &str = "Libraries in the programs that are no crates:
 GNU C library: LGPL-2.1-or-later; https://sourceware.org/glibc
 Rust standard library: MIT OR Apache-2.0; https://github.com/rust-lang/rust
 
-The source archive of this version and `cargo xtask build` link the programs with another version of the GNU C
+From the sources of this version, `cargo xtask build` links the programs with another version of the GNU C
 library.
 ";
 /// Licence text of the GNU C library.

@@ -45,7 +45,7 @@ pub(super) struct OwnLeadership {
     clock: Arc<Mutex<LogClock>>,
     raft: RaftHandle,
     /// Election timeout, or longer if the disks of a majority are slow. After a silence of this length the
-    /// others may elect a leader, and earlier if its connections closed (ADR 41).
+    /// others may elect a leader, and earlier if this member's connections closed (ADR 41).
     patience: Duration,
 }
 

@@ -56,7 +56,7 @@ impl Decoder for Frames {
         Ok(Some(buffer.split_to(length).freeze()))
     }
 
-    /// Reports an end within a frame as such, as a process leaves it that ends while it writes.
+    /// Reports an end within a frame as `UnexpectedEof`: the caller's process ended while it wrote.
     fn decode_eof(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Bytes>> {
         match self.decode(buffer)? {
             None if !buffer.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),

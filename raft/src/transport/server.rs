@@ -150,7 +150,7 @@ async fn entertain<H: Host>(session: Session, host: H, complaints: Arc<Complaint
     None
 }
 
-/// True if the caller's system ended the connection, and neither its silence nor an invalid frame.
+/// True if the caller's system ended the connection, rather than silence or an invalid frame.
 fn was_closed(served: &io::Result<()>) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     served.as_ref().err().is_none_or(|error| {
