@@ -209,12 +209,18 @@ impl Member {
         }
     }
 
-    /// True if each thread has stopped, or the process has ended.
+    /// True if no thread runs before a resume, or the process has ended.
     fn has_stopped(&self) -> bool {
-        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", self.pid())) else { return true };
-        let read = |path: PathBuf| std::fs::read_to_string(path).ok();
-        let mut states = threads.flatten().filter_map(|thread| read(thread.path().join("stat")));
-        states.all(|stat| [") T ", ") Z "].iter().any(|state| stat.contains(state)))
+        let states = || {
+            let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).into_iter().flatten();
+            threads.flatten().filter_map(|thread| {
+                let stat = std::fs::read_to_string(thread.path().join("stat")).ok()?;
+                stat.rsplit(") ").next()?.chars().next()
+            })
+        };
+        // The first stopped thread makes all others stop, those in `D` when their disk has answered.
+        states().all(|state| state == 'Z')
+            || states().any(|state| state == 'T') && states().all(|state| "TZD".contains(state))
     }
 
     /// Lets a paused process go on.
