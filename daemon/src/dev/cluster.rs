@@ -4,7 +4,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use ipam_api::client::{Call, Client};
@@ -92,8 +92,11 @@ impl Members {
         for member in &mut self.0 {
             let client = client(&format!("http://{}", member.client))?;
             loop {
-                if let Ok(Some(status)) = member.process.try_wait() {
-                    return Err(ended(member, dir, &status));
+                match member.process.try_wait() {
+                    // The terminal's interrupt also ends the demonstration, which receives it later.
+                    Ok(Some(status)) if is_interrupted(status) && Instant::now() < until => {}
+                    Ok(Some(status)) => return Err(ended(member, dir, status)),
+                    Ok(None) | Err(_) => {}
                 }
                 let call = Call::get("/readyz").within(Duration::from_millis(200));
                 match client.send(call).await {
@@ -167,14 +170,40 @@ pub(super) fn client(url: &str) -> Result<Client, DevError> {
     Client::new(&[url]).map_err(|problem| DevError::new(url, problem))
 }
 
-/// Returns true for a member that a signal ended during its start, before it waited for signals. SIGINT comes
-/// from a terminal, before the member has left the process group of the demonstration.
-fn is_stopped(status: std::process::ExitStatus) -> bool {
-    [Signal::TERM, Signal::INT].iter().any(|signal| status.signal() == Some(signal.as_raw()))
+/// Returns true for a member that a signal ended during its start, before it waited for signals.
+fn is_stopped(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::TERM.as_raw()) || is_interrupted(status)
 }
 
-fn ended(member: &Member, dir: &Path, status: &std::process::ExitStatus) -> DevError {
+/// Returns true for a member that the terminal's interrupt ended, before the member had left the process group
+/// of the demonstration.
+fn is_interrupted(status: ExitStatus) -> bool {
+    status.signal() == Some(Signal::INT.as_raw())
+}
+
+fn ended(member: &Member, dir: &Path, status: ExitStatus) -> DevError {
     let log = std::fs::read_to_string(dir.join(format!("{}.log", member.name))).unwrap_or_default();
     let last = log.lines().last().unwrap_or("its log is empty");
     DevError(format!("{} ended ({status}): {last}", member.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_member_that_the_interrupt_of_the_terminal_ended_is_not_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let formed = async |signal: &str| {
+            let command = format!("kill -{signal} $$");
+            let mut process = Command::new("sh").args(["-c", &command]).spawn().unwrap();
+            process.wait().await.unwrap();
+            let client = SocketAddr::from(([127, 0, 0, 1], 1));
+            let mut members = Members(vec![Member { name: "n1".to_owned(), client, process }]);
+            tokio::time::timeout(Duration::from_secs(1), members.formed(dir.path())).await
+        };
+        assert!(formed("INT").await.is_err(), "it waits for the interrupt of the demonstration");
+        let error = formed("KILL").await.unwrap().unwrap_err();
+        assert_eq!(error.0, "n1 ended (signal: 9 (SIGKILL)): its log is empty");
+    }
 }
