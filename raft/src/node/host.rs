@@ -205,7 +205,7 @@ impl Inner {
             }
             Request::Headroom => Answer::Headroom(self.gate.headroom.room()),
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
-            Request::Members => Answer::Members(members::here(self)),
+            Request::Members => Answer::Members(members::confirmed(self, raft).await),
             Request::HandOver { to, budget_ms } => {
                 Answer::HandOver(handing_over::here(self, running, to, within(budget_ms)).await)
             }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use ipam_api::limits::BUDGET_MS_MAX;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::error::ReadError;
 use super::inner::Inner;
-use super::raft::{Leader, leader};
+use super::raft::{Leader, RaftHandle, leader};
+use super::reads;
 use crate::transport::{Answer, Declined, Purpose, Request};
 use crate::types::{MemberInfo, Role};
 
@@ -25,12 +26,16 @@ pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<Me
             return Err(ReadError::NoLeader);
         }
         let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
+        let until = deadline.min(Instant::now() + PATIENCE);
         let told = match leader(&running.raft) {
             Leader::Unknown => Err(Declined::NoLeader),
-            Leader::Me => here(inner),
+            Leader::Me => {
+                let told = timeout_at(until, confirmed(inner, &running.raft)).await;
+                told.unwrap_or(Err(Declined::NoLeader))
+            }
             Leader::Other(id, member) => {
                 let channel = running.peers.channel(id, &member, Purpose::Control);
-                match channel.call(Request::Members, deadline.min(Instant::now() + PATIENCE)).await {
+                match channel.call(Request::Members, until).await {
                     Ok(Answer::Members(told)) => told,
                     _ => Err(Declined::NoLeader),
                 }
@@ -41,6 +46,12 @@ pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<Me
             Err(_) => inner.lifecycle.change(&running, deadline).await,
         }
     }
+}
+
+/// Returns the members as this one sees them, once a majority has confirmed that it leads.
+pub(super) async fn confirmed(inner: &Inner, raft: &RaftHandle) -> Result<Vec<MemberInfo>, Declined> {
+    reads::of_leader(raft).await?;
+    here(inner)
 }
 
 /// The members as this one sees them, if it leads.

@@ -3,11 +3,11 @@
 use ipam_machine::command::Text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ipam_machine::command::JoinMember;
 use ipam_machine::{Action, Answer, Command};
-use ipam_raft::node::{Failure, HandOverError, Member, Node, ProposeError, Role};
+use ipam_raft::node::{Failure, HandOverError, Member, Node, ProposeError, ReadError, Role};
 use tokio::time::timeout;
 
 use crate::harness::{Cluster, LONG, eventually, has, propose};
@@ -27,6 +27,20 @@ async fn every_member_knows_from_the_leader_how_the_others_are() {
         (0..3).all(|at| silent[at] == (at == gone))
     })
     .await;
+}
+
+/// Another member may lead already, and may have removed members.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_lists_no_members_without_a_majority() {
+    let cluster = Cluster::patient(3).linked().await.started().await;
+    let leader = cluster.leader().await;
+    let node = cluster.node(leader);
+    node.members(Instant::now() + LONG).await.unwrap();
+    (0..3).filter(|at| *at != leader).for_each(|at| cluster.link(leader, at, false));
+    let listed = node.members(Instant::now() + Duration::from_secs(2)).await;
+    assert_eq!(listed.unwrap_err(), ReadError::NoLeader);
+    (0..3).filter(|at| *at != leader).for_each(|at| cluster.link(leader, at, true));
+    node.members(Instant::now() + LONG).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
