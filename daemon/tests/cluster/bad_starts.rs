@@ -84,7 +84,7 @@ async fn configurations_that_cant_work_are_refused_with_the_reason() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_or_a_port_in_use_is_refused() {
-    let mut cluster = Cluster::up(3).await;
+    let mut cluster = Cluster::calm(3).await;
     make_pools(&cluster.ask()).await;
     let before = cluster.settled().await;
     let (config, peers) = (cluster.config(), cluster.peers());
@@ -121,7 +121,7 @@ async fn a_directory_or_a_port_in_use_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_with_data_of_another_cluster_disturbs_no_member_and_says_so() {
-    let mut ours = Cluster::up(3).await;
+    let mut ours = Cluster::calm(3).await;
     make_pools(&ours.ask()).await;
     let mut theirs = Cluster::up(3).await;
     make_pools(&theirs.ask()).await;

@@ -36,8 +36,9 @@ async fn a_lease_lives_while_its_node_is_heard_and_ends_after_it_falls_silent() 
     put(&client, "subnets", json!({"name": "lab", "cidr": "10.30.0.0/24"})).await;
     put(&client, "pools", json!({"name": "lab", "subnet": "lab", "cooling_ms": 600_000})).await;
     let lease = async |name: &str, node: Value| -> Allocated {
+        // Long enough for heartbeats of a busy machine.
         let body = json!({
-            "endpoint": {"kind": "host", "name": name}, "node": node, "ttl_ms": 4000,
+            "endpoint": {"kind": "host", "name": name}, "node": node, "ttl_ms": 10_000,
             "interfaces": [{"name": "eth0", "ipv4_pools": ["lab"]}],
         });
         let call = Call::post("/v1/allocations").json(&body).unwrap();

@@ -26,7 +26,7 @@ const BALLAST_BYTES: u64 = 4 * MEBIBYTE;
 const DISK_BYTES: u64 = 64 * MEBIBYTE;
 
 /// Slower than what ships to think that a leader is dead, so that a busy machine doesn't look like it.
-const RAFT: &str = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
+const RAFT: &str = "heartbeat_ms = 100\nelection_min_ms = 1500\nelection_max_ms = 3000";
 
 /// The cluster and its disks, in the order in which they must go.
 pub(crate) struct Scene {
@@ -37,13 +37,23 @@ pub(crate) struct Scene {
 impl Scene {
     /// Starts this many members with a disk each, and creates pools.
     pub(crate) async fn up(count: usize) -> Self {
-        Self::up_on((0..count).map(|_| Image::new(DISK_BYTES)).collect(), LOW_BYTES, BALLAST_BYTES).await
+        Self::up_with(count, RAFT).await
+    }
+
+    /// The same with other settings of `[raft]`.
+    pub(crate) async fn up_with(count: usize, raft: &str) -> Self {
+        let disks = (0..count).map(|_| Image::new(DISK_BYTES)).collect();
+        Self::start(disks, raft, LOW_BYTES, BALLAST_BYTES).await
     }
 
     /// The same on these disks.
     pub(crate) async fn up_on(disks: Vec<Image>, low_bytes: u64, ballast_bytes: u64) -> Self {
+        Self::start(disks, RAFT, low_bytes, ballast_bytes).await
+    }
+
+    async fn start(disks: Vec<Image>, raft: &str, low_bytes: u64, ballast_bytes: u64) -> Self {
         let disk = format!("[disk]\nlow_bytes = {low_bytes}\nballast_bytes = {ballast_bytes}");
-        let mut cluster = Cluster::of_with(disks.len(), &format!("{RAFT}\n{disk}"));
+        let mut cluster = Cluster::of_with(disks.len(), &format!("{raft}\n{disk}"));
         for (member, disk) in cluster.members.iter_mut().zip(&disks) {
             member.data_dir = disk.path().join("data");
         }

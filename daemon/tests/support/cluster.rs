@@ -13,6 +13,9 @@ use super::member::Member;
 use super::tls::Ca;
 use super::until;
 
+/// Timing of `[raft]` for tests in which the leader must stay: on a busy machine heartbeats may be late.
+const CALM: &str = "heartbeat_ms = 500\nelection_min_ms = 5000\nelection_max_ms = 8000";
+
 /// Members that are, or are to be, one cluster.
 pub(crate) struct Cluster {
     pub(crate) members: Vec<Member>,
@@ -46,17 +49,30 @@ impl Cluster {
 
     /// Stopped members with TLS on all ports, by a CA of their own.
     pub(crate) fn secure(count: usize) -> (Self, Ca) {
-        let mut cluster = Self::of(count);
-        let ca = Ca::new(cluster.dir.path().join("ca"));
-        for member in &mut cluster.members {
-            member.tls = Some(ca.member(&member.name, &cluster.ip.to_string()));
+        Self::of(count).with_tls()
+    }
+
+    /// The same with the timing [`CALM`].
+    pub(crate) fn secure_calm(count: usize) -> (Self, Ca) {
+        Self::of_with(count, CALM).with_tls()
+    }
+
+    fn with_tls(mut self) -> (Self, Ca) {
+        let ca = Ca::new(self.dir.path().join("ca"));
+        for member in &mut self.members {
+            member.tls = Some(ca.member(&member.name, &self.ip.to_string()));
         }
-        (cluster, ca)
+        (self, ca)
     }
 
     /// This many members, running and ready.
     pub(crate) async fn up(count: usize) -> Self {
         Self::of(count).all_up().await
+    }
+
+    /// The same with the timing [`CALM`].
+    pub(crate) async fn calm(count: usize) -> Self {
+        Self::of_with(count, CALM).all_up().await
     }
 
     /// Starts all members and waits until they are ready.

@@ -47,7 +47,8 @@ fn a_start_without_a_quorum_fails_with_the_reason(host: &Booted) {
         settings += &format!("[[initial_members]]\nname = \"{name}\"\npeer = \"{peer}\"\n");
     }
     host.write("/etc/ipamd/ipamd.toml", &settings);
-    configure(host, "TimeoutStartSec=5\nRestart=no\n");
+    // On a slow machine, the daemon needs some seconds before the wait for n2 begins.
+    configure(host, "TimeoutStartSec=30\nRestart=no\n");
     assert!(!host.run("systemctl start ipamd").status.success());
     assert_eq!(property(host, "Result"), "timeout");
     wait_for_log(host, "stopping before the member was ready: waiting for an answer of n2");
@@ -71,7 +72,8 @@ fn a_reload_keeps_the_process(host: &Booted) {
 }
 
 fn the_watchdog_restarts_a_stuck_daemon(host: &Booted) {
-    configure(host, "WatchdogSec=3\n");
+    // A healthy daemon on a slow machine answers within this time, a stopped one never does.
+    configure(host, "WatchdogSec=10\n");
     host.does("systemctl restart ipamd");
     let process = property(host, "MainPID");
     host.does(&format!("kill -STOP {process}"));

@@ -34,6 +34,10 @@ const STEADY: Timing = Timing {
 /// Times of a cluster that loses leaders; elections on a busy machine may be repeated.
 const QUICK: Timing = Timing { election_min_ms: 300, election_max_ms: 500, ..STEADY };
 
+/// Times of a cluster that replaces a silent leader long before a read round and the connections to that
+/// leader time out, which takes at least a second.
+const SWIFT: Timing = Timing { heartbeat_ms: 50, election_min_ms: 150, election_max_ms: 250, ..STEADY };
+
 /// Times of a cluster in which a leader that falls silent is replaced late.
 const PATIENT: Timing = Timing { election_min_ms: 500, election_max_ms: LEASE.as_millis() as u64, ..STEADY };
 /// The lease of a leader in a patient cluster.
@@ -109,6 +113,11 @@ impl Cluster {
     /// Creates a cluster that soon replaces a lost leader.
     pub(crate) fn quick(count: usize) -> Self {
         Self { timing: QUICK, ..Self::of(count) }
+    }
+
+    /// Creates a cluster that replaces a silent leader before its connections are closed.
+    pub(crate) fn swift(count: usize) -> Self {
+        Self { timing: SWIFT, ..Self::of(count) }
     }
 
     /// Creates a cluster that replaces a silent leader late.

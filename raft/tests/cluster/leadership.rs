@@ -8,7 +8,7 @@ use ipam_api::limits::LOG_TIME_TICK_MS_MAX;
 use ipam_machine::{Action, Command};
 use ipam_raft::node::{Node, ProposeError};
 
-use crate::harness::{Cluster, LONG, command, eventually, has, propose};
+use crate::harness::{Cluster, LONG, command, eventually, has};
 
 /// Silence of the majority that log time must not count.
 const SILENCE_MS: u64 = 3_000;
@@ -18,6 +18,11 @@ async fn begins(node: &Node) -> u64 {
     let mut leadership = node.leadership();
     let number = *leadership.wait_for(Option::is_some).await.unwrap();
     number.unwrap()
+}
+
+/// The number of a member's present leadership, if it leads.
+fn present(node: &Node) -> Option<u64> {
+    *node.leadership().borrow()
 }
 
 async fn as_leader(node: &Node, leadership: u64, name: &str) -> Result<(), ProposeError> {
@@ -34,16 +39,19 @@ fn link_all(cluster: &Cluster, whole: bool) {
 }
 
 /// Isolates all members, with an entry that only the leader has, so no other can win an election. Returns the
-/// leader with the number of the leadership that this ends.
-async fn lose_the_majority(cluster: &Cluster) -> (usize, u64) {
+/// leader with the number of the leadership that this ends, and the log time at which the silence begins.
+async fn lose_the_majority(cluster: &Cluster) -> (usize, u64, u64) {
     loop {
         let leader = cluster.leader().await;
         let node = cluster.node(leader);
-        let number = begins(node).await;
+        let Some(number) = present(node) else { continue };
         link_all(cluster, false);
+        let log_time_ms = node.log_time_ms();
         let lonely = node.propose(command("lonely"), Instant::now() + Duration::from_millis(300)).await;
-        if lonely == Err(ProposeError::DeadlineExceeded { maybe_applied: true }) {
-            return (leader, number);
+        if let Some(log_time_ms) = log_time_ms
+            && lonely == Err(ProposeError::DeadlineExceeded { maybe_applied: true })
+        {
+            return (leader, number, log_time_ms);
         }
         link_all(cluster, true);
     }
@@ -53,36 +61,42 @@ async fn lose_the_majority(cluster: &Cluster) -> (usize, u64) {
 async fn one_term_has_another_leadership_after_a_silence_of_the_majority() {
     let cluster = Cluster::quick(3).linked().await.started().await;
     let leader = cluster.leader().await;
-    cluster.propose(leader, "before").await;
+    cluster.propose_through(leader, "before").await;
     let mut attempts = 0;
-    let (node, term, log_time_ms, first) = loop {
-        let (leader, first) = lose_the_majority(&cluster).await;
+    let (node, second, state) = loop {
+        attempts += 1;
+        assert!(attempts <= 5, "another leadership comes in between each time");
+        let (leader, first, log_time_ms) = lose_the_majority(&cluster).await;
         let node = cluster.node(leader);
-        let (term, log_time_ms) = (node.status().term, node.stale().0.log_time_ms());
+        let term = node.status().term;
         eventually("the leadership ends", async || node.leadership().borrow().is_none()).await;
         assert_eq!(node.log_time_ms(), None, "log time stands still");
         assert_eq!(as_leader(node, first, "after-its-end").await, Err(ProposeError::NoLeader));
         eventually("the majority is silent for long", async || node.stale().1 > SILENCE_MS).await;
         link_all(&cluster, true);
-        if cluster.leader().await == leader {
-            break (node, term, log_time_ms, first);
-        }
+        eventually("a leadership begins", async || cluster.nodes().any(|(_, node)| present(node).is_some()))
+            .await;
         // The entry was in flight when the links were cut, so a member that has it may win.
-        attempts += 1;
-        assert!(attempts < 5, "another member leads each time");
+        let (Some(second), Some(now_ms)) = (present(node), node.log_time_ms()) else { continue };
+        assert!(second > first, "{second} after {first}");
+        let passed_ms = now_ms.saturating_sub(log_time_ms);
+        assert!(passed_ms < SILENCE_MS, "log time counted the silence: {passed_ms} ms");
+        assert_eq!(as_leader(node, first, "of-the-first").await, Err(ProposeError::NoLeader));
+        // On a busy machine the majority may be silent again.
+        match as_leader(node, second, "of-the-second").await {
+            Ok(()) => {}
+            Err(ProposeError::NoLeader | ProposeError::Unknown { .. }) => continue,
+            Err(error) => panic!("{error}"),
+        }
+        cluster.propose_through(leader, "of-any").await;
+        let state = node.stale().0;
+        if node.status().term == term && present(node) == Some(second) {
+            break (node, second, state);
+        }
     };
-    let second = begins(node).await;
-    assert!(second > first, "{second} after {first}");
-    assert_eq!(node.status().term, term, "the leader survived");
-    assert_eq!(as_leader(node, first, "of-the-first").await, Err(ProposeError::NoLeader));
-    as_leader(node, second, "of-the-second").await.unwrap();
-    propose(node, "of-any").await.unwrap();
-    let state = node.stale().0;
     assert!(!has(&state, "after-its-end") && !has(&state, "of-the-first"));
     assert!(has(&state, "of-the-second") && has(&state, "of-any"));
     assert_eq!(state.leadership(), second);
-    let passed_ms = state.log_time_ms() - log_time_ms;
-    assert!(passed_ms < SILENCE_MS, "log time counted the silence: {passed_ms} ms");
     assert!(node.metrics().leaderships_without_quorum > 0);
     cluster.settled().await;
 }

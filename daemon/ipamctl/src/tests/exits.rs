@@ -22,7 +22,9 @@ async fn ended(answers: Answers, line: &str) -> (u8, String) {
     (code(&result), result.err().and_then(|failure| failure.text(false)).unwrap_or_default())
 }
 
-const CREATE: &str = "pool create web --subnet lan --timeout 300ms";
+const CREATE: &str = "pool create web --subnet lan";
+/// Command whose request the client repeats until the timeout.
+const CREATE_REPEATED: &str = "pool create web --subnet lan --timeout 3s";
 
 #[tokio::test]
 async fn done_is_zero_also_when_there_was_nothing_to_do() {
@@ -60,18 +62,18 @@ async fn a_conflict_is_four() {
 
 #[tokio::test]
 async fn nothing_was_changed_is_five() {
-    let (code, said) = ended(refusing!(Code::NoLeader), CREATE).await;
+    let (code, said) = ended(refusing!(Code::NoLeader), CREATE_REPEATED).await;
     assert!(code == 5 && said.starts_with("no leader: "), "{said}");
 }
 
 #[tokio::test]
 async fn an_unknown_outcome_is_six_and_says_how_to_repeat() {
     let (server, seen) = pretend(|_, _, _| Some((502, json!("bad gateway")))).await;
-    let (result, _) = run(&server, &format!("{CREATE} --comment \"NET 4711\"")).await;
+    let (result, _) = run(&server, &format!("{CREATE_REPEATED} --comment \"NET 4711\"")).await;
     let said = result.unwrap_err().text(false).unwrap();
     let sent = seen.lock().unwrap().clone();
     let key = sent[0].split_once("idempotency-key:").unwrap().1.split_once(' ').unwrap().0;
-    let repeat = format!("{CREATE} --comment 'NET 4711' --idempotency-key {key}   (exit 6)");
+    let repeat = format!("{CREATE_REPEATED} --comment 'NET 4711' --idempotency-key {key}   (exit 6)");
     assert!(said.starts_with("outcome unknown: ") && said.ends_with(&repeat), "{said}");
     assert!(sent.len() > 1 && sent.iter().all(|line| line.contains(key)), "the key makes repeating safe");
 }
@@ -90,7 +92,7 @@ async fn something_found_is_seven() {
 
 #[tokio::test]
 async fn an_unreachable_server_is_five() {
-    for line in ["status", "pool list --timeout 200ms"] {
+    for line in ["status", "pool list --timeout 3s"] {
         // No server listens on port 1 of loopback.
         let (result, text) = run("http://127.0.0.1:1", line).await;
         assert_eq!((code(&result), text.as_str()), (5, ""), "{line}");
@@ -123,7 +125,7 @@ async fn an_unknown_outcome_is_six() {
         _ => Some((502, json!("bad gateway"))),
     })
     .await;
-    let (result, _) = run(&server, "allocate --endpoint host/a --pool web --timeout 300ms").await;
+    let (result, _) = run(&server, "allocate --endpoint host/a --pool web --timeout 3s").await;
     assert_eq!(code(&result), 6);
     let said = result.unwrap_err().text(false).unwrap();
     assert!(
@@ -148,10 +150,10 @@ async fn status_checks() {
         ))
     })
     .await;
-    let (result, text) = run(&server, "status --timeout 300ms").await;
+    let (result, text) = run(&server, "status").await;
     assert_eq!(code(&result), 0);
     assert!(text.contains("DEGRADED  1 of 2 members answers · leader n1"), "{text}");
-    let (result, _) = run(&server, "status --check --timeout 300ms").await;
+    let (result, _) = run(&server, "status --check").await;
     assert_eq!(code(&result), 7);
     assert!(result.unwrap_err().text(false).is_none());
     assert_eq!(seen.lock().unwrap()[0], "GET /v1/cluster?consistency=stale");

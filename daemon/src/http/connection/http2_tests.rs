@@ -390,7 +390,8 @@ async fn red_team_a_large_head_is_refused_alone() {
 
 #[tokio::test]
 async fn red_team_a_response_that_is_not_accepted_ends_alone() {
-    let stall_max = Duration::from_millis(300);
+    // The second response ends well only if a slow machine accepts each of its pieces within this time.
+    let stall_max = Duration::from_secs(2);
     let server = Server::with(Protocols { stall_max, ..Protocols::rest() }).await;
     let (two, _connection) = client(server.stream().await).await;
     let mut accepts = two.clone().ready().await.unwrap();

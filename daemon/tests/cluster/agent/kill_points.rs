@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::cluster::agent::kills::KILLED_MS;
 use crate::cluster::agent::outages::{all_is_free, released_once};
 use crate::support::agent::Agent;
 use crate::support::ask::{allocations, make_pools};
@@ -35,16 +36,24 @@ fn netns(agent: &Agent, container: &str) -> PathBuf {
     path
 }
 
+fn plugin(verb: &'static str, container: &str, netns: &Path, conf: &Value) -> Plugin {
+    Plugin::new(verb, container, conf).netns(netns.to_str().unwrap())
+}
+
 async fn run(verb: &'static str, container: &str, netns: &Path, conf: &Value) -> Outcome {
-    let plugin = Plugin::new(verb, container, conf).netns(netns.to_str().unwrap());
-    plugin.deadline_ms(2_000).run().await
+    plugin(verb, container, netns, conf).run().await
+}
+
+/// A run during which the agent is killed.
+async fn run_killed(verb: &'static str, container: &str, netns: &Path, conf: &Value) {
+    plugin(verb, container, netns, conf).deadline_ms(KILLED_MS).run().await.fails(11);
 }
 
 /// Runs the plugin while the agent is killed at a point. The agent isn't running afterwards.
 async fn killed_at(point: &str, agent: &mut Agent, verb: &'static str, container: &str, netns: &Path) {
     agent.start_killed_at(point);
     agent.serves().await;
-    run(verb, container, netns, &agent.network(&["web", "web6"])).await.fails(11);
+    run_killed(verb, container, netns, &agent.network(&["web", "web6"])).await;
     agent.ends().await;
 }
 
@@ -90,7 +99,7 @@ async fn the_inventory_releases_what_a_killed_add_left_once_its_namespace_is_gon
     started(&mut agent).await;
     let netns = netns(&agent, "c1");
     proxy.kill_at(agent.pid(), "/v1/allocations", Step::Answered);
-    run("ADD", "c1", &netns, &conf).await.fails(11);
+    run_killed("ADD", "c1", &netns, &conf).await;
     assert!(proxy.has_killed());
     agent.kill();
     assert_eq!(ids(&cluster).await.len(), 2);

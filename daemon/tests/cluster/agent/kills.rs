@@ -2,6 +2,7 @@
 
 use ipam_api::resource::Allocation;
 
+use crate::cluster::agent::outages::all_is_free;
 use crate::support::agent::Agent;
 use crate::support::ask::{allocations, make_pools};
 use crate::support::plugin::Plugin;
@@ -10,6 +11,9 @@ use crate::support::{Cluster, until};
 
 const ADD: &str = "/v1/allocations";
 const DEL: &str = "/v1/attachments/release";
+/// Time limit of a run during which the agent is killed: the plugin tries again until then. A slow machine
+/// needs seconds until the step of the kill.
+pub(super) const KILLED_MS: u64 = 5_000;
 
 /// A member behind a proxy, and an agent that knows the proxy only.
 async fn scene() -> (Cluster, Proxy, Agent) {
@@ -37,7 +41,7 @@ async fn an_add_survives_the_agent_at_each_step() {
     for (number, step) in [Step::Sent, Step::Answered].into_iter().enumerate() {
         let container = format!("c{number}");
         proxy.kill_at(agent.pid(), ADD, step);
-        let killed = Plugin::new("ADD", &container, &conf).deadline_ms(2_000).run().await;
+        let killed = Plugin::new("ADD", &container, &conf).deadline_ms(KILLED_MS).run().await;
         assert!(proxy.has_killed(), "{step:?}");
         killed.fails(11);
         restart(&mut agent).await;
@@ -48,7 +52,8 @@ async fn an_add_survives_the_agent_at_each_step() {
         assert_eq!(after.len(), 2, "{step:?}");
         assert!(before.iter().all(|id| after.contains(id)), "{step:?}: {before:?} {after:?}");
         Plugin::new("DEL", &container, &conf).run().await.succeeds();
-        assert!(held(&cluster).await.is_empty(), "{step:?}");
+        // The agent may answer a DEL from its journal before the cluster has the DEL.
+        all_is_free(&cluster, &agent).await;
     }
 }
 
@@ -60,7 +65,7 @@ async fn a_del_survives_the_agent_at_each_step() {
         let container = format!("c{number}");
         Plugin::new("ADD", &container, &conf).run().await.succeeds();
         proxy.kill_at(agent.pid(), DEL, step);
-        Plugin::new("DEL", &container, &conf).deadline_ms(2_000).run().await.fails(11);
+        Plugin::new("DEL", &container, &conf).deadline_ms(KILLED_MS).run().await.fails(11);
         assert!(proxy.has_killed(), "{step:?}");
         restart(&mut agent).await;
         // The journal has the DEL; no runtime repeats it.
@@ -72,6 +77,6 @@ async fn a_del_survives_the_agent_at_each_step() {
         // The same container again is a new attachment.
         Plugin::new("ADD", &container, &conf).run().await.succeeds();
         Plugin::new("DEL", &container, &conf).run().await.succeeds();
-        assert!(held(&cluster).await.is_empty(), "{step:?}");
+        all_is_free(&cluster, &agent).await;
     }
 }

@@ -15,11 +15,12 @@ mod work;
 use std::time::Duration;
 
 use ipam_api::client::Call;
+use ipam_api::limits::HEAD_READ_MS_MAX;
 
 use crate::support::Cluster;
 
-/// Longer than an undisturbed member ever takes, and shorter than any bound on what is slow.
-const SOON: Duration = Duration::from_secs(5);
+/// Longer than an undisturbed member ever takes, and shorter than the time limits of slow heads and bodies.
+const SOON: Duration = Duration::from_millis(HEAD_READ_MS_MAX - 1_000);
 
 /// Another client sends a request to every member and is served.
 async fn others_are_served(cluster: &Cluster) {

@@ -137,8 +137,7 @@ fn load(cluster: &Cluster, stop: watch::Receiver<bool>, acknowledged: watch::Sen
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pool_is_edited_under_a_thousand_allocations_a_second() {
     // A machine that is too busy for heartbeats would elect leaders, and that isn't the question here.
-    let timing = "heartbeat_ms = 500\nelection_min_ms = 5000\nelection_max_ms = 8000";
-    let cluster = Cluster::of_with(3, timing).all_up().await;
+    let cluster = Cluster::calm(3).await;
     make_pools(&cluster.ask()).await;
     let to = cluster.members[cluster.follower().await].client;
     let edit = async |etag: &str, body: &Value| {

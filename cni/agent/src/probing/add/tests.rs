@@ -13,7 +13,7 @@ use crate::node::Node;
 /// Time limit of the plugin in tests without lost messages.
 const LONG: Duration = Duration::from_secs(20);
 /// Time limit of the plugin in tests in which the cluster doesn't answer reports.
-const SHORT: Duration = Duration::from_secs(2);
+const SHORT: Duration = Duration::from_secs(8);
 
 /// All IPv4 addresses that the cluster allocates at first, and as replacements.
 const ALWAYS: [&str; 6] = ["10.0.0.1", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.7"];
